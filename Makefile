@@ -1,0 +1,48 @@
+# make test    set up and run every test
+# make check   the same, and format, lint and types first: what CI runs
+# make bench   measure, and write docs/benchmarks.md
+# make format  put the code into its form
+# make lock    choose new versions of what the tests need
+
+PYTHON ?= python3
+VENV := .venv
+READY := $(VENV)/.ready
+BIN := $(VENV)/bin
+# Compiled once, so that measurements of start-up see what a user sees.
+unexport PYTHONDONTWRITEBYTECODE
+
+.PHONY: test check lint format bench lock clean
+
+test: $(READY)
+	$(BIN)/pytest
+
+check: lint test
+
+lint: $(READY)
+	$(BIN)/ruff format --check
+	$(BIN)/ruff check
+	$(BIN)/mypy
+
+format: $(READY)
+	$(BIN)/ruff format
+	$(BIN)/ruff check --fix
+
+bench: $(READY)
+	$(BIN)/python -m benchmarks
+
+$(READY): requirements.txt pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "bullpen needs Python 3.11 or newer, and $(PYTHON) is older. Try: make PYTHON=python3.12"; exit 1; }
+	@$(PYTHON) -m venv $(VENV) || \
+	  { echo "$(PYTHON) cannot make a virtual environment. On Debian or Ubuntu: apt install python3-venv"; exit 1; }
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@
+
+lock: $(READY)
+	$(BIN)/python -m pip install --quiet uv
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
+	  --group dev pyproject.toml --output-file requirements.txt
+
+clean:
+	rm -rf $(VENV) .cache .hypothesis .mypy_cache .pytest_cache .ruff_cache

@@ -1,0 +1,3 @@
+"""bullpen: one conversation, every coding agent."""
+
+__version__ = "0.1.0"

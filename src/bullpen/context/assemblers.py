@@ -1,0 +1,230 @@
+"""From prepared context to one prompt: four layouts, one mechanism, an exact byte budget."""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import ClassVar, Literal
+
+from msgspec import Struct
+
+from bullpen.context.budget import SECTION_SEPARATOR, Budget, newest_that_fit
+from bullpen.context.cache import ByteBoundedCache
+from bullpen.context.prompt import DEFAULT_MAX_BYTES, EVERYONE, AssemblerInput, AssemblerOutput, PromptContextMessage
+from bullpen.context.report import PromptReport
+from bullpen.context.text import LINE_BREAKS, byte_length, clean_text, one_line, truncate_to_bytes
+from bullpen.context.views import View, Window
+from bullpen.errors import PromptTooLarge
+
+Overflow = Literal["cut", "error"]
+
+_PLACEHOLDERS = re.compile(r"(\{sender\}|\{to\}|\{content\})")
+
+
+class PromptLayout(Struct, frozen=True, kw_only=True):
+    """How one agent wants its prompt: five strings. An empty header is not printed."""
+
+    system_header: str | None
+    """None: the system text travels beside the prompt, as a flag."""
+    team_task_header: str
+    context_header: str
+    message_header: str
+    context_line: str
+    """With {sender}, {to} and {content}."""
+
+    @property
+    def headings(self) -> tuple[str, ...]:
+        """The lines that only this layout may write."""
+        headers = (self.system_header, self.team_task_header, self.context_header, self.message_header)
+        return tuple(header for header in headers if header)
+
+
+class ContextAssembler:
+    """Assembles prompts in its layout. The fixed text is paid for first, then the message, then the newest history."""
+
+    agent_type: ClassVar[str]
+    layout: ClassVar[PromptLayout]
+
+    def __init__(self) -> None:
+        self._line_pieces = _PLACEHOLDERS.split(self.layout.context_line)
+        self._body_pieces = _PLACEHOLDERS.split(self.layout.context_line.removeprefix("- "))
+        self._forged_heading = _heading_line(self.layout.headings)
+        self._lines: ByteBoundedCache[PromptContextMessage, str] = ByteBoundedCache(2 * DEFAULT_MAX_BYTES)
+
+    def get_agent_type(self) -> str:
+        """Return the agent type whose prompts these are."""
+        return self.agent_type
+
+    def assemble(self, source: AssemblerInput, *, overflow: Overflow = "cut") -> AssemblerOutput:
+        """Return the prompt and its report, together with the system text at most source.max_bytes.
+
+        The oldest context is dropped first, then the current message is cut. System text and team task never are:
+        if they do not fit, or with overflow="error" the message does not, this raises PromptTooLarge.
+        """
+        budget = Budget(source.max_bytes)
+        flag, *fixed = self._fixed_sections(source, budget)
+        message, message_bytes_cut = self._message_section(source, budget, overflow)
+        # After a cut a few bytes may be left over. They must not bring old history back.
+        affordable = () if message_bytes_cut else source.context_messages
+        context, kept = self._context_section(affordable, budget)
+        report = PromptReport(
+            agent_type=self.agent_type,
+            max_bytes=source.max_bytes,
+            section_bytes=budget.section_bytes,
+            context_ids=_ids(source.context_messages),
+            dropped_messages=len(source.context_messages) - kept,
+            message_bytes_cut=message_bytes_cut,
+        )
+        sections = [section for section in (*fixed, context, message) if section]
+        return AssemblerOutput(prompt=SECTION_SEPARATOR.join(sections), system_flag=flag or None, report=report)
+
+    def _fixed_sections(self, source: AssemblerInput, budget: Budget) -> tuple[str, str, str]:
+        """Return the system flag, the system section (one of the two is empty) and the team task section, paid for."""
+        system = join_instructions(source.system_instruction, source.instruction_file_text) or ""
+        flag = system if self.layout.system_header is None else ""
+        section = "" if flag else _section(self.layout.system_header, self._without_headings(system))
+        task = _section(
+            self.layout.team_task_header, self._without_headings(clean_text(source.team_task or "").strip())
+        )
+        budget.spend_beside("system", byte_length(flag))
+        budget.spend("system", byte_length(section))
+        budget.spend("team_task", byte_length(task))
+        if budget.left < 0:
+            raise self._too_large(source, budget, "Shorten the instructions or the team task, or raise max_bytes.")
+        return flag, section, task
+
+    def _message_section(self, source: AssemblerInput, budget: Budget, overflow: Overflow) -> tuple[str, int]:
+        """Return the current message's section, paid for, and how many bytes of the message did not fit."""
+        header = self.layout.message_header
+        whole = body = self._message_body(source)
+        size = byte_length(whole)
+        room = budget.room - _header_bytes(header)
+        if size > room:
+            body = self._cut(whole, room) if overflow == "cut" and room > 0 else ""
+            if not body:
+                budget.section_bytes["message"] = size
+                raise self._too_large(source, budget, "Shorten the message or the instructions, or raise max_bytes.")
+        section = _section(header, body)
+        budget.spend("message", byte_length(section))
+        return section, size - byte_length(body)
+
+    def _context_section(self, messages: Sequence[PromptContextMessage], budget: Budget) -> tuple[str, int]:
+        """Return the section with the newest messages that fit, paid for, and how many they are."""
+        header = self.layout.context_header
+        self._lines.max_bytes = max(self._lines.max_bytes, 2 * budget.left)
+        lines, size = newest_that_fit(self._newest_lines_first(messages), budget.room - _header_bytes(header))
+        section = _section(header, "\n".join(lines))
+        budget.spend("context", size + _header_bytes(header) if lines else 0)
+        return section, len(lines)
+
+    def _newest_lines_first(self, messages: Sequence[PromptContextMessage]) -> Iterator[tuple[str, int]]:
+        known_line = self._lines.get
+        for message in reversed(messages):
+            yield known_line(message) or self._new_line(message)
+
+    def _new_line(self, message: PromptContextMessage) -> tuple[str, int]:
+        content = clean_text(message.content)
+        line = self._without_headings(_fill(self._line_pieces, message.sender, message.to, content))
+        return self._lines.add(message, line, byte_length(line))
+
+    def _message_body(self, source: AssemblerInput) -> str:
+        body = clean_text(source.current_message).strip()
+        if body and source.current_from is not None:
+            body = _fill(self._body_pieces, source.current_from, source.current_to, body)
+        return self._without_headings(body)
+
+    def _without_headings(self, text: str) -> str:
+        """Return the text with every line that equals one of our headings indented, so that it is not taken for one."""
+        if any(heading in text for heading in self.layout.headings):
+            return self._forged_heading.sub("  ", text)
+        return text
+
+    def _cut(self, text: str, room: int) -> str:
+        cut = truncate_to_bytes(text, room)
+        # Cutting "[CONTEXT]x" behind the bracket would leave a heading.
+        return cut if self._without_headings(cut) == cut else cut.rstrip()[:-1]
+
+    def _too_large(self, source: AssemblerInput, budget: Budget, advice: str) -> PromptTooLarge:
+        sizes = budget.section_bytes
+        return PromptTooLarge(self.agent_type, max_bytes=source.max_bytes, section_bytes=sizes, advice=advice)
+
+
+class ClaudeContextAssembler(ContextAssembler):
+    """Claude Code takes the system text beside the prompt."""
+
+    agent_type = "claude-code"
+    layout = PromptLayout(
+        system_header=None,
+        team_task_header="[TEAM_TASK]",
+        context_header="[CONTEXT]",
+        message_header="[MESSAGE]",
+        context_line="- {sender} -> {to}: {content}",
+    )
+
+
+class CodexContextAssembler(ContextAssembler):
+    """Codex takes everything in the prompt."""
+
+    agent_type = "openai-codex"
+    layout = PromptLayout(
+        system_header="[SYSTEM]",
+        team_task_header="[TEAM_TASK]",
+        context_header="[CONTEXT]",
+        message_header="[MESSAGE]",
+        context_line="- {sender} -> {to}: {content}",
+    )
+
+
+class GeminiContextAssembler(ContextAssembler):
+    """Gemini takes everything in the prompt, in plain words and without addressees."""
+
+    agent_type = "google-gemini"
+    layout = PromptLayout(
+        system_header="Instructions:",
+        team_task_header="Team Task:",
+        context_header="Conversation so far:",
+        message_header="Your task:",
+        context_line="- {sender}: {content}",
+    )
+
+
+class PlainTextAssembler(ContextAssembler):
+    """For any other agent: text alone, as in a chat log."""
+
+    agent_type = "unknown"
+    layout = PromptLayout(
+        system_header="",
+        team_task_header="",
+        context_header="",
+        message_header="",
+        context_line="{sender}: {content}",
+    )
+
+
+def join_instructions(system_instruction: str | None, instruction_file_text: str | None) -> str | None:
+    """Return the configured instruction and the instruction file as one text; None if both are empty."""
+    parts = (clean_text(part or "").strip() for part in (system_instruction, instruction_file_text))
+    return SECTION_SEPARATOR.join(part for part in parts if part) or None
+
+
+def _section(header: str | None, body: str) -> str:
+    return f"{header}\n{body}" if header and body else body
+
+
+def _header_bytes(header: str) -> int:
+    return byte_length(header) + 1 if header else 0
+
+
+def _fill(pieces: list[str], sender: str, to: str | None, content: str) -> str:
+    # Joined, never formatted: braces, %s and backslashes in a message are text.
+    values = {"{sender}": one_line(sender), "{to}": one_line(to or EVERYONE), "{content}": content}
+    return "".join([values.get(piece, piece) for piece in pieces])
+
+
+def _heading_line(headings: tuple[str, ...]) -> re.Pattern[str]:
+    any_heading = "|".join(map(re.escape, headings))
+    return re.compile(rf"(?<![^{LINE_BREAKS}])(?=(?:{any_heading})[ \t]*(?:[{LINE_BREAKS}]|\Z))")
+
+
+def _ids(messages: Sequence[PromptContextMessage]) -> Sequence[str]:
+    if isinstance(messages, Window):
+        return messages.ids
+    return View(range(1, len(messages) + 1), "#{}".format)

@@ -1,0 +1,121 @@
+"""Every message of one conversation, in as little memory as its text takes."""
+
+import re
+from collections.abc import Iterable
+from typing import TypeVar
+
+import msgspec
+from msgspec import Raw, Struct
+
+from bullpen.context.text import clean_text
+from bullpen.context.validation import clean_strings
+from bullpen.context.views import View
+from bullpen.errors import UnknownMessage
+from bullpen.messages import ConversationMessage, Routing, Speaker
+
+# Fifteen digits are more than a conversation can have, and fewer than would be slow to read.
+_NUMBERED_ID = re.compile("msg-([0-9]{1,15})")
+
+Shared = TypeVar("Shared", Speaker, Routing)
+
+
+class Row(Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
+    """One message as it is kept. Its JSON is that of a ConversationMessage."""
+
+    id: str
+    content: str | Raw
+    """ASCII as it is; other text as JSON in UTF-8, since one emoji makes a Python string four bytes per character."""
+    speaker: Speaker
+    timestamp: int
+    routing: Routing | None = None
+
+
+class History:
+    """Messages in order, only ever appended to."""
+
+    def __init__(self, messages: Iterable[ConversationMessage] = ()) -> None:
+        self.rows: list[Row] = []
+        self._speakers: dict[Speaker, Speaker] = {}
+        self._routings: dict[Routing, Routing] = {}
+        self._positions: dict[str, int] | None = None
+        for message in messages:
+            self.append(message)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def append(self, message: ConversationMessage) -> None:
+        """Keep a message whose id is new."""
+        self.rows.append(
+            Row(
+                id=message.id,
+                content=_packed(clean_text(message.content)),
+                speaker=_shared(self._speakers, message.speaker),
+                timestamp=message.timestamp,
+                routing=None if message.routing is None else _shared(self._routings, message.routing),
+            )
+        )
+
+    def message(self, position: int) -> ConversationMessage:
+        """Return the message at a position."""
+        row = self.rows[position]
+        return ConversationMessage(
+            id=row.id,
+            content=unpacked(row.content),
+            speaker=row.speaker,
+            timestamp=row.timestamp,
+            routing=row.routing,
+        )
+
+    def messages(self) -> "Messages":
+        """Return the messages as they are now; later ones do not show in it."""
+        return Messages(self)
+
+    def position_of(self, message_id: str) -> int:
+        """Return where a message stands."""
+        # Ids count up from msg-1 unless a snapshot brought others, so the number nearly always is the place.
+        guess = message_number(message_id) - 1
+        if 0 <= guess < len(self.rows) and self.rows[guess].id == message_id:
+            return guess
+        return self._indexed_position_of(message_id)
+
+    def _indexed_position_of(self, message_id: str) -> int:
+        if self._positions is None:
+            self._positions = {}
+        for position in range(len(self._positions), len(self.rows)):
+            self._positions[self.rows[position].id] = position
+        if message_id not in self._positions:
+            raise UnknownMessage(message_id)
+        return self._positions[message_id]
+
+
+def _shared(known: dict[Shared, Shared], value: Shared) -> Shared:
+    """Return the equal value that earlier messages hold, so that a conversation keeps each speaker once."""
+    if value not in known:
+        known[value] = clean_strings(value)
+    return known[value]
+
+
+class Messages(View[ConversationMessage]):
+    """The messages of a history up to now."""
+
+    __slots__ = ("rows",)
+
+    def __init__(self, history: History) -> None:
+        super().__init__(range(len(history)), history.message)
+        self.rows = history.rows[:]
+
+
+def message_number(message_id: str) -> int:
+    """Return the 7 of "msg-7", and 0 for an id of another form."""
+    match = _NUMBERED_ID.fullmatch(message_id)
+    return int(match[1]) if match else 0
+
+
+def _packed(text: str) -> str | Raw:
+    return text if text.isascii() else Raw(msgspec.json.encode(text))
+
+
+def unpacked(content: str | Raw) -> str:
+    """Return a row's text."""
+    return content if isinstance(content, str) else msgspec.json.decode(content, type=str)

@@ -1,0 +1,153 @@
+"""The one grammar of markers: [FROM: x], [NEXT: a, b], [TEAM_TASK] …, [TEAM_TASK: …] and [DROP: a | ALL].
+
+Reading and stripping use the same grammar, so what is removed is exactly what was understood. A bracketed marker stands
+on one line; case does not matter; full-width brackets, colons, commas and exclamation marks count, since many people
+type Chinese. Nothing in code or in a quote is a marker.
+"""
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Literal
+
+from msgspec import Struct
+
+from bullpen.context.code import hide_code
+from bullpen.context.text import LINE_BREAKS
+
+MarkerKind = Literal["from", "next", "drop", "team_task"]
+
+DEFAULT_INTENT = 2
+
+_OPEN, _CLOSE, _COLON = "[\\[［]", "[\\]］]", "[:：]"
+_PLAIN = f"[^\\[\\]［］{LINE_BREAKS}]"
+
+
+def _balanced(levels: int) -> str:
+    """Return a pattern for one line of text in which brackets nest at most so deep and open no marker."""
+    if levels == 0:
+        return f"{_PLAIN}*+"
+    no_marker = f"(?!(?:FROM|NEXT|DROP|TEAM_TASK)(?:{_COLON}|{_CLOSE}))"
+    return f"(?:{_PLAIN}++|{_OPEN}{no_marker}{_balanced(levels - 1)}{_CLOSE})*+"
+
+
+def _marker(group: str) -> str:
+    """Return the grammar; the group is "(" to read a marker's parts, and "(?:" to find markers only.
+
+    Possessive throughout: no part of a text is tried again in another way, so the scan is linear.
+    """
+    routing = f"{group}FROM(?!{_COLON}{_CLOSE})|NEXT|DROP){_COLON}{group}{_PLAIN}*+)"
+    bracketed = f"{_OPEN}(?=[FNDT])(?:{routing}|TEAM_TASK{_COLON}{group}{_balanced(3)})){_CLOSE}"
+    block = f"{_OPEN}TEAM_TASK{_CLOSE}"
+    next_marker = _marker("(?:") if group == "(" else f"{bracketed}|{block}"
+    return f"(?:{bracketed}|{block}{group}(?:[^\\[［]++|(?!{next_marker}){_OPEN})*+))"
+
+
+MARKER = _marker("(?:")
+_MARKER_PARTS = re.compile(f"(?ai){_marker('(')}")
+_OPENING = re.compile(f"(?ai){_OPEN}(?=[FNDT])(?:FROM|NEXT|DROP|TEAM_TASK)(?:{_COLON}|{_CLOSE})")
+_INTENT = re.compile(r"(?ai)\s*[!！]\s*P([123])\s*\Z")
+_RELAY = re.compile("[,，、]")
+_PARALLEL = re.compile("[&＆]")
+_DROP_SEPARATOR = re.compile("[,，、|｜&＆]")
+
+
+class Addressee(Struct, frozen=True, gc=False):
+    """One name in a [NEXT: …] and how soon it should answer: 1 next in line, 2 in turn, 3 when nothing else waits."""
+
+    name: str
+    intent: int = DEFAULT_INTENT
+
+
+class Marker(Struct, frozen=True, gc=False):
+    """One marker, and where in the text it stands."""
+
+    kind: MarkerKind
+    value: str
+    start: int
+    end: int
+
+
+class Markers(Struct, frozen=True):
+    """What the markers of one message mean together."""
+
+    found: tuple[Marker, ...] = ()
+    sender: str | None = None
+    next: tuple[tuple[Addressee, ...], ...] = ()
+    """A relay of groups; the members of a group answer in parallel."""
+    drop: tuple[str, ...] = ()
+    team_task: str | None = None
+
+    @property
+    def addressees(self) -> tuple[str, ...]:
+        """Every name in [NEXT: …], in order."""
+        return tuple(addressee.name for group in self.next for addressee in group)
+
+    def __bool__(self) -> bool:
+        return bool(self.found)
+
+    def __len__(self) -> int:
+        return len(self.found)
+
+    def __iter__(self) -> Iterator[Marker]:
+        return iter(self.found)
+
+
+def read_markers(text: str) -> Markers:
+    """Return what the markers in the text say. The last sender and the last non-empty team task win."""
+    found = tuple(_find_markers(text))
+    sender, team_task = None, None
+    groups: list[tuple[Addressee, ...]] = []
+    drop: list[str] = []
+    for marker in found:
+        match marker.kind:
+            case "from":
+                sender = marker.value or sender
+            case "team_task":
+                team_task = marker.value or team_task
+            case "next":
+                groups.extend(_relay(marker.value))
+            case "drop":
+                drop.extend(_names(_DROP_SEPARATOR, marker.value))
+    return Markers(found=found, sender=sender, next=tuple(groups), drop=tuple(drop), team_task=team_task)
+
+
+def searchable(text: str) -> str | None:
+    """Return the text, code and quotes blotted out, for the marker patterns; None if it has no marker for certain."""
+    if ("[" in text or "［" in text) and _OPENING.search(text):
+        return hide_code(text)
+    return None
+
+
+def _find_markers(text: str) -> Iterator[Marker]:
+    for match in _MARKER_PARTS.finditer(searchable(text) or ""):
+        kind, group = _kind_and_group(match)
+        start, end = match.span(group)
+        yield Marker(kind, text[start:end].strip(), match.start(), match.end())
+
+
+def _kind_and_group(match: re.Match[str]) -> tuple[MarkerKind, int]:
+    match match[1] and match[1].upper():
+        case "FROM":
+            return "from", 2
+        case "NEXT":
+            return "next", 2
+        case "DROP":
+            return "drop", 2
+        case _:
+            return "team_task", 3 if match[3] is not None else 4
+
+
+@lru_cache(maxsize=256)
+def _relay(value: str) -> tuple[tuple[Addressee, ...], ...]:
+    groups = (tuple(map(_addressee, _names(_PARALLEL, part))) for part in _RELAY.split(value))
+    return tuple(group for group in groups if group)
+
+
+def _addressee(name: str) -> Addressee:
+    intent = _INTENT.search(name)
+    return Addressee(name[: intent.start()].strip(), int(intent[1])) if intent else Addressee(name)
+
+
+def _names(separator: re.Pattern[str], value: str) -> Iterator[str]:
+    return (name for part in separator.split(value) if (name := part.strip()))

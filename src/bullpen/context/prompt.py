@@ -1,0 +1,49 @@
+"""What an assembler takes and what it gives."""
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from bullpen.context.report import PromptReport
+
+DEFAULT_MAX_BYTES = 768 * 1024
+"""Below macOS's ARG_MAX of 1 MB, and the same for every agent (specification 004)."""
+
+EVERYONE = "all"
+
+
+class PromptContextMessage(Struct, frozen=True, kw_only=True, cache_hash=True):
+    """One earlier message as an agent will read it: markers stripped, names instead of ids."""
+
+    sender: str
+    """The specification's `from`, which is a keyword in Python."""
+    to: str | None = None
+    """None prints as "all"."""
+    content: str
+
+
+class AssemblerInput(Struct, frozen=True, kw_only=True):
+    """Everything that goes into one prompt."""
+
+    context_messages: Sequence[PromptContextMessage] = ()
+    """Oldest first."""
+    current_message: str = ""
+    team_task: str | None = None
+    system_instruction: str | None = None
+    instruction_file_text: str | None = None
+    max_bytes: int = DEFAULT_MAX_BYTES
+    """For prompt and system text together, in UTF-8."""
+    current_from: str | None = None
+    """Who says the current message. None leaves it unsaid, as the specification does."""
+    current_to: str | None = None
+    """To whom, in layouts that show it; counts only with current_from."""
+
+
+class AssemblerOutput(Struct, frozen=True, kw_only=True):
+    """What is sent to an agent, and the account of it."""
+
+    prompt: str
+    """For the agent's standard input."""
+    system_flag: str | None = None
+    """For agents that take the system text beside the prompt."""
+    report: PromptReport

@@ -1,0 +1,173 @@
+"""The state of a conversation as JSON: ours, and that of the TypeScript system it began with."""
+
+import json
+from collections.abc import Sequence
+
+import msgspec
+from msgspec import Struct
+
+from bullpen.context.history import History, Messages, Row
+from bullpen.context.text import clean_text
+from bullpen.context.validation import check_message, milliseconds
+from bullpen.errors import InvalidSnapshot
+from bullpen.messages import ConversationMessage, Routing, Speaker, SpeakerType
+
+VERSION = 1
+
+
+class ContextSnapshot(Struct, frozen=True, kw_only=True, rename="camel"):
+    """All that a ContextManager holds, at one moment."""
+
+    messages: Sequence[ConversationMessage]
+    team_task: str | None = None
+    timestamp: int = 0
+    """When it was taken, in milliseconds since 1970."""
+    version: int = VERSION
+
+    def to_json(self) -> bytes:
+        """Return the snapshot with the specification's names."""
+        return msgspec.json.encode(self, enc_hook=_rows)
+
+    @classmethod
+    def from_json(cls, data: bytes | str) -> "ContextSnapshot":
+        """Return the snapshot that to_json, or the TypeScript system, wrote."""
+        try:
+            return _snapshot(_decode(data))
+        except (ValueError, TypeError, OverflowError, RecursionError) as error:
+            raise InvalidSnapshot(str(error)) from error
+
+
+def history_of(snapshot: ContextSnapshot) -> History:
+    """Return the messages of a snapshot as a history, or raise InvalidSnapshot."""
+    if not isinstance(snapshot, ContextSnapshot):
+        raise InvalidSnapshot(f"expected a ContextSnapshot, got {type(snapshot).__name__}")
+    if snapshot.version != VERSION:
+        raise InvalidSnapshot(f"version {snapshot.version!r} is not {VERSION}")
+    try:
+        _check(snapshot)
+    except TypeError as error:
+        raise InvalidSnapshot(str(error)) from error
+    return History(snapshot.messages)
+
+
+def _check(snapshot: ContextSnapshot) -> None:
+    if snapshot.team_task is not None and not isinstance(snapshot.team_task, str):
+        raise TypeError("teamTask must be a string or null")
+    seen = set()
+    for message in snapshot.messages:
+        check_message(message)
+        if not isinstance(message, ConversationMessage) or not isinstance(message.id, str) or not message.id:
+            raise TypeError("every message needs an id")
+        if message.id in seen:
+            raise TypeError(f"the id {message.id!r} stands twice")
+        seen.add(message.id)
+
+
+def _rows(messages: object) -> list[Row]:
+    if isinstance(messages, Messages):
+        return messages.rows
+    raise TypeError(f"Cannot write {type(messages).__name__} into a snapshot")
+
+
+# What the files hold. The TypeScript system called the same things by other names at different times; what we do not
+# know is passed over.
+
+
+class _Speaker(Struct, rename="camel"):
+    type: SpeakerType
+    role_id: str | None = None
+    role_name: str | None = None
+    role_title: str | None = None
+    id: str | None = None
+    name: str | None = None
+    display_name: str | None = None
+
+
+class _Addressee(Struct, rename="camel"):
+    identifier: str | None = None
+    member_name: str | None = None
+    role_name: str | None = None
+
+
+class _Routing(Struct, rename="camel"):
+    resolved_addressees: list[str | _Addressee] | None = None
+    raw_next_markers: list[str] | None = None
+    drop_targets: list[str] | None = None
+    parent_message_id: str | None = None
+    intent: str | None = None
+
+
+class _Message(Struct, rename="camel"):
+    id: str
+    content: str
+    speaker: _Speaker
+    timestamp: int | float | str | None = None
+    routing: _Routing | None = None
+
+
+class _Snapshot(Struct, rename="camel"):
+    version: int
+    messages: list[_Message]
+    team_task: str | None = None
+    timestamp: int | float | str | None = None
+
+
+_decoder = msgspec.json.Decoder(_Snapshot)
+
+
+def _decode(data: bytes | str) -> _Snapshot:
+    try:
+        return _decoder.decode(data)
+    except msgspec.ValidationError:
+        raise
+    except msgspec.DecodeError:
+        # JavaScript writes half an emoji as "\ud83d", which is no Unicode. The standard library reads it all the same.
+        return msgspec.convert(json.loads(data), _Snapshot)
+
+
+def _snapshot(wire: _Snapshot) -> ContextSnapshot:
+    if wire.version != VERSION:
+        raise ValueError(f"version {wire.version} is not {VERSION}")
+    speakers: dict[tuple[str | None, ...], Speaker] = {}
+    return ContextSnapshot(
+        messages=[_message(message, speakers) for message in wire.messages],
+        team_task=None if wire.team_task is None else clean_text(wire.team_task),
+        timestamp=milliseconds(wire.timestamp or 0),
+        version=wire.version,
+    )
+
+
+def _message(wire: _Message, speakers: dict[tuple[str | None, ...], Speaker]) -> ConversationMessage:
+    key = msgspec.structs.astuple(wire.speaker)
+    speaker = speakers.get(key) or speakers.setdefault(key, _speaker(wire.speaker))
+    return ConversationMessage(
+        id=wire.id,
+        content=wire.content,
+        speaker=speaker,
+        timestamp=milliseconds(wire.timestamp or 0),
+        routing=_routing(wire.routing) if wire.routing else None,
+    )
+
+
+def _speaker(wire: _Speaker) -> Speaker:
+    role_id = wire.role_id or wire.id or ""
+    return Speaker(
+        role_id=role_id,
+        role_name=wire.role_name or wire.name or role_id,
+        type=wire.type,
+        role_title=wire.role_title or wire.display_name,
+    )
+
+
+def _routing(wire: _Routing) -> Routing:
+    return Routing(
+        resolved_addressees=tuple(filter(None, map(_addressee, wire.resolved_addressees or ()))),
+        raw_next_markers=tuple(wire.raw_next_markers or ()),
+        drop_targets=tuple(wire.drop_targets or ()),
+        parent_message_id=wire.parent_message_id,
+        intent=wire.intent,
+    )
+
+
+def _addressee(wire: str | _Addressee) -> str | None:
+    return wire if isinstance(wire, str) else wire.member_name or wire.role_name or wire.identifier

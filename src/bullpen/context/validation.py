@@ -1,0 +1,68 @@
+"""What a message must be before it may enter a conversation."""
+
+from datetime import datetime
+from typing import TypeVar
+
+import msgspec
+
+from bullpen.context.text import clean_text
+from bullpen.messages import SPEAKER_TYPES, ConversationMessage, MessageDraft, Routing, Speaker
+
+
+def check_message(message: MessageDraft | ConversationMessage) -> None:
+    """Raise TypeError, in the specification's words, unless the message has text and a speaker."""
+    if message is None:
+        raise TypeError("Message cannot be null or undefined")
+    if not isinstance(message, MessageDraft | ConversationMessage):
+        raise TypeError(f"Message must be a MessageDraft, not {type(message).__name__}")
+    if not isinstance(message.content, str):
+        raise TypeError("Message content must be a string")
+    if not message.speaker:
+        raise TypeError("Message speaker is required")
+    _check_speaker(message.speaker)
+    if message.routing is not None:
+        _check_routing(message.routing)
+
+
+def _check_speaker(speaker: Speaker) -> None:
+    if not isinstance(speaker, Speaker):
+        raise TypeError(f"Message speaker must be a Speaker, not {type(speaker).__name__}")
+    if not speaker.role_id:
+        raise TypeError("Message speaker.roleId is required")
+    if not isinstance(speaker.role_id, str) or not isinstance(speaker.role_name, str):
+        raise TypeError("Message speaker.roleId and speaker.roleName must be strings")
+    if speaker.type not in SPEAKER_TYPES:
+        raise TypeError(f"Message speaker.type must be one of {', '.join(SPEAKER_TYPES)}, not {speaker.type!r}")
+
+
+def _check_routing(routing: Routing) -> None:
+    if not isinstance(routing, Routing):
+        raise TypeError(f"Message routing must be a Routing, not {type(routing).__name__}")
+    if not all(isinstance(name, str) for name in routing.resolved_addressees):
+        raise TypeError("Message routing.resolvedAddressees must be strings")
+
+
+Value = TypeVar("Value", Speaker, Routing)
+
+
+def clean_strings(value: Value) -> Value:
+    """Return the value with every text in it as every program can take it."""
+    fields = msgspec.structs.asdict(value)
+    return msgspec.structs.replace(value, **{name: _clean(field) for name, field in fields.items()})
+
+
+def _clean(field: object) -> object:
+    if isinstance(field, tuple):
+        return tuple(map(_clean, field))
+    return clean_text(field) if isinstance(field, str) else field
+
+
+def milliseconds(timestamp: int | float | str | datetime) -> int:
+    """Return a time as milliseconds since 1970; text is read as ISO 8601, which is how JavaScript writes a Date."""
+    if isinstance(timestamp, str):
+        timestamp = datetime.fromisoformat(timestamp)
+    if isinstance(timestamp, datetime):
+        return round(timestamp.timestamp() * 1000)
+    if isinstance(timestamp, bool) or not isinstance(timestamp, int | float):
+        raise TypeError(f"Message timestamp must be milliseconds, not {type(timestamp).__name__}")
+    return int(timestamp)

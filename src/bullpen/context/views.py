@@ -1,0 +1,52 @@
+"""Sequences that make their items when asked, so that a long conversation costs only what is looked at."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Generic, TypeVar, overload
+
+Item = TypeVar("Item")
+
+
+class View(Sequence[Item], Generic[Item]):
+    """A read-only sequence of the items that `make` gives for some positions. Equal to any sequence of equal items."""
+
+    __slots__ = ("_make", "_positions")
+
+    def __init__(self, positions: Sequence[int], make: Callable[[int], Item]) -> None:
+        self._positions = positions
+        self._make = make
+
+    def __len__(self) -> int:
+        return len(self._positions)
+
+    @overload
+    def __getitem__(self, index: int) -> Item: ...
+    @overload
+    def __getitem__(self, index: slice) -> "View[Item]": ...
+    def __getitem__(self, index: int | slice) -> "Item | View[Item]":
+        if isinstance(index, slice):
+            return View(self._positions[index], self._make)
+        return self._make(self._positions[index])
+
+    def __iter__(self) -> Iterator[Item]:
+        return map(self._make, self._positions)
+
+    def __reversed__(self) -> Iterator[Item]:
+        return map(self._make, reversed(self._positions))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Sequence) or isinstance(other, str | bytes):
+            return NotImplemented
+        return len(self) == len(other) and all(mine == theirs for mine, theirs in zip(self, other, strict=True))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({list(self)!r})"
+
+
+class Window(View[Item]):
+    """A view of messages that also knows their ids."""
+
+    __slots__ = ("ids",)
+
+    def __init__(self, positions: Sequence[int], make: Callable[[int], Item], id_of: Callable[[int], str]) -> None:
+        super().__init__(positions, make)
+        self.ids = View(positions, id_of)

@@ -1,0 +1,50 @@
+"""The words of a conversation: who speaks, what is said, and to whom."""
+
+from typing import Literal
+
+from msgspec import Struct
+
+SpeakerType = Literal["human", "ai", "system"]
+SPEAKER_TYPES: tuple[SpeakerType, ...] = ("human", "ai", "system")
+
+
+class Speaker(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """Who said something."""
+
+    role_id: str
+    role_name: str
+    type: SpeakerType
+    role_title: str | None = None
+
+
+class Routing(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """To whom a message went, and what its author wrote to send it there."""
+
+    resolved_addressees: tuple[str, ...] = ()
+    """Names; empty means everyone."""
+    raw_next_markers: tuple[str, ...] = ()
+    drop_targets: tuple[str, ...] = ()
+    parent_message_id: str | None = None
+    """The message that caused this one."""
+    intent: str | None = None
+
+
+class MessageDraft(Struct, frozen=True, kw_only=True):
+    """A message that is not recorded yet, so it has no id."""
+
+    content: str
+    speaker: Speaker
+    routing: Routing | None = None
+    timestamp: int | None = None
+    """Milliseconds since 1970; None means now."""
+
+
+class ConversationMessage(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """One thing said, as it was said."""
+
+    id: str
+    content: str
+    speaker: Speaker
+    timestamp: int = 0
+    """Milliseconds since 1970."""
+    routing: Routing | None = None
