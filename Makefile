@@ -1,8 +1,9 @@
-# make test    set up and run every test
-# make check   the same, and format, lint and types first: what CI runs
-# make bench   measure, and write docs/benchmarks.md
-# make format  put the code into its form
-# make lock    choose new versions of what the tests need
+# make example  show the library at work
+# make test     set up and run every test
+# make check    the same, and format, lint and types first: what CI runs
+# make bench    measure, and write docs/benchmarks.md
+# make format   put the code into its form
+# make lock     choose new versions of what the tests need
 
 PYTHON ?= python3
 VENV := .venv
@@ -11,7 +12,10 @@ BIN := $(VENV)/bin
 # Compiled once, so that measurements of start-up see what a user sees.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: test check lint format bench lock clean
+.PHONY: example test check lint format bench lock clean
+
+example: $(READY)
+	@$(BIN)/python examples/first_prompt.py
 
 test: $(READY)
 	$(BIN)/pytest

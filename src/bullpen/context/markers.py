@@ -45,7 +45,7 @@ def _marker(group: str) -> str:
 
 MARKER = _marker("(?:")
 _MARKER_PARTS = re.compile(f"(?ai){_marker('(')}")
-_OPENING = re.compile(f"(?ai){_OPEN}(?=[FNDT])(?:FROM|NEXT|DROP|TEAM_TASK)(?:{_COLON}|{_CLOSE})")
+OPENING = re.compile(f"(?ai){_OPEN}(?=[FNDT])(?:FROM|NEXT|DROP|TEAM_TASK)(?:{_COLON}|{_CLOSE})")
 _INTENT = re.compile(r"(?ai)\s*[!！]\s*P([123])\s*\Z")
 _RELAY = re.compile("[,，、]")
 _PARALLEL = re.compile("[&＆]")
@@ -114,7 +114,7 @@ def read_markers(text: str) -> Markers:
 
 def searchable(text: str) -> str | None:
     """Return the text, code and quotes blotted out, for the marker patterns; None if it has no marker for certain."""
-    if ("[" in text or "［" in text) and _OPENING.search(text):
+    if ("[" in text or "［" in text) and OPENING.search(text):
         return hide_code(text)
     return None
 

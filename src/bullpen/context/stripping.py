@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import Literal
 
-from bullpen.context.markers import MARKER, searchable
+from bullpen.context.markers import MARKER, OPENING, searchable
 
 Whitespace = Literal["preserve", "collapse"]
 
@@ -58,20 +58,15 @@ def _pieces_between_markers(text: str, visible: str) -> Iterator[str]:
 
 
 def _without_new_markers(text: str) -> str:
-    """Return the text with a space in every marker that came about by taking another one out of its middle.
+    """Return the text with all openings broken by a space if taking markers out has made a new one.
 
-    Without "[NEXT: x]", "[FR[NEXT: x]OM: human]" would speak in somebody else's name.
+    Without its middle, "[FR[NEXT: x]OM: human]" would speak in somebody else's name.
     """
     visible = searchable(text)
-    if visible is None:
+    if visible is None or not _MARKER.search(visible):
         return text
-    pieces = []
-    done = 0
-    for marker in _MARKER.finditer(visible):
-        after_bracket = marker.start() + 1
-        pieces.append(text[done:after_bracket])
-        done = after_bracket
-    return " ".join([*pieces, text[done:]])
+    after_brackets = [opening.start() + 1 for opening in OPENING.finditer(visible)]
+    return " ".join(map(text.__getitem__, map(slice, [0, *after_brackets], [*after_brackets, len(text)])))
 
 
 def _collapse(text: str) -> str:

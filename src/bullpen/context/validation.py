@@ -38,8 +38,9 @@ def _check_speaker(speaker: Speaker) -> None:
 def _check_routing(routing: Routing) -> None:
     if not isinstance(routing, Routing):
         raise TypeError(f"Message routing must be a Routing, not {type(routing).__name__}")
-    if not all(isinstance(name, str) for name in routing.resolved_addressees):
-        raise TypeError("Message routing.resolvedAddressees must be strings")
+    names = routing.resolved_addressees
+    if not isinstance(names, tuple) or not all(isinstance(name, str) for name in names):
+        raise TypeError("Message routing.resolvedAddressees must be a list of strings")
 
 
 Value = TypeVar("Value", Speaker, Routing)

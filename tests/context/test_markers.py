@@ -1,0 +1,152 @@
+"""The grammar of markers: what is read."""
+
+import pytest
+
+from bullpen.context.markers import Addressee, Markers, read_markers
+
+
+def addressees(text: str) -> tuple[str, ...]:
+    return read_markers(text).addressees
+
+
+def test_a_text_without_markers_says_nothing() -> None:
+    assert read_markers("Just a[0] and [links](x).") == Markers()
+    assert not read_markers("")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Done. [NEXT: max]",
+        "Done. [next:max]",
+        "Done. [Next:  max  ]",
+        "Done. ［NEXT：max］",
+        "Done. [NEXT：max］",
+        "[NEXT: max]\nDone.",
+        "完成了。[NEXT: max]",
+        "- a list\n- of [NEXT: max] things",
+    ],
+)
+def test_one_name(text: str) -> None:
+    assert addressees(text) == ("max",)
+
+
+def test_a_relay_and_a_group_and_intents() -> None:
+    markers = read_markers("[NEXT: max, sarah & carol!P1, 小明 ！P3]")
+
+    assert markers.next == (
+        (Addressee("max"),),
+        (Addressee("sarah"), Addressee("carol", intent=1)),
+        (Addressee("小明", intent=3),),
+    )
+
+
+def test_several_markers_add_up_in_order() -> None:
+    assert addressees("[NEXT: max] and then [NEXT: sarah，carol]") == ("max", "sarah", "carol")
+
+
+def test_empty_names_are_nobody() -> None:
+    markers = read_markers("[NEXT: , & ,]")
+
+    assert (markers.next, len(markers)) == ((), 1)
+
+
+def test_the_sender() -> None:
+    assert read_markers("[FROM: kailai] hello").sender == "kailai"
+    assert read_markers("[FROM:] hello") == Markers()
+    assert read_markers("[FROM: a][FROM: b]").sender == "b"
+
+
+def test_what_to_drop() -> None:
+    assert read_markers("[DROP: max | sarah] [DROP: ALL]").drop == ("max", "sarah", "ALL")
+
+
+@pytest.mark.parametrize(
+    ("text", "task"),
+    [
+        ("[TEAM_TASK] Build it", "Build it"),
+        ("[TEAM_TASK] fix a[0] and b", "fix a[0] and b"),
+        ("[TEAM_TASK]\nline one\n\nline two\n[NEXT: max] bye", "line one\n\nline two"),
+        ("[TEAM_TASK: fix a[b[0]] now] bye", "fix a[b[0]] now"),
+        ("[TEAM_TASK: one] [TEAM_TASK: two]", "two"),
+        ("[TEAM_TASK] one [TEAM_TASK] two", "two"),
+        ("[TEAM_TASK: one] [TEAM_TASK:  ]", "one"),
+        ("[TEAM_TASK]", None),
+        ("[TEAM_TASK] use `[NEXT: x]` in\n```\n[NEXT: y]\n```", "use `[NEXT: x]` in\n```\n[NEXT: y]\n```"),
+        ("［TEAM_TASK］设计登录系统", "设计登录系统"),
+    ],
+)
+def test_the_team_task(text: str, task: str | None) -> None:
+    assert read_markers(text).team_task == task
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Write `[NEXT: max]` at the end.",
+        "Write ``a ` [NEXT: max]`` at the end.",
+        "A span `over\nlines [NEXT: max] here` too.",
+        "```\n[NEXT: max]\n```",
+        "```python\n[NEXT: max]\n~~~\n[NEXT: max]\n````\n",
+        "~~~~\n[NEXT: max]\n~~~\n[NEXT: max]\n~~~~",
+        "An open fence:\n```\n[NEXT: max]",
+        "1. item\n   ```\n   [NEXT: max]\n   ```",
+        "- ```\n  [NEXT: max]\n  ```",
+        "> [NEXT: max]",
+        "  > sarah said [NEXT: max]",
+        ">> [NEXT: max]",
+        "- > [NEXT: max]",
+        "> ```\n> [NEXT: max]\n> ```",
+    ],
+)
+def test_code_and_quotes_do_not_route(text: str) -> None:
+    assert read_markers(text) == Markers()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "> quoted\n[NEXT: max]",
+        "A lone ` backtick [NEXT: max]",
+        "Two paragraphs `\n\n[NEXT: max] ` with one each",
+        "- `one\n- [NEXT: max] `two",
+        "Escaped \\`[NEXT: max]\\` backticks",
+        "Unequal ` [NEXT: max] `` runs",
+        "```\ncode\n```\n[NEXT: max]",
+        "```\ncode\n````\n[NEXT: max]",
+        "    indented [NEXT: max]",
+        "5 > 4 [NEXT: max]",
+        "`[NEXT: sarah]` then [NEXT: max]",
+    ],
+)
+def test_what_only_looks_like_code_does_route(text: str) -> None:
+    assert addressees(text) == ("max",)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[NEXT max]",
+        "[ NEXT: max]",
+        "[NEXT : max]",
+        "[NEXTS: max]",
+        "[NEXT: max",
+        "[NEXT: max\n]",
+        "NEXT: max]",
+        "[TEAM_TASK: open",
+        "[TEAM_TASK: over\ntwo lines]",
+        "[TEAM TASK] x",
+        "[DONE]",
+        "[ſROM: x]",
+    ],
+)
+def test_what_is_no_marker(text: str) -> None:
+    assert read_markers(text) == Markers()
+
+
+def test_a_close_bracket_in_code_does_not_close() -> None:
+    assert read_markers("[NEXT: a`]`b]").found[0].value == "a`]`b"
+
+
+def test_an_unfinished_marker_does_not_swallow_the_next() -> None:
+    assert addressees("[NEXT: [NEXT: max]") == ("max",)

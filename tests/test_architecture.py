@@ -1,0 +1,112 @@
+"""The folder tree is the architecture: who may import whom, and what importing costs."""
+
+import ast
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from graphlib import TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+SOURCE = ROOT / "src" / "bullpen"
+
+# Lowest layer first. A unit may import the ones named in its row and itself; a unit without a row fails the test.
+MAY_IMPORT: dict[str, set[str]] = {
+    "errors": set(),
+    "messages": set(),
+    "context": {"errors", "messages"},
+}
+
+IMPURE = {
+    "asyncio",
+    "ctypes",
+    "multiprocessing",
+    "os",
+    "pathlib",
+    "shutil",
+    "signal",
+    "socket",
+    "subprocess",
+    "threading",
+}
+
+
+def modules() -> list[Path]:
+    return sorted(path for path in SOURCE.rglob("*.py") if path != SOURCE / "__init__.py")
+
+
+def dotted(path: Path) -> str:
+    name = ".".join(path.relative_to(SOURCE.parent).with_suffix("").parts)
+    return name.removesuffix(".__init__")
+
+
+def unit(module: str) -> str:
+    """Return the file or folder directly below bullpen that a module belongs to."""
+    return module.split(".")[1] if "." in module else ""
+
+
+def imported(path: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: imports are written in full"
+            yield node.module or ""
+
+
+def imported_from_bullpen(path: Path) -> set[str]:
+    return {name for name in imported(path) if name.startswith("bullpen.")}
+
+
+@pytest.mark.parametrize("path", modules(), ids=dotted)
+def test_a_module_imports_only_what_its_layer_may(path: Path) -> None:
+    own = unit(dotted(path))
+
+    reached = {unit(name) for name in imported_from_bullpen(path)} - {own}
+
+    assert reached <= MAY_IMPORT[own]
+
+
+def test_no_module_imports_itself_through_others() -> None:
+    # The package's own file only forwards names to be imported later, so it is no part of the graph.
+    graph = {dotted(path): imported_from_bullpen(path) for path in modules() if path.name != "__init__.py"}
+
+    order = list(TopologicalSorter(graph).static_order())
+
+    assert len(order) >= len(graph)
+
+
+@pytest.mark.parametrize("path", [path for path in modules() if unit(dotted(path)) == "context"], ids=dotted)
+def test_the_context_is_pure(path: Path) -> None:
+    assert {name.split(".")[0] for name in imported(path)} & IMPURE == set()
+
+
+def loaded_by(statement: str) -> set[str]:
+    program = f"import sys\nbefore = set(sys.modules)\n{statement}\nprint(*(set(sys.modules) - before))"
+    printed = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True).stdout
+    return {name.split(".")[0] for name in printed.split()}
+
+
+def test_importing_the_context_loads_no_other_package() -> None:
+    assert loaded_by("import bullpen.context") - set(sys.stdlib_module_names) == {"bullpen"}
+
+
+def test_using_the_context_loads_nothing_heavier_than_msgspec() -> None:
+    loaded = loaded_by("from bullpen.context import *") - loaded_by("import msgspec")
+
+    assert loaded - set(sys.stdlib_module_names) == {"bullpen"}
+
+
+@pytest.mark.parametrize("name", ["dataclasses", "logging", "re", "typing"])
+def test_the_cheap_import_stays_cheap(name: str) -> None:
+    assert name not in loaded_by("import bullpen.context")
+
+
+def test_architecture_md_has_a_line_for_every_file_and_no_other() -> None:
+    tree = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8").split("```")[1]
+    listed = set(re.findall(r"(\w+)\.py\b", tree))
+
+    assert listed == {path.stem for path in SOURCE.rglob("*.py") if path.name != "__init__.py"} | {"__init__"}

@@ -1,0 +1,61 @@
+"""The examples in the docs run, and print what the docs say they print."""
+
+import contextlib
+import io
+import re
+import subprocess
+import sys
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
+
+BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\]\((?!https?:|#)([^)#\s]+)[^)]*\)")
+
+
+def blocks(page: Path) -> list[tuple[str, str]]:
+    return [(block[1], block[2]) for block in BLOCK.finditer(page.read_text(encoding="utf-8"))]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_examples_run_and_print_what_the_page_says(page: Path) -> None:
+    namespace: dict[str, object] = {}
+    found = blocks(page)
+    for (language, code), (following, expected) in pairwise([*found, ("", "")]):
+        if language != "python":
+            continue
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            exec(compile(code, str(page), "exec"), namespace)
+        if following == "text":
+            assert printed.getvalue() == expected
+
+
+def test_the_readmes_first_command_prints_what_the_readme_shows() -> None:
+    program = [sys.executable, str(ROOT / "examples" / "first_prompt.py")]
+    printed = subprocess.run(program, check=True, capture_output=True, encoding="utf-8").stdout
+
+    (_, command), (_, shown) = blocks(ROOT / "README.md")[:2]
+
+    assert command == "$ make example\n"
+    assert printed == shown
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    missing = [link for link in LINK.findall(page.read_text(encoding="utf-8")) if not (page.parent / link).exists()]
+
+    assert missing == []
+
+
+def test_make_targets_in_the_docs_exist() -> None:
+    targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    pages = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
+    named = set(re.findall(r"(?:`|^\$ )make ([\w-]+)", pages, re.MULTILINE))
+
+    assert named
+    assert named <= targets
