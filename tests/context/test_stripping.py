@@ -27,6 +27,10 @@ CODE = "Here:\n\n    def f():\n        return  1\n\n\tdone  now"
         ("one\n  [NEXT: max] two", "one\n  two"),
         ("one\n[NEXT: max]   two", "one\ntwo"),
         ("a [FROM: x] [NEXT: y][DROP: ALL] b", "a b"),
+        ("a[FROM: x] [NEXT: y]b", "a b"),
+        ("a[FROM: x][NEXT: y]b", "ab"),
+        ("a [NEXT: x,\ny [z]] b", "a b"),
+        ("\ufeff[NEXT: x] a", "a"),
         ("one\n[FROM: x] [NEXT: y]\ntwo", "one\ntwo"),
         ("before [TEAM_TASK] all of\nthis goes", "before"),
         ("Intro\n[TEAM_TASK] a\nb\n[NEXT: max]\nOutro", "Intro\nOutro"),
@@ -47,6 +51,7 @@ def test_the_marker_goes_and_the_rest_stays(text: str, stripped: str) -> None:
         (f"{CODE}\n[NEXT: max]", "Here:\ndef f():\nreturn 1\ndone now"),
         ("one\n\n[NEXT: max]\n\ntwo", "one\ntwo"),
         ("  a \t  b  ", "a b"),
+        ("a\t[NEXT: x] b", "a b"),
     ],
 )
 def test_collapsing_is_the_old_behaviour(text: str, stripped: str) -> None:

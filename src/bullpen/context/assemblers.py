@@ -10,7 +10,7 @@ from bullpen.context.budget import SECTION_SEPARATOR, Budget, newest_that_fit
 from bullpen.context.cache import ByteBoundedCache
 from bullpen.context.prompt import DEFAULT_MAX_BYTES, EVERYONE, AssemblerInput, AssemblerOutput, PromptContextMessage
 from bullpen.context.report import PromptReport
-from bullpen.context.text import LINE_BREAKS, byte_length, clean_text, one_line, truncate_to_bytes
+from bullpen.context.text import LINE_BREAKS, byte_length, clean_text, one_line, trimmed, truncate_to_bytes
 from bullpen.context.views import View, Window
 from bullpen.errors import PromptTooLarge
 
@@ -81,9 +81,7 @@ class ContextAssembler:
         system = join_instructions(source.system_instruction, source.instruction_file_text) or ""
         flag = system if self.layout.system_header is None else ""
         section = "" if flag else _section(self.layout.system_header, self._without_headings(system))
-        task = _section(
-            self.layout.team_task_header, self._without_headings(clean_text(source.team_task or "").strip())
-        )
+        task = _section(self.layout.team_task_header, self._without_headings(trimmed(source.team_task)))
         budget.spend_beside("system", byte_length(flag))
         budget.spend("system", byte_length(section))
         budget.spend("team_task", byte_length(task))
@@ -95,6 +93,8 @@ class ContextAssembler:
         """Return the current message's section, paid for, and how many bytes of the message did not fit."""
         header = self.layout.message_header
         whole = body = self._message_body(source)
+        if not whole:
+            return "", 0
         size = byte_length(whole)
         room = budget.room - _header_bytes(header)
         if size > room:
@@ -126,7 +126,7 @@ class ContextAssembler:
         return self._lines.add(message, line, byte_length(line))
 
     def _message_body(self, source: AssemblerInput) -> str:
-        body = clean_text(source.current_message).strip()
+        body = trimmed(source.current_message)
         if body and source.current_from is not None:
             body = _fill(self._body_pieces, source.current_from, source.current_to, body)
         return self._without_headings(body)
@@ -201,7 +201,7 @@ class PlainTextAssembler(ContextAssembler):
 
 def join_instructions(system_instruction: str | None, instruction_file_text: str | None) -> str | None:
     """Return the configured instruction and the instruction file as one text; None if both are empty."""
-    parts = (clean_text(part or "").strip() for part in (system_instruction, instruction_file_text))
+    parts = (trimmed(part) for part in (system_instruction, instruction_file_text))
     return SECTION_SEPARATOR.join(part for part in parts if part) or None
 
 

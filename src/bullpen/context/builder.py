@@ -1,6 +1,5 @@
 """build_prompt: merge the instructions, pick the assembler, and explain what was sent."""
 
-import logging
 from collections.abc import Sequence
 
 from msgspec import Struct
@@ -9,10 +8,9 @@ from msgspec.structs import replace
 from bullpen.context.agent_types import AssemblerSet
 from bullpen.context.assemblers import Overflow
 from bullpen.context.budget import SECTION_SEPARATOR
+from bullpen.context.explaining import log_sent
 from bullpen.context.prompt import DEFAULT_MAX_BYTES, AssemblerInput, AssemblerOutput, PromptContextMessage
-from bullpen.context.text import byte_length, clean_text, truncate_to_bytes
-
-logger = logging.getLogger(__name__)
+from bullpen.context.text import byte_length, trimmed, truncate_to_bytes
 
 PromptOutput = AssemblerOutput
 """The specification has two names for what goes to an agent; it is one thing."""
@@ -44,9 +42,9 @@ class PromptInput(Struct, frozen=True, kw_only=True):
 
 def build_prompt(source: PromptInput, *, overflow: Overflow = "cut") -> PromptOutput:
     """Return what to send to the agent. Neither instruction can erase the other, and no cut is silent."""
-    configured = clean_text(source.system_instruction_text or "").strip()
+    configured = trimmed(source.system_instruction_text)
     limit = source.max_bytes // 2 if source.max_system_bytes is None else source.max_system_bytes
-    file_text, bytes_cut = _shorten(source.instruction_file_text or "", _room_for_file(limit, configured))
+    file_text, bytes_cut = _shorten(trimmed(source.instruction_file_text), _room_for_file(limit, configured))
     output = _assemblers.for_agent(source.agent_type, "PromptBuilder").assemble(
         AssemblerInput(
             context_messages=source.context_messages,
@@ -61,19 +59,18 @@ def build_prompt(source: PromptInput, *, overflow: Overflow = "cut") -> PromptOu
         overflow=overflow,
     )
     output = replace(output, report=replace(output.report, instruction_bytes_cut=bytes_cut))
-    if logger.isEnabledFor(logging.DEBUG):
-        _explain(output)
+    log_sent(output)
     return output
 
 
 def _room_for_file(limit: int, configured: str) -> int:
     """Return the bytes an instruction file may take: what the configured text leaves, but never nothing."""
-    return max(limit - byte_length(configured) - len(SECTION_SEPARATOR), limit // SMALLEST_FILE_SHARE)
+    taken = byte_length(configured) + len(SECTION_SEPARATOR) if configured else 0
+    return max(limit - taken, limit // SMALLEST_FILE_SHARE)
 
 
-def _shorten(file_text: str, room: int) -> tuple[str, int]:
+def _shorten(text: str, room: int) -> tuple[str, int]:
     """Return the file's head and tail with a mark between them, in room bytes if that holds the mark, and the loss."""
-    text = clean_text(file_text).strip()
     size = byte_length(text)
     if size <= room:
         return text, 0
@@ -82,35 +79,9 @@ def _shorten(file_text: str, room: int) -> tuple[str, int]:
     head = truncate_to_bytes(text, room_for_text - tail_room)
     tail = text.encode()[size - tail_room :].decode(errors="ignore")
     bytes_cut = size - byte_length(head) - byte_length(tail)
-    return f"{head}{_cut_mark(bytes_cut)}{tail}", bytes_cut
+    shortened = f"{head}{_cut_mark(bytes_cut)}{tail}"
+    return (shortened, bytes_cut) if byte_length(shortened) < size else (text, 0)
 
 
 def _cut_mark(bytes_cut: int) -> str:
     return f"\n\n[... {bytes_cut:,} bytes of the instruction file left out ...]\n\n"
-
-
-def _explain(output: PromptOutput) -> None:
-    """Log one record that says what is sent and what was cut, as a line and as data under `record.sent`."""
-    report = output.report
-    sent = {
-        "agent_type": report.agent_type,
-        "total_bytes": report.total_bytes,
-        "max_bytes": report.max_bytes,
-        "section_bytes": report.section_bytes,
-        "kept_ids": report.kept_ids,
-        "dropped_messages": report.dropped_messages,
-        "message_bytes_cut": report.message_bytes_cut,
-        "instruction_bytes_cut": report.instruction_bytes_cut,
-        "prompt": output.prompt,
-        "system_flag": output.system_flag,
-    }
-    logger.debug(
-        "[Debug][Send] agent=%s bytes=%d of %d cuts=%s\nprompt:\n%s\nsystemFlag:\n%s",
-        report.agent_type,
-        report.total_bytes,
-        report.max_bytes,
-        "; ".join(report.cuts) or "none",
-        output.prompt,
-        output.system_flag,
-        extra={"sent": sent},
-    )

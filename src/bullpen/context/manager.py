@@ -8,6 +8,7 @@ from typing import Literal, TypeVar
 from bullpen.context.agent_types import AssemblerSet, normalize_agent_type
 from bullpen.context.assemblers import Overflow
 from bullpen.context.audience import Audience
+from bullpen.context.explaining import log_sent
 from bullpen.context.history import History, message_number
 from bullpen.context.prepared import PreparedHistory
 from bullpen.context.prompt import DEFAULT_MAX_BYTES, AssemblerInput, AssemblerOutput
@@ -119,7 +120,9 @@ class ContextManager:
         self, agent_type: str, source: AssemblerInput, *, overflow: Overflow = "cut"
     ) -> AssemblerOutput:
         """Return the prompt in the agent's own format, and its report."""
-        return self._assemblers.for_agent(agent_type, "ContextManager").assemble(source, overflow=overflow)
+        output = self._assemblers.for_agent(agent_type, "ContextManager").assemble(source, overflow=overflow)
+        log_sent(output)
+        return output
 
     def clear(self) -> None:
         """Forget everything; the next message is msg-1 again."""

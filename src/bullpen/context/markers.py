@@ -1,8 +1,8 @@
 """The one grammar of markers: [FROM: x], [NEXT: a, b], [TEAM_TASK] …, [TEAM_TASK: …] and [DROP: a | ALL].
 
-Reading and stripping use the same grammar, so what is removed is exactly what was understood. A bracketed marker stands
-on one line; case does not matter; full-width brackets, colons, commas and exclamation marks count, since many people
-type Chinese. Nothing in code or in a quote is a marker.
+Reading and stripping use the same grammar, so what is removed is exactly what was understood. Case does not matter;
+full-width brackets, colons, commas and exclamation marks count, since many people type Chinese. Nothing in code or in a
+quote is a marker.
 """
 
 import re
@@ -13,22 +13,24 @@ from typing import Literal
 from msgspec import Struct
 
 from bullpen.context.code import hide_code
-from bullpen.context.text import LINE_BREAKS
 
 MarkerKind = Literal["from", "next", "drop", "team_task"]
 
 DEFAULT_INTENT = 2
 
+_KINDS: dict[str, MarkerKind] = {"FROM": "from", "NEXT": "next", "DROP": "drop", "TEAM_TASK": "team_task"}
+
 _OPEN, _CLOSE, _COLON = "[\\[［]", "[\\]］]", "[:：]"
-_PLAIN = f"[^\\[\\]［］{LINE_BREAKS}]"
+_PLAIN = r"(?:[^\[\]［］\n]++|\n(?![ \t\r]*+\n))"
+"""Any text but brackets and empty lines: a forgotten bracket must not swallow the next paragraph."""
 
 
 def _balanced(levels: int) -> str:
-    """Return a pattern for one line of text in which brackets nest at most so deep and open no marker."""
+    """Return a pattern for text in which brackets nest at most so deep and open no marker."""
     if levels == 0:
         return f"{_PLAIN}*+"
     no_marker = f"(?!(?:FROM|NEXT|DROP|TEAM_TASK)(?:{_COLON}|{_CLOSE}))"
-    return f"(?:{_PLAIN}++|{_OPEN}{no_marker}{_balanced(levels - 1)}{_CLOSE})*+"
+    return f"(?:{_PLAIN}|{_OPEN}{no_marker}{_balanced(levels - 1)}{_CLOSE})*+"
 
 
 def _marker(group: str) -> str:
@@ -36,8 +38,8 @@ def _marker(group: str) -> str:
 
     Possessive throughout: no part of a text is tried again in another way, so the scan is linear.
     """
-    routing = f"{group}FROM(?!{_COLON}{_CLOSE})|NEXT|DROP){_COLON}{group}{_PLAIN}*+)"
-    bracketed = f"{_OPEN}(?=[FNDT])(?:{routing}|TEAM_TASK{_COLON}{group}{_balanced(3)})){_CLOSE}"
+    keyword = f"{group}FROM(?!{_COLON}{_CLOSE})|NEXT|DROP|TEAM_TASK)"
+    bracketed = f"{_OPEN}(?=[FNDT]){keyword}{_COLON}{group}{_balanced(3)}){_CLOSE}"
     block = f"{_OPEN}TEAM_TASK{_CLOSE}"
     next_marker = _marker("(?:") if group == "(" else f"{bracketed}|{block}"
     return f"(?:{bracketed}|{block}{group}(?:[^\\[［]++|(?!{next_marker}){_OPEN})*+))"
@@ -121,21 +123,9 @@ def searchable(text: str) -> str | None:
 
 def _find_markers(text: str) -> Iterator[Marker]:
     for match in _MARKER_PARTS.finditer(searchable(text) or ""):
-        kind, group = _kind_and_group(match)
-        start, end = match.span(group)
+        kind = _KINDS[match[1].upper()] if match[1] else "team_task"
+        start, end = match.span(2 if match[1] else 3)
         yield Marker(kind, text[start:end].strip(), match.start(), match.end())
-
-
-def _kind_and_group(match: re.Match[str]) -> tuple[MarkerKind, int]:
-    match match[1] and match[1].upper():
-        case "FROM":
-            return "from", 2
-        case "NEXT":
-            return "next", 2
-        case "DROP":
-            return "drop", 2
-        case _:
-            return "team_task", 3 if match[3] is not None else 4
 
 
 @lru_cache(maxsize=256)

@@ -35,8 +35,6 @@ class PreparedHistory:
         """Tell whether an AI's current message is the one at position over again."""
         if self._rows[current].speaker.type != "ai":
             return False
-        if self.id_at(position) == self.id_at(current):
-            return True
         earlier, latest = self.message(position), self.message(current)
         return (earlier.sender, earlier.content) == (latest.sender, latest.content)
 

@@ -5,10 +5,11 @@ from collections.abc import Iterator
 from typing import Literal
 
 from bullpen.context.markers import MARKER, OPENING, searchable
+from bullpen.context.text import WHITE_SPACE
 
 Whitespace = Literal["preserve", "collapse"]
 
-_NEIGHBOURS_AND_REST_OF_LINE = re.compile(rf"(?ai)({MARKER}(?:[ \t]*+{MARKER})*+)([ \t]*+)(\r?\n|\Z)?+")
+_NEIGHBOURS_AND_REST_OF_LINE = re.compile(rf"(?ai)({MARKER}(?:(?:([ \t])[ \t]*+)?+{MARKER})*+)([ \t]*+)(\r?\n|\Z)?+")
 _MARKER = re.compile(rf"(?ai){MARKER}")
 _RUN_OF_SPACE = re.compile(r"\s{2,}")
 
@@ -18,42 +19,46 @@ def strip_all_markers(text: str, whitespace: Whitespace = "preserve") -> str:
 
     With whitespace="collapse" every line is trimmed too, runs of spaces become one, and empty lines go.
     """
-    if whitespace == "collapse":
-        # Once before, since joining lines could otherwise bring a marker out of the code it stood in.
-        return _collapse(_strip(_collapse(text)))
-    if whitespace != "preserve":
+    if whitespace not in ("preserve", "collapse"):
         raise ValueError(f"whitespace must be 'preserve' or 'collapse', got {whitespace!r}")
-    return _strip(text)
-
-
-def _strip(text: str) -> str:
+    tidy = _collapse if whitespace == "collapse" else _trim
     visible = searchable(text)
     if visible is None:
-        return text.strip()
-    stripped = "".join(_pieces_between_markers(text, visible))
-    return _without_new_markers(stripped).strip()
+        return tidy(text)
+    between = _all_between_markers if whitespace == "collapse" else _words_between_markers
+    return _without_new_markers(tidy("".join(between(text, visible))))
 
 
-def _pieces_between_markers(text: str, visible: str) -> Iterator[str]:
+def _all_between_markers(text: str, visible: str) -> Iterator[str]:
+    done = 0
+    for marker in _MARKER.finditer(visible):
+        yield text[done : marker.start()]
+        done = marker.end()
+    yield text[done:]
+
+
+def _words_between_markers(text: str, visible: str) -> Iterator[str]:
+    """Yield the text between groups of markers, less the white space that is only there because of them."""
     done = 0
     for markers in _NEIGHBOURS_AND_REST_OF_LINE.finditer(visible):
         before = text[done : markers.start()]
         trimmed = before.rstrip(" \t")
         opens_line = trimmed.endswith("\n") or (not trimmed and text[done - 1 : done] in ("", "\n"))
-        closes_line = markers[3] is not None
-        between_spaces = trimmed != before and markers[2]
-        if opens_line and closes_line:
+        closes_line = markers[4] is not None
+        if closes_line:
             yield trimmed
-            done = markers.end(3)
-        elif closes_line:
-            yield trimmed
-            done = markers.end(2)
+            done = markers.end(4) if opens_line else markers.end(3)
         elif opens_line:
             yield before
-            done = markers.end(2)
+            done = markers.end(3)
+        elif before != trimmed and markers[3]:
+            yield before
+            done = markers.end(1) + 1
         else:
             yield before
-            done = markers.end(1) + (1 if between_spaces else 0)
+            done = markers.end(1)
+            if before == trimmed and not markers[3] and markers[2]:
+                yield " "
     yield text[done:]
 
 
@@ -67,6 +72,10 @@ def _without_new_markers(text: str) -> str:
         return text
     after_brackets = [opening.start() + 1 for opening in OPENING.finditer(visible)]
     return " ".join(map(text.__getitem__, map(slice, [0, *after_brackets], [*after_brackets, len(text)])))
+
+
+def _trim(text: str) -> str:
+    return text.strip(WHITE_SPACE)
 
 
 def _collapse(text: str) -> str:

@@ -8,6 +8,12 @@ SYMBOL_FOR_NULL = "\u2400"
 LINE_BREAKS = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
 """Everything that starts a new line somewhere: str.splitlines() knows the same list."""
 
+WHITE_SPACE = (
+    "\t\n\v\f\r\x1c\x1d\x1e\x1f \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
+)
+WHITE_SPACE += "\u2028\u2029\u202f\u205f\u3000\ufeff"
+"""What str.strip() takes away, and the byte order mark that JavaScript's trim() takes away too."""
+
 # A cluster may be endless (a letter with a thousand accents), so looking for its start must end somewhere.
 LONGEST_CLUSTER = 64
 
@@ -26,6 +32,11 @@ def clean_text(text: str) -> str:
     except UnicodeEncodeError:
         return _SURROGATES.sub(REPLACEMENT_CHARACTER, text)
     return text
+
+
+def trimmed(text: str | None) -> str:
+    """Return the text, clean, without the white space at its ends."""
+    return clean_text(text or "").strip(WHITE_SPACE)
 
 
 def one_line(name: str) -> str:
