@@ -1,18 +1,82 @@
 """Every error bullpen raises on purpose, in one tree.
 
 BullpenError
+├── AgentFailed         an agent's turn that failed; carries the Failed event that ended it
+│   ├── AgentNotInstalled
+│   ├── AgentNotSignedIn
+│   ├── QuotaExceeded
+│   ├── AgentOverloaded
+│   ├── PromptTooLong       for this CLI, however large the budget is
+│   ├── TurnLimitReached
+│   ├── PermissionRefused
+│   ├── AgentCrashed
+│   ├── AgentTimedOut
+│   └── ProtocolBroken      nothing usable came
 ├── InvalidSnapshot     a snapshot that cannot be loaded; nothing was changed
 ├── PromptTooLarge      what may not be cut does not fit the byte budget; nothing was sent
-└── UnknownMessage      a message id that this conversation does not have
+├── UnknownAgent        an agent type that no module knows
+├── UnknownMessage      a message id that this conversation does not have
+└── UnsupportedSystem   this operating system cannot run agents
 
 Arguments of the wrong type or range are the caller's bug and raise TypeError or ValueError, as in the rest of Python.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+
+from bullpen.events import Failed
 
 
 class BullpenError(Exception):
     """Something bullpen could not do, in a sentence for people."""
+
+
+class AgentFailed(BullpenError):
+    """An agent's turn that failed, and what to do next."""
+
+    def __init__(self, agent: str, event: Failed) -> None:
+        super().__init__(f"{agent}: {event.message}" + (f" {event.hint}" if event.hint else ""))
+        self.agent = agent
+        self.event = event
+
+
+class AgentNotInstalled(AgentFailed):
+    """There is no such program."""
+
+
+class AgentNotSignedIn(AgentFailed):
+    """The CLI has no valid login or key."""
+
+
+class QuotaExceeded(AgentFailed):
+    """A quota or rate limit is used up; event.reset_at says until when, if the vendor does."""
+
+
+class AgentOverloaded(AgentFailed):
+    """The vendor's service is down or too busy."""
+
+
+class PromptTooLong(AgentFailed):
+    """The prompt is longer than this CLI or its model takes."""
+
+
+class TurnLimitReached(AgentFailed):
+    """The CLI stopped at its own limit of steps."""
+
+
+class PermissionRefused(AgentFailed):
+    """The CLI refuses to run with these permissions or in this folder."""
+
+
+class AgentCrashed(AgentFailed):
+    """The program ended badly; event.exit_code and event.stderr_tail say how."""
+
+
+class AgentTimedOut(AgentFailed):
+    """The program said nothing for too long, or took too long in all."""
+
+
+class ProtocolBroken(AgentFailed):
+    """The program ended well and yet gave no usable answer."""
 
 
 class InvalidSnapshot(BullpenError, ValueError):
@@ -40,3 +104,15 @@ class UnknownMessage(BullpenError, LookupError):
     def __init__(self, message_id: str) -> None:
         super().__init__(f"There is no message {message_id!r} in this conversation. Ids look like 'msg-1'.")
         self.message_id = message_id
+
+
+class UnknownAgent(BullpenError, LookupError):
+    """An agent type that no module knows."""
+
+    def __init__(self, name: str, known: Iterable[str]) -> None:
+        super().__init__(f"There is no agent type {name!r}. Known are: {', '.join(sorted(known))}.")
+        self.name = name
+
+
+class UnsupportedSystem(BullpenError):
+    """This operating system cannot run agents."""

@@ -1,0 +1,197 @@
+"""Claude Code: `claude -p`, stream-json."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from bullpen.agents.spec import AgentSpec, SignInProbe
+from bullpen.agents.stream import count
+from bullpen.context.assemblers import ClaudeContextAssembler
+from bullpen.events import (
+    Event,
+    Failed,
+    Finished,
+    Notice,
+    Started,
+    TextDelta,
+    Thinking,
+    TodoItem,
+    TodoList,
+    ToolFinished,
+    ToolStarted,
+    Usage,
+)
+
+
+class ClaudeParser:
+    """Remembers two things: which messages came piece by piece, and what the model had to leave unfinished."""
+
+    def __init__(self) -> None:
+        self._streamed: set[str] = set()
+        self._message_text = ""
+        self._unfinished = ""
+
+    def parse(self, record: Any) -> Iterator[Event]:
+        """Yield what one record of the stream says."""
+        match record:
+            case {"type": "stream_event", "event": event, "parent_tool_use_id": None}:
+                yield from self._streamed_event(event)
+            case {"type": "stream_event" | "control_response"}:
+                pass
+            case {"type": "assistant", "message": {"model": "<synthetic>"}}:
+                pass  # an error in the agent's mouth; the result says it again
+            case {"type": "assistant", "message": {"content": list(blocks), "id": message_id}}:
+                spoken = message_id not in self._streamed
+                for block in blocks:
+                    yield from _block(block, spoken=spoken, aside=record.get("parent_tool_use_id") is not None)
+            case {"type": "user", "message": {"content": list(blocks)}}:
+                self._message_text = self._unfinished = ""
+                for block in blocks:
+                    yield from _tool_result(block, record.get("tool_use_result"))
+            case {"type": "user"}:
+                pass
+            case {"type": "system", "subtype": "init"}:
+                yield Started(
+                    session_id=record.get("session_id"),
+                    model=record.get("model"),
+                    cli_version=record.get("claude_code_version"),
+                )
+            case {"type": "system", "subtype": "status" | "thinking_tokens"}:
+                pass
+            case {"type": "system", "subtype": "api_retry"}:
+                yield Notice(kind="retry", text=_retry(record))
+            case {"type": "result", "subtype": "success", "is_error": False, "result": str(text)}:
+                yield _usage(record)
+                yield Finished(self._unfinished + text)
+            case {"type": "result"}:
+                yield _usage(record)
+                yield _failed(record)
+            case _:
+                yield Notice(kind="unknown", text=str(record)[:1000])
+
+    def _streamed_event(self, event: Any) -> Iterator[Event]:
+        match event:
+            case {"type": "content_block_delta", "delta": {"type": "text_delta", "text": str(text)}}:
+                self._message_text += text
+                yield TextDelta(text)
+            case {"type": "content_block_delta", "delta": {"type": "thinking_delta", "thinking": str(text)}}:
+                yield Thinking(text)
+            case {"type": "message_start", "message": {"id": str(message_id)}}:
+                self._streamed.add(message_id)
+                self._message_text = ""
+            case {"type": "message_delta", "delta": {"stop_reason": "max_tokens"}}:
+                # Claude goes on by itself in another message, and its result holds only the last one.
+                self._unfinished += self._message_text
+
+
+def _block(block: Any, *, spoken: bool, aside: bool) -> Iterator[Event]:
+    """Yield a whole content block. What was streamed is not said twice, and a subagent's words are thoughts."""
+    match block:
+        case {"type": "text", "text": str(text)} if spoken:
+            yield Thinking(text) if aside else TextDelta(text)
+        case {"type": "thinking", "thinking": str(text)} if spoken:
+            yield Thinking(text)
+        case {"type": "tool_use", "name": "TodoWrite", "input": {"todos": list(todos)}}:
+            yield TodoList(tuple(_todo(todo) for todo in todos))
+        case {"type": "tool_use", "id": str(tool_id), "name": str(name), "input": dict(tool_input)}:
+            yield ToolStarted(id=tool_id, name=name, input=tool_input)
+
+
+def _todo(todo: Any) -> TodoItem:
+    match todo:
+        case {"content": str(text), "status": status}:
+            return TodoItem(text, done=status == "completed")
+        case _:
+            return TodoItem(str(todo), done=False)
+
+
+def _tool_result(block: Any, details: Any) -> Iterator[Event]:
+    match block:
+        case {"type": "tool_result", "tool_use_id": str(tool_id)}:
+            changed = (details["filePath"],) if isinstance(details, dict) and "filePath" in details else ()
+            yield ToolFinished(
+                id=tool_id,
+                output=_text_of(block.get("content")),
+                failed=bool(block.get("is_error")),
+                changed_files=changed,
+            )
+
+
+def _text_of(content: Any) -> str:
+    match content:
+        case str():
+            return content
+        case list():
+            return "\n".join(_text_of(part) for part in content)
+        case {"text": str(text)}:
+            return text
+        case None:
+            return ""
+        case _:
+            return str(content)
+
+
+def _retry(record: dict[str, Any]) -> str:
+    attempts = f"attempt {record.get('attempt')} of {record.get('max_retries')}"
+    return f"{record.get('error', 'error')} ({record.get('error_status')}), {attempts}"
+
+
+def _usage(result: dict[str, Any]) -> Usage:
+    # After a dropped connection `usage` is all zeros while `modelUsage` is right.
+    models = result.get("modelUsage")
+    per_model = [usage for usage in models.values() if isinstance(usage, dict)] if isinstance(models, dict) else []
+
+    def total(name: str) -> int:
+        return sum(count(usage.get(name)) for usage in per_model)
+
+    cached = total("cacheReadInputTokens")
+    return Usage(
+        input_tokens=total("inputTokens") + cached + total("cacheCreationInputTokens"),
+        output_tokens=total("outputTokens"),
+        cached_tokens=cached,
+        cost_usd=cost if isinstance(cost := result.get("total_cost_usd"), int | float) else None,
+    )
+
+
+def _failed(result: dict[str, Any]) -> Failed:
+    match result:
+        case {"subtype": "error_max_turns"}:
+            return Failed(kind="turn_limit", message="It stopped at its limit of turns.")
+        case {"result": str(text)} if text:
+            return Failed(kind="crashed", message=text)
+        case {"errors": [str(text), *_]}:
+            return Failed(kind="crashed", message=text)
+        case _:
+            return Failed(kind="crashed", message=f"It ended with {result.get('subtype', 'an error')}.")
+
+
+SPEC = AgentSpec(
+    name="claude-code",
+    aliases=("claude",),
+    command=("claude", "-p", "--output-format", "stream-json", "--verbose", "--include-partial-messages"),
+    assembler=ClaudeContextAssembler,
+    parser=ClaudeParser,
+    system_file_flag="--append-system-prompt-file",
+    model_flag="--model",
+    permissions={
+        "read-only": ("--permission-mode", "dontAsk", "--disallowedTools", "Edit,Write,NotebookEdit"),
+        "edit": ("--permission-mode", "acceptEdits"),
+        "full": ("--dangerously-skip-permissions",),
+    },
+    max_prompt_bytes=10_000_000,
+    environment=("ANTHROPIC_*", "CLAUDE_*", "AWS_*", "GOOGLE_*", "CLOUD_ML_REGION", "DISABLE_*", "IS_SANDBOX"),
+    failures=(
+        ("permission_refused", "root/sudo privileges"),
+        ("not_signed_in", "Not logged in|Please run /login|Invalid API key|authentication_failed|OAuth token"),
+        ("prompt_too_long", "Prompt is too long|piped stdin input exceeds"),
+    ),
+    hints={
+        "not_installed": "Install it with: npm install -g @anthropic-ai/claude-code",
+        "not_signed_in": "Run `claude` once and use /login, or set ANTHROPIC_API_KEY.",
+        "permission_refused": "Claude Code takes full permissions only from an ordinary user. Use edit instead.",
+    },
+    tested_versions=("2.1.197",),
+    sign_in=SignInProbe(
+        arguments=("auth", "status"),
+        variables=("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"),
+    ),
+)

@@ -1,0 +1,143 @@
+"""Codex CLI: `codex exec --json`."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from bullpen.agents.spec import AgentSpec, SignInProbe
+from bullpen.agents.stream import count
+from bullpen.context.assemblers import CodexContextAssembler
+from bullpen.events import (
+    Event,
+    Failed,
+    Finished,
+    Notice,
+    Started,
+    TextDelta,
+    Thinking,
+    TodoItem,
+    TodoList,
+    ToolFinished,
+    ToolStarted,
+    Usage,
+)
+
+
+class CodexParser:
+    """Remembers the last message: that one is the answer, the ones before it told of progress."""
+
+    def __init__(self) -> None:
+        self._answer: str | None = None
+
+    def parse(self, record: Any) -> Iterator[Event]:
+        """Yield what one record of the stream says."""
+        match record:
+            case {"type": "item.completed", "item": {"type": "agent_message", "text": str(text)}}:
+                yield TextDelta(text if self._answer is None else f"\n\n{text}")
+                self._answer = text
+            case {"type": "item.started" | "item.updated" | "item.completed" as phase, "item": dict(item)}:
+                yield from _item(item, completed=phase == "item.completed", started=phase == "item.started")
+            case {"type": "thread.started"}:
+                yield Started(session_id=record.get("thread_id"))
+            case {"type": "turn.started"}:
+                pass
+            case {"type": "error", "message": str(message)}:
+                # Also in runs that succeed: only turn.failed means failure.
+                yield Notice(kind="retry", text=message)
+            case {"type": "turn.completed"}:
+                yield _usage(record.get("usage"))
+                yield Finished(self._answer or "")
+            case {"type": "turn.failed", "error": {"message": str(message)}}:
+                yield Failed(kind="crashed", message=message)
+            case {"type": "turn.failed"}:
+                yield Failed(kind="crashed", message="It reported a failed turn without a reason.")
+            case _:
+                yield Notice(kind="unknown", text=str(record)[:1000])
+
+
+def _item(item: dict[str, Any], *, started: bool, completed: bool) -> Iterator[Event]:
+    match item:
+        case {"type": "reasoning", "text": str(text)}:
+            if completed:
+                yield Thinking(text)
+        case {"type": "error", "message": str(message)}:
+            yield Notice(kind="warning", text=message)
+        case {"type": "todo_list", "items": list(items)}:
+            yield TodoList(tuple(_todo(todo) for todo in items))
+        case {"type": "command_execution" | "file_change" | "mcp_tool_call" | "web_search", "id": str(item_id)}:
+            if started:
+                yield ToolStarted(id=item_id, name=_tool_name(item), input=_tool_input(item))
+            elif completed:
+                yield _tool_finished(item_id, item)
+        case _:
+            yield Notice(kind="unknown", text=str(item)[:1000])
+
+
+def _todo(todo: Any) -> TodoItem:
+    match todo:
+        case {"text": str(text), "completed": completed}:
+            return TodoItem(text, done=bool(completed))
+        case _:
+            return TodoItem(str(todo), done=False)
+
+
+def _tool_name(item: dict[str, Any]) -> str:
+    match item:
+        case {"type": "command_execution"}:
+            return "shell"
+        case {"type": "mcp_tool_call", "server": str(server), "tool": str(tool)}:
+            return f"{server}.{tool}"
+        case _:
+            return str(item["type"])
+
+
+def _tool_input(item: dict[str, Any]) -> dict[str, Any]:
+    return {name: item[name] for name in ("command", "changes", "arguments", "query") if name in item}
+
+
+def _tool_finished(item_id: str, item: dict[str, Any]) -> ToolFinished:
+    changes = [change for change in item.get("changes") or () if isinstance(change, dict)]
+    return ToolFinished(
+        id=item_id,
+        output=str(item.get("aggregated_output") or item.get("result") or ""),
+        failed=item.get("status") == "failed" or bool(item.get("exit_code")),
+        changed_files=tuple(str(change.get("path", "")) for change in changes),
+    )
+
+
+def _usage(usage: Any) -> Usage:
+    counts = usage if isinstance(usage, dict) else {}
+    return Usage(
+        input_tokens=count(counts.get("input_tokens")),
+        output_tokens=count(counts.get("output_tokens")),
+        cached_tokens=count(counts.get("cached_input_tokens")),
+    )
+
+
+SPEC = AgentSpec(
+    name="openai-codex",
+    aliases=("codex",),
+    # Commands that the model runs must not read the key out of their environment.
+    command=("codex", "exec", "--json", "--skip-git-repo-check", "-c", 'shell_environment_policy.inherit="core"'),
+    last_arguments=("-",),
+    assembler=CodexContextAssembler,
+    parser=CodexParser,
+    model_flag="--model",
+    permissions={
+        "read-only": ("--sandbox", "read-only"),
+        "edit": ("--sandbox", "workspace-write"),
+        "full": ("--sandbox", "danger-full-access"),
+    },
+    max_prompt_bytes=1_048_576,
+    environment=("CODEX_*", "OPENAI_*", "AZURE_OPENAI_*"),
+    failures=(
+        ("prompt_too_long", "input_too_large|context_length_exceeded|exceeds the maximum length"),
+        ("not_signed_in", "Not logged in|Missing environment variable|refresh token"),
+        ("quota", "hit your usage limit|insufficient_quota"),
+    ),
+    hints={
+        "not_installed": "Install it with: npm install -g @openai/codex",
+        "not_signed_in": "Run `codex login`, or set CODEX_API_KEY.",
+    },
+    tested_versions=("0.166.0",),
+    sign_in=SignInProbe(arguments=("login", "status"), variables=("CODEX_API_KEY",), files=(".codex/auth.json",)),
+)

@@ -1,0 +1,34 @@
+"""Any program: the prompt on its standard input, its answer on its standard output."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import PurePath
+from typing import Any
+
+from bullpen.agents.spec import AgentSpec
+from bullpen.context.assemblers import ContextAssembler, PlainTextAssembler
+from bullpen.events import Event, TextDelta
+
+
+class TextParser:
+    """Everything the program prints is its answer."""
+
+    def parse(self, record: Any) -> Iterator[Event]:
+        """Yield a piece of the answer."""
+        yield TextDelta(record)
+
+
+def command_agent(
+    command: Sequence[str], *, name: str | None = None, assembler: type[ContextAssembler] = PlainTextAssembler
+) -> AgentSpec:
+    """Return the spec for a program that is no known CLI. What it may do is its own affair: we cannot restrict it."""
+    if not command:
+        raise ValueError("A command needs at least the name of a program")
+    return AgentSpec(
+        name=name or PurePath(command[0]).name,
+        command=tuple(command),
+        assembler=assembler,
+        parser=TextParser,
+        stream="text",
+        permissions={"read-only": (), "edit": (), "full": ()},
+        hints={"not_installed": f"Check the command {command[0]!r} in your team file, and your PATH."},
+    )

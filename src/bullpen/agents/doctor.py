@@ -1,0 +1,155 @@
+"""Is an agent ready? Installed, which version, signed in: by the cheapest evidence, and by one real turn if asked."""
+
+import asyncio
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from msgspec import Struct
+
+from bullpen.agents.environment import child_environment
+from bullpen.agents.failures import COMMON_HINTS
+from bullpen.agents.leftovers import Leftovers
+from bullpen.agents.process import Child
+from bullpen.agents.runner import find_program, run_turn
+from bullpen.agents.spec import AgentSpec
+from bullpen.context.prompt import AssemblerInput
+from bullpen.errors import AgentFailed
+from bullpen.events import FailureKind
+
+# Gemini needs two seconds for its version on a quiet machine.
+PROBE_SECONDS = 30.0
+LIVE_SECONDS = 180.0
+LIVE_PROMPT = "This is a test of the connection. Reply with the single word: ready"
+
+_VERSION = re.compile(r"\d+\.\d+[\w.+-]*")
+_SIGNED_OUT = re.compile(r'not logged in|logged ?out|"loggedIn":\s*false', re.IGNORECASE)
+
+
+class Problem(Struct, frozen=True):
+    """Something that keeps an agent from working, and what to do about it."""
+
+    text: str
+    hint: str = ""
+
+
+class Finding(Struct, frozen=True, kw_only=True):
+    """What is known about one agent."""
+
+    agent: str
+    program: str
+    path: str | None = None
+    version: str | None = None
+    version_tested: bool = False
+    signed_in: bool | None = None
+    """None: there is no telling without a request."""
+    evidence: str = ""
+    """What that is concluded from."""
+    answered: bool | None = None
+    """Whether one real turn worked; None if it was not asked for."""
+    problems: tuple[Problem, ...] = ()
+
+    @property
+    def ready(self) -> bool:
+        """Whether a turn can be expected to work."""
+        return not self.problems
+
+
+async def examine(spec: AgentSpec, *, cwd: Path, live: bool = False, env: Mapping[str, str] | None = None) -> Finding:
+    """Return what is known about an agent, looking at the very command that a turn in this folder would run."""
+    environment = child_environment(spec, env)
+    path = find_program(spec.program, environment, cwd)
+    if path is None:
+        problem = Problem(f"{spec.program} is not installed.", _hint(spec, "not_installed"))
+        return Finding(agent=spec.name, program=spec.program, problems=(problem,))
+    version, (signed_in, evidence) = await asyncio.gather(
+        _version(spec, path, environment), _signed_in(spec, path, environment)
+    )
+    problems = []
+    if version is None:
+        problems.append(Problem(f"{path} does not tell its version.", "Run it by hand to see why."))
+    if signed_in is False:
+        problems.append(Problem(f"{spec.program} is not signed in ({evidence}).", _hint(spec, "not_signed_in")))
+    answered = None
+    if live and not problems:
+        failure = await _live_failure(spec, cwd, env)
+        answered = failure is None
+        problems += [] if failure is None else [failure]
+    return Finding(
+        agent=spec.name,
+        program=spec.program,
+        path=path,
+        version=version,
+        version_tested=version in spec.tested_versions,
+        signed_in=signed_in,
+        evidence=evidence,
+        answered=answered,
+        problems=tuple(problems),
+    )
+
+
+async def examine_all(specs: Sequence[AgentSpec], *, cwd: Path, live: bool = False) -> list[Finding]:
+    """Examine several agents at the same time."""
+    return await asyncio.gather(*(examine(spec, cwd=cwd, live=live) for spec in specs))
+
+
+async def _version(spec: AgentSpec, path: str, environment: Mapping[str, str]) -> str | None:
+    exit_code, output = await _run([path, *spec.version_arguments], environment)
+    version = _VERSION.search(output)
+    return version[0] if exit_code == 0 and version else None
+
+
+async def _signed_in(spec: AgentSpec, path: str, environment: Mapping[str, str]) -> tuple[bool | None, str]:
+    """Return whether the CLI is signed in, and how we know. A key that is set is believed, unchecked."""
+    probe = spec.sign_in
+    for variable in probe.variables:
+        if environment.get(variable):
+            return True, f"{variable} is set"
+    if probe.arguments:
+        command = " ".join([spec.program, *probe.arguments])
+        exit_code, output = await _run([path, *probe.arguments], environment)
+        return exit_code == 0 and not _SIGNED_OUT.search(output), f"asked with `{command}`"
+    home = environment.get("HOME") or Path.home()
+    for name in probe.files:
+        if Path(home, name).exists():
+            return True, f"~/{name} exists"
+    if not probe.variables and not probe.files:
+        return None, ""
+    return False, f"no {' and no '.join([probe.variables[0], *(f'~/{name}' for name in probe.files)])}"
+
+
+async def _run(argv: Sequence[str], environment: Mapping[str, str]) -> tuple[int | None, str]:
+    """Return the exit code and all output of a short command; no code if it could not run or took too long."""
+    output = bytearray()
+    try:
+        child = Child(
+            argv,
+            cwd=Path.cwd(),
+            env=environment,
+            stdin=b"",
+            on_stdout=output.extend,
+            on_stderr=output.extend,
+            leftovers=Leftovers(),
+        )
+    except OSError as error:
+        return None, str(error)
+    try:
+        async with asyncio.timeout(PROBE_SECONDS):
+            return await child.wait(), output.decode(errors="replace")
+    except TimeoutError:
+        return None, ""
+    finally:
+        await child.stop()
+
+
+async def _live_failure(spec: AgentSpec, cwd: Path, env: Mapping[str, str] | None) -> Problem | None:
+    prompt = spec.assembler().assemble(AssemblerInput(current_message=LIVE_PROMPT))
+    try:
+        await run_turn(spec, prompt, emit=lambda _: None, cwd=cwd, env=env, total_timeout=LIVE_SECONDS)
+    except AgentFailed as error:
+        return Problem(error.event.message, error.event.hint)
+    return None
+
+
+def _hint(spec: AgentSpec, kind: FailureKind) -> str:
+    return spec.hints.get(kind) or COMMON_HINTS[kind]

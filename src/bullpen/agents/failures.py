@@ -1,0 +1,91 @@
+"""What went wrong, in our words: from what a CLI wrote and how it ended to a kind of failure and what to do next."""
+
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
+from msgspec.structs import replace
+
+from bullpen import errors
+from bullpen.agents.spec import AgentSpec
+from bullpen.events import Failed, FailureKind
+
+# In this order: a message about a limit of tokens may also speak of a rate.
+COMMON_FAILURES: tuple[tuple[FailureKind, str], ...] = (
+    ("prompt_too_long", r"prompt is too long|context.?(length|window)|input.?too.?(large|long)|too many tokens"),
+    (
+        "not_signed_in",
+        r"\b(401|403)\b|not logged in|log ?in again|unauthori[sz]ed|unauthenticated|authentication|api.?key|forbidden",
+    ),
+    ("quota", r"\b429\b|rate.?limit|quota|usage limit|too many requests|resource.?exhausted"),
+    ("overloaded", r"\b(500|502|503|504|529)\b|overloaded|high demand|unavailable|internal server error"),
+    ("overloaded", r"connection (refused|error|reset)|fetch failed|unable to connect|ECONN|ENOTFOUND|ETIMEDOUT"),
+    ("overloaded", r"stream disconnected|terminated"),
+    ("turn_limit", r"max(imum)?.?(session.?)?turns|turn limit"),
+)
+
+COMMON_HINTS: Mapping[FailureKind, str] = {
+    "not_installed": "Install it, or check your PATH.",
+    "not_signed_in": "Sign in with the CLI itself.",
+    "quota": "Wait until it is back, or hand the turn to another member.",
+    "overloaded": "Check your connection and try again in a minute.",
+    "prompt_too_long": "Give this member a smaller byte budget or a shorter window.",
+    "turn_limit": "Ask for a smaller step, or raise the limit in the CLI's own settings.",
+    "permission_refused": "Choose other permissions for this member.",
+    "crashed": "`bullpen doctor --live` shows whether it works at all.",
+    "timed_out": "Retry, or give this member more time.",
+    "cancelled": "",
+    "protocol_broken": "`bullpen doctor` shows whether this version is one that we know.",
+}
+
+ERRORS: Mapping[FailureKind, type[errors.AgentFailed]] = {
+    "not_installed": errors.AgentNotInstalled,
+    "not_signed_in": errors.AgentNotSignedIn,
+    "quota": errors.QuotaExceeded,
+    "overloaded": errors.AgentOverloaded,
+    "prompt_too_long": errors.PromptTooLong,
+    "turn_limit": errors.TurnLimitReached,
+    "permission_refused": errors.PermissionRefused,
+    "crashed": errors.AgentCrashed,
+    "timed_out": errors.AgentTimedOut,
+    "protocol_broken": errors.ProtocolBroken,
+}
+
+_EPOCH_RESET = re.compile(r"usage limit reached\|(\d{9,11})")
+_RESET = re.compile(
+    r"(?:resets?(?: at| in| on)?|(?:try|retry) (?:again )?(?:at|in|after)|retry.?after:?) ([^.\n)·]{1,60})",
+    re.IGNORECASE,
+)
+
+
+def classified(spec: AgentSpec, failure: Failed) -> Failed:
+    """Return the failure with its kind, its hint, and the time of a quota's return, as far as the words tell."""
+    kind = failure.kind
+    if kind == "crashed":
+        kind = _kind(spec, failure) or kind
+    hint = failure.hint or spec.hints.get(kind) or COMMON_HINTS[kind]
+    reset_at = _reset_at(failure.message) or _reset_at(failure.stderr_tail) if kind == "quota" else None
+    return replace(failure, kind=kind, hint=hint, reset_at=reset_at)
+
+
+def error_for(spec: AgentSpec, failure: Failed) -> errors.AgentFailed:
+    """Return the exception for a failure."""
+    return ERRORS[failure.kind](spec.name, failure)
+
+
+def _kind(spec: AgentSpec, failure: Failed) -> FailureKind | None:
+    if failure.exit_code is not None and failure.exit_code in spec.exit_codes:
+        return spec.exit_codes[failure.exit_code]
+    # The CLI's final word counts more than what its libraries print on the way.
+    for text in (failure.message, failure.stderr_tail):
+        for kind, pattern in spec.failures + COMMON_FAILURES:
+            if re.search(pattern, text, re.IGNORECASE):
+                return kind
+    return None
+
+
+def _reset_at(text: str) -> str | None:
+    if epoch := _EPOCH_RESET.search(text):
+        return datetime.fromtimestamp(int(epoch[1]), UTC).isoformat()
+    reset = _RESET.search(text)
+    return reset[1].strip() if reset else None

@@ -1,0 +1,100 @@
+"""Gemini CLI: `gemini -o stream-json`."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from bullpen.agents.spec import AgentSpec, SignInProbe
+from bullpen.agents.stream import count
+from bullpen.context.assemblers import GeminiContextAssembler
+from bullpen.events import Event, Failed, Finished, Notice, Started, TextDelta, ToolFinished, ToolStarted, Usage
+
+
+class GeminiParser:
+    """Gathers the answer: it comes in pieces and never whole, and what came before the last tool is not part of it."""
+
+    def __init__(self) -> None:
+        self._pieces: list[str] = []
+        self._before_tools = ""
+
+    def parse(self, record: Any) -> Iterator[Event]:
+        """Yield what one record of the stream says."""
+        match record:
+            case {"type": "message", "role": "assistant", "content": str(text)}:
+                self._pieces.append(text)
+                yield TextDelta(text)
+            case {"type": "message", "role": "user"}:
+                pass  # our own prompt, whole
+            case {"type": "tool_use", "tool_id": str(tool_id), "tool_name": str(name)}:
+                self._before_tools = "".join(self._pieces) or self._before_tools
+                self._pieces.clear()
+                yield ToolStarted(id=tool_id, name=name, input=_parameters(record.get("parameters")))
+            case {"type": "tool_result", "tool_id": str(tool_id)}:
+                yield ToolFinished(
+                    id=tool_id, output=str(record.get("output") or ""), failed=record.get("status") != "success"
+                )
+            case {"type": "init"}:
+                yield Started(session_id=record.get("session_id"), model=record.get("model"))
+            case {"type": "error", "message": str(message)}:
+                yield Notice(kind="warning", text=message)
+            case {"type": "result", "status": "success"}:
+                yield _usage(record.get("stats"))
+                yield Finished("".join(self._pieces) or self._before_tools)
+            case {"type": "result", "error": {"message": str(message)}}:
+                yield _usage(record.get("stats"))
+                yield Failed(kind="crashed", message=message)
+            case {"type": "result"}:
+                yield Failed(kind="crashed", message="It reported an error without a reason.")
+            case _:
+                yield Notice(kind="unknown", text=str(record)[:1000])
+
+
+def _parameters(parameters: Any) -> dict[str, Any]:
+    return parameters if isinstance(parameters, dict) else {"parameters": parameters}
+
+
+def _usage(stats: Any) -> Usage:
+    counts = stats if isinstance(stats, dict) else {}
+    return Usage(
+        input_tokens=count(counts.get("input_tokens")),
+        output_tokens=count(counts.get("output_tokens")),
+        cached_tokens=count(counts.get("cached")),
+    )
+
+
+SPEC = AgentSpec(
+    name="google-gemini",
+    aliases=("gemini",),
+    command=("gemini", "--output-format", "stream-json"),
+    assembler=GeminiContextAssembler,
+    parser=GeminiParser,
+    model_flag="--model",
+    permissions={
+        "read-only": ("--approval-mode", "default"),
+        "edit": ("--approval-mode", "auto_edit"),
+        "full": ("--approval-mode", "yolo"),
+    },
+    # Above about 4.1 MB it sends nothing, says nothing and exits with 0.
+    max_prompt_bytes=4_000_000,
+    environment=("GEMINI_*", "GOOGLE_*", "CLOUD_SDK_*"),
+    # Its second process would not be reached by a signal to the first.
+    settings={"GEMINI_CLI_NO_RELAUNCH": "1"},
+    failures=(
+        (
+            "not_signed_in",
+            "set an Auth method|GEMINI_API_KEY environment variable|Invalid auth method|API key not valid",
+        ),
+        ("quota", "request a quota increase|RetryableQuotaError|TerminalQuotaError"),
+        ("permission_refused", "not running in a trusted directory|untrusted|trusted folder"),
+    ),
+    exit_codes={41: "not_signed_in", 53: "turn_limit", 55: "permission_refused"},
+    hints={
+        "not_installed": "Install it with: npm install -g @google/gemini-cli",
+        "not_signed_in": "Run `gemini` once and sign in, or set GEMINI_API_KEY.",
+        "permission_refused": "Run `gemini` once in this folder and trust it.",
+    },
+    tested_versions=("0.61.0",),
+    sign_in=SignInProbe(
+        variables=("GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GENAI_USE_VERTEXAI", "GOOGLE_GENAI_USE_GCA"),
+        files=(".gemini/oauth_creds.json",),
+    ),
+)

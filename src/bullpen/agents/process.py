@@ -1,0 +1,186 @@
+"""One child process: its own session, its three pipes served together, and an end that leaves nothing behind."""
+
+import asyncio
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import IO, Any
+
+from bullpen.agents import orphans
+from bullpen.agents.leftovers import Leftovers
+from bullpen.errors import UnsupportedSystem
+
+if sys.platform == "win32":
+    raise UnsupportedSystem("bullpen runs agents on Linux and macOS. On Windows, use it within WSL.")
+
+import fcntl
+
+READ_BYTES = 1024 * 1024
+# As large as Linux allows without privileges. Gemini exits before a full pipe has drained, and loses the rest.
+PIPE_BYTES = 1024 * 1024
+# What a program gets to write its last words after SIGINT, and to go away after SIGTERM.
+GRACE_SECONDS = 1.0
+# A grandchild that holds our pipes open after its parent's exit gets this long to finish its line.
+DRAIN_SECONDS = 0.5
+
+_F_SETPIPE_SZ = getattr(fcntl, "F_SETPIPE_SZ", None)
+
+
+class Child:
+    """A running program. Whoever starts it must await `stop`, whatever happens in between."""
+
+    def __init__(
+        self,
+        argv: Sequence[str],
+        *,
+        cwd: Path,
+        env: Mapping[str, str],
+        stdin: bytes,
+        on_stdout: Callable[[bytes], None],
+        on_stderr: Callable[[bytes], None],
+        leftovers: Leftovers,
+    ) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._turn_id = uuid.uuid4().hex
+        self._leftovers = leftovers
+        self.last_activity = self._loop.time()
+        orphans.adopt_orphans()
+        self._process = subprocess.Popen(
+            argv,
+            cwd=cwd,
+            env={**env, orphans.TURN_VARIABLE: self._turn_id},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+            # Runs between fork and exec, and does nothing but one system call. The kernel ties the signal to the thread
+            # that forks, so a child must be started from the loop's own thread.
+            preexec_fn=orphans.die_with_parent if orphans.LINUX else None,
+        )
+        orphans.running.add(self._process.pid)
+        self._identity = orphans.process_id(self._process.pid)
+        self._exited = self._watch_exit()
+        self._leftovers.record(self._process.pid, self._turn_id)
+        self._pipes = [pipe for pipe in (self._process.stdin, self._process.stdout, self._process.stderr) if pipe]
+        to_child, from_child, errors_from_child = self._pipes
+        self._open_writer(to_child, stdin)
+        self._streams = [self._open_reader(from_child, on_stdout), self._open_reader(errors_from_child, on_stderr)]
+
+    @property
+    def pid(self) -> int:
+        """The number of the program's process, which is also that of its group and its session."""
+        return self._process.pid
+
+    async def wait(self) -> int:
+        """Return the exit code, negative for a signal, once the program has ended and what it wrote has been read.
+
+        Raises what a callback raised.
+        """
+        pending: set[asyncio.Future[Any]] = {self._exited, *self._streams}
+        while not self._exited.done():
+            done, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
+            for stream in done - {self._exited}:
+                stream.result()
+        if pending:
+            await asyncio.wait(pending, timeout=DRAIN_SECONDS)
+        return self._exited.result()
+
+    async def stop(self) -> None:
+        """End the program if it still runs, and everything it has started; then close the pipes."""
+        # After a signal, grandchildren hang under another parent, so they are listed before.
+        family = [] if self._exited.done() else orphans.descendants(self.pid)
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
+            if self._exited.done():
+                break
+            self._signal_group(number)
+            await asyncio.wait([self._exited], timeout=GRACE_SECONDS)
+        orphans.running.discard(self.pid)
+        if self._identity:
+            await orphans.end_and_bury(self._identity, self._turn_id, family)
+        else:
+            self._signal_group(signal.SIGKILL)
+        self._close()
+        self._leftovers.forget(self._turn_id)
+
+    def _signal_group(self, number: int) -> None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.pid, number)
+
+    def _watch_exit(self) -> "asyncio.Future[int]":
+        try:
+            watched = os.pidfd_open(self._process.pid)
+        except (AttributeError, OSError):
+            return self._loop.run_in_executor(None, self._process.wait)
+        exited: asyncio.Future[int] = self._loop.create_future()
+
+        def ended() -> None:
+            self._loop.remove_reader(watched)
+            os.close(watched)
+            exited.set_result(self._process.wait())
+
+        self._loop.add_reader(watched, ended)
+        return exited
+
+    def _open_reader(self, pipe: IO[bytes], on_data: Callable[[bytes], None]) -> "asyncio.Future[None]":
+        """Hand on what comes out of a pipe in large pieces. The future is done at its end."""
+        descriptor = pipe.fileno()
+        ended: asyncio.Future[None] = self._loop.create_future()
+        _prepare(descriptor)
+
+        def readable() -> None:
+            try:
+                data = os.read(descriptor, READ_BYTES)
+                if data:
+                    self.last_activity = self._loop.time()
+                    on_data(data)
+                    return
+            except BlockingIOError:
+                return
+            except Exception as error:
+                ended.set_exception(error)
+            else:
+                ended.set_result(None)
+            self._loop.remove_reader(descriptor)
+
+        self._loop.add_reader(descriptor, readable)
+        return ended
+
+    def _open_writer(self, pipe: IO[bytes], data: bytes) -> None:
+        """Write all of the data while the other pipes are read, then close. A program need not read it."""
+        descriptor = pipe.fileno()
+        unsent = memoryview(data)
+        _prepare(descriptor)
+
+        def writable() -> None:
+            nonlocal unsent
+            try:
+                unsent = unsent[os.write(descriptor, unsent[:PIPE_BYTES]) :] if unsent else unsent
+            except BlockingIOError:
+                return
+            except BrokenPipeError:
+                unsent = unsent[:0]
+            if not unsent:
+                self._loop.remove_writer(descriptor)
+                pipe.close()
+
+        self._loop.add_writer(descriptor, writable)
+
+    def _close(self) -> None:
+        for pipe in self._pipes:
+            if not pipe.closed:
+                self._loop.remove_reader(pipe.fileno())
+                self._loop.remove_writer(pipe.fileno())
+                with contextlib.suppress(BrokenPipeError):
+                    pipe.close()
+
+
+def _prepare(descriptor: int) -> None:
+    os.set_blocking(descriptor, False)
+    if _F_SETPIPE_SZ is not None:
+        with contextlib.suppress(OSError):
+            fcntl.fcntl(descriptor, _F_SETPIPE_SZ, PIPE_BYTES)

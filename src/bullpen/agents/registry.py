@@ -1,0 +1,50 @@
+"""Every agent type there is: the modules of this folder with a SPEC, and what other packages bring."""
+
+import logging
+from collections.abc import Iterator
+from functools import cache
+from importlib import import_module
+from importlib.metadata import entry_points
+from pkgutil import ModuleInfo, iter_modules
+
+import bullpen.agents
+from bullpen.agents.spec import AgentSpec
+from bullpen.errors import UnknownAgent
+
+logger = logging.getLogger(__name__)
+
+ENTRY_POINT_GROUP = "bullpen.agents"
+
+
+@cache
+def known_agents() -> dict[str, AgentSpec]:
+    """Return every spec by its name, our own first; a package that cannot be loaded is logged and left out."""
+    specs = [spec for spec in map(_spec_in, iter_modules(bullpen.agents.__path__)) if spec is not None]
+    return {spec.name: spec for spec in [*_specs_of_others(), *specs]}
+
+
+def agent_spec(name: str) -> AgentSpec:
+    """Return the spec of an agent type, by its name or an alias, in any case."""
+    wanted = name.lower()
+    for spec in known_agents().values():
+        if wanted in (spec.name.lower(), *spec.aliases):
+            return spec
+    raise UnknownAgent(name, known_agents())
+
+
+def _spec_in(module: ModuleInfo) -> AgentSpec | None:
+    spec = getattr(import_module(f"{bullpen.agents.__name__}.{module.name}"), "SPEC", None)
+    return spec if isinstance(spec, AgentSpec) else None
+
+
+def _specs_of_others() -> Iterator[AgentSpec]:
+    for entry_point in entry_points(group=ENTRY_POINT_GROUP):
+        try:
+            spec = entry_point.load()
+        except Exception:
+            logger.warning("agent not loaded entry_point=%s", entry_point.value, exc_info=True)
+            continue
+        if isinstance(spec, AgentSpec):
+            yield spec
+        else:
+            logger.warning("agent not loaded entry_point=%s is a %s", entry_point.value, type(spec).__name__)

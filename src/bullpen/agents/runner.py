@@ -1,0 +1,226 @@
+"""run_turn: prompt in, events out, reply back, failures classified."""
+
+import asyncio
+import logging
+import os
+import shutil
+import signal
+import tempfile
+import time
+from collections.abc import Coroutine, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from bullpen.agents.environment import child_environment
+from bullpen.agents.failures import classified, error_for
+from bullpen.agents.leftovers import Leftovers
+from bullpen.agents.process import Child
+from bullpen.agents.spec import AgentSpec, Emit, Permission
+from bullpen.agents.transcript import MAX_TEXT_BYTES, TooMuchText, Transcript
+from bullpen.context.prompt import AssemblerOutput
+from bullpen.events import Failed, Finished, Started, Usage
+
+logger = logging.getLogger(__name__)
+
+IDLE_TIMEOUT_SECONDS = 600.0
+TOTAL_TIMEOUT_SECONDS = 3600.0
+
+
+class Reply(Struct, frozen=True, kw_only=True):
+    """What an agent answered, and what it took."""
+
+    text: str
+    usage: Usage
+    started: Started
+    command: tuple[str, ...]
+    seconds: float
+
+
+async def run_turn(
+    spec: AgentSpec,
+    output: AssemblerOutput,
+    *,
+    emit: Emit,
+    cwd: Path | str,
+    permissions: Permission = "read-only",
+    model: str | None = None,
+    arguments: Sequence[str] = (),
+    env: Mapping[str, str] | None = None,
+    idle_timeout: float = IDLE_TIMEOUT_SECONDS,
+    total_timeout: float = TOTAL_TIMEOUT_SECONDS,
+) -> Reply:
+    """Let the agent answer one prompt in its own program, and return its answer.
+
+    Every event goes to `emit`, and the last is Finished or Failed. A failure is also raised, as a kind of AgentFailed.
+    To cancel a turn, cancel the task: its processes are ended, and Failed holds what was said by then.
+    """
+    began = time.monotonic()
+    transcript = Transcript(spec, emit)
+    command: list[str] = []
+    try:
+        with _system_file(spec, output.system_flag) as system_arguments:
+            environment = child_environment(spec, env)
+            given = (*spec.arguments(permissions, model), *arguments, *system_arguments, *spec.last_arguments)
+            command = [_program(spec, environment, Path(cwd)), *given]
+            prompt = _checked_prompt(spec, output.prompt)
+            ending = await _play(spec, transcript, command, prompt, Path(cwd), environment, idle_timeout, total_timeout)
+    except asyncio.CancelledError:
+        emit(Failed(kind="cancelled", message="The turn was cancelled.", partial_text=transcript.text))
+        raise
+    except _TurnFailed as error:
+        ending = error.failure
+    seconds = time.monotonic() - began
+    logger.info("turn ended agent=%s ending=%s seconds=%.1f", spec.name, type(ending).__name__, seconds)
+    if isinstance(ending, Failed):
+        failure = classified(spec, replace(ending, partial_text=transcript.text))
+        emit(failure)
+        raise error_for(spec, failure)
+    emit(ending)
+    return Reply(
+        text=ending.text,
+        usage=transcript.usage,
+        started=transcript.started,
+        command=tuple(command),
+        seconds=seconds,
+    )
+
+
+class _TurnFailed(Exception):
+    def __init__(self, failure: Failed) -> None:
+        super().__init__(failure.message)
+        self.failure = failure
+
+
+@contextmanager
+def _system_file(spec: AgentSpec, text: str | None) -> Iterator[tuple[str, ...]]:
+    """Yield the arguments that give the CLI its system text, in a file that only we can read and that goes afterwards.
+
+    Never as an argument: one holds 128 KiB at most, and every user of the machine can read it.
+    """
+    if not text or spec.system_file_flag is None:
+        yield ()
+        return
+    with tempfile.TemporaryDirectory(prefix="bullpen-") as folder:
+        file = Path(folder, "system.md")
+        file.touch(mode=0o600)
+        file.write_bytes(text.encode())
+        yield spec.system_file_flag, str(file)
+
+
+def _program(spec: AgentSpec, environment: Mapping[str, str], cwd: Path) -> str:
+    if not cwd.is_dir():
+        raise _TurnFailed(Failed(kind="crashed", message=f"The folder {cwd} does not exist.", hint="Check its cwd."))
+    found = find_program(spec.program, environment, cwd)
+    if found is None:
+        raise _TurnFailed(Failed(kind="not_installed", message=f"The program {spec.program} was not found."))
+    return found
+
+
+def find_program(program: str, environment: Mapping[str, str], cwd: Path) -> str | None:
+    """Return the path of the program that a turn in this folder would run."""
+    if os.sep in program:
+        program = str(cwd / program)
+    return shutil.which(program, path=environment.get("PATH", os.defpath))
+
+
+def _checked_prompt(spec: AgentSpec, prompt: str) -> bytes:
+    encoded = prompt.encode()
+    if spec.max_prompt_bytes is not None and len(encoded) > spec.max_prompt_bytes:
+        sizes = f"{len(encoded):,} bytes, and it takes {spec.max_prompt_bytes:,}"
+        raise _TurnFailed(Failed(kind="prompt_too_long", message=f"The prompt has {sizes}."))
+    return encoded
+
+
+async def _play(
+    spec: AgentSpec,
+    transcript: Transcript,
+    command: list[str],
+    prompt: bytes,
+    cwd: Path,
+    environment: Mapping[str, str],
+    idle_timeout: float,
+    total_timeout: float,
+) -> Finished | Failed:
+    """Run the program to its end, or to ours, and return how the turn ended."""
+    try:
+        child = Child(
+            command,
+            cwd=cwd,
+            env=environment,
+            stdin=prompt,
+            on_stdout=transcript.feed,
+            on_stderr=transcript.feed_errors,
+            leftovers=Leftovers(),
+        )
+    except OSError as error:
+        raise _TurnFailed(Failed(kind="crashed", message=f"{command[0]} could not be started: {error}.")) from error
+    logger.info("turn began agent=%s pid=%d", spec.name, child.pid)
+    try:
+        exit_code = await _end_of(child, idle_timeout, total_timeout)
+        transcript.finish()
+    except TooMuchText:
+        limit = f"{MAX_TEXT_BYTES // 1024 // 1024} MiB"
+        return Failed(kind="protocol_broken", message=f"It said more than {limit} and was stopped.")
+    except TimeoutError as error:
+        return Failed(kind="timed_out", message=str(error), stderr_tail=transcript.stderr_tail)
+    finally:
+        await _to_the_end(child.stop())
+    return _ending(spec, transcript, exit_code)
+
+
+async def _end_of(child: Child, idle_timeout: float, total_timeout: float) -> int:
+    """Return the exit code, or raise TimeoutError if the program is silent or runs for too long."""
+    clock = asyncio.get_running_loop().time
+    deadline = clock() + total_timeout
+    waiting = asyncio.ensure_future(child.wait())
+    try:
+        while not waiting.done():
+            idle_deadline = child.last_activity + idle_timeout
+            if clock() >= deadline:
+                raise TimeoutError(f"It did not finish within {total_timeout:g} seconds.")
+            if clock() >= idle_deadline:
+                raise TimeoutError(f"It wrote nothing for {idle_timeout:g} seconds.")
+            await asyncio.wait([waiting], timeout=min(deadline, idle_deadline) - clock())
+        return waiting.result()
+    finally:
+        waiting.cancel()
+
+
+async def _to_the_end(work: Coroutine[object, object, None]) -> None:
+    """Await something that must be finished even if we are cancelled while it runs; the cancellation comes after it."""
+    task = asyncio.ensure_future(work)
+    cancelled: asyncio.CancelledError | None = None
+    while not task.done():
+        try:
+            await asyncio.shield(task)
+        except asyncio.CancelledError as error:
+            cancelled = error
+    task.result()
+    if cancelled:
+        raise cancelled
+
+
+def _ending(spec: AgentSpec, transcript: Transcript, exit_code: int) -> Finished | Failed:
+    """Return the CLI's word on the turn if its exit code agrees, and a failure otherwise."""
+    tail = transcript.stderr_tail
+    match transcript.verdict:
+        case Finished() as finished if exit_code == 0:
+            return finished
+        case Failed() as failed:
+            return replace(failed, exit_code=exit_code, stderr_tail=tail)
+        case None if exit_code == 0 and spec.stream == "text":
+            return Finished(transcript.text.rstrip("\n"))
+        case None if exit_code == 0:
+            message = "It ended without an answer."
+            return Failed(kind="protocol_broken", message=message, exit_code=exit_code, stderr_tail=tail)
+        case _:
+            return Failed(kind="crashed", message=_how_it_ended(exit_code, tail), exit_code=exit_code, stderr_tail=tail)
+
+
+def _how_it_ended(exit_code: int, stderr_tail: str) -> str:
+    how = f"exit code {exit_code}" if exit_code >= 0 else f"signal {signal.Signals(-exit_code).name}"
+    last_line = stderr_tail.rpartition("\n")[2]
+    return f"It ended with {how}" + (f": {last_line[:300]}" if last_line else ".")

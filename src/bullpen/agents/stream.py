@@ -1,0 +1,90 @@
+"""From bytes to lines to records, bounded: what a program writes may be anything, and as much as it likes."""
+
+import json
+from typing import Any
+
+import msgspec
+
+from bullpen.context.text import clean_text
+
+MAX_LINE_BYTES = 8 * 1024 * 1024
+
+_decoder = msgspec.json.Decoder()
+
+
+class LineSplitter:
+    """Cuts chunks into lines. A line is whole up to max_line_bytes; what is over that is counted and dropped."""
+
+    def __init__(self, max_line_bytes: int = MAX_LINE_BYTES) -> None:
+        self._max_line_bytes = max_line_bytes
+        self._pieces: list[bytes] = []
+        self._size = 0
+        self.bytes_cut = 0
+
+    def feed(self, chunk: bytes) -> list[bytes]:
+        """Return the lines that this chunk completes, without their line ends."""
+        first, *rest = chunk.split(b"\n")
+        self._keep(first)
+        if not rest:
+            return []
+        lines = [self._take()]
+        for line in rest[:-1]:
+            self._keep(line)
+            lines.append(self._take())
+        self._keep(rest[-1])
+        return lines
+
+    def finish(self) -> list[bytes]:
+        """Return what stands behind the last line end, if anything does."""
+        return [self._take()] if self._pieces else []
+
+    def _keep(self, piece: bytes) -> None:
+        room = self._max_line_bytes - self._size
+        if len(piece) > room:
+            self.bytes_cut += len(piece) - room
+            piece = piece[:room]
+        if piece:
+            self._pieces.append(piece)
+            self._size += len(piece)
+
+    def _take(self) -> bytes:
+        line = b"".join(self._pieces)
+        self._pieces.clear()
+        self._size = 0
+        return line
+
+
+def record_from(line: bytes) -> dict[str, Any] | None:
+    """Return the JSON object on a line, or None if there is none that can be read."""
+    try:
+        record = _decoder.decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        record = _record_from_broken_text(line)
+    except RecursionError:
+        return None
+    return record if isinstance(record, dict) else None
+
+
+def _record_from_broken_text(line: bytes) -> object:
+    """Return the record after all if only its text is broken: bytes that are no UTF-8, or half an emoji."""
+    try:
+        return _clean(json.loads(line.decode(errors="replace")))
+    except (ValueError, RecursionError):
+        return None
+
+
+def _clean(value: object) -> object:
+    match value:
+        case str():
+            return clean_text(value)
+        case list():
+            return [_clean(item) for item in value]
+        case dict():
+            return {_clean(key): _clean(item) for key, item in value.items()}
+        case _:
+            return value
+
+
+def count(value: object) -> int:
+    """Return a number that a CLI reports, and 0 for whatever else stands in its place."""
+    return value if isinstance(value, int) else 0

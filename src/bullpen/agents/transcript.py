@@ -1,0 +1,118 @@
+"""What a program has written so far: events for those who watch, and what the end of the turn will need."""
+
+import codecs
+import logging
+
+from bullpen.agents.spec import AgentSpec, Emit
+from bullpen.agents.stream import LineSplitter, record_from
+from bullpen.events import Event, Failed, Finished, Notice, NoticeKind, Started, TextDelta, Usage
+
+logger = logging.getLogger(__name__)
+
+MAX_TEXT_BYTES = 16 * 1024 * 1024
+MAX_NOTICES = 100
+MAX_NOTICE_CHARACTERS = 1000
+STDERR_TAIL_BYTES = 8 * 1024
+
+
+class TooMuchText(Exception):
+    """The agent says more than anybody can read."""
+
+
+class Transcript:
+    """Reads a program's two streams. Bounded: what is kept does not grow with what is written."""
+
+    def __init__(self, spec: AgentSpec, emit: Emit) -> None:
+        self._emit = emit
+        self._parse = spec.parser().parse
+        self._lines = LineSplitter() if spec.stream == "json" else None
+        self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+        self._said: list[str] = []
+        self._said_bytes = 0
+        self._notices = 0
+        self._stderr = b""
+        self.started = Started()
+        self.usage = Usage()
+        self.verdict: Finished | Failed | None = None
+        """The CLI's own word on how the turn ended. Its exit code must agree before we believe it."""
+
+    @property
+    def text(self) -> str:
+        """All that the agent has said."""
+        return "".join(self._said)
+
+    @property
+    def stderr_tail(self) -> str:
+        """The last lines of the program's standard error."""
+        return self._stderr.decode(errors="replace").strip()
+
+    def feed(self, chunk: bytes) -> None:
+        """Read a piece of standard output."""
+        if self._lines is None:
+            self._read_text(self._decoder.decode(chunk))
+        else:
+            for line in self._lines.feed(chunk):
+                self._read_line(line)
+
+    def feed_errors(self, chunk: bytes) -> None:
+        """Read a piece of standard error."""
+        self._stderr = (self._stderr + chunk[-STDERR_TAIL_BYTES:])[-STDERR_TAIL_BYTES:]
+
+    def finish(self) -> None:
+        """Read what is left when the program has ended."""
+        if self._lines is None:
+            self._read_text(self._decoder.decode(b"", final=True))
+            return
+        for line in self._lines.finish():
+            self._read_line(line)
+        if self._lines.bytes_cut:
+            self._emit(Notice(kind="warning", text=f"{self._lines.bytes_cut:,} bytes of overlong lines were left out"))
+        if self._notices > MAX_NOTICES:
+            self._emit(Notice(kind="warning", text=f"{self._notices - MAX_NOTICES:,} more notices were left out"))
+
+    def _read_text(self, text: str) -> None:
+        if text:
+            self._read_record(text)
+
+    def _read_line(self, line: bytes) -> None:
+        if not line or line.isspace():
+            return
+        record = record_from(line)
+        if record is None:
+            self._notice("noise", line[:MAX_NOTICE_CHARACTERS].decode(errors="replace"))
+        else:
+            self._read_record(record)
+
+    def _read_record(self, record: object) -> None:
+        try:
+            events = list(self._parse(record))
+        except Exception:
+            # A vendor's new release may write anything; what we cannot read is shown, not fatal.
+            logger.debug("unreadable record %r", record, exc_info=True)
+            self._notice("unknown", str(record)[:MAX_NOTICE_CHARACTERS])
+            return
+        for event in events:
+            self._take(event)
+
+    def _take(self, event: Event) -> None:
+        if isinstance(event, TextDelta):
+            self._said.append(event.text)
+            self._said_bytes += len(event.text)
+            if self._said_bytes > MAX_TEXT_BYTES:
+                raise TooMuchText
+        elif isinstance(event, Finished | Failed):
+            self.verdict = event
+            return
+        elif isinstance(event, Notice) and event.kind == "unknown":
+            self._notice(event.kind, event.text)
+            return
+        elif isinstance(event, Usage):
+            self.usage = event
+        elif isinstance(event, Started):
+            self.started = event
+        self._emit(event)
+
+    def _notice(self, kind: NoticeKind, text: str) -> None:
+        self._notices += 1
+        if self._notices <= MAX_NOTICES:
+            self._emit(Notice(kind=kind, text=text))

@@ -1,0 +1,62 @@
+"""The command line: one small file for each command, imported when it is called."""
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+COMMANDS = {
+    "doctor": "say which agents are ready, and what to do about those that are not",
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command and return its exit code. What went wrong is said in a sentence."""
+    words = sys.argv[1:] if arguments is None else list(arguments)
+    try:
+        return _run(words)
+    except KeyboardInterrupt:
+        print(file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        # Whoever read our output has seen enough. Python would complain again when it closes the stream.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+    except Exception as error:
+        if os.environ.get("BULLPEN_DEBUG"):
+            raise
+        print(f"bullpen: {_sentence(error)}", file=sys.stderr)
+        return 1
+
+
+def _run(words: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="bullpen", description="One conversation, every coding agent.")
+    parser.add_argument("--version", action="store_true", help="print the version and leave")
+    commands = parser.add_subparsers(dest="command", metavar="command", title="commands")
+    for name, purpose in COMMANDS.items():
+        # Only the command that is called is imported, to learn its options.
+        command = commands.add_parser(name, help=purpose, description=f"{purpose[0].upper()}{purpose[1:]}.")
+        if name in words:
+            import_module(f"bullpen.cli.{name}").add_arguments(command)
+    options = parser.parse_args(words)
+    if options.version:
+        from bullpen import __version__
+
+        print(f"bullpen {__version__}")
+        return 0
+    if options.command is None:
+        parser.print_help()
+        return 2
+    return int(import_module(f"bullpen.cli.{options.command}").run(options))
+
+
+def _sentence(error: Exception) -> str:
+    from bullpen.errors import BullpenError
+
+    if isinstance(error, BullpenError | OSError):
+        return str(error)
+    return (
+        f"this is a bug in bullpen, sorry: {type(error).__name__}: {error}\n"
+        "With BULLPEN_DEBUG=1 in the environment it shows where."
+    )

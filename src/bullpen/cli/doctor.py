@@ -1,0 +1,81 @@
+"""`bullpen doctor`: which agents are ready."""
+
+import argparse
+import asyncio
+import sys
+from pathlib import Path
+
+import msgspec
+
+from bullpen.agents.doctor import Finding, examine_all
+from bullpen.agents.leftovers import Leftovers
+from bullpen.agents.registry import agent_spec, known_agents
+from bullpen.cli.safe import printable
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Describe the options."""
+    parser.add_argument("agents", nargs="*", help="which agents to look at, e.g. claude codex (default: all we know)")
+    parser.add_argument("--live", action="store_true", help="also run one real turn with each; this may cost money")
+    parser.add_argument("--json", action="store_true", help="print JSON for programs")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print what was found; 0 only if every agent that was asked for is ready."""
+    Leftovers().end_all()
+    specs = [agent_spec(name) for name in options.agents] or list(known_agents().values())
+    if options.live and not options.json:
+        print("Running one turn with each agent. This may take a minute.", file=sys.stderr)
+    findings = asyncio.run(examine_all(specs, cwd=Path.cwd(), live=options.live))
+    if options.json:
+        print(msgspec.json.encode([_as_json(finding) for finding in findings]).decode())
+    else:
+        _print_table(findings)
+    return 0 if all(finding.ready for finding in findings) else 1
+
+
+def _as_json(finding: Finding) -> dict[str, object]:
+    return {**msgspec.to_builtins(finding), "ready": finding.ready}
+
+
+def _print_table(findings: list[Finding]) -> None:
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for column in ("agent", "", "version", "signed in", "program"):
+        table.add_column(column, overflow="fold")
+    for finding in findings:
+        table.add_row(
+            Text(finding.agent, style="bold"),
+            Text("ready", style="green") if finding.ready else Text("not ready", style="red"),
+            Text(_version(finding)),
+            Text(_signed_in(finding)),
+            Text(printable(_short(finding.path))),
+        )
+    console = Console()
+    console.print(table)
+    for finding in findings:
+        for problem in finding.problems:
+            said = Text(f"{finding.agent}: {printable(problem.text)} ")
+            console.print(said + Text(printable(problem.hint), style="bold"), soft_wrap=True)
+
+
+def _short(path: str | None) -> str:
+    home = str(Path.home())
+    return "not found" if path is None else f"~{path.removeprefix(home)}" if path.startswith(f"{home}/") else path
+
+
+def _version(finding: Finding) -> str:
+    if finding.version is None:
+        return "-"
+    return printable(finding.version) + ("" if finding.version_tested else " (not one we have run)")
+
+
+def _signed_in(finding: Finding) -> str:
+    if finding.path is None:
+        return "-"
+    word = {True: f"yes, {finding.evidence}", False: "no", None: "unknown"}[finding.signed_in]
+    return printable(word) + {True: "; it answered", False: "; it did not answer", None: ""}[finding.answered]

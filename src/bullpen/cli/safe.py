@@ -1,0 +1,11 @@
+"""Text from elsewhere, made safe for a terminal."""
+
+import re
+
+# Control characters could move the cursor, change colours or titles; bidi controls could reorder what people read.
+_UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+
+
+def printable(text: str) -> str:
+    """Return the text with everything that a terminal would obey instead of showing replaced by U+FFFD."""
+    return _UNSAFE.sub("\ufffd", text)

@@ -1,0 +1,263 @@
+"""Every CLI's own stream, recorded: what each becomes, and that no cut of it breaks anything."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from bullpen.agents.failures import classified
+from bullpen.agents.registry import agent_spec
+from bullpen.agents.runner import _ending
+from bullpen.agents.spec import AgentSpec
+from bullpen.agents.transcript import Transcript
+from bullpen.events import (
+    Event,
+    Failed,
+    Finished,
+    Notice,
+    Started,
+    TextDelta,
+    Thinking,
+    ToolFinished,
+    ToolStarted,
+    Usage,
+)
+
+RECORDINGS = Path(__file__).parents[1] / "recordings"
+CASES = sorted(path.relative_to(RECORDINGS).with_suffix("").as_posix() for path in RECORDINGS.glob("*/*.jsonl"))
+
+
+def spec_of(case: str) -> AgentSpec:
+    return agent_spec(case.split("/")[0])
+
+
+def stream_of(case: str) -> bytes:
+    return (RECORDINGS / f"{case}.jsonl").read_bytes()
+
+
+def run_of(case: str) -> dict[str, object]:
+    run: dict[str, object] = json.loads((RECORDINGS / f"{case}.run.json").read_text(encoding="utf-8"))
+    return run
+
+
+def played(case: str, chunks: list[bytes], exit_code: int | None = None) -> list[Event]:
+    """Return every event of a turn that wrote these chunks, the last one included."""
+    spec, run = spec_of(case), run_of(case)
+    events: list[Event] = []
+    transcript = Transcript(spec, events.append)
+    for chunk in chunks:
+        transcript.feed(chunk)
+    transcript.feed_errors(str(run["stderr_tail"]).encode())
+    transcript.finish()
+    code = run["exit_code"] if exit_code is None else exit_code
+    assert isinstance(code, int)
+    ending = _ending(spec, transcript, code)
+    return [*events, classified(spec, ending) if isinstance(ending, Failed) else ending]
+
+
+ENDINGS: dict[str, tuple[str, str]] = {
+    "claude/plain": ("finished", "FAKE-ANSWER"),
+    "claude/partial": ("finished", "answer in parts"),
+    "claude/thinking": ("finished", "answer"),
+    "claude/tool_allowed": ("finished", "done"),
+    "claude/tool_default": ("finished", "done"),
+    "claude/err401": ("not_signed_in", "401"),
+    "claude/err429": ("quota", "API Error: Request rejected (429) · scripted error"),
+    "claude/maxturns": ("turn_limit", "It stopped at its limit of turns."),
+    "codex/plain": ("finished", "FAKE-ANSWER"),
+    "codex/thinking": ("finished", "answer"),
+    "codex/tool_patch": ("finished", "done"),
+    "codex/tool_workspace": ("finished", "done"),
+    "codex/err401": ("not_signed_in", "401 Unauthorized"),
+    "codex/err429": ("quota", "exceeded retry limit, last status: 429 Too Many Requests"),
+    "codex/err_drop": ("finished", "recovered"),
+    "gemini/plain": ("finished", "FAKE-ANSWER"),
+    "gemini/tool_default": ("finished", "done"),
+    "gemini/tool_yolo": ("finished", "done"),
+    "gemini/err401": ("not_signed_in", "401"),
+    "gemini/err429": ("quota", "scripted error"),
+}
+
+
+def test_every_recording_has_its_ending_here() -> None:
+    assert sorted(ENDINGS) == CASES
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_how_it_ends(case: str) -> None:
+    *_, ending = played(case, [stream_of(case)])
+
+    kind, text = ENDINGS[case]
+    if kind == "finished":
+        assert ending == Finished(text)
+    else:
+        assert isinstance(ending, Failed)
+        assert ending.kind == kind
+        assert text in ending.message
+        assert ending.hint
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_it_starts_with_its_session_and_says_what_it_took(case: str) -> None:
+    events = played(case, [stream_of(case)])
+
+    assert isinstance(events[0], Started)
+    assert events[0].session_id
+    if ENDINGS[case][0] == "finished":
+        usage = next(event for event in events if isinstance(event, Usage))
+        assert usage.output_tokens in (22, 44)
+        assert usage.cached_tokens in (11, 22)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_nothing_in_a_recording_is_unknown(case: str) -> None:
+    notices = [event for event in played(case, [stream_of(case)]) if isinstance(event, Notice)]
+
+    assert [notice for notice in notices if notice.kind in ("unknown", "noise")] == []
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_chunks_of_every_size_give_the_same_events(case: str) -> None:
+    stream = stream_of(case)
+    whole = played(case, [stream])
+
+    for size in [*range(1, 70), 255, 256, 257, 1023, 4096]:
+        chunks = [stream[start : start + size] for start in range(0, len(stream), size)]
+        assert played(case, chunks) == whole
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_stream_cut_anywhere_is_a_beginning_and_a_typed_ending(case: str) -> None:
+    stream = stream_of(case)
+    whole = [event for event in played(case, [stream]) if not isinstance(event, Notice)]
+
+    for cut in range(len(stream)):
+        *events, ending = played(case, [stream[:cut]], exit_code=0)
+        said = [event for event in events if not isinstance(event, Notice)]
+        assert said == whole[: len(said)]
+        assert isinstance(ending, Finished | Failed)
+
+
+def test_claude_says_nothing_twice() -> None:
+    events = played("claude/partial", [stream_of("claude/partial")])
+
+    assert [event for event in events if isinstance(event, TextDelta | Thinking)] == [
+        Thinking("deep"),
+        TextDelta("answe"),
+        TextDelta("r in "),
+        TextDelta("parts"),
+    ]
+    assert Usage(input_tokens=122, output_tokens=22, cached_tokens=11, cost_usd=0.0011105000000000002) in events
+
+
+def test_claude_tools() -> None:
+    events = played("claude/tool_allowed", [stream_of("claude/tool_allowed")])
+
+    assert [event for event in events if isinstance(event, ToolStarted | ToolFinished)] == [
+        ToolStarted(id="toolu_3e2e85d9f38747caa4ae", name="Bash", input={"command": "echo hi", "description": "x"}),
+        ToolFinished(id="toolu_3e2e85d9f38747caa4ae", output="hi"),
+    ]
+
+
+def test_claude_retries_are_noticed() -> None:
+    events = played("claude/err429", [stream_of("claude/err429")])
+
+    assert Notice(kind="retry", text="rate_limit (429), attempt 1 of 1") in events
+    assert [event for event in events if isinstance(event, TextDelta)] == []
+
+
+def test_codex_tools_and_changed_files() -> None:
+    events = played("codex/tool_patch", [stream_of("codex/tool_patch")])
+
+    assert ToolFinished(id="item_0", changed_files=("/home/dev/project/p.txt",)) in events
+
+
+def test_an_error_in_a_codex_run_that_succeeds_is_a_notice() -> None:
+    events = played("codex/err_drop", [stream_of("codex/err_drop")])
+
+    (notice,) = [event for event in events if isinstance(event, Notice)]
+    assert notice.kind == "retry"
+    assert notice.text.startswith("Reconnecting... 1/1")
+
+
+def test_geminis_echo_of_the_prompt_is_nobodys_word() -> None:
+    events = played("gemini/plain", [stream_of("gemini/plain")])
+
+    assert "PROMPT-MARK-1" not in str(events)
+    assert [event.text for event in events if isinstance(event, TextDelta)] == ["FAKE", "-ANS", "WER"]
+
+
+def test_what_gemini_said_before_its_tools_is_not_the_answer() -> None:
+    events = played("gemini/tool_default", [stream_of("gemini/tool_default")])
+
+    assert events[-1] == Finished("done")
+    assert [event.failed for event in events if isinstance(event, ToolFinished)] == [True]
+
+
+@pytest.mark.parametrize("case", ["claude/plain", "codex/plain", "gemini/plain"])
+def test_a_good_final_event_with_a_bad_exit_code_is_a_failure(case: str) -> None:
+    *_, ending = played(case, [stream_of(case)], exit_code=3)
+
+    assert isinstance(ending, Failed)
+    assert (ending.kind, ending.exit_code) == ("crashed", 3)
+
+
+def test_claude_success_with_is_error_is_a_failure() -> None:
+    line = stream_of("claude/plain").splitlines()[-1].replace(b'"is_error":false', b'"is_error":true')
+
+    *_, ending = played("claude/plain", [line], exit_code=0)
+
+    assert isinstance(ending, Failed)
+
+
+def test_a_claude_answer_that_ran_out_of_tokens_is_put_together() -> None:
+    def event(kind: str, **fields: object) -> dict[str, object]:
+        return {"type": "stream_event", "event": {"type": kind, **fields}, "parent_tool_use_id": None}
+
+    records = [
+        event("message_start", message={"id": "m1"}),
+        event("content_block_delta", delta={"type": "text_delta", "text": "first half, "}),
+        event("message_delta", delta={"stop_reason": "max_tokens"}),
+        event("message_start", message={"id": "m2"}),
+        event("content_block_delta", delta={"type": "text_delta", "text": "second half"}),
+        event("message_delta", delta={"stop_reason": "end_turn"}),
+        {"type": "result", "subtype": "success", "is_error": False, "result": "second half"},
+    ]
+    stream = b"".join(json.dumps(record).encode() + b"\n" for record in records)
+
+    assert played("claude/plain", [stream])[-1] == Finished("first half, second half")
+
+
+AGENTS = ["claude", "codex", "gemini"]
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+@pytest.mark.parametrize(
+    "line",
+    [b'{"type":"brand_new_event","x":1}', b'{"no":"type"}', b'{"type":["a","list"]}', b"Warning: printed to stdout"],
+)
+def test_what_nobody_knows_is_shown_and_harmless(agent: str, line: bytes) -> None:
+    events = played(f"{agent}/plain", [line + b"\n" + stream_of(f"{agent}/plain")])
+
+    assert [event.kind for event in events if isinstance(event, Notice)] in (["unknown"], ["noise"])
+    assert events[-1] == Finished("FAKE-ANSWER")
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+@pytest.mark.parametrize("count", [b'"many"', b"{}", b"null", b"[1]"])
+def test_a_count_that_is_none_costs_nobody_the_answer(agent: str, count: bytes) -> None:
+    stream = re.sub(
+        rb'("(?:inputTokens|input_tokens|total_cost_usd)":)[0-9.]+', rb"\g<1>" + count, stream_of(f"{agent}/plain")
+    )
+
+    assert played(f"{agent}/plain", [stream])[-1] == Finished("FAKE-ANSWER")
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_a_thousand_lines_of_noise_are_a_hundred_notices(agent: str) -> None:
+    events = played(f"{agent}/plain", [b"noise\n" * 1000 + stream_of(f"{agent}/plain")])
+
+    notices = [event for event in events if isinstance(event, Notice)]
+    assert len(notices) == 101
+    assert notices[-1].text == "900 more notices were left out"

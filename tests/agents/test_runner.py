@@ -1,0 +1,461 @@
+"""run_turn with real processes: good ones, and every kind of bad one."""
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import stat
+import sys
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+from msgspec.structs import replace
+
+from bullpen.agents import AgentSpec, Reply, agent_spec, command_agent, run_turn
+from bullpen.agents.orphans import TURN_VARIABLE, ProcessId, is_alive, process_id
+from bullpen.context import AssemblerInput, AssemblerOutput
+from bullpen.errors import (
+    AgentCrashed,
+    AgentFailed,
+    AgentNotInstalled,
+    AgentTimedOut,
+    PromptTooLong,
+    ProtocolBroken,
+)
+from bullpen.events import Event, Failed, Finished, Notice, TextDelta, TodoItem, TodoList
+
+AGENTS = ["claude", "codex", "gemini", "text"]
+every_agent = pytest.mark.parametrize("agent", AGENTS)
+ANSWER = '  {"looks": "like JSON"}\n\n\tindented 你好 😀\n{\n[NEXT: x]'
+
+Result = TypeVar("Result")
+Step = dict[str, Any]
+
+
+@pytest.fixture(autouse=True)
+def own_state_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+
+
+def scripted(agent: str) -> AgentSpec:
+    """Return an agent's spec with our scripted program in place of the CLI."""
+    spec = command_agent(["text"]) if agent == "text" else agent_spec(agent)
+    return replace(spec, command=(sys.executable, "-m", "bullpen.testing.agent", "--as", agent, *spec.command[1:]))
+
+
+def prompt(spec: AgentSpec, text: str = "hello") -> AssemblerOutput:
+    return spec.assembler().assemble(AssemblerInput(current_message=text, system_instruction="You are Max"))
+
+
+class Turn:
+    """A turn with a script, and everything it emitted."""
+
+    def __init__(self, agent: str, tmp_path: Path) -> None:
+        self.spec = scripted(agent)
+        self.cwd = tmp_path
+        self.events: list[Event] = []
+
+    async def run(self, *steps: Step, text: str = "hello", **options: Any) -> Reply:
+        env = {"BULLPEN_TEST_SCRIPT": json.dumps(steps), **options.pop("env", {})}
+        options = {"emit": self.events.append, "cwd": self.cwd, "env": env, **options}
+        return await run_turn(self.spec, prompt(self.spec, text), **options)
+
+    async def fail(self, *steps: Step, **options: Any) -> Failed:
+        with pytest.raises(AgentFailed) as raised:
+            await self.run(*steps, **options)
+        assert raised.value.event == self.events[-1]
+        endings = [event for event in self.events if isinstance(event, Finished | Failed)]
+        assert endings == [raised.value.event]
+        return raised.value.event
+
+
+def run(work: Coroutine[Any, Any, Result]) -> Result:
+    """Run to the end, and see that nothing of ours is left."""
+    before = open_descriptors()
+    result = asyncio.run(work)
+    assert open_descriptors() <= before
+    assert children_of_this_test() == []
+    return result
+
+
+def open_descriptors() -> set[str]:
+    return {entry.name for entry in Path("/proc/self/fd").iterdir()}
+
+
+def children_of_this_test() -> list[int]:
+    return [int(pid) for task in Path("/proc/self/task").iterdir() for pid in (task / "children").read_text().split()]
+
+
+@every_agent
+def test_the_answer_comes_back_whole(agent: str, tmp_path: Path) -> None:
+    turn = Turn(agent, tmp_path)
+
+    reply = run(turn.run({"say": ANSWER, "chunk": 3}))
+
+    assert reply.text == ANSWER
+    assert turn.events[-1] == Finished(ANSWER)
+    assert "".join(event.text for event in turn.events if isinstance(event, TextDelta)).rstrip("\n") == ANSWER
+    assert reply.seconds > 0
+    assert reply.command[1:4] == ("-m", "bullpen.testing.agent", "--as")
+
+
+@every_agent
+def test_a_large_prompt_and_a_large_answer_pass_each_other(agent: str, tmp_path: Path) -> None:
+    text = "0123456789abcde\n" * 40_000 + "最后 😀"
+
+    reply = run(Turn(agent, tmp_path).run({"echo": True}, text=text))
+
+    assert text in reply.text
+
+
+def test_thinking_tools_and_noise_are_not_the_answer(tmp_path: Path) -> None:
+    turn = Turn("claude", tmp_path)
+
+    reply = run(
+        turn.run(
+            {"think": "hm"},
+            {"say": "Let me look."},
+            {"tool": {"name": "Bash", "input": {"command": "ls"}, "output": "secret.txt"}},
+            {"todo": [{"text": "one", "completed": True}, {"text": "two", "completed": False}]},
+            {"raw": "Debugger attached.\n"},
+            {"say": "All good."},
+        )
+    )
+
+    assert reply.text == "All good."
+    assert Notice(kind="noise", text="Debugger attached.") in turn.events
+    assert TodoList((TodoItem("one", done=True), TodoItem("two", done=False))) in turn.events
+
+
+@every_agent
+def test_an_exit_code_is_a_crash_with_what_was_said(agent: str, tmp_path: Path) -> None:
+    event = run(Turn(agent, tmp_path).fail({"say": "half an ans"}, {"stderr": "it broke\n"}, {"exit": 3}))
+
+    assert (event.kind, event.exit_code, event.stderr_tail) == ("crashed", 3, "it broke")
+    assert event.partial_text == "half an ans"
+    assert event.message == "It ended with exit code 3: it broke"
+
+
+@every_agent
+def test_a_signal_is_a_crash(agent: str, tmp_path: Path) -> None:
+    event = run(Turn(agent, tmp_path).fail({"kill_self": "SIGSEGV"}))
+
+    assert (event.kind, event.exit_code, event.message) == ("crashed", -11, "It ended with signal SIGSEGV.")
+
+
+@pytest.mark.parametrize("agent", AGENTS[:3])
+@pytest.mark.parametrize(
+    ("status", "kind"),
+    [
+        (400, "crashed"),
+        (401, "not_signed_in"),
+        (403, "not_signed_in"),
+        (429, "quota"),
+        (500, "overloaded"),
+        (529, "overloaded"),
+    ],
+)
+def test_errors_of_the_service_have_a_kind(agent: str, status: int, kind: str, tmp_path: Path) -> None:
+    event = run(Turn(agent, tmp_path).fail({"error": status, "message": "scripted"}))
+
+    assert event.kind == kind
+    assert event.hint
+
+
+@pytest.mark.parametrize("agent", AGENTS[:3])
+def test_no_final_event_is_a_broken_protocol(agent: str, tmp_path: Path) -> None:
+    event = run(Turn(agent, tmp_path).fail({"say": "I am done, believe me"}, {"no_result": True}))
+
+    assert event.kind == "protocol_broken"
+    assert event.partial_text == "I am done, believe me"
+
+
+@every_agent
+def test_a_program_that_never_reads_its_prompt_is_no_trouble(agent: str, tmp_path: Path) -> None:
+    reply = run(Turn(agent, tmp_path).run({"read": False}, {"close_stdin": True}, {"say": "ok"}, text="x" * 900_000))
+
+    assert reply.text == "ok"
+
+
+@every_agent
+def test_bad_utf8_and_half_lines_are_no_trouble(agent: str, tmp_path: Path) -> None:
+    turn = Turn(agent, tmp_path)
+
+    reply = run(turn.run({"raw_base64": "//4K"}, {"say": "ok"}, {"half_line": ""}))
+
+    assert reply.text.endswith("ok")
+
+
+def test_silence_is_a_timeout(tmp_path: Path) -> None:
+    event = run(Turn("claude", tmp_path).fail({"say": "wait"}, {"hang": True}, idle_timeout=0.4))
+
+    assert (event.kind, event.message) == ("timed_out", "It wrote nothing for 0.4 seconds.")
+    assert event.partial_text == "wait"
+
+
+def test_talking_too_long_is_a_timeout(tmp_path: Path) -> None:
+    steps: list[Step] = [{"raw": "x\n"}, {"sleep": 0.1}] * 100
+
+    event = run(Turn("claude", tmp_path).fail(*steps, idle_timeout=5, total_timeout=0.5))
+
+    assert (event.kind, event.message) == ("timed_out", "It did not finish within 0.5 seconds.")
+
+
+def test_a_program_that_ignores_signals_is_killed(tmp_path: Path) -> None:
+    event = run(Turn("codex", tmp_path).fail({"ignore": ["SIGINT", "SIGTERM"]}, {"hang": True}, idle_timeout=0.2))
+
+    assert event.kind == "timed_out"
+
+
+@every_agent
+def test_cancelling_keeps_what_was_said_and_leaves_no_process(agent: str, tmp_path: Path) -> None:
+    turn = Turn(agent, tmp_path)
+
+    async def cancel_when_it_speaks() -> None:
+        task = asyncio.ensure_future(turn.run({"child": 60}, {"orphan": 60}, {"say": "so far"}, {"hang": True}))
+        while not any(isinstance(event, TextDelta) for event in turn.events):
+            await asyncio.sleep(0.01)
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+        assert task.cancelled()
+
+    run(cancel_when_it_speaks())
+
+    assert turn.events[-1] == Failed(kind="cancelled", message="The turn was cancelled.", partial_text="so far")
+    assert marked_processes(tmp_path) == []
+
+
+def marked_processes(tmp_path: Path) -> list[int]:
+    """Return the processes that still run in this test's folder."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdecimal():
+            with contextlib.suppress(OSError):
+                if (entry / "cwd").resolve() == tmp_path and entry.name != str(os.getpid()):
+                    found.append(int(entry.name))
+    return found
+
+
+@every_agent
+def test_what_a_program_leaves_behind_is_ended(agent: str, tmp_path: Path) -> None:
+    reply = run(Turn(agent, tmp_path).run({"child": 60}, {"orphan": 60}, {"say": "ok"}))
+
+    assert reply.text == "ok"
+    assert marked_processes(tmp_path) == []
+
+
+def test_two_turns_at_once_do_not_end_each_others_children(tmp_path: Path) -> None:
+    async def both() -> tuple[Reply, Reply]:
+        quick, slow = Turn("claude", tmp_path), Turn("claude", tmp_path)
+        return await asyncio.gather(
+            quick.run({"orphan": 60}, {"say": "quick"}),
+            slow.run({"child": 60}, {"orphan": 60}, {"sleep": 0.5}, {"say": "slow"}),
+        )
+
+    assert [reply.text for reply in run(both())] == ["quick", "slow"]
+
+
+def test_a_flood_of_noise_is_counted_not_kept(tmp_path: Path) -> None:
+    turn = Turn("claude", tmp_path)
+
+    reply = run(turn.run({"flood": 20_000_000, "line": 1000}, {"flood": 5_000_000, "to": "stderr"}, {"say": "ok"}))
+
+    assert reply.text == "ok"
+    assert len(turn.events) < 120
+
+
+def test_a_flood_of_text_is_stopped(tmp_path: Path) -> None:
+    event = run(Turn("text", tmp_path).fail({"flood": 30_000_000, "line": 1000}))
+
+    assert (event.kind, event.message) == ("protocol_broken", "It said more than 16 MiB and was stopped.")
+    assert len(event.partial_text) < 20_000_000
+
+
+def test_an_endless_line_is_cut(tmp_path: Path) -> None:
+    turn = Turn("claude", tmp_path)
+
+    reply = run(turn.run({"flood": 20_000_000, "line": 20_000_000}, {"say": "ok"}))
+
+    assert reply.text == "ok"
+    assert any(isinstance(event, Notice) and "overlong lines" in event.text for event in turn.events)
+
+
+def test_a_program_that_is_not_there(tmp_path: Path) -> None:
+    spec = replace(agent_spec("codex"), command=("no-such-codex",))
+    events: list[Event] = []
+
+    with pytest.raises(
+        AgentNotInstalled, match=r"openai-codex: The program no-such-codex was not found\. Install it with"
+    ):
+        run(run_turn(spec, prompt(spec), emit=events.append, cwd=tmp_path))
+
+    assert [type(event) for event in events] == [Failed]
+
+
+def test_a_program_that_cannot_be_run(tmp_path: Path) -> None:
+    program = tmp_path / "broken"
+    program.write_text("#!/no/such/interpreter\n")
+    program.chmod(0o755)
+    spec = command_agent([str(program)])
+
+    with pytest.raises(AgentCrashed, match="could not be started"):
+        run(run_turn(spec, prompt(spec), emit=lambda _: None, cwd=tmp_path))
+
+
+def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
+    spec = scripted("claude")
+
+    with pytest.raises(AgentCrashed, match=r"The folder .*/nowhere does not exist\. Check its cwd\."):
+        run(run_turn(spec, prompt(spec), emit=lambda _: None, cwd=tmp_path / "nowhere"))
+
+
+def test_a_prompt_longer_than_the_cli_takes_is_not_sent(tmp_path: Path) -> None:
+    spec = scripted("codex")
+    output = replace(prompt(spec), prompt="x" * 1_048_577)
+
+    with pytest.raises(PromptTooLong, match="1,048,577 bytes, and it takes 1,048,576"):
+        run(run_turn(spec, output, emit=lambda _: None, cwd=tmp_path))
+
+
+def test_an_emit_that_fails_ends_the_turn_and_its_processes(tmp_path: Path) -> None:
+    def broken(_: Event) -> None:
+        raise RuntimeError("nobody listens")
+
+    with pytest.raises(RuntimeError, match="nobody listens"):
+        run(Turn("claude", tmp_path).run({"say": "hi"}, {"hang": True}, emit=broken))
+
+
+def test_the_system_text_travels_in_a_private_file_that_goes_away(tmp_path: Path) -> None:
+    program = tmp_path / "claude"
+    program.write_text(
+        "#!/bin/sh\n"
+        'for last; do :; done; stat -c %a "$last" > seen; cat "$last" >> seen; echo "$last" > path\n'
+        'tr "\\0" " " < /proc/$$/cmdline > cmdline\n'
+        """echo '{"type":"result","subtype":"success","is_error":false,"result":"ok"}'\n"""
+    )
+    program.chmod(0o755)
+    spec = replace(agent_spec("claude"), command=(str(program),))
+    output = replace(prompt(spec), system_flag="系统 secret " * 50_000)
+
+    reply = run(run_turn(spec, output, emit=lambda _: None, cwd=tmp_path))
+
+    assert reply.text == "ok"
+    assert (tmp_path / "seen").read_text() == f"600\n{output.system_flag}"
+    assert not Path((tmp_path / "path").read_text().strip()).exists()
+    assert "secret" not in (tmp_path / "cmdline").read_text()
+
+
+def test_the_child_gets_little_of_our_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("AWS_SECRET_ACCESS_KEY", "GITHUB_TOKEN", "OPENAI_API_KEY", "LC_ALL", "http_proxy"):
+        monkeypatch.setenv(name, f"value of {name}")
+    spec = replace(agent_spec("codex"), command=("env",), permissions={"read-only": ()}, last_arguments=())
+    spec = replace(spec, stream="text", parser=command_agent(["x"]).parser)
+
+    reply = run(run_turn(spec, prompt(spec), emit=lambda _: None, cwd=tmp_path, env={"MINE": "yes"}))
+
+    names = {line.partition("=")[0] for line in reply.text.splitlines()}
+    assert {"OPENAI_API_KEY", "LC_ALL", "http_proxy", "MINE", "PATH", TURN_VARIABLE} <= names
+    assert not {"AWS_SECRET_ACCESS_KEY", "GITHUB_TOKEN", "PYTEST_CURRENT_TEST"} & names
+
+
+@pytest.mark.parametrize("how", ["SIGKILL", "SIGTERM"])
+def test_when_bullpen_dies_its_agents_die_and_the_next_start_ends_the_rest(tmp_path: Path, how: str) -> None:
+    victim = start_turn_in_another_process(tmp_path, [{"orphan": 60}, {"child": 60}, {"say": "up"}, {"hang": True}])
+    family = wait_for(lambda: processes_in(tmp_path, at_least=3))
+
+    os.kill(victim.pid, getattr(signal, how))
+    os.waitpid(victim.pid, 0)
+
+    from bullpen.agents.leftovers import Leftovers
+
+    folder = tmp_path / "state" / "bullpen" / "running"
+    assert len(list(folder.iterdir())) == 1
+    Leftovers(folder).end_all()
+    wait_for(lambda: not any(is_alive(process) for process in family))
+    assert list(folder.iterdir()) == []
+    # This process adopts orphans too since it has run turns, and so it got the victim's.
+    with contextlib.suppress(ChildProcessError):
+        while True:
+            os.waitpid(-1, 0)
+
+
+def start_turn_in_another_process(tmp_path: Path, steps: list[Step]) -> ProcessId:
+    program = f"""
+import asyncio, sys
+sys.path.insert(0, {str(Path(__file__).parent)!r})
+from bullpen.agents import agent_spec, run_turn
+from bullpen.context import AssemblerInput
+from msgspec.structs import replace
+spec = agent_spec("claude")
+spec = replace(spec, command=(sys.executable, "-m", "bullpen.testing.agent", "--as", "claude"))
+output = spec.assembler().assemble(AssemblerInput(current_message="x"))
+env = {{"BULLPEN_TEST_SCRIPT": {json.dumps(json.dumps(steps))}}}
+asyncio.run(run_turn(spec, output, emit=lambda _: None, cwd={str(tmp_path)!r}, env=env))
+"""
+    pid = os.posix_spawn(sys.executable, [sys.executable, "-c", program], dict(os.environ))
+    identity = process_id(pid)
+    assert identity is not None
+    return identity
+
+
+def processes_in(tmp_path: Path, at_least: int) -> list[ProcessId]:
+    found = [identity for pid in marked_processes(tmp_path) if (identity := process_id(pid)) is not None]
+    return found if len(found) >= at_least else []
+
+
+def wait_for(condition: Callable[[], Result], seconds: float = 15) -> Result:
+    import time
+
+    deadline = time.monotonic() + seconds
+    while not (result := condition()):
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.02)
+    return result
+
+
+def test_leftovers_of_a_living_owner_are_left_alone(tmp_path: Path) -> None:
+    from bullpen.agents.leftovers import Leftovers
+
+    async def look_while_it_runs() -> None:
+        turn = Turn("claude", tmp_path)
+        task = asyncio.ensure_future(turn.run({"sleep": 0.5}, {"say": "ok"}))
+        await asyncio.sleep(0.2)
+        assert Leftovers().end_all() == 0
+        assert (await task).text == "ok"
+
+    run(look_while_it_runs())
+
+
+def test_a_broken_record_of_leftovers_is_removed(tmp_path: Path) -> None:
+    from bullpen.agents.leftovers import Leftovers
+
+    (tmp_path / "x.json").write_text("not a record")
+    (tmp_path / "y.json").write_text('{"turn_id":"t","child":[1,1],"owner":[1,1],"boot_id":"another boot"}')
+
+    assert Leftovers(tmp_path).end_all() == 0
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_records_are_private(tmp_path: Path) -> None:
+    async def look_while_it_runs() -> int:
+        task = asyncio.ensure_future(Turn("claude", tmp_path).run({"sleep": 0.3}, {"say": "ok"}))
+        await asyncio.sleep(0.1)
+        mode = stat.S_IMODE((tmp_path / "state" / "bullpen" / "running").stat().st_mode)
+        await task
+        return mode
+
+    assert run(look_while_it_runs()) == 0o700
+
+
+def test_unusable_output_is_a_protocol_error_not_an_exception(tmp_path: Path) -> None:
+    with pytest.raises(ProtocolBroken, match="It ended without an answer"):
+        run(Turn("gemini", tmp_path).run({"raw": "\x1b[31mhello\n"}, {"no_result": True}))
+
+
+def test_a_timeout_is_an_agent_timed_out(tmp_path: Path) -> None:
+    with pytest.raises(AgentTimedOut):
+        run(Turn("gemini", tmp_path).run({"hang": True}, total_timeout=0.3))
