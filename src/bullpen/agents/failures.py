@@ -17,7 +17,7 @@ COMMON_FAILURES: tuple[tuple[FailureKind, str], ...] = (
         "not_signed_in",
         r"\b(401|403)\b|not logged in|log ?in again|unauthori[sz]ed|unauthenticated|authentication|api.?key|forbidden",
     ),
-    ("quota", r"\b429\b|rate.?limit|quota|usage limit|too many requests|resource.?exhausted"),
+    ("quota", r"\b429\b|rate.?limit|quota|usage limit|hit your .{0,20}limit|too many requests|resource.?exhausted"),
     ("overloaded", r"\b(500|502|503|504|529)\b|overloaded|high demand|unavailable|internal server error"),
     ("overloaded", r"connection (refused|error|reset)|fetch failed|unable to connect|ECONN|ENOTFOUND|ETIMEDOUT"),
     ("overloaded", r"stream disconnected|terminated"),
@@ -53,7 +53,7 @@ ERRORS: Mapping[FailureKind, type[errors.AgentFailed]] = {
 
 _EPOCH_RESET = re.compile(r"usage limit reached\|(\d{9,11})")
 _RESET = re.compile(
-    r"(?:resets?(?: at| in| on)?|(?:try|retry) (?:again )?(?:at|in|after)|retry.?after:?) ([^.\n)·]{1,60})",
+    r"(?:resets?(?: at| in| on)?|(?:try|retry) (?:again )?(?:at|in|after)|retry.?after:?) ([^.\n·]{1,60})",
     re.IGNORECASE,
 )
 

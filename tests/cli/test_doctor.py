@@ -1,0 +1,153 @@
+"""bullpen doctor, with programs that stand in for the CLIs."""
+
+import json
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from bullpen.cli import main
+
+KEYS = ["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN", "CODEX_API_KEY"]
+KEYS += ["GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GENAI_USE_VERTEXAI", "GOOGLE_GENAI_USE_GCA"]
+
+
+@pytest.fixture
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A machine with no agents and no keys; programs in its folder are found."""
+    for key in KEYS:
+        monkeypatch.delenv(key, raising=False)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def install(machine: Path, name: str, script: str) -> None:
+    program = machine / name
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(0o755)
+
+
+def install_scripted(machine: Path, name: str, sign_in: str) -> None:
+    """Put our scripted agent in place of a CLI, with an answer of its own to the question who is signed in."""
+    command = f'exec {sys.executable} -m bullpen.testing.agent --as {name} "$@"'
+    install(machine, name, f'case "$1 $2" in "auth status"|"login status") {sign_in};; esac\n{command}')
+
+
+def report(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, dict[str, dict[str, object]]]:
+    code = main(["doctor", "--json", *arguments])
+    return code, {finding["agent"]: finding for finding in json.loads(capsys.readouterr().out)}
+
+
+def test_nothing_is_installed(machine: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["doctor"]) == 1
+
+    printed = capsys.readouterr().out
+    assert "not found" in printed
+    assert "claude-code: claude is not installed. Install it with: npm install -g @anthropic-ai/claude-code" in printed
+
+
+def test_installed_and_signed_in(machine: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    install_scripted(machine, "claude", "echo '{\"loggedIn\": true}'; exit 0")
+
+    code, found = report(capsys, "claude")
+
+    assert code == 0
+    assert found["claude-code"] == {
+        "agent": "claude-code",
+        "program": "claude",
+        "path": str(machine / "claude"),
+        "version": "2.1.197",
+        "version_tested": True,
+        "signed_in": True,
+        "evidence": "asked with `claude auth status`",
+        "answered": None,
+        "problems": [],
+        "ready": True,
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "sign_in"),
+    [
+        ("claude", "echo '{\"loggedIn\": false}'; exit 1"),
+        ("claude", "echo '{\"loggedIn\": false}'; exit 0"),
+        ("codex", "echo 'Not logged in' >&2; exit 1"),
+        ("codex", "echo 'Not logged in' >&2; exit 0"),
+    ],
+)
+def test_not_logged_in_is_not_logged_in(
+    machine: Path, name: str, sign_in: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    install_scripted(machine, name, sign_in)
+
+    code, found = report(capsys, name)
+
+    (finding,) = found.values()
+    assert (code, finding["signed_in"], finding["ready"]) == (1, False, False)
+    assert "is not signed in (asked with" in str(finding["problems"])
+
+
+def test_a_key_or_a_stored_login_is_evidence(
+    machine: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install_scripted(machine, "gemini", "exit 9")
+    assert report(capsys, "gemini")[0] == 1
+
+    (machine / ".gemini").mkdir()
+    (machine / ".gemini" / "oauth_creds.json").touch()
+    assert report(capsys, "gemini")[1]["google-gemini"]["evidence"] == "~/.gemini/oauth_creds.json exists"
+
+    monkeypatch.setenv("GEMINI_API_KEY", "secret-key")
+    code = main(["doctor", "gemini"])
+    printed = capsys.readouterr().out
+    assert code == 0
+    assert "yes, GEMINI_API_KEY is set" in printed
+    assert "secret-key" not in printed
+
+
+def test_a_version_we_have_not_run_is_said_and_no_problem(machine: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    install(machine, "gemini", "echo 9.9.9")
+    (machine / ".gemini").mkdir()
+    (machine / ".gemini" / "oauth_creds.json").touch()
+
+    assert main(["doctor", "gemini"]) == 0
+    assert "9.9.9 (not one we have run)" in capsys.readouterr().out
+
+
+def test_a_program_that_is_broken(machine: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    install(machine, "codex", "echo $'\\033[31mboom'; exit 7")
+
+    code, found = report(capsys, "codex")
+
+    assert code == 1
+    assert "does not tell its version" in str(found["openai-codex"]["problems"])
+
+
+def test_live_runs_one_real_turn(
+    machine: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install_scripted(machine, "claude", "exit 0")
+    code, found = report(capsys, "claude", "--live")
+    assert (code, found["claude-code"]["answered"]) == (0, True)
+
+    install_scripted(machine, "codex", "exit 0")
+    failing = (machine / "codex").read_text().replace("--as codex", """--as codex --script '[{"error": 429}]'""")
+    (machine / "codex").write_text(failing)
+    code, found = report(capsys, "codex", "--live")
+    assert (code, found["openai-codex"]["answered"]) == (1, False)
+    assert "429" in str(found["openai-codex"]["problems"])
+
+
+def test_one_that_is_not_ready_is_enough_for_a_bad_exit_code(machine: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    install_scripted(machine, "claude", "exit 0")
+
+    code, found = report(capsys, "claude", "codex")
+
+    assert code == 1
+    assert [finding["ready"] for finding in found.values()] == [True, False]
+    assert os.environ["HOME"] == str(machine)

@@ -1,0 +1,96 @@
+"""The command line itself: help, versions, and errors in a sentence."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bullpen import __version__
+from bullpen.cli import COMMANDS, main
+from bullpen.cli.safe import printable
+
+SOURCE = Path(__file__).parents[2] / "src" / "bullpen"
+
+
+def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as left:
+        main(["--help"])
+
+    printed = capsys.readouterr().out
+    assert left.value.code == 0
+    assert all(f"{name}  " in printed and purpose[:40] in printed for name, purpose in COMMANDS.items())
+
+
+def test_every_command_has_its_file_and_its_help(capsys: pytest.CaptureFixture[str]) -> None:
+    for name in COMMANDS:
+        assert (SOURCE / "cli" / f"{name}.py").exists()
+        with pytest.raises(SystemExit):
+            main([name, "--help"])
+        assert f"usage: bullpen {name}" in capsys.readouterr().out
+
+
+def test_without_a_command_it_helps(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 2
+    assert "usage: bullpen" in capsys.readouterr().out
+
+
+def test_the_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"bullpen {__version__}\n"
+
+
+def test_an_error_is_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["doctor", "clade"]) == 1
+    assert capsys.readouterr().err.startswith("bullpen: There is no agent type 'clade'. Known are: ")
+
+
+def test_a_bug_is_admitted_without_a_traceback(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bullpen.cli.doctor.run", lambda _: 1 / 0)
+
+    assert main(["doctor"]) == 1
+    assert capsys.readouterr().err.startswith("bullpen: this is a bug in bullpen, sorry: ZeroDivisionError")
+
+    monkeypatch.setenv("BULLPEN_DEBUG", "1")
+    with pytest.raises(ZeroDivisionError):
+        main(["doctor"])
+
+
+def test_ctrl_c_is_not_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(_: object) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("bullpen.cli.doctor.run", interrupted)
+
+    assert main(["doctor"]) == 130
+
+
+def test_a_reader_that_leaves_early_is_no_error() -> None:
+    command = f"{sys.executable} -m bullpen doctor --json | true"
+    done = subprocess.run(["bash", "-c", f"set -o pipefail; {command}"], capture_output=True, text=True, check=False)
+
+    assert done.stderr == ""
+
+
+def test_help_loads_nothing_heavy() -> None:
+    program = (
+        "import sys; from bullpen.cli import main\ntry: main(['--help'])\nfinally: print(*sys.modules, file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+
+    assert not {"asyncio", "msgspec", "rich", "typing", "logging"} & set(done.stderr.split())
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("plain 你好 😀\n\ttab", "plain 你好 😀\n\ttab"),
+        ("\x1b[31mred\x1b]0;title\x07", "\ufffd[31mred\ufffd]0;title\ufffd"),
+        ("a\u202eb\u2066c", "a\ufffdb\ufffdc"),
+        ("\x9b31m\x85\x08\r", "\ufffd31m\ufffd\ufffd\ufffd"),
+    ],
+)
+def test_what_reaches_the_terminal_is_text(text: str, shown: str) -> None:
+    assert printable(text) == shown

@@ -1,0 +1,90 @@
+"""Install the genuine agent CLIs into .cache/real_cli, once for each package.json: `python tests/real_cli/install.py`.
+
+Whatever goes wrong is said in one line and is no failure, since the tests that need the CLIs are skipped without them.
+"""
+
+import hashlib
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+PACKAGES = Path(__file__).with_name("package.json")
+CACHE = Path(__file__).parents[2] / ".cache" / "real_cli"
+COMMANDS = ("claude", "codex", "gemini")
+TIMEOUT_SECONDS = 900
+
+# Install scripts would compile a terminal that nobody needs here. Only claude's own is run, by name: it puts the
+# program for this machine into place.
+NPM_INSTALL = ("install", "--ignore-scripts", "--no-package-lock", "--no-audit", "--no-fund", "--loglevel=error")
+CLAUDE_SCRIPT = Path("node_modules/@anthropic-ai/claude-code/install.cjs")
+
+
+class NotInstalled(Exception):
+    """Why the CLIs are not there."""
+
+
+def main() -> None:
+    """Install the CLIs if they are not there yet, and say so."""
+    try:
+        if not is_installed():
+            print(f"Installing the genuine agent CLIs ({', '.join(versions())}) into {folder()} ...", flush=True)
+            install()
+    except NotInstalled as error:
+        print(
+            f"\n!!! THE GENUINE AGENT CLIS ARE NOT INSTALLED, their tests will be skipped: {error}\n", file=sys.stderr
+        )
+    else:
+        print(f"The genuine agent CLIs are in {binaries()}")
+
+
+def folder() -> Path:
+    """Return where the CLIs of this package.json are installed."""
+    return CACHE / hashlib.sha256(PACKAGES.read_bytes()).hexdigest()[:16]
+
+
+def binaries() -> Path:
+    """Return the folder that holds `claude`, `codex` and `gemini`."""
+    return folder() / "node_modules" / ".bin"
+
+
+def is_installed() -> bool:
+    """Return whether an installation was finished."""
+    return (folder() / "installed").exists()
+
+
+def versions() -> list[str]:
+    """Return what gets installed, each with its version."""
+    return [f"{name} {version}" for name, version in json.loads(PACKAGES.read_bytes())["dependencies"].items()]
+
+
+def install() -> None:
+    """Install the CLIs, or raise NotInstalled."""
+    folder().mkdir(parents=True, exist_ok=True)
+    shutil.copy(PACKAGES, folder())
+    _run("npm", *NPM_INSTALL)
+    _run("node", str(CLAUDE_SCRIPT))
+    missing = [name for name in COMMANDS if not (binaries() / name).exists()]
+    if missing:
+        raise NotInstalled(f"npm brought no {' and no '.join(missing)}")
+    (folder() / "installed").touch()
+
+
+def _run(program: str, *arguments: str) -> None:
+    path = shutil.which(program)
+    if path is None:
+        raise NotInstalled(f"{program} is missing. Install Node.js 20 or newer")
+    try:
+        subprocess.run(
+            [path, *arguments], cwd=folder(), check=True, capture_output=True, text=True, timeout=TIMEOUT_SECONDS
+        )
+    except subprocess.TimeoutExpired:
+        raise NotInstalled(f"{program} did not finish within {TIMEOUT_SECONDS} seconds") from None
+    except subprocess.CalledProcessError as error:
+        reason = " ".join(error.stderr.split())
+        raise NotInstalled(f"{program} failed with exit code {error.returncode}: {reason[:300]}") from None
+
+
+if __name__ == "__main__":
+    main()

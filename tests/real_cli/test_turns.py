@@ -1,0 +1,362 @@
+"""One turn with each genuine CLI, driven through run_turn against scripted models: no account, no network."""
+
+import asyncio
+import contextlib
+import os
+from collections.abc import Callable, Coroutine, Iterator
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+
+from bullpen.agents import Permission, Reply, agent_spec, run_turn
+from bullpen.agents.doctor import examine
+from bullpen.context import AssemblerInput
+from bullpen.errors import AgentFailed, AgentNotSignedIn
+from bullpen.events import Event, Failed, FailureKind, Notice, TextDelta, Thinking, ToolFinished, ToolStarted
+from bullpen.testing.models import ModelRequest, ModelServer, ToolCall
+from bullpen.testing.models import Reply as Scripted
+from bullpen.testing.settings import CliSettings, claude_settings, codex_settings, gemini_settings
+
+Result = TypeVar("Result")
+
+SETTINGS: dict[str, Callable[[str, Path], CliSettings]] = {
+    "claude": claude_settings,
+    "codex": codex_settings,
+    "gemini": gemini_settings,
+}
+MODELS = {"claude": None, "codex": None, "gemini": "gemini-2.5-flash"}
+CLIS = list(SETTINGS)
+every_cli = pytest.mark.parametrize("cli", CLIS)
+
+LARGE = "0123456789 你好 😀 {x} %s \\1\n    indented\n\n" * 6000
+"""About 300 KB."""
+
+
+class Turn:
+    """One turn of a genuine CLI."""
+
+    def __init__(self, cli: str, folder: Path) -> None:
+        self.cli = cli
+        self.spec = agent_spec(cli)
+        self.home = folder / "home"
+        self.cwd = folder / "project"
+        self.cwd.mkdir(parents=True)
+        self.events: list[Event] = []
+        self.requests: list[ModelRequest] = []
+
+    async def run(
+        self,
+        *script: Scripted | Callable[[ModelRequest], Scripted],
+        message: str = "hello",
+        system: str = "You are Max.",
+        permissions: Permission = "read-only",
+        **options: Any,
+    ) -> Reply:
+        async with ModelServer() as models:
+            self.requests = models.requests
+            models.script(*script)
+            settings = SETTINGS[self.cli](models.base_url, self.home)
+            output = self.spec.assembler().assemble(
+                AssemblerInput(current_message=message, system_instruction=system, max_bytes=2_000_000)
+            )
+            return await run_turn(
+                self.spec,
+                output,
+                emit=self.events.append,
+                cwd=self.cwd,
+                permissions=permissions,
+                model=MODELS[self.cli],
+                arguments=settings.arguments,
+                **{"env": settings.env, "idle_timeout": 60, "total_timeout": 120, **options},
+            )
+
+    async def fail(self, *script: Scripted, **options: Any) -> Failed:
+        with pytest.raises(AgentFailed) as raised:
+            await self.run(*script, **options)
+        return raised.value.event
+
+    def of(self, kind: type[Result]) -> list[Result]:
+        return [event for event in self.events if isinstance(event, kind)]
+
+
+@pytest.fixture(autouse=True)
+def own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+
+
+def run(work: Coroutine[Any, Any, Result]) -> Result:
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    result = asyncio.run(work)
+    assert len(list(Path("/proc/self/fd").iterdir())) <= before
+    assert children() == []
+    return result
+
+
+def children() -> list[str]:
+    return [pid for task in Path("/proc/self/task").iterdir() for pid in (task / "children").read_text().split()]
+
+
+def processes_in(folder: Path) -> list[int]:
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdecimal() and entry.name != str(os.getpid()):
+            with contextlib.suppress(OSError):
+                if folder in [(entry / "cwd").resolve(), *(entry / "cwd").resolve().parents]:
+                    found.append(int(entry.name))
+    return found
+
+
+@every_cli
+def test_a_large_prompt_and_system_text_arrive_byte_exact_and_in_their_role(cli: str, tmp_path: Path) -> None:
+    turn = Turn(cli, tmp_path)
+    answer = '  {"json": 1}\n\n\tTab 你好 😀\n{\nend'
+
+    reply = run(turn.run(Scripted(text=answer, chunk_characters=3), message=LARGE + "END", system=LARGE + "SYSTEM"))
+
+    assert reply.text == answer
+    message, system = (LARGE + "END").strip(), (LARGE + "SYSTEM").strip()
+    request = turn.requests[-1]
+    match cli:
+        case "claude":
+            # Behind Claude Code's own system prompt.
+            assert any(text.endswith(f"\n{system}") for text in texts_of_role(request, "system"))
+            assert f"[MESSAGE]\n{message}" in texts_of_role(request, "user")
+        case "codex":
+            assert f"[SYSTEM]\n{system}\n\n[MESSAGE]\n{message}" in texts_of_role(request, "user")
+        case "gemini":
+            assert f"Instructions:\n{system}\n\nYour task:\n{message}" in texts_of_role(request, "user")
+    assert reply.usage.output_tokens == 22
+    assert reply.usage.cached_tokens == 11
+    assert reply.usage.input_tokens == (122 if cli == "claude" else 111)
+    assert (reply.usage.cost_usd is not None) == (cli == "claude")
+    assert reply.started.session_id
+
+
+def texts_of_role(request: ModelRequest, role: str) -> list[str]:
+    """Return every text of a request that stands in a role, whichever vendor's names it uses."""
+    body = request.body
+    parts = [*body.get("messages", ()), *body.get("input", ()), *body.get("contents", ())]
+    found = [text for part in parts if part.get("role") == role for text in strings(part)]
+    if role == "system":
+        found += list(strings(body.get("system", [])))
+    return found
+
+
+def strings(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for item in value.values():
+            yield from strings(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from strings(item)
+
+
+def write_call(cli: str, file: Path) -> ToolCall:
+    match cli:
+        case "claude":
+            return ToolCall(name="Write", arguments={"file_path": str(file), "content": "made"})
+        case "codex":
+            return ToolCall(name="exec_command", arguments={"cmd": f"echo made > {file}"})
+        case _:
+            return ToolCall(name="write_file", arguments={"file_path": str(file), "content": "made"})
+
+
+@every_cli
+@pytest.mark.parametrize("permissions", ["read-only", "edit"])
+def test_a_tool_writes_under_edit_and_not_under_read_only(cli: str, permissions: Permission, tmp_path: Path) -> None:
+    turn = Turn(cli, tmp_path)
+    file = turn.cwd / "made.txt"
+
+    reply = run(turn.run(Scripted(tool_calls=(write_call(cli, file),)), Scripted(text="done"), permissions=permissions))
+
+    assert reply.text == "done"
+    assert file.exists() == (permissions == "edit")
+    if permissions == "read-only" and cli == "codex":
+        # Codex runs the command in a sandbox, tells the model how it failed, and tells us nothing.
+        assert any("Read-only file system" in text for text in turn.requests[-1].texts)
+    else:
+        (finished,) = turn.of(ToolFinished)
+        assert [started.id for started in turn.of(ToolStarted)] == [finished.id]
+        assert finished.failed == (permissions == "read-only")
+
+
+ERRORS: list[tuple[int, FailureKind]] = [
+    (400, "crashed"),
+    (401, "not_signed_in"),
+    (403, "not_signed_in"),
+    (429, "quota"),
+    (500, "overloaded"),
+    (529, "overloaded"),
+]
+
+
+@every_cli
+@pytest.mark.parametrize(("status", "kind"), ERRORS, ids=[str(status) for status, _ in ERRORS])
+def test_errors_of_the_service_have_a_kind(cli: str, status: int, kind: FailureKind, tmp_path: Path) -> None:
+    event = run(Turn(cli, tmp_path).fail(Scripted(error=status)))
+
+    assert event.kind == kind
+    assert event.hint
+
+
+@every_cli
+def test_thinking_is_not_the_answer(cli: str, tmp_path: Path) -> None:
+    turn = Turn(cli, tmp_path)
+
+    reply = run(turn.run(Scripted(thinking="deep thoughts", text="answer")))
+
+    assert reply.text == "answer"
+    assert "".join(event.text for event in turn.of(TextDelta)) == "answer"
+    # Gemini does not tell its thoughts, and codex only if its settings say so.
+    if cli == "claude":
+        assert "".join(event.text for event in turn.of(Thinking)) == "deep thoughts"
+
+
+@every_cli
+def test_a_huge_answer_comes_back_whole(cli: str, tmp_path: Path) -> None:
+    answer = "".join(f"line {number} 你好\n" for number in range(150_000)).strip()
+
+    reply = run(Turn(cli, tmp_path).run(Scripted(text=answer, chunk_characters=20_000)))
+
+    assert reply.text == answer
+
+
+@every_cli
+def test_a_dropped_connection_is_retried_or_reported(cli: str, tmp_path: Path) -> None:
+    turn = Turn(cli, tmp_path)
+    script = (Scripted(text="lost in the middle", chunk_characters=3, drop_after_chunks=2), Scripted(text="recovered"))
+
+    if cli == "gemini":
+        assert run(turn.fail(*script)).kind == "overloaded"
+    else:
+        assert run(turn.run(*script)).text == "recovered"
+    if cli == "codex":
+        assert any("Reconnecting" in notice.text for notice in turn.of(Notice))
+
+
+@every_cli
+def test_cancelling_leaves_no_process(cli: str, tmp_path: Path) -> None:
+    turn = Turn(cli, tmp_path)
+    tool = {
+        "claude": ToolCall(name="Bash", arguments={"command": "sleep 300", "description": "x"}),
+        "codex": ToolCall(name="exec_command", arguments={"cmd": "sleep 300"}),
+        "gemini": ToolCall(name="run_shell_command", arguments={"command": "sleep 300"}),
+    }[cli]
+    permissions: Permission = "read-only" if cli == "codex" else "full"
+    env = {"IS_SANDBOX": "1"}
+
+    async def cancel_in_a_tool() -> None:
+        async with ModelServer() as models:
+            models.script(Scripted(tool_calls=(tool,)))
+            settings = SETTINGS[cli](models.base_url, turn.home)
+            output = turn.spec.assembler().assemble(AssemblerInput(current_message="x"))
+            task = asyncio.ensure_future(
+                run_turn(
+                    turn.spec,
+                    output,
+                    emit=turn.events.append,
+                    cwd=turn.cwd,
+                    permissions=permissions,
+                    model=MODELS[cli],
+                    arguments=settings.arguments,
+                    env={**settings.env, **env},
+                )
+            )
+            async with asyncio.timeout(60):
+                while not turn.of(ToolStarted) and not task.done():
+                    await asyncio.sleep(0.05)
+                await asyncio.sleep(1)
+            assert not task.done(), turn.events
+            assert len(processes_in(tmp_path)) >= 2
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+
+    run(cancel_in_a_tool())
+
+    assert turn.events[-1] == Failed(kind="cancelled", message="The turn was cancelled.")
+    assert processes_in(tmp_path) == []
+
+
+@every_cli
+def test_without_credentials_it_says_so(cli: str, tmp_path: Path) -> None:
+    turn = Turn(cli, tmp_path)
+
+    async def signed_out() -> None:
+        async with ModelServer() as models:
+            settings = SETTINGS[cli](models.base_url, turn.home)
+            keys = ("ANTHROPIC_API_KEY", "SCRIPTED_API_KEY", "GEMINI_API_KEY")
+            env = {name: value for name, value in settings.env.items() if name not in keys}
+            output = turn.spec.assembler().assemble(AssemblerInput(current_message="x"))
+            await run_turn(
+                turn.spec,
+                output,
+                emit=turn.events.append,
+                cwd=turn.cwd,
+                model=MODELS[cli],
+                arguments=settings.arguments,
+                env=env,
+            )
+
+    with pytest.raises(AgentNotSignedIn):
+        run(signed_out())
+
+
+def test_commands_that_codex_runs_do_not_see_its_key(tmp_path: Path) -> None:
+    turn = Turn("codex", tmp_path)
+    look = ToolCall(name="exec_command", arguments={"cmd": "env"})
+
+    run(turn.run(Scripted(tool_calls=(look,)), Scripted(text="done")))
+
+    output = turn.of(ToolFinished)[0].output
+    assert "PATH=" in output
+    assert "sk-scripted" not in output
+
+
+def test_claude_puts_an_answer_together_that_ran_out_of_tokens(tmp_path: Path) -> None:
+    turn = Turn("claude", tmp_path)
+
+    reply = run(turn.run(Scripted(text="first half, ", stop_reason="max_tokens"), Scripted(text="second half")))
+
+    assert reply.text == "first half, second half"
+
+
+def test_gemini_refuses_a_folder_it_does_not_trust(tmp_path: Path) -> None:
+    turn = Turn("gemini", tmp_path)
+
+    async def untrusted() -> Reply:
+        async with ModelServer() as models:
+            settings = gemini_settings(models.base_url, turn.home)
+            env = {name: value for name, value in settings.env.items() if name != "GEMINI_CLI_TRUST_WORKSPACE"}
+            output = turn.spec.assembler().assemble(AssemblerInput(current_message="x"))
+            return await run_turn(
+                turn.spec, output, emit=turn.events.append, cwd=turn.cwd, env=env, model=MODELS["gemini"]
+            )
+
+    with pytest.raises(AgentFailed) as raised:
+        run(untrusted())
+    assert raised.value.event.kind == "permission_refused"
+
+
+@every_cli
+def test_the_doctor_finds_it_ready(cli: str, tmp_path: Path) -> None:
+    turn = Turn(cli, tmp_path)
+    keys = {"ANTHROPIC_API_KEY": "x", "CODEX_API_KEY": "x", "GEMINI_API_KEY": "x"}
+
+    finding = run(examine(turn.spec, cwd=turn.cwd, env={**keys, "HOME": str(turn.cwd)}))
+
+    assert finding.version in turn.spec.tested_versions
+    assert finding.ready
+
+
+@pytest.mark.parametrize("cli", ["claude", "codex"])
+def test_the_doctor_believes_the_cli_that_nobody_is_signed_in(cli: str, tmp_path: Path) -> None:
+    turn = Turn(cli, tmp_path)
+
+    finding = run(examine(turn.spec, cwd=turn.cwd, env={"HOME": str(turn.cwd)}))
+
+    assert finding.signed_in is False
+    assert not finding.ready
