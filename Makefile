@@ -18,6 +18,7 @@ example: $(READY)
 	@$(BIN)/python examples/first_prompt.py
 
 test: $(READY)
+	@$(BIN)/python tests/real_cli/install.py
 	$(BIN)/pytest
 
 check: lint test

@@ -1,4 +1,7 @@
-"""The words of a conversation: who speaks, what is said, and to whom."""
+"""The words of a conversation: who speaks, what is said, and to whom.
+
+None of these can be part of a cycle, so the garbage collector need not look at them (gc=False): there may be millions.
+"""
 
 from typing import Literal
 
@@ -9,7 +12,7 @@ SpeakerType = Literal["human", "ai", "system"]
 SPEAKER_TYPES: tuple[SpeakerType, ...] = ("human", "ai", "system")
 
 
-class Speaker(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+class Speaker(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True, gc=False):
     """Who said something."""
 
     role_id: str
@@ -18,7 +21,7 @@ class Speaker(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=T
     role_title: str | None = None
 
 
-class Routing(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+class Routing(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True, gc=False):
     """To whom a message went, and what its author wrote to send it there."""
 
     resolved_addressees: tuple[str, ...] = ()
@@ -36,7 +39,7 @@ class Routing(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=T
                 force_setattr(self, name, tuple(getattr(self, name)))
 
 
-class MessageDraft(Struct, frozen=True, kw_only=True):
+class MessageDraft(Struct, frozen=True, kw_only=True, gc=False):
     """A message that is not recorded yet, so it has no id."""
 
     content: str
@@ -46,7 +49,7 @@ class MessageDraft(Struct, frozen=True, kw_only=True):
     """Milliseconds since 1970; None means now."""
 
 
-class ConversationMessage(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+class ConversationMessage(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True, gc=False):
     """One thing said, as it was said."""
 
     id: str

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from bullpen.context.markers import read_markers
 from bullpen.context.stripping import strip_all_markers
-from bullpen.context.text import trimmed
+from bullpen.context.text import WHITE_SPACE
 
 CODE = "Here:\n\n    def f():\n        return  1\n\n\tdone  now"
 
@@ -119,4 +119,4 @@ def gaps(spans: list[tuple[int, int]], length: int) -> list[tuple[int, int]]:
 @given(text=MARKED_TEXTS)
 def test_a_text_without_markers_is_only_trimmed(text: str) -> None:
     if not read_markers(text):
-        assert strip_all_markers(text) == trimmed(text)
+        assert strip_all_markers(text) == text.strip(WHITE_SPACE)

@@ -1,7 +1,7 @@
 """Every message of one conversation, in as little memory as its text takes."""
 
-import re
 from collections.abc import Iterable
+from json.encoder import encode_basestring
 from typing import TypeVar
 
 import msgspec
@@ -12,9 +12,6 @@ from bullpen.context.validation import clean_strings
 from bullpen.context.views import View
 from bullpen.errors import UnknownMessage
 from bullpen.messages import ConversationMessage, Routing, Speaker
-
-# Fifteen digits are more than a conversation can have, and fewer than would be slow to read.
-_NUMBERED_ID = re.compile("msg-([0-9]{1,15})")
 
 Shared = TypeVar("Shared", Speaker, Routing)
 
@@ -33,13 +30,11 @@ class Row(Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
 class History:
     """Messages in order, only ever appended to."""
 
-    def __init__(self, messages: Iterable[ConversationMessage] = ()) -> None:
-        self.rows: list[Row] = []
+    def __init__(self, rows: Iterable[Row] = ()) -> None:
+        self.rows = list(rows)
         self._speakers: dict[Speaker, Speaker] = {}
         self._routings: dict[Routing, Routing] = {}
         self._positions: dict[str, int] | None = None
-        for message in messages:
-            self.append(message)
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -49,7 +44,7 @@ class History:
         self.rows.append(
             Row(
                 id=message.id,
-                content=_packed(clean_text(message.content)),
+                content=packed(message.content),
                 speaker=_shared(self._speakers, message.speaker),
                 timestamp=message.timestamp,
                 routing=None if message.routing is None else _shared(self._routings, message.routing),
@@ -108,12 +103,15 @@ class Messages(View[ConversationMessage]):
 
 def message_number(message_id: str) -> int:
     """Return the 7 of "msg-7", and 0 for an id of another form."""
-    match = _NUMBERED_ID.fullmatch(message_id)
-    return int(match[1]) if match else 0
+    number = message_id[4:]
+    return int(number) if message_id.startswith("msg-") and len(number) < 16 and number.isdecimal() else 0
 
 
-def _packed(text: str) -> str | Raw:
-    return text if text.isascii() else Raw(msgspec.json.encode(text))
+def packed(text: str) -> str | Raw:
+    """Return a text, cleaned, as a row keeps it."""
+    text = clean_text(text)
+    # Not with msgspec: it would leave a copy in UTF-8 inside the caller's string, and take more room than it needs.
+    return text if text.isascii() else Raw(encode_basestring(text).encode())
 
 
 def unpacked(content: str | Raw) -> str:

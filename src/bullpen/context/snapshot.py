@@ -2,13 +2,14 @@
 
 import json
 from collections.abc import Sequence
+from functools import cache
 
 import msgspec
 from msgspec import Struct
 
-from bullpen.context.history import History, Messages, Row
+from bullpen.context.history import History, Messages, Row, packed
 from bullpen.context.text import clean_text
-from bullpen.context.validation import check_message, milliseconds
+from bullpen.context.validation import check_message, clean_strings, milliseconds
 from bullpen.errors import InvalidSnapshot
 from bullpen.messages import ConversationMessage, Routing, Speaker, SpeakerType
 
@@ -43,24 +44,35 @@ def history_of(snapshot: ContextSnapshot) -> History:
         raise InvalidSnapshot(f"expected a ContextSnapshot, got {type(snapshot).__name__}")
     if snapshot.version != VERSION:
         raise InvalidSnapshot(f"version {snapshot.version!r} is not {VERSION}")
+    if isinstance(snapshot.messages, Messages):
+        return History(snapshot.messages.rows)
     try:
-        _check(snapshot)
+        return _checked_history(snapshot)
     except TypeError as error:
         raise InvalidSnapshot(str(error)) from error
-    return History(snapshot.messages)
 
 
-def _check(snapshot: ContextSnapshot) -> None:
+def _checked_history(snapshot: ContextSnapshot) -> History:
     if snapshot.team_task is not None and not isinstance(snapshot.team_task, str):
         raise TypeError("teamTask must be a string or null")
-    seen = set()
+    history = History()
     for message in snapshot.messages:
         check_message(message)
-        if not isinstance(message, ConversationMessage) or not isinstance(message.id, str) or not message.id:
+        if not isinstance(message, ConversationMessage):
             raise TypeError("every message needs an id")
-        if message.id in seen:
-            raise TypeError(f"the id {message.id!r} stands twice")
-        seen.add(message.id)
+        history.append(message)
+    _check_ids(history)
+    return history
+
+
+def _check_ids(history: History) -> None:
+    seen: set[str] = set()
+    for row in history.rows:
+        if not isinstance(row.id, str) or not row.id:
+            raise TypeError("every message needs an id")
+        if row.id in seen:
+            raise TypeError(f"the id {row.id!r} stands twice")
+        seen.add(row.id)
 
 
 def _rows(messages: object) -> list[Row]:
@@ -73,7 +85,7 @@ def _rows(messages: object) -> list[Row]:
 # know is passed over.
 
 
-class _Speaker(Struct, rename="camel"):
+class _Speaker(Struct, frozen=True, rename="camel", gc=False):
     type: SpeakerType
     role_id: str | None = None
     role_name: str | None = None
@@ -83,21 +95,21 @@ class _Speaker(Struct, rename="camel"):
     display_name: str | None = None
 
 
-class _Addressee(Struct, rename="camel"):
+class _Addressee(Struct, frozen=True, rename="camel", gc=False):
     identifier: str | None = None
     member_name: str | None = None
     role_name: str | None = None
 
 
-class _Routing(Struct, rename="camel"):
-    resolved_addressees: list[str | _Addressee] | None = None
-    raw_next_markers: list[str] | None = None
-    drop_targets: list[str] | None = None
+class _Routing(Struct, frozen=True, rename="camel", gc=False):
+    resolved_addressees: tuple[str | _Addressee, ...] | None = None
+    raw_next_markers: tuple[str, ...] | None = None
+    drop_targets: tuple[str, ...] | None = None
     parent_message_id: str | None = None
     intent: str | None = None
 
 
-class _Message(Struct, rename="camel"):
+class _Message(Struct, frozen=True, rename="camel", gc=False):
     id: str
     content: str
     speaker: _Speaker
@@ -105,7 +117,7 @@ class _Message(Struct, rename="camel"):
     routing: _Routing | None = None
 
 
-class _Snapshot(Struct, rename="camel"):
+class _Snapshot(Struct, frozen=True, rename="camel"):
     version: int
     messages: list[_Message]
     team_task: str | None = None
@@ -128,44 +140,50 @@ def _decode(data: bytes | str) -> _Snapshot:
 def _snapshot(wire: _Snapshot) -> ContextSnapshot:
     if wire.version != VERSION:
         raise ValueError(f"version {wire.version} is not {VERSION}")
-    speakers: dict[tuple[str | None, ...], Speaker] = {}
+    # There are few speakers and few routings, however many messages: each is translated once.
+    speaker, routing = cache(_speaker), cache(_routing)
+    history = History(
+        Row(
+            id=clean_text(message.id),
+            content=packed(message.content),
+            speaker=speaker(message.speaker),
+            timestamp=milliseconds(message.timestamp or 0),
+            routing=None if message.routing is None else routing(message.routing),
+        )
+        for message in wire.messages
+    )
+    _check_ids(history)
     return ContextSnapshot(
-        messages=[_message(message, speakers) for message in wire.messages],
+        messages=history.messages(),
         team_task=None if wire.team_task is None else clean_text(wire.team_task),
         timestamp=milliseconds(wire.timestamp or 0),
         version=wire.version,
     )
 
 
-def _message(wire: _Message, speakers: dict[tuple[str | None, ...], Speaker]) -> ConversationMessage:
-    key = msgspec.structs.astuple(wire.speaker)
-    speaker = speakers.get(key) or speakers.setdefault(key, _speaker(wire.speaker))
-    return ConversationMessage(
-        id=wire.id,
-        content=wire.content,
-        speaker=speaker,
-        timestamp=milliseconds(wire.timestamp or 0),
-        routing=_routing(wire.routing) if wire.routing else None,
-    )
-
-
 def _speaker(wire: _Speaker) -> Speaker:
-    role_id = wire.role_id or wire.id or ""
-    return Speaker(
-        role_id=role_id,
-        role_name=wire.role_name or wire.name or role_id,
-        type=wire.type,
-        role_title=wire.role_title or wire.display_name,
+    role_id = wire.role_id or wire.id
+    if not role_id:
+        raise TypeError("Message speaker.roleId is required")
+    return clean_strings(
+        Speaker(
+            role_id=role_id,
+            role_name=wire.role_name or wire.name or role_id,
+            type=wire.type,
+            role_title=wire.role_title or wire.display_name,
+        )
     )
 
 
 def _routing(wire: _Routing) -> Routing:
-    return Routing(
-        resolved_addressees=tuple(filter(None, map(_addressee, wire.resolved_addressees or ()))),
-        raw_next_markers=tuple(wire.raw_next_markers or ()),
-        drop_targets=tuple(wire.drop_targets or ()),
-        parent_message_id=wire.parent_message_id,
-        intent=wire.intent,
+    return clean_strings(
+        Routing(
+            resolved_addressees=tuple(filter(None, map(_addressee, wire.resolved_addressees or ()))),
+            raw_next_markers=wire.raw_next_markers or (),
+            drop_targets=wire.drop_targets or (),
+            parent_message_id=wire.parent_message_id,
+            intent=wire.intent,
+        )
     )
 
 

@@ -60,6 +60,8 @@ def _clean(field: object) -> object:
 
 def milliseconds(timestamp: int | float | str | datetime) -> int:
     """Return a time as milliseconds since 1970; text is read as ISO 8601, which is how JavaScript writes a Date."""
+    if type(timestamp) is int:
+        return timestamp
     if isinstance(timestamp, str):
         timestamp = datetime.fromisoformat(timestamp)
     if isinstance(timestamp, datetime):
