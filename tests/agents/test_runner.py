@@ -119,7 +119,6 @@ def test_thinking_tools_and_noise_are_not_the_answer(tmp_path: Path) -> None:
             {"think": "hm"},
             {"say": "Let me look."},
             {"tool": {"name": "Bash", "input": {"command": "ls"}, "output": "secret.txt"}},
-            {"todo": [{"text": "one", "completed": True}, {"text": "two", "completed": False}]},
             {"raw": "Debugger attached.\n"},
             {"say": "All good."},
         )
@@ -127,7 +126,17 @@ def test_thinking_tools_and_noise_are_not_the_answer(tmp_path: Path) -> None:
 
     assert reply.text == "All good."
     assert Notice(kind="noise", text="Debugger attached.") in turn.events
-    assert TodoList((TodoItem("one", done=True), TodoItem("two", done=False))) in turn.events
+
+
+@pytest.mark.parametrize("agent", AGENTS[:3])
+def test_a_list_of_things_to_do(agent: str, tmp_path: Path) -> None:
+    turn = Turn(agent, tmp_path)
+    todos = [{"text": "one", "completed": True}, {"text": "two", "completed": False}]
+
+    run(turn.run({"todo": todos}, {"say": "ok"}))
+
+    (found, *_) = [event for event in turn.events if isinstance(event, TodoList)]
+    assert found == TodoList((TodoItem("one", done=True), TodoItem("two", done=False)))
 
 
 @every_agent

@@ -90,10 +90,10 @@ def _block(block: Any, *, spoken: bool, aside: bool) -> Iterator[Event]:
             yield Thinking(text) if aside else TextDelta(text)
         case {"type": "thinking", "thinking": str(text)} if spoken:
             yield Thinking(text)
-        case {"type": "tool_use", "name": "TodoWrite", "input": {"todos": list(todos)}}:
-            yield TodoList(tuple(_todo(todo) for todo in todos))
         case {"type": "tool_use", "id": str(tool_id), "name": str(name), "input": dict(tool_input)}:
             yield ToolStarted(id=tool_id, name=name, input=tool_input)
+            if name == "TodoWrite" and isinstance(tool_input.get("todos"), list):
+                yield TodoList(tuple(_todo(todo) for todo in tool_input["todos"]))
 
 
 def _todo(todo: Any) -> TodoItem:

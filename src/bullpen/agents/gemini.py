@@ -6,7 +6,19 @@ from typing import Any
 from bullpen.agents.spec import AgentSpec, SignInProbe
 from bullpen.agents.stream import count
 from bullpen.context.assemblers import GeminiContextAssembler
-from bullpen.events import Event, Failed, Finished, Notice, Started, TextDelta, ToolFinished, ToolStarted, Usage
+from bullpen.events import (
+    Event,
+    Failed,
+    Finished,
+    Notice,
+    Started,
+    TextDelta,
+    TodoItem,
+    TodoList,
+    ToolFinished,
+    ToolStarted,
+    Usage,
+)
 
 
 class GeminiParser:
@@ -27,7 +39,10 @@ class GeminiParser:
             case {"type": "tool_use", "tool_id": str(tool_id), "tool_name": str(name)}:
                 self._before_tools = "".join(self._pieces) or self._before_tools
                 self._pieces.clear()
-                yield ToolStarted(id=tool_id, name=name, input=_parameters(record.get("parameters")))
+                parameters = _parameters(record.get("parameters"))
+                yield ToolStarted(id=tool_id, name=name, input=parameters)
+                if name == "write_todos" and isinstance(parameters.get("todos"), list):
+                    yield TodoList(tuple(_todo(todo) for todo in parameters["todos"]))
             case {"type": "tool_result", "tool_id": str(tool_id)}:
                 yield ToolFinished(
                     id=tool_id, output=str(record.get("output") or ""), failed=record.get("status") != "success"
@@ -50,6 +65,14 @@ class GeminiParser:
 
 def _parameters(parameters: Any) -> dict[str, Any]:
     return parameters if isinstance(parameters, dict) else {"parameters": parameters}
+
+
+def _todo(todo: Any) -> TodoItem:
+    match todo:
+        case {"description": str(text), "status": status}:
+            return TodoItem(text, done=status == "completed")
+        case _:
+            return TodoItem(str(todo), done=False)
 
 
 def _usage(stats: Any) -> Usage:

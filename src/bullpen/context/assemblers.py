@@ -73,8 +73,8 @@ class ContextAssembler:
             dropped_messages=len(source.context_messages) - kept,
             message_bytes_cut=message_bytes_cut,
         )
-        sections = [section for section in (*fixed, context, message) if section]
-        return AssemblerOutput(prompt=SECTION_SEPARATOR.join(sections), system_flag=flag or None, report=report)
+        prompt = _joined([*([section] for section in fixed), context, [message]])
+        return AssemblerOutput(prompt=prompt, system_flag=flag or None, report=report)
 
     def _fixed_sections(self, source: AssemblerInput, budget: Budget) -> tuple[str, str, str]:
         """Return the system flag, the system section (one of the two is empty) and the team task section, paid for."""
@@ -106,14 +106,15 @@ class ContextAssembler:
         budget.spend("message", byte_length(section))
         return section, size - byte_length(body)
 
-    def _context_section(self, messages: Sequence[PromptContextMessage], budget: Budget) -> tuple[str, int]:
-        """Return the section with the newest messages that fit, paid for, and how many they are."""
+    def _context_section(self, messages: Sequence[PromptContextMessage], budget: Budget) -> tuple[list[str], int]:
+        """Return the section's lines with the newest messages that fit, paid for, and how many messages they are."""
         header = self.layout.context_header
         self._lines.max_bytes = max(self._lines.max_bytes, 2 * budget.left)
         lines, size = newest_that_fit(self._newest_lines_first(messages), budget.room - _header_bytes(header))
-        section = _section(header, "\n".join(lines))
-        budget.spend("context", size + _header_bytes(header) if lines else 0)
-        return section, len(lines)
+        if not lines:
+            return [], 0
+        budget.spend("context", size + _header_bytes(header))
+        return ([header, *lines] if header else lines), len(lines)
 
     def _newest_lines_first(self, messages: Sequence[PromptContextMessage]) -> Iterator[tuple[str, int]]:
         known_line = self._lines.get
@@ -203,6 +204,15 @@ def join_instructions(system_instruction: str | None, instruction_file_text: str
     """Return the configured instruction and the instruction file as one text; None if both are empty."""
     parts = (trimmed(part) for part in (system_instruction, instruction_file_text))
     return SECTION_SEPARATOR.join(part for part in parts if part) or None
+
+
+def _joined(sections: list[list[str]]) -> str:
+    """Return the lines of all sections with an empty line between them, in one copy: they may be megabytes."""
+    lines: list[str] = []
+    for section in sections:
+        if any(section):
+            lines += ["", *section] if lines else section
+    return "\n".join(lines)
 
 
 def _section(header: str | None, body: str) -> str:

@@ -38,11 +38,12 @@ def newest_that_fit(newest_first: Iterable[tuple[str, int]], room: int) -> tuple
     Each line comes with its size. The first that does not fit ends the walk: what is older is left out too.
     """
     fitting: list[str] = []
-    used = -1
+    # Every line pays for a newline, so the one that the last line does not need is given back beforehand.
+    left = room + 1
     for line, size in newest_first:
-        if used + 1 + size > room:
+        if size >= left:
             break
-        used += 1 + size
+        left -= size + 1
         fitting.append(line)
     fitting.reverse()
-    return fitting, max(used, 0)
+    return fitting, room - left if fitting else 0
