@@ -358,6 +358,15 @@ def test_the_system_text_travels_in_a_private_file_that_goes_away(tmp_path: Path
     assert "secret" not in (tmp_path / "cmdline").read_text()
 
 
+def test_no_place_for_the_system_text_is_a_failure_with_a_hint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "gone"))
+
+    event = run(Turn("claude", tmp_path).fail({"say": "hi"}))
+
+    assert event.message.startswith("Its system text could not be written to")
+    assert event.hint == "Make room there, or set TMPDIR."
+
+
 def test_the_child_gets_little_of_our_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("AWS_SECRET_ACCESS_KEY", "GITHUB_TOKEN", "OPENAI_API_KEY", "LC_ALL", "http_proxy"):
         monkeypatch.setenv(name, f"value of {name}")

@@ -21,6 +21,7 @@ from bullpen.agents.process import Child
 from bullpen.agents.spec import AgentSpec, Emit, Permission
 from bullpen.agents.transcript import MAX_TEXT_BYTES, TooMuchText, Transcript
 from bullpen.context.prompt import AssemblerOutput
+from bullpen.context.text import clean_text
 from bullpen.events import Failed, Finished, Started, Usage
 
 logger = logging.getLogger(__name__)
@@ -103,10 +104,15 @@ def _system_file(spec: AgentSpec, text: str | None) -> Iterator[tuple[str, ...]]
     if not text or spec.system_file_flag is None:
         yield ()
         return
-    with tempfile.TemporaryDirectory(prefix="bullpen-") as folder:
-        file = Path(folder, "system.md")
+    try:
+        folder = tempfile.TemporaryDirectory(prefix="bullpen-")
+        file = Path(folder.name, "system.md")
         file.touch(mode=0o600)
-        file.write_bytes(text.encode())
+        file.write_bytes(clean_text(text).encode())
+    except OSError as error:
+        message = f"Its system text could not be written to {tempfile.gettempdir()}: {error.strerror}."
+        raise _TurnFailed(Failed(kind="crashed", message=message, hint="Make room there, or set TMPDIR.")) from error
+    with folder:
         yield spec.system_file_flag, str(file)
 
 
@@ -127,7 +133,7 @@ def find_program(program: str, environment: Mapping[str, str], cwd: Path) -> str
 
 
 def _checked_prompt(spec: AgentSpec, prompt: str) -> bytes:
-    encoded = prompt.encode()
+    encoded = clean_text(prompt).encode()
     if spec.max_prompt_bytes is not None and len(encoded) > spec.max_prompt_bytes:
         sizes = f"{len(encoded):,} bytes, and it takes {spec.max_prompt_bytes:,}"
         raise _TurnFailed(Failed(kind="prompt_too_long", message=f"The prompt has {sizes}."))
