@@ -1,0 +1,205 @@
+"""Claude Code as `claude -p --output-format stream-json --verbose --include-partial-messages` tells a turn."""
+
+import os
+import time
+from collections.abc import Iterable, Iterator
+
+from bullpen.testing.agent import claude_shapes as shapes
+from bullpen.testing.agent.quick_json import to_json
+from bullpen.testing.agent.renderer import Record, Renderer, ToolCall, new_uuid, pieces, timestamp
+
+SIGNATURE = "ZmFrZQ=="
+DEFAULT_RETRIES = 10
+
+
+class ClaudeRenderer(Renderer):
+    """Every content block is told twice: in deltas, then whole. Blocks form one message until a tool returns."""
+
+    version = f"{shapes.VERSION} (Claude Code)"
+    sigterm_exit = 143
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._session_id = new_uuid()
+        self._message_id = ""
+        self._blocks = 0
+        self._last_texts: list[str] = []
+        self._denials: list[Record] = []
+        self._todos: list[Record] = []
+
+    def opening(self) -> list[Record]:
+        """Return the line that tells the session."""
+        return [shapes.session(self._session_id)]
+
+    def closing(self) -> None:
+        """Write the result. It repeats what was said since the last tool, not the whole answer."""
+        self._close_message("end_turn")
+        elapsed = self.elapsed_ms()
+        self._result(
+            "success",
+            is_error=False,
+            api_error_status=None,
+            ttft_ms=elapsed,
+            ttft_stream_ms=elapsed,
+            time_to_request_ms=elapsed,
+            result="".join(self._last_texts),
+            stop_reason="end_turn",
+        )
+
+    def interrupted(self) -> int:
+        """Report an error, with exit status 0."""
+        self._result(
+            "error_during_execution",
+            is_error=True,
+            stop_reason=None,
+            terminal_reason="aborted_streaming",
+            errors=["Error: Request was aborted."],
+        )
+        return 0
+
+    def say(self, text: str, *, chunk: int = 0, delay: float = 0.0) -> None:
+        """Tell a text block."""
+        deltas: Iterator[Record] = ({"type": "text_delta", "text": piece} for piece in pieces(text, chunk, delay))
+        self._block({"type": "text", "text": ""}, deltas, text=text)
+        self.said.append(text)
+        self._last_texts.append(text)
+
+    def think(self, text: str) -> None:
+        """Tell a thinking block."""
+        empty: Record = {"type": "thinking", "thinking": "", "signature": ""}
+        self._block(empty, self._thinking(text), thinking=text, signature=SIGNATURE)
+
+    def use(self, call: ToolCall) -> None:
+        """Tell a tool_use block and the tool_result that answers it."""
+        tool_id = self._call(call.name, call.input)
+        time.sleep(call.seconds)
+        if call.denied:
+            self._denials.append({"tool_name": call.name, "tool_use_id": tool_id, "tool_input": call.input})
+        if call.failed:
+            self._return(tool_id, call.output, f"Error: {call.output}", is_error=True)
+        else:
+            flags = {"interrupted": False, "isImage": False, "noOutputExpected": False}
+            self._return(tool_id, call.output, {"stdout": call.output, "stderr": "", **flags})
+
+    def todo(self, items: list[Record]) -> None:
+        """Tell the plan as a call of TodoWrite."""
+        self.tool_calls += 1
+        before, self._todos = self._todos, [shapes.todo(item) for item in items]
+        tool_id = self._call("TodoWrite", {"todos": self._todos})
+        self._return(tool_id, "Todos have been modified.", {"oldTodos": before, "newTodos": self._todos})
+
+    def retry(self, cause: int | str, *, message: str = "", of: int = 0) -> None:  # noqa: ARG002 - not told
+        """Tell which HTTP status made it try again; null if there was no connection."""
+        self.retries += 1
+        self._system(
+            "api_retry",
+            attempt=self.retries,
+            max_retries=of or DEFAULT_RETRIES,
+            retry_delay_ms=500.0 * 2 ** (self.retries - 1),
+            error_status=cause if isinstance(cause, int) else None,
+            error=shapes.error_name(cause),
+        )
+
+    def error(self, status: int, *, message: str = "scripted error") -> int:
+        """Report a "success" that is an error, after a message that no model wrote."""
+        text = shapes.error_text(status, message)
+        synthetic = shapes.synthetic_message(text)
+        self._emit("assistant", message=synthetic, error=shapes.error_name(status), request_id="req_fake")
+        self._result(
+            "success",
+            is_error=True,
+            api_error_status=status,
+            result=text,
+            stop_reason="stop_sequence",
+            total_cost_usd=0,
+            usage=shapes.usage(),
+            modelUsage={},
+        )
+        return 1
+
+    def max_turns(self) -> int:
+        """Report the limit, without the text said so far."""
+        self._result(
+            "error_max_turns",
+            is_error=True,
+            stop_reason="tool_use",
+            terminal_reason="max_turns",
+            errors=[f"Reached maximum number of turns ({max(1, self.tool_calls)})"],
+        )
+        return 1
+
+    def _thinking(self, text: str) -> Iterator[Record]:
+        self._system("thinking_tokens", estimated_tokens=1, estimated_tokens_delta=1)
+        yield {"type": "thinking_delta", "thinking": text}
+        self._system("thinking_tokens", estimated_tokens=2, estimated_tokens_delta=1)
+        yield {"type": "signature_delta", "signature": SIGNATURE}
+
+    def _call(self, name: str, arguments: Record) -> str:
+        tool_id = f"toolu_{os.urandom(10).hex()}"
+        empty: Record = {"type": "tool_use", "id": tool_id, "name": name, "input": {}}
+        self._block(empty, [{"type": "input_json_delta", "partial_json": to_json(arguments)}], input=arguments)
+        self._close_message("tool_use")
+        return tool_id
+
+    def _return(self, tool_id: str, content: str, result: object, *, is_error: bool = False) -> None:
+        block = {"tool_use_id": tool_id, "type": "tool_result", "content": content, "is_error": is_error}
+        message = {"role": "user", "content": [block]}
+        self._emit("user", message=message, timestamp=timestamp(), tool_use_result=result)
+
+    def _block(self, empty: Record, deltas: Iterable[Record], **content: object) -> None:
+        self._open_message()
+        index, self._blocks = self._blocks, self._blocks + 1
+        self._stream("content_block_start", index=index, content_block=empty)
+        for delta in deltas:
+            self._stream("content_block_delta", index=index, delta=delta)
+        message = self._message([{**empty, **content}])
+        self._emit("assistant", message={**message, "context_management": None})
+        self._stream("content_block_stop", index=index)
+
+    def _open_message(self) -> None:
+        if not self._message_id:
+            self._message_id = f"msg_{os.urandom(12).hex()}"
+            self._blocks = 0
+            self._last_texts = []
+            self._system("status", status="requesting")
+            event = {"type": "message_start", "message": self._message([])}
+            self._emit("stream_event", event=event, ttft_ms=self.elapsed_ms())
+
+    def _close_message(self, stop_reason: str) -> None:
+        if self._message_id:
+            self._message_id = ""
+            delta = {"stop_reason": stop_reason, "stop_sequence": None}
+            self._stream("message_delta", delta=delta, usage={"output_tokens": self.tokens("output")})
+            self._stream("message_stop")
+
+    def _message(self, content: list[Record]) -> Record:
+        tokens, cached = self.tokens("input"), self.tokens("cached")
+        return shapes.message(self._message_id, content, input_tokens=tokens, cached=cached)
+
+    def _result(self, subtype: str, **fields: object) -> None:
+        tokens = self.tokens("input"), self.tokens("output"), self.tokens("cached")
+        usual: Record = {
+            "duration_ms": self.elapsed_ms(),
+            "duration_api_ms": self.elapsed_ms(),
+            "num_turns": 1 + self.tool_calls,
+            "session_id": self._session_id,
+            "total_cost_usd": self.cost,
+            "usage": shapes.usage(*tokens),
+            "modelUsage": shapes.model_usage(*tokens, self.cost),
+            "permission_denials": self._denials,
+            "terminal_reason": "completed",
+            "fast_mode_state": "off",
+            "uuid": new_uuid(),
+        }
+        self.emit({"type": "result", "subtype": subtype, **usual, **fields})
+
+    def _stream(self, kind: str, **event: object) -> None:
+        self._emit("stream_event", event={"type": kind, **event})
+
+    def _system(self, subtype: str, **fields: object) -> None:
+        ids = {"session_id": self._session_id, "uuid": new_uuid()}
+        self.emit({"type": "system", "subtype": subtype, **fields, **ids})
+
+    def _emit(self, kind: str, **fields: object) -> None:
+        ids = {"parent_tool_use_id": None, "session_id": self._session_id, "uuid": new_uuid()}
+        self.emit({"type": kind, **fields, **ids})

@@ -1,0 +1,187 @@
+"""What the renderers of all CLIs share: the turn as it stands, and the steps that each of them tells in its own way."""
+
+import os
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+
+from bullpen.testing.agent.streams import STDIN, read_all, write_record
+
+# Type checkers take this name for true. Importing it from typing would cost more than the rest of the program.
+TYPE_CHECKING = False
+
+if TYPE_CHECKING:
+    from typing import Any
+
+Record = dict[str, object]
+
+CHARACTERS_PER_TOKEN = 4
+SHORT = 200
+
+
+class ToolCall:
+    """A tool as the script tells it, in the words of Claude Code: Bash, Edit, Write, Read."""
+
+    def __init__(
+        self,
+        name: str = "Bash",
+        input: Record | None = None,  # noqa: A002 - the script's own word
+        output: str = "",
+        failed: bool = False,
+        denied: bool = False,
+        seconds: float = 0.0,
+    ) -> None:
+        self.name = name
+        self.input = input or {}
+        self.output = output
+        self.failed = failed or denied
+        self.denied = denied
+        self.seconds = seconds
+
+
+class Renderer(ABC):
+    """One turn in the stream format of one CLI. A method that returns a number ends the turn with that exit status."""
+
+    STEPS = frozenset(
+        {"answer", "echo", "error", "finish", "max_turns", "read", "retry", "say", "say_prompt_length"}
+        | {"start", "think", "todo", "tool", "unknown_event", "usage"}
+    )
+
+    version: str
+    sigterm_exit: int | None = None
+    """None: SIGTERM kills."""
+
+    def __init__(self) -> None:
+        self.prompt = b""
+        self.said: list[str] = []
+        self.tool_calls = 0
+        self.retries = 0
+        self.cost = 0.0
+        self._tokens: dict[str, int] = {}
+        self._started = self._finished = False
+        self._began = time.monotonic()
+
+    def read(self) -> None:
+        """Read the prompt to its end."""
+        self.prompt = read_all(STDIN)
+
+    def start(self) -> None:
+        """Open the stream, unless it is open."""
+        if not self._started:
+            self._started = True
+            for record in self.opening():
+                write_record(record)
+
+    def emit(self, record: Record) -> None:
+        """Write one line of an open stream."""
+        self.start()
+        write_record(record)
+
+    def finish(self) -> None:
+        """Write the final events, unless they are written."""
+        if not self._finished:
+            self._finished = True
+            self.closing()
+
+    def interrupt(self) -> int:
+        """Do what the CLI does on SIGINT and return its exit status."""
+        return 0 if self._finished else self.interrupted()
+
+    def answer(self) -> None:
+        """Answer politely, whatever the prompt says."""
+        lines = self._prompt_text().strip().splitlines()
+        self.say(f"Thank you. You said: {lines[-1][:SHORT]}" if lines else "Hello! You said nothing.")
+
+    def echo(self, *, chunk: int = 0, delay: float = 0.0) -> None:
+        """Say the whole prompt back."""
+        self.say(self._prompt_text(), chunk=chunk, delay=delay)
+
+    def say_prompt_length(self, *, chunk: int = 0, delay: float = 0.0) -> None:
+        """Say how many bytes the prompt has."""
+        self.say(str(len(self.prompt)), chunk=chunk, delay=delay)
+
+    def usage(self, *, cost: float = 0.0, **tokens: int) -> None:
+        """Set what the turn cost: input, output, cached and reasoning tokens."""
+        self.cost = cost
+        self._tokens = tokens
+
+    def unknown_event(self, /, **record: object) -> None:
+        """Write a line as it is."""
+        self.emit(record)
+
+    def tool(self, **call: "Any") -> None:
+        """Use a tool and show what came of it."""
+        self.tool_calls += 1
+        self.use(ToolCall(**call))
+
+    @abstractmethod
+    def opening(self) -> list[Record]:
+        """Return the lines before the answer."""
+
+    @abstractmethod
+    def closing(self) -> None:
+        """Write the lines after the answer."""
+
+    @abstractmethod
+    def interrupted(self) -> int:
+        """Do what the CLI does on SIGINT in an unfinished turn; return its exit status."""
+
+    @abstractmethod
+    def say(self, text: str, *, chunk: int = 0, delay: float = 0.0) -> None:
+        """Tell a part of the answer."""
+
+    @abstractmethod
+    def think(self, text: str) -> None:
+        """Tell a thought."""
+
+    @abstractmethod
+    def use(self, call: ToolCall) -> None:
+        """Tell that a tool was used."""
+
+    @abstractmethod
+    def todo(self, items: list[Record]) -> None:
+        """Tell the plan: items of text and completed."""
+
+    @abstractmethod
+    def retry(self, cause: int | str, *, message: str = "", of: int = 0) -> None:
+        """Tell that a request failed and is made again."""
+
+    @abstractmethod
+    def error(self, status: int, *, message: str = "") -> int:
+        """End the turn as on this HTTP status."""
+
+    @abstractmethod
+    def max_turns(self) -> int:
+        """End the turn as when its limit is reached."""
+
+    def tokens(self, kind: str) -> int:
+        """Return the scripted number of tokens, else an estimate."""
+        sizes = {"input": len(self.prompt), "output": sum(map(len, self.said))}
+        return self._tokens.get(kind, sizes.get(kind, 0) // CHARACTERS_PER_TOKEN)
+
+    def elapsed_ms(self) -> int:
+        """Return the age of the turn."""
+        return round((time.monotonic() - self._began) * 1000)
+
+    def _prompt_text(self) -> str:
+        return self.prompt.decode(errors="replace")
+
+
+def pieces(text: str, chunk: int, delay: float) -> Iterator[str]:
+    """Return the text in pieces of so many characters, each after so many seconds; 0: in one piece."""
+    size = chunk or len(text) or 1
+    for start in range(0, len(text), size):
+        time.sleep(delay)
+        yield text[start : start + size]
+
+
+def new_uuid() -> str:
+    """Return a random UUID, without the ten milliseconds that importing uuid takes."""
+    digits = os.urandom(16).hex()
+    return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-a{digits[17:20]}-{digits[20:]}"
+
+
+def timestamp() -> str:
+    """Return the time as JavaScript writes it."""
+    now = time.time()
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(now)) + f".{int(now * 1000) % 1000:03d}Z"

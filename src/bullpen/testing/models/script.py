@@ -1,0 +1,113 @@
+"""What a scripted model says, and what it was asked."""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Literal
+
+from msgspec import Struct
+
+Vendor = Literal["anthropic", "openai", "gemini", "unknown"]
+
+
+class ToolCall(Struct, frozen=True, kw_only=True):
+    """One tool that the model wants to be run, by the name its CLI knows it by."""
+
+    name: str
+    arguments: Mapping[str, Any] | str
+    """Text is sent as it is. codex's free-form tools (apply_patch) take it; for the other CLIs it is a broken call."""
+
+    @property
+    def arguments_text(self) -> str:
+        """The arguments as the model writes them."""
+        return self.arguments if isinstance(self.arguments, str) else json.dumps(self.arguments, ensure_ascii=False)
+
+
+class Reply(Struct, frozen=True, kw_only=True):
+    """One answer of the model: it thinks, speaks and calls tools, in this order. Or it fails."""
+
+    text: str = ""
+    thinking: str = ""
+    tool_calls: tuple[ToolCall, ...] = ()
+    stop_reason: str | None = None
+    """In Anthropic's words ("max_tokens", "refusal"), translated for the others; None: because all is said."""
+
+    error: int | None = None
+    """The HTTP status of a failure, in which nothing is said."""
+    error_message: str = "scripted error"
+    retry_after_seconds: int | None = None
+
+    delay_seconds: float = 0.0
+    """Before the first byte."""
+    chunk_characters: int = 40
+    """How much of the text, the thinking or a tool's arguments one event of a stream carries."""
+    chunk_delay_seconds: float = 0.0
+    """Between two chunks."""
+    drop_after_chunks: int | None = None
+    """Close the connection there, in the middle of the answer. An answer that has fewer chunks arrives whole."""
+
+    input_tokens: int = 111
+    output_tokens: int = 22
+    cached_tokens: int = 11
+
+    def __post_init__(self) -> None:
+        if self.chunk_characters < 1:
+            raise ValueError(f"chunk_characters must be positive, got {self.chunk_characters}")
+
+    def chunks(self, text: str) -> Iterator[str]:
+        """Return the text cut into what one event carries."""
+        return (text[start : start + self.chunk_characters] for start in range(0, len(text), self.chunk_characters))
+
+
+class ModelRequest(Struct, frozen=True, kw_only=True):
+    """One request as it arrived, with its secrets blotted out."""
+
+    vendor: Vendor
+    """Whose API the path belongs to."""
+    method: str
+    path: str
+    query: str = ""
+    headers: Mapping[str, str]
+    """Names in lower case."""
+    body: Any
+    """The JSON value; None if it is not JSON."""
+    raw: bytes
+    """The body's bytes, decompressed."""
+
+    @property
+    def model(self) -> str:
+        """The model that was asked: Gemini's stands in the path, the others' in the body."""
+        match self.body:
+            case {"model": str(model)}:
+                return model
+            case _:
+                return self.path.rpartition("/")[2].partition(":")[0]
+
+    @property
+    def wants_stream(self) -> bool:
+        """Whether the answer shall come in pieces."""
+        match self.body:
+            case {"stream": True}:
+                return True
+            case _:
+                return self.path.endswith(":streamGenerateContent")
+
+    @property
+    def texts(self) -> list[str]:
+        """Every text in the body, in order: `prompt in request.texts` says that it arrived, unchanged."""
+        return list(_texts(self.body))
+
+
+Script = Reply | Callable[[ModelRequest], Reply]
+"""A reply, or how to find one."""
+
+
+def _texts(value: object) -> Iterator[str]:
+    match value:
+        case str():
+            yield value
+        case dict():
+            for item in value.values():
+                yield from _texts(item)
+        case list():
+            for item in value:
+                yield from _texts(item)

@@ -1,0 +1,85 @@
+"""Settings that point a genuine agent CLI at a ModelServer, and keep it from talking to anyone else."""
+
+import json
+import os
+from collections.abc import Mapping
+from itertools import chain
+from pathlib import Path
+
+from msgspec import Struct
+
+GEMINI_SETTINGS = {
+    "security": {"auth": {"selectedType": "gemini-api-key"}},
+    "privacy": {"usageStatisticsEnabled": False},
+    "telemetry": {"enabled": False},
+    "general": {"enableAutoUpdate": False, "maxAttempts": 2},
+}
+
+
+class CliSettings(Struct, frozen=True, kw_only=True):
+    """What to start a CLI with, beside its usual arguments."""
+
+    env: Mapping[str, str]
+    """Its whole environment: a variable of ours could lead it elsewhere."""
+    arguments: tuple[str, ...] = ()
+
+
+def claude_settings(base_url: str, home: Path) -> CliSettings:
+    """Return what `claude` needs."""
+    env = {
+        "ANTHROPIC_BASE_URL": base_url,
+        "ANTHROPIC_API_KEY": "sk-ant-scripted",
+        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+        "CLAUDE_CODE_MAX_RETRIES": "1",
+        "DISABLE_AUTOUPDATER": "1",
+        "DISABLE_ERROR_REPORTING": "1",
+        "DISABLE_TELEMETRY": "1",
+    }
+    return CliSettings(env=_environment(home) | env)
+
+
+def codex_settings(base_url: str, home: Path) -> CliSettings:
+    """Return what `codex` needs."""
+    provider = {
+        "name": "scripted",
+        "base_url": f"{base_url}/v1",
+        "env_key": "SCRIPTED_API_KEY",
+        "wire_api": "responses",
+        "request_max_retries": 1,
+        "stream_max_retries": 1,
+    }
+    options = {
+        "model_provider": "scripted",
+        **{f"model_providers.scripted.{name}": value for name, value in provider.items()},
+        "features.plugins": False,
+        "analytics.enabled": False,
+        "check_for_update_on_startup": False,
+    }
+    # What JSON writes for text, numbers and booleans is TOML too, which is what codex reads.
+    pairs = [("-c", f"{name}={json.dumps(value)}") for name, value in options.items()]
+    arguments = (*chain.from_iterable(pairs), "-m", "gpt-5.5")
+    codex_home = home / ".codex"
+    codex_home.mkdir(parents=True, exist_ok=True)
+    env = {"CODEX_HOME": str(codex_home), "SCRIPTED_API_KEY": "sk-scripted"}
+    return CliSettings(env=_environment(home) | env, arguments=arguments)
+
+
+def gemini_settings(base_url: str, home: Path) -> CliSettings:
+    """Return what `gemini` needs, and write its settings file."""
+    env = {
+        "GEMINI_API_KEY": "AIza-scripted",
+        "GEMINI_CLI_NO_RELAUNCH": "1",
+        "GEMINI_CLI_TRUST_WORKSPACE": "true",
+        "GOOGLE_GEMINI_BASE_URL": base_url,
+    }
+    file = home / ".gemini" / "settings.json"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps(GEMINI_SETTINGS), encoding="utf-8")
+    return CliSettings(env=_environment(home) | env)
+
+
+def _environment(home: Path) -> dict[str, str]:
+    """Return the variables every program needs. All three CLIs leave files in TMPDIR, so it is below home."""
+    temporary = home / "tmp"
+    temporary.mkdir(parents=True, exist_ok=True)
+    return {"PATH": os.environ.get("PATH", os.defpath), "HOME": str(home), "TMPDIR": str(temporary), "LANG": "C.UTF-8"}
