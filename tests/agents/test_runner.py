@@ -367,6 +367,27 @@ def test_no_place_for_the_system_text_is_a_failure_with_a_hint(tmp_path: Path, m
     assert event.hint == "Make room there, or set TMPDIR."
 
 
+def test_input_stays_open_until_the_last_word_where_a_cli_would_lose_it(tmp_path: Path) -> None:
+    program = tmp_path / "claude"
+    program.write_text(
+        "#!/bin/sh\n"
+        'read -r message; echo "$message" > message\n'
+        """echo '{"type":"result","subtype":"success","is_error":false,"result":"ok"}'\n"""
+        "cat > rest; echo closed > end\n"
+    )
+    program.chmod(0o755)
+    spec = replace(agent_spec("claude"), command=(str(program),))
+
+    reply = run(run_turn(spec, prompt(spec, "你好\n😀"), emit=lambda _: None, cwd=tmp_path))
+
+    assert reply.text == "ok"
+    assert json.loads((tmp_path / "message").read_text()) == {
+        "type": "user",
+        "message": {"role": "user", "content": "[MESSAGE]\n你好\n😀"},
+    }
+    assert (tmp_path / "end").read_text() == "closed\n"
+
+
 def test_the_child_gets_little_of_our_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("AWS_SECRET_ACCESS_KEY", "GITHUB_TOKEN", "OPENAI_API_KEY", "LC_ALL", "http_proxy"):
         monkeypatch.setenv(name, f"value of {name}")
@@ -409,7 +430,7 @@ from bullpen.agents import agent_spec, run_turn
 from bullpen.context import AssemblerInput
 from msgspec.structs import replace
 spec = agent_spec("claude")
-spec = replace(spec, command=(sys.executable, "-m", "bullpen.testing.agent", "--as", "claude"))
+spec = replace(spec, command=(sys.executable, "-m", "bullpen.testing.agent", "--as", "claude", *spec.command[1:]))
 output = spec.assembler().assemble(AssemblerInput(current_message="x"))
 env = {{"BULLPEN_TEST_SCRIPT": {json.dumps(json.dumps(steps))}}}
 asyncio.run(run_turn(spec, output, emit=lambda _: None, cwd={str(tmp_path)!r}, env=env))

@@ -816,7 +816,8 @@ def test_a_client_that_hangs_up_halfway_is_not_answered_and_the_server_lives(sen
 def test_a_client_that_stops_reading_does_not_hold_up_others_or_the_end() -> None:
     endless = Reply(text="x" * 20_000_000, chunk_characters=1_000_000)
     path, body = STREAMED_JSON
-    with serving(endless, Reply(text="alive")) as models, connected_socket(models) as client:
+    with socket.socket() as client, serving(endless, Reply(text="alive")) as models:
+        client.connect(("127.0.0.1", models.port))
         client.sendall(f"POST {path} HTTP/1.1\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode())
         assert client.recv(15) == b"HTTP/1.1 200 OK"
         assert said(models) == "alive"

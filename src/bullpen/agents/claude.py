@@ -167,7 +167,12 @@ def _failed(result: dict[str, Any]) -> Failed:
 SPEC = AgentSpec(
     name="claude-code",
     aliases=("claude",),
-    command=("claude", "-p", "--output-format", "stream-json", "--verbose", "--include-partial-messages"),
+    command=(
+        *("claude", "-p", "--input-format", "stream-json"),
+        *("--output-format", "stream-json", "--verbose", "--include-partial-messages"),
+    ),
+    # With plain input it exits before a full pipe has drained: an answer of 1 MB arrived in one run out of three.
+    prompt="message",
     assembler=ClaudeContextAssembler,
     parser=ClaudeParser,
     system_file_flag="--append-system-prompt-file",

@@ -41,6 +41,7 @@ class Child:
         cwd: Path,
         env: Mapping[str, str],
         stdin: bytes,
+        keep_stdin_open: bool = False,
         on_stdout: Callable[[bytes], None],
         on_stderr: Callable[[bytes], None],
         leftovers: Leftovers,
@@ -68,7 +69,7 @@ class Child:
         self._leftovers.record(self._process.pid, self._turn_id)
         self._pipes = [pipe for pipe in (self._process.stdin, self._process.stdout, self._process.stderr) if pipe]
         to_child, from_child, errors_from_child = self._pipes
-        self._open_writer(to_child, stdin)
+        self._open_writer(to_child, stdin, keep_open=keep_stdin_open)
         self._streams = [self._open_reader(from_child, on_stdout), self._open_reader(errors_from_child, on_stderr)]
 
     @property
@@ -150,7 +151,11 @@ class Child:
         self._loop.add_reader(descriptor, readable)
         return ended
 
-    def _open_writer(self, pipe: IO[bytes], data: bytes) -> None:
+    def close_stdin(self) -> None:
+        """Let the program see the end of its input."""
+        self._close_pipe(self._pipes[0])
+
+    def _open_writer(self, pipe: IO[bytes], data: bytes, *, keep_open: bool) -> None:
         """Write all of the data while the other pipes are read, then close. A program need not read it."""
         descriptor = pipe.fileno()
         unsent = memoryview(data)
@@ -164,19 +169,23 @@ class Child:
                 return
             except BrokenPipeError:
                 unsent = unsent[:0]
-            if not unsent:
+            if not unsent and keep_open:
                 self._loop.remove_writer(descriptor)
-                pipe.close()
+            elif not unsent:
+                self._close_pipe(pipe)
 
         self._loop.add_writer(descriptor, writable)
 
     def _close(self) -> None:
         for pipe in self._pipes:
-            if not pipe.closed:
-                self._loop.remove_reader(pipe.fileno())
-                self._loop.remove_writer(pipe.fileno())
-                with contextlib.suppress(BrokenPipeError):
-                    pipe.close()
+            self._close_pipe(pipe)
+
+    def _close_pipe(self, pipe: IO[bytes]) -> None:
+        if not pipe.closed:
+            self._loop.remove_reader(pipe.fileno())
+            self._loop.remove_writer(pipe.fileno())
+            with contextlib.suppress(BrokenPipeError):
+                pipe.close()
 
 
 def _prepare(descriptor: int) -> None:

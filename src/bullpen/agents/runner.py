@@ -11,6 +11,7 @@ from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -66,7 +67,7 @@ async def run_turn(
             environment = child_environment(spec, env)
             given = (*spec.arguments(permissions, model), *arguments, *system_arguments, *spec.last_arguments)
             command = [_program(spec, environment, Path(cwd)), *given]
-            prompt = _checked_prompt(spec, output.prompt)
+            prompt = _encoded_prompt(spec, output.prompt)
             ending = await _play(spec, transcript, command, prompt, Path(cwd), environment, idle_timeout, total_timeout)
     except asyncio.CancelledError:
         emit(Failed(kind="cancelled", message="The turn was cancelled.", partial_text=transcript.text))
@@ -132,12 +133,14 @@ def find_program(program: str, environment: Mapping[str, str], cwd: Path) -> str
     return shutil.which(program, path=environment.get("PATH", os.defpath))
 
 
-def _checked_prompt(spec: AgentSpec, prompt: str) -> bytes:
+def _encoded_prompt(spec: AgentSpec, prompt: str) -> bytes:
     encoded = clean_text(prompt).encode()
     if spec.max_prompt_bytes is not None and len(encoded) > spec.max_prompt_bytes:
         sizes = f"{len(encoded):,} bytes, and it takes {spec.max_prompt_bytes:,}"
         raise _TurnFailed(Failed(kind="prompt_too_long", message=f"The prompt has {sizes}."))
-    return encoded
+    if spec.prompt == "text":
+        return encoded
+    return msgspec.json.encode({"type": "user", "message": {"role": "user", "content": encoded.decode()}}) + b"\n"
 
 
 async def _play(
@@ -157,6 +160,7 @@ async def _play(
             cwd=cwd,
             env=environment,
             stdin=prompt,
+            keep_stdin_open=spec.prompt == "message",
             on_stdout=transcript.feed,
             on_stderr=transcript.feed_errors,
             leftovers=Leftovers(),
@@ -164,6 +168,7 @@ async def _play(
     except OSError as error:
         raise _TurnFailed(Failed(kind="crashed", message=f"{command[0]} could not be started: {error}.")) from error
     logger.info("turn began agent=%s pid=%d", spec.name, child.pid)
+    transcript.on_verdict = child.close_stdin
     try:
         exit_code = await _end_of(child, idle_timeout, total_timeout)
         transcript.finish()

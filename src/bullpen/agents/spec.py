@@ -43,6 +43,9 @@ class AgentSpec(Struct, frozen=True, kw_only=True):
     assembler: type[ContextAssembler]
     parser: Callable[[], StreamParser]
     stream: Literal["json", "text"] = "json"
+    prompt: Literal["text", "message"] = "text"
+    """How the prompt is written: as it is, or as a message in JSON. After a message the input stays open until the CLI
+    has said its last word: it ends only when its input does, so nothing it wrote can be lost at its exit."""
     system_file_flag: str | None = None
     """For the path of a file with the system text. None: the assembler puts the text into the prompt."""
     model_flag: str | None = None

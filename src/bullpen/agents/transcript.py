@@ -2,6 +2,7 @@
 
 import codecs
 import logging
+from collections.abc import Callable
 
 from bullpen.agents.spec import AgentSpec, Emit
 from bullpen.agents.stream import LineSplitter, record_from
@@ -35,6 +36,7 @@ class Transcript:
         self.usage = Usage()
         self.verdict: Finished | Failed | None = None
         """The CLI's own word on how the turn ended. Its exit code must agree before we believe it."""
+        self.on_verdict: Callable[[], None] = lambda: None
 
     @property
     def text(self) -> str:
@@ -102,6 +104,7 @@ class Transcript:
                 raise TooMuchText
         elif isinstance(event, Finished | Failed):
             self.verdict = event
+            self.on_verdict()
             return
         elif isinstance(event, Notice) and event.kind == "unknown":
             self._notice(event.kind, event.text)

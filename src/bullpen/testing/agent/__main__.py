@@ -25,6 +25,7 @@ def main(arguments: list[str]) -> int:
     if "--version" in arguments:
         write_text(f"{renderer.version}\n")
         return 0
+    renderer.reads_messages = _option(arguments, "--input-format") == "stream-json"
     source = _option(arguments, "--script") or os.environ.get("BULLPEN_TEST_SCRIPT", "")
     try:
         _take_signals(renderer)

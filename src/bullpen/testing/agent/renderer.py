@@ -5,7 +5,8 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 
-from bullpen.testing.agent.streams import STDIN, read_all, write_record
+from bullpen.testing.agent.quick_json import from_json
+from bullpen.testing.agent.streams import STDIN, read_all, read_line, write_record
 
 # Type checkers take this name for true. Importing it from typing would cost more than the rest of the program.
 TYPE_CHECKING = False
@@ -52,6 +53,8 @@ class Renderer(ABC):
     """None: SIGTERM kills."""
 
     def __init__(self) -> None:
+        self.reads_messages = False
+        """Whether the prompt comes as a line of JSON, as with --input-format stream-json."""
         self.prompt = b""
         self.said: list[str] = []
         self.tool_calls = 0
@@ -62,8 +65,16 @@ class Renderer(ABC):
         self._began = time.monotonic()
 
     def read(self) -> None:
-        """Read the prompt to its end."""
-        self.prompt = read_all(STDIN)
+        """Read the prompt to its end, or the first message if messages are asked for."""
+        if self.reads_messages:
+            self.prompt = _text_of_message(read_line(STDIN))
+        else:
+            self.prompt = read_all(STDIN)
+
+    def wait_for_end_of_input(self) -> None:
+        """Stay as long as further messages may come."""
+        if self.reads_messages:
+            read_all(STDIN)
 
     def start(self) -> None:
         """Open the stream, unless it is open."""
@@ -185,3 +196,11 @@ def timestamp() -> str:
     """Return the time as JavaScript writes it."""
     now = time.time()
     return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(now)) + f".{int(now * 1000) % 1000:03d}Z"
+
+
+def _text_of_message(line: bytes) -> bytes:
+    match from_json(line.decode(errors="replace")):
+        case {"message": {"content": str(text)}}:
+            return text.encode(errors="replace")
+        case _:
+            return b""

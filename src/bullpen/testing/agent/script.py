@@ -44,6 +44,7 @@ def _play(actions: Iterable[Action], renderer: Renderer) -> int:
         if status is not None:
             return status
     renderer.finish()
+    renderer.wait_for_end_of_input()
     return 0
 
 

@@ -22,6 +22,19 @@ def read_all(fd: int) -> bytes:
     return b"".join(pieces)
 
 
+def read_line(fd: int) -> bytes:
+    """Return everything up to the first line end, or to the end."""
+    pieces = []
+    try:
+        while piece := os.read(fd, READ_BYTES):
+            pieces.append(piece)
+            if piece.endswith(b"\n"):
+                break
+    except OSError:
+        pass
+    return b"".join(pieces)
+
+
 def write(data: bytes, fd: int = STDOUT) -> None:
     """Write all the bytes, however slowly they are taken."""
     rest = memoryview(data)
