@@ -371,7 +371,7 @@ def test_input_stays_open_until_the_last_word_where_a_cli_would_lose_it(tmp_path
     program = tmp_path / "claude"
     program.write_text(
         "#!/bin/sh\n"
-        'read -r message; echo "$message" > message\n'
+        'read -r message; printf %s "$message" > message\n'
         """echo '{"type":"result","subtype":"success","is_error":false,"result":"ok"}'\n"""
         "cat > rest; echo closed > end\n"
     )
