@@ -28,12 +28,13 @@ _NEW_PARAGRAPH = re.compile(rf"(\n[ \t\r]*+(?:\n|#|{HIDDEN}|{_LIST_ITEM}))")
 _BACKTICKS = re.compile(r"(\\*+)(`++)")
 
 
-def hide_code(text: str) -> str:
-    """Return a text of the same length in which everything that is code or quote is blotted out."""
+def hide_code(text: str, wanted: re.Pattern[str]) -> str:
+    """Return a text of the same length in which nothing that is code or quote matches what is wanted."""
     if ">" in text or "```" in text or "~~~" in text:
         text = _blot_out(text, (match.span() for match in _BLOCKS.finditer(text)))
     if "`" in text:
-        text = "".join([_hide_code_spans(part) if "`" in part else part for part in _NEW_PARAGRAPH.split(text)])
+        parts = _NEW_PARAGRAPH.split(text)
+        text = "".join([_hide_code_spans(part) if "`" in part and wanted.search(part) else part for part in parts])
     return text
 
 

@@ -117,7 +117,7 @@ def read_markers(text: str) -> Markers:
 def searchable(text: str) -> str | None:
     """Return the text, code and quotes blotted out, for the marker patterns; None if it has no marker for certain."""
     if ("[" in text or "［" in text) and OPENING.search(text):
-        return hide_code(text)
+        return hide_code(text, OPENING)
     return None
 
 
