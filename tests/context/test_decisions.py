@@ -80,12 +80,21 @@ def test_decision_05_stripping_never_creates_a_marker() -> None:
     assert strip_all_markers(stripped) == stripped
 
 
-@pytest.mark.parametrize(
-    "unit", ["[NEXT:", "[TEAM_TASK] [", "[TEAM_TASK:[a]", "` [NEXT:x]", "[FR[NEXT:x]OM: h]", "``` ` `` "]
-)
-def test_decision_06_linear_time(unit: str) -> None:
+MEGABYTE = 1 << 20
+SLOW_FOR_THE_CARELESS = {
+    unit: unit * (MEGABYTE // len(unit))
+    for unit in ["[NEXT:", "[TEAM_TASK] [", "[TEAM_TASK:[a]", "` [NEXT:x]", "[FR[NEXT:x]OM: h]", "``` ` `` "]
+} | {
+    "spaces in a name": f"[NEXT: a{' ' * MEGABYTE}b]",
+    "backslashes": "[NEXT: x] \\`" + "\\" * MEGABYTE,
+    "names": f"[NEXT: {'a, ' * (MEGABYTE // 3)}]",
+}
+
+
+@pytest.mark.parametrize("text", SLOW_FOR_THE_CARELESS.values(), ids=SLOW_FOR_THE_CARELESS.keys())
+def test_decision_06_linear_time(text: str) -> None:
     # Quadratic patterns take minutes for this much text, so finishing at all is the proof. The times are in benchmarks.
-    text = unit * ((1 << 20) // len(unit))
+    read_markers(text)
 
     assert not read_markers(strip_all_markers(text))
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from bullpen.context.text import clean_text
+from bullpen.context.text import clean_json
 
 MAX_LINE_BYTES = 8 * 1024 * 1024
 
@@ -68,21 +68,9 @@ def record_from(line: bytes) -> dict[str, Any] | None:
 def _record_from_broken_text(line: bytes) -> object:
     """Return the record after all if only its text is broken: bytes that are no UTF-8, or half an emoji."""
     try:
-        return _clean(json.loads(line.decode(errors="replace")))
+        return clean_json(json.loads(line.decode(errors="replace")))
     except (ValueError, RecursionError):
         return None
-
-
-def _clean(value: object) -> object:
-    match value:
-        case str():
-            return clean_text(value)
-        case list():
-            return [_clean(item) for item in value]
-        case dict():
-            return {_clean(key): _clean(item) for key, item in value.items()}
-        case _:
-            return value
 
 
 def count(value: object) -> int:

@@ -25,7 +25,7 @@ def _fenced_block(tick: str, group: int, opening_line: str) -> str:
 _FENCED = "|".join([_fenced_block("`", 1, r"[^`\n]*+$"), _fenced_block("~", 2, r".*+")])
 _BLOCKS = re.compile(rf"^(?:{_LINE_START}(?:{_QUOTED_LINE}|{_FENCED})(?:\n++|\Z))++", re.MULTILINE)
 _NEW_PARAGRAPH = re.compile(rf"(\n[ \t\r]*+(?:\n|#|{HIDDEN}|{_LIST_ITEM}))")
-_BACKTICKS = re.compile(r"(\\*+)(`++)")
+_BACKTICKS = re.compile(r"(?<!\\)(\\*+)(`++)")
 
 
 def hide_code(text: str, wanted: re.Pattern[str]) -> str:

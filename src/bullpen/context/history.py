@@ -2,18 +2,16 @@
 
 from collections.abc import Iterable
 from json.encoder import encode_basestring
-from typing import TypeVar
 
 import msgspec
 from msgspec import Raw, Struct
+from msgspec.structs import replace
 
 from bullpen.context.text import clean_text
 from bullpen.context.validation import clean_strings
 from bullpen.context.views import View
 from bullpen.errors import UnknownMessage
 from bullpen.messages import ConversationMessage, Routing, Speaker
-
-Shared = TypeVar("Shared", Speaker, Routing)
 
 
 class Row(Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
@@ -45,9 +43,9 @@ class History:
             Row(
                 id=message.id,
                 content=packed(message.content),
-                speaker=_shared(self._speakers, message.speaker),
+                speaker=self.shared_speaker(message.speaker),
                 timestamp=message.timestamp,
-                routing=None if message.routing is None else _shared(self._routings, message.routing),
+                routing=None if message.routing is None else self.shared_routing(message.routing),
             )
         )
 
@@ -74,6 +72,25 @@ class History:
             return guess
         return self._indexed_position_of(message_id)
 
+    def shared_speaker(self, speaker: Speaker) -> Speaker:
+        """Return the equal speaker, cleaned, that earlier messages hold: a conversation keeps each one once."""
+        known = self._speakers.get(speaker)
+        return known or self._speakers.setdefault(speaker, clean_strings(speaker))
+
+    def shared_routing(self, routing: Routing) -> Routing:
+        """Return the equal routing, cleaned, that earlier messages hold. Only the parent is a message's own."""
+        parent = routing.parent_message_id
+        common = replace(routing, parent_message_id=None) if parent is not None else routing
+        known = self._routings.get(common)
+        known = known or self._routings.setdefault(common, clean_strings(common))
+        return known if parent is None else replace(known, parent_message_id=self._shared_id(parent))
+
+    def _shared_id(self, message_id: str) -> str:
+        place = message_number(message_id) - 1
+        if 0 <= place < len(self.rows) and self.rows[place].id == message_id:
+            return self.rows[place].id
+        return clean_text(message_id)
+
     def _indexed_position_of(self, message_id: str) -> int:
         if self._positions is None:
             self._positions = {}
@@ -82,13 +99,6 @@ class History:
         if message_id not in self._positions:
             raise UnknownMessage(message_id)
         return self._positions[message_id]
-
-
-def _shared(known: dict[Shared, Shared], value: Shared) -> Shared:
-    """Return the equal value that earlier messages hold, so that a conversation keeps each speaker once."""
-    if value not in known:
-        known[value] = clean_strings(value)
-    return known[value]
 
 
 class Messages(View[ConversationMessage]):

@@ -48,7 +48,7 @@ def _marker(group: str) -> str:
 MARKER = _marker("(?:")
 _MARKER_PARTS = re.compile(f"(?ai){_marker('(')}")
 OPENING = re.compile(f"(?ai){_OPEN}(?=[FNDT])(?:FROM|NEXT|DROP|TEAM_TASK)(?:{_COLON}|{_CLOSE})")
-_INTENT = re.compile(r"(?ai)\s*[!！]\s*P([123])\s*\Z")
+_INTENTS = {"P1": 1, "P2": 2, "P3": 3}
 _RELAY = re.compile("[,，、]")
 _PARALLEL = re.compile("[&＆]")
 _DROP_SEPARATOR = re.compile("[,，、|｜&＆]")
@@ -135,8 +135,9 @@ def _relay(value: str) -> tuple[tuple[Addressee, ...], ...]:
 
 
 def _addressee(name: str) -> Addressee:
-    intent = _INTENT.search(name)
-    return Addressee(name[: intent.start()].strip(), int(intent[1])) if intent else Addressee(name)
+    before, _, after = name.replace("！", "!").rpartition("!")
+    intent = _INTENTS.get(after.strip().upper())
+    return Addressee(before.strip(), intent) if intent else Addressee(name)
 
 
 def _names(separator: re.Pattern[str], value: str) -> Iterator[str]:

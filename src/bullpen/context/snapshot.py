@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from functools import cache
 
 import msgspec
-from msgspec import Struct
+from msgspec import Raw, Struct
 
 from bullpen.context.history import History, Messages, Row, packed
-from bullpen.context.text import clean_text
+from bullpen.context.text import clean_json, clean_text
 from bullpen.context.validation import check_message, clean_strings, milliseconds
 from bullpen.errors import InvalidSnapshot
 from bullpen.messages import ConversationMessage, Routing, Speaker, SpeakerType
@@ -111,7 +111,8 @@ class _Routing(Struct, frozen=True, rename="camel", gc=False):
 
 class _Message(Struct, frozen=True, rename="camel", gc=False):
     id: str
-    content: str
+    content: Raw
+    """Still JSON in UTF-8, which is how a history keeps what is not ASCII."""
     speaker: _Speaker
     timestamp: int | float | str | None = None
     routing: _Routing | None = None
@@ -134,24 +135,25 @@ def _decode(data: bytes | str) -> _Snapshot:
         raise
     except msgspec.DecodeError:
         # JavaScript writes half an emoji as "\ud83d", which is no Unicode. The standard library reads it all the same.
-        return msgspec.convert(json.loads(data), _Snapshot)
+        return _decoder.decode(msgspec.json.encode(clean_json(json.loads(data))))
 
 
 def _snapshot(wire: _Snapshot) -> ContextSnapshot:
     if wire.version != VERSION:
         raise ValueError(f"version {wire.version} is not {VERSION}")
-    # There are few speakers and few routings, however many messages: each is translated once.
-    speaker, routing = cache(_speaker), cache(_routing)
-    history = History(
-        Row(
-            id=clean_text(message.id),
-            content=packed(message.content),
-            speaker=speaker(message.speaker),
-            timestamp=milliseconds(message.timestamp or 0),
-            routing=None if message.routing is None else routing(message.routing),
+    history = History()
+    # There are few speakers, however many messages: each is translated once.
+    speaker = cache(_speaker)
+    for message in wire.messages:
+        history.rows.append(
+            Row(
+                id=clean_text(message.id),
+                content=_content(message.content),
+                speaker=speaker(message.speaker),
+                timestamp=milliseconds(message.timestamp or 0),
+                routing=None if message.routing is None else history.shared_routing(_routing(message.routing)),
+            )
         )
-        for message in wire.messages
-    )
     _check_ids(history)
     return ContextSnapshot(
         messages=history.messages(),
@@ -159,6 +161,19 @@ def _snapshot(wire: _Snapshot) -> ContextSnapshot:
         timestamp=milliseconds(wire.timestamp or 0),
         version=wire.version,
     )
+
+
+def _content(raw: Raw) -> str | Raw:
+    data = bytes(raw)
+    if not data.startswith(b'"'):
+        raise TypeError("Message content must be a string")
+    if data.isascii() or b"\\u" in data:
+        try:
+            return packed(msgspec.json.decode(data, type=str))
+        except msgspec.DecodeError:
+            return packed(json.loads(data))
+    data.decode()
+    return Raw(data)
 
 
 def _speaker(wire: _Speaker) -> Speaker:
@@ -176,14 +191,12 @@ def _speaker(wire: _Speaker) -> Speaker:
 
 
 def _routing(wire: _Routing) -> Routing:
-    return clean_strings(
-        Routing(
-            resolved_addressees=tuple(filter(None, map(_addressee, wire.resolved_addressees or ()))),
-            raw_next_markers=wire.raw_next_markers or (),
-            drop_targets=wire.drop_targets or (),
-            parent_message_id=wire.parent_message_id,
-            intent=wire.intent,
-        )
+    return Routing(
+        resolved_addressees=tuple(filter(None, map(_addressee, wire.resolved_addressees or ()))),
+        raw_next_markers=wire.raw_next_markers or (),
+        drop_targets=wire.drop_targets or (),
+        parent_message_id=wire.parent_message_id,
+        intent=wire.intent,
     )
 
 

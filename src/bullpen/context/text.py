@@ -34,6 +34,19 @@ def clean_text(text: str) -> str:
     return text
 
 
+def clean_json(value: object) -> object:
+    """Return a parsed JSON value with every text in it clean."""
+    match value:
+        case str():
+            return clean_text(value)
+        case list():
+            return [clean_json(item) for item in value]
+        case dict():
+            return {clean_json(key): clean_json(item) for key, item in value.items()}
+        case _:
+            return value
+
+
 def trimmed(text: str | None) -> str:
     """Return the text, clean, without the white space at its ends."""
     return clean_text(text or "").strip(WHITE_SPACE)

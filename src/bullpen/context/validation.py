@@ -48,8 +48,8 @@ Value = TypeVar("Value", Speaker, Routing)
 
 def clean_strings(value: Value) -> Value:
     """Return the value with every text in it as every program can take it."""
-    fields = msgspec.structs.asdict(value)
-    return msgspec.structs.replace(value, **{name: _clean(field) for name, field in fields.items()})
+    clean = {name: _clean(field) for name, field in msgspec.structs.asdict(value).items()}
+    return value if clean == msgspec.structs.asdict(value) else msgspec.structs.replace(value, **clean)
 
 
 def _clean(field: object) -> object:
