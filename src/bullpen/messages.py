@@ -6,7 +6,6 @@ None of these can be part of a cycle, so the garbage collector need not look at 
 from typing import Literal
 
 from msgspec import Struct
-from msgspec.structs import force_setattr
 
 SpeakerType = Literal["human", "ai", "system"]
 SPEAKER_TYPES: tuple[SpeakerType, ...] = ("human", "ai", "system")
@@ -31,12 +30,6 @@ class Routing(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=T
     parent_message_id: str | None = None
     """The message that caused this one."""
     intent: str | None = None
-
-    def __post_init__(self) -> None:
-        # A list is as good as a tuple to write, but only a tuple can be shared by many messages.
-        for name in ("resolved_addressees", "raw_next_markers", "drop_targets"):
-            if isinstance(getattr(self, name), list):
-                force_setattr(self, name, tuple(getattr(self, name)))
 
 
 class MessageDraft(Struct, frozen=True, kw_only=True, gc=False):

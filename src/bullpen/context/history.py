@@ -5,7 +5,6 @@ from json.encoder import encode_basestring
 
 import msgspec
 from msgspec import Raw, Struct
-from msgspec.structs import replace
 
 from bullpen.context.text import clean_text
 from bullpen.context.validation import clean_strings
@@ -31,7 +30,7 @@ class History:
     def __init__(self, rows: Iterable[Row] = ()) -> None:
         self.rows = list(rows)
         self._speakers: dict[Speaker, Speaker] = {}
-        self._routings: dict[Routing, Routing] = {}
+        self._routings: dict[object, Routing] = {}
         self._positions: dict[str, int] | None = None
 
     def __len__(self) -> int:
@@ -45,7 +44,7 @@ class History:
                 content=packed(message.content),
                 speaker=self.shared_speaker(message.speaker),
                 timestamp=message.timestamp,
-                routing=None if message.routing is None else self.shared_routing(message.routing),
+                routing=None if message.routing is None else self._shared(message.routing),
             )
         )
 
@@ -77,19 +76,46 @@ class History:
         known = self._speakers.get(speaker)
         return known or self._speakers.setdefault(speaker, clean_strings(speaker))
 
-    def shared_routing(self, routing: Routing) -> Routing:
-        """Return the equal routing, cleaned, that earlier messages hold. Only the parent is a message's own."""
-        parent = routing.parent_message_id
-        common = replace(routing, parent_message_id=None) if parent is not None else routing
-        known = self._routings.get(common)
-        known = known or self._routings.setdefault(common, clean_strings(common))
-        return known if parent is None else replace(known, parent_message_id=self._shared_id(parent))
+    def shared_routing(
+        self,
+        *,
+        resolved_addressees: tuple[str, ...],
+        raw_next_markers: tuple[str, ...],
+        drop_targets: tuple[str, ...],
+        parent_message_id: str | None,
+        intent: str | None,
+    ) -> Routing:
+        """Return a routing, cleaned, that has all but its parent in common with the equal ones of earlier messages."""
+        key = (resolved_addressees, raw_next_markers, drop_targets, intent)
+        common = self._routings.get(key)
+        if common is None:
+            common = self._routings[key] = clean_strings(
+                Routing(
+                    resolved_addressees=resolved_addressees,
+                    raw_next_markers=raw_next_markers,
+                    drop_targets=drop_targets,
+                    intent=intent,
+                )
+            )
+        if parent_message_id is None:
+            return common
+        return Routing(
+            resolved_addressees=common.resolved_addressees,
+            raw_next_markers=common.raw_next_markers,
+            drop_targets=common.drop_targets,
+            parent_message_id=clean_text(parent_message_id),
+            intent=common.intent,
+        )
 
-    def _shared_id(self, message_id: str) -> str:
-        place = message_number(message_id) - 1
-        if 0 <= place < len(self.rows) and self.rows[place].id == message_id:
-            return self.rows[place].id
-        return clean_text(message_id)
+    def _shared(self, routing: Routing) -> Routing:
+        # A list is as good as a tuple to write, but only tuples can be found again.
+        return self.shared_routing(
+            resolved_addressees=tuple(routing.resolved_addressees),
+            raw_next_markers=tuple(routing.raw_next_markers),
+            drop_targets=tuple(routing.drop_targets),
+            parent_message_id=routing.parent_message_id,
+            intent=routing.intent,
+        )
 
     def _indexed_position_of(self, message_id: str) -> int:
         if self._positions is None:
@@ -117,11 +143,15 @@ def message_number(message_id: str) -> int:
     return int(number) if message_id.startswith("msg-") and len(number) < 16 and number.isdecimal() else 0
 
 
-def packed(text: str) -> str | Raw:
+def packed(text: str, *, temporary: bool = False) -> str | Raw:
     """Return a text, cleaned, as a row keeps it."""
     text = clean_text(text)
-    # Not with msgspec: it would leave a copy in UTF-8 inside the caller's string, and take more room than it needs.
-    return text if text.isascii() else Raw(encode_basestring(text).encode())
+    if text.isascii():
+        return text
+    if temporary:
+        # msgspec is faster, but leaves a copy in UTF-8 inside the string, and more room than it needs behind its result.
+        return Raw(memoryview(msgspec.json.encode(text)).tobytes())
+    return Raw(encode_basestring(text).encode())
 
 
 def unpacked(content: str | Raw) -> str:

@@ -3,6 +3,7 @@
 import logging
 import time
 from collections.abc import Callable, Sequence
+from operator import attrgetter
 from typing import Literal, TypeVar
 
 from bullpen.context.agent_types import AssemblerSet, normalize_agent_type
@@ -25,6 +26,8 @@ MAX_TEAM_TASK_BYTES = 5 * 1024
 
 Visibility = Literal["all", "addressed"]
 Argument = TypeVar("Argument")
+
+_ID = attrgetter("id")
 
 
 class ContextManager:
@@ -145,7 +148,7 @@ class ContextManager:
         self._prepared = PreparedHistory(history, self._whitespace, cache_bytes=2 * self._max_bytes)
         self._audience = Audience(history)
         self._team_task = team_task
-        self._next_message_id = 1 + max((message_number(row.id) for row in history.rows), default=0)
+        self._next_message_id = 1 + max(map(message_number, map(_ID, history.rows)), default=0)
 
     def _window(self, agent_id: str, current: int, size: int, visibility: Visibility) -> Sequence[int]:
         """Return the positions of the context for the message at `current`."""

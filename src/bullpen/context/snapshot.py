@@ -1,11 +1,11 @@
 """The state of a conversation as JSON: ours, and that of the TypeScript system it began with."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 
 import msgspec
-from msgspec import Raw, Struct
+from msgspec import Struct
 
 from bullpen.context.history import History, Messages, Row, packed
 from bullpen.context.text import clean_json, clean_text
@@ -111,8 +111,7 @@ class _Routing(Struct, frozen=True, rename="camel", gc=False):
 
 class _Message(Struct, frozen=True, rename="camel", gc=False):
     id: str
-    content: Raw
-    """Still JSON in UTF-8, which is how a history keeps what is not ASCII."""
+    content: str
     speaker: _Speaker
     timestamp: int | float | str | None = None
     routing: _Routing | None = None
@@ -142,16 +141,16 @@ def _snapshot(wire: _Snapshot) -> ContextSnapshot:
     if wire.version != VERSION:
         raise ValueError(f"version {wire.version} is not {VERSION}")
     history = History()
-    # There are few speakers, however many messages: each is translated once.
-    speaker = cache(_speaker)
+    # There are few speakers and few sets of addressees, however many messages: each is translated once.
+    speaker, addressees = cache(_speaker), cache(_addressees)
     for message in wire.messages:
         history.rows.append(
             Row(
-                id=clean_text(message.id),
-                content=_content(message.content),
+                id=message.id,
+                content=packed(message.content, temporary=True),
                 speaker=speaker(message.speaker),
                 timestamp=milliseconds(message.timestamp or 0),
-                routing=None if message.routing is None else history.shared_routing(_routing(message.routing)),
+                routing=None if message.routing is None else _routing(message.routing, addressees, history),
             )
         )
     _check_ids(history)
@@ -161,19 +160,6 @@ def _snapshot(wire: _Snapshot) -> ContextSnapshot:
         timestamp=milliseconds(wire.timestamp or 0),
         version=wire.version,
     )
-
-
-def _content(raw: Raw) -> str | Raw:
-    data = bytes(raw)
-    if not data.startswith(b'"'):
-        raise TypeError("Message content must be a string")
-    if data.isascii() or b"\\u" in data:
-        try:
-            return packed(msgspec.json.decode(data, type=str))
-        except msgspec.DecodeError:
-            return packed(json.loads(data))
-    data.decode()
-    return Raw(data)
 
 
 def _speaker(wire: _Speaker) -> Speaker:
@@ -190,9 +176,11 @@ def _speaker(wire: _Speaker) -> Speaker:
     )
 
 
-def _routing(wire: _Routing) -> Routing:
-    return Routing(
-        resolved_addressees=tuple(filter(None, map(_addressee, wire.resolved_addressees or ()))),
+def _routing(
+    wire: _Routing, addressees: Callable[[tuple[str | _Addressee, ...]], tuple[str, ...]], history: History
+) -> Routing:
+    return history.shared_routing(
+        resolved_addressees=addressees(wire.resolved_addressees or ()),
         raw_next_markers=wire.raw_next_markers or (),
         drop_targets=wire.drop_targets or (),
         parent_message_id=wire.parent_message_id,
@@ -200,5 +188,6 @@ def _routing(wire: _Routing) -> Routing:
     )
 
 
-def _addressee(wire: str | _Addressee) -> str | None:
-    return wire if isinstance(wire, str) else wire.member_name or wire.role_name or wire.identifier
+def _addressees(wire: tuple[str | _Addressee, ...]) -> tuple[str, ...]:
+    names = (one if isinstance(one, str) else one.member_name or one.role_name or one.identifier for one in wire)
+    return tuple(name for name in names if name)

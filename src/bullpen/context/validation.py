@@ -39,7 +39,7 @@ def _check_routing(routing: Routing) -> None:
     if not isinstance(routing, Routing):
         raise TypeError(f"Message routing must be a Routing, not {type(routing).__name__}")
     names = routing.resolved_addressees
-    if not isinstance(names, tuple) or not all(isinstance(name, str) for name in names):
+    if not isinstance(names, tuple | list) or not all(isinstance(name, str) for name in names):
         raise TypeError("Message routing.resolvedAddressees must be a list of strings")
 
 
