@@ -143,15 +143,11 @@ def message_number(message_id: str) -> int:
     return int(number) if message_id.startswith("msg-") and len(number) < 16 and number.isdecimal() else 0
 
 
-def packed(text: str, *, temporary: bool = False) -> str | Raw:
+def packed(text: str) -> str | Raw:
     """Return a text, cleaned, as a row keeps it."""
     text = clean_text(text)
-    if text.isascii():
-        return text
-    if temporary:
-        # msgspec is faster, but leaves a copy in UTF-8 inside the string, and more room than it needs behind its result.
-        return Raw(memoryview(msgspec.json.encode(text)).tobytes())
-    return Raw(encode_basestring(text).encode())
+    # Not with msgspec: it would leave a copy in UTF-8 inside the caller's string, and take more room than it needs.
+    return text if text.isascii() else Raw(encode_basestring(text).encode())
 
 
 def unpacked(content: str | Raw) -> str:
