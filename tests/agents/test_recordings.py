@@ -19,6 +19,8 @@ from bullpen.events import (
     Started,
     TextDelta,
     Thinking,
+    TodoItem,
+    TodoList,
     ToolFinished,
     ToolStarted,
     Usage,
@@ -77,6 +79,20 @@ ENDINGS: dict[str, tuple[str, str]] = {
     "gemini/tool_yolo": ("finished", "done"),
     "gemini/err401": ("not_signed_in", "401"),
     "gemini/err429": ("quota", "scripted error"),
+    "qwen/plain": ("finished", "FAKE-ANSWER"),
+    "qwen/partial": ("finished", "answer in parts"),
+    "qwen/thinking": ("finished", "answer"),
+    "qwen/tool_allowed": ("finished", "done"),
+    "qwen/tool_refused": ("finished", "done"),
+    "qwen/tool_shell": ("finished", "done"),
+    "qwen/todo": ("finished", "done"),
+    "qwen/subagent": ("finished", "done"),
+    "qwen/subagent_background": ("finished", "done"),
+    "qwen/maxturns": ("turn_limit", "Reached max session turns"),
+    "qwen/err401": ("not_signed_in", "[API Error: 401 scripted error]"),
+    "qwen/err429": ("quota", "[API Error: 429 scripted error]"),
+    "qwen/err500": ("overloaded", "[API Error: 500 scripted error]"),
+    "qwen/err_drop": ("finished", "lost in the middle"),
 }
 
 
@@ -195,7 +211,58 @@ def test_what_gemini_said_before_its_tools_is_not_the_answer() -> None:
     assert [event.failed for event in events if isinstance(event, ToolFinished)] == [True]
 
 
-@pytest.mark.parametrize("case", ["claude/plain", "codex/plain", "gemini/plain"])
+def test_qwen_says_nothing_twice_in_pieces_or_whole() -> None:
+    def said(case: str) -> list[Event]:
+        return [event for event in played(case, [stream_of(case)]) if isinstance(event, TextDelta | Thinking)]
+
+    assert said("qwen/partial") == [Thinking("deep"), TextDelta("answe"), TextDelta("r in "), TextDelta("parts")]
+    assert said("qwen/thinking") == [Thinking("deep"), TextDelta("answer")]
+
+
+def test_qwen_tools() -> None:
+    events = played("qwen/tool_shell", [stream_of("qwen/tool_shell")])
+
+    started, finished = [event for event in events if isinstance(event, ToolStarted | ToolFinished)]
+    command = {"command": "echo hi; touch made.txt; ls", "description": "x", "is_background": False}
+    assert started == ToolStarted(id=started.id, name="run_shell_command", input=command)
+    assert finished == ToolFinished(id=started.id, output="hi\nmade.txt")
+
+
+def test_a_tool_that_qwen_refuses_has_failed() -> None:
+    events = played("qwen/tool_refused", [stream_of("qwen/tool_refused")])
+
+    (finished,) = [event for event in events if isinstance(event, ToolFinished)]
+    assert finished.failed
+    assert finished.output.startswith('Qwen Code requires permission to use "write_file"')
+
+
+def test_qwens_list() -> None:
+    events = played("qwen/todo", [stream_of("qwen/todo")])
+
+    assert TodoList((TodoItem("one", done=True), TodoItem("two", done=False))) in events
+
+
+def test_what_qwens_subagent_says_is_not_said_to_the_team() -> None:
+    events = played("qwen/subagent", [stream_of("qwen/subagent")])
+
+    assert [event.name for event in events if isinstance(event, ToolStarted)] == ["agent", "glob"]
+    assert [event.text for event in events if isinstance(event, TextDelta)] == ["done"]
+
+
+@pytest.mark.parametrize("case", ["qwen/err401", "qwen/err429", "qwen/err500"])
+def test_an_error_in_qwens_mouth_is_nobodys_word(case: str) -> None:
+    assert [event for event in played(case, [stream_of(case)]) if isinstance(event, TextDelta)] == []
+
+
+def test_qwens_retries_are_noticed() -> None:
+    def notices(case: str) -> list[Notice]:
+        return [event for event in played(case, [stream_of(case)]) if isinstance(event, Notice)]
+
+    assert notices("qwen/err429")[0] == Notice(kind="retry", text="attempt 1 of 1, in 1 seconds")
+    assert notices("qwen/err_drop") == [Notice(kind="retry", text="the answer broke off and is continued")]
+
+
+@pytest.mark.parametrize("case", ["claude/plain", "codex/plain", "gemini/plain", "qwen/plain"])
 def test_a_good_final_event_with_a_bad_exit_code_is_a_failure(case: str) -> None:
     *_, ending = played(case, [stream_of(case)], exit_code=3)
 
@@ -229,7 +296,7 @@ def test_a_claude_answer_that_ran_out_of_tokens_is_put_together() -> None:
     assert played("claude/plain", [stream])[-1] == Finished("first half, second half")
 
 
-AGENTS = ["claude", "codex", "gemini"]
+AGENTS = ["claude", "codex", "gemini", "qwen"]
 
 
 @pytest.mark.parametrize("agent", AGENTS)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bullpen.testing.settings import claude_settings, codex_settings, gemini_settings
+from bullpen.testing.settings import claude_settings, codex_settings, gemini_settings, qwen_settings
 
 URL = "http://127.0.0.1:4711"
 
@@ -85,4 +85,25 @@ def test_gemini_is_told_by_its_environment_and_a_file(tmp_path: Path) -> None:
         "privacy": {"usageStatisticsEnabled": False},
         "telemetry": {"enabled": False},
         "general": {"enableAutoUpdate": False, "maxAttempts": 2},
+    }
+
+
+def test_qwen_is_told_by_its_environment_and_a_file(tmp_path: Path) -> None:
+    settings = qwen_settings(URL, tmp_path)
+
+    assert settings.arguments == ()
+    assert settings.env == {
+        **common(tmp_path),
+        "OPENAI_API_KEY": "sk-scripted",
+        "OPENAI_BASE_URL": f"{URL}/v1",
+        "OPENAI_MODEL": "qwen3-coder-plus",
+        "QWEN_CODE_NO_RELAUNCH": "true",
+    }
+    assert json.loads((tmp_path / ".qwen" / "settings.json").read_text(encoding="utf-8")) == {
+        "security": {"auth": {"selectedType": "openai"}},
+        "privacy": {"usageStatisticsEnabled": False},
+        "telemetry": {"enabled": False},
+        "general": {"enableAutoUpdate": False},
+        "memory": {"enableManagedAutoMemory": False},
+        "model": {"generationConfig": {"maxRetries": 0}},
     }

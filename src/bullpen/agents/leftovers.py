@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import tempfile
 from pathlib import Path
 
 import msgspec
@@ -33,7 +34,9 @@ class Leftovers:
         record = Record(turn_id=turn_id, child=child, owner=owner, boot_id=orphans.boot_id())
         with contextlib.suppress(OSError):
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._file(turn_id).write_bytes(msgspec.json.encode(record))
+            unfinished = self._file(turn_id).with_suffix(".new")
+            unfinished.write_bytes(msgspec.json.encode(record))
+            unfinished.replace(self._file(turn_id))
 
     def forget(self, turn_id: str) -> None:
         """Remove the record of a child that is gone."""
@@ -63,8 +66,12 @@ class Leftovers:
 
 def default_folder() -> Path:
     """Return the place for records: the state folder of this user."""
-    state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
-    return Path(state) / "bullpen" / "running"
+    try:
+        state = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
+    except RuntimeError:
+        # Nobody's home: a container may run us under a number that has no name.
+        state = Path(tempfile.gettempdir(), f"bullpen-{os.getuid()}")
+    return state / "bullpen" / "running"
 
 
 def _read(file: Path) -> Record | None:

@@ -7,6 +7,7 @@ Elsewhere the process group is all there is, and a child that opens a session of
 import asyncio
 import contextlib
 import ctypes
+import logging
 import os
 import signal
 import sys
@@ -17,12 +18,17 @@ from pathlib import Path
 
 from msgspec import Struct
 
+logger = logging.getLogger(__name__)
+
 LINUX = sys.platform == "linux"
 TURN_VARIABLE = "BULLPEN_TURN"
 """Set for every child to an id of its turn; its descendants inherit it."""
 
 # Killed processes are gone at once, unless the kernel holds them in a system call.
 BURIAL_SECONDS = 2.0
+
+# A dead child in a session of its own may be one that the application around us started and will ask about.
+UNCLAIMED_SECONDS = 60.0
 
 running: set[int] = set()
 """The programs that this process has started and not waited for yet."""
@@ -38,6 +44,9 @@ class ProcessId(Struct, frozen=True):
     start_time: int
 
 
+_first_seen_dead: dict[ProcessId, float] = {}
+
+
 @cache
 def _prctl() -> "ctypes._NamedFuncPointer | None":
     return ctypes.CDLL(None, use_errno=True).prctl if LINUX else None
@@ -48,6 +57,14 @@ def adopt_orphans() -> bool:
     """Become the parent of whatever our children leave behind, once per process. Return whether that is possible."""
     prctl = _prctl()
     return prctl is not None and prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0
+
+
+def _start_anew_after_fork() -> None:
+    adopt_orphans.cache_clear()
+    running.clear()
+
+
+os.register_at_fork(after_in_child=_start_anew_after_fork)
 
 
 def die_with_parent() -> None:
@@ -72,10 +89,12 @@ def is_alive(process: ProcessId) -> bool:
 def descendants(pid: int) -> list[ProcessId]:
     """Return the children of a process, their children, and so on."""
     found = []
-    for child in _children(pid):
-        if identity := process_id(child):
-            found.append(identity)
-        found.extend(descendants(child))
+    parents = [pid]
+    while parents:
+        for child in _children(parents.pop()):
+            parents.append(child)
+            if identity := process_id(child):
+                found.append(identity)
     return found
 
 
@@ -96,17 +115,20 @@ def end(processes: Iterable[ProcessId]) -> None:
 
 
 async def end_and_bury(program: ProcessId, turn_id: str, family: Iterable[ProcessId]) -> None:
-    """Kill the family of a program that has ended, and all it left to us, and wait until none of them is there."""
+    """Kill the family of a program that has ended, and all it left to us, until none of them is there."""
     doomed = set(family)
     deadline = time.monotonic() + BURIAL_SECONDS
     while True:
-        for pid in _children(os.getpid()):
+        doomed = {process for process in doomed if not _is_buried(process)}
+        for pid in list(_children(os.getpid())):
             if (process := process_id(pid)) and _comes_from(process, program, turn_id):
                 doomed |= {process, *descendants(pid)}
-        end(doomed)
-        doomed = {process for process in doomed if not _is_buried(process)}
-        if not doomed or time.monotonic() > deadline:
+        if not doomed:
             return
+        if time.monotonic() > deadline:
+            logger.warning("processes left behind turn=%s pids=%s", turn_id, [process.pid for process in doomed])
+            return
+        end(doomed)
         await asyncio.sleep(0.002)
 
 
@@ -119,15 +141,19 @@ def _is_buried(process: ProcessId) -> bool:
 def _comes_from(process: ProcessId, program: ProcessId, turn_id: str) -> bool:
     """Tell whether a child of ours was left to us by a turn's program.
 
-    The living carry the turn's mark. Of the dead only the session is known: it is the program's own, or one that was
-    opened since and that no program we started ourselves leads.
+    It is in the program's own session, or carries the turn's mark. Of the dead in other sessions nothing more is known:
+    they are buried once nobody else has waited for them in a long while.
     """
     if process.pid in running or process.start_time < program.start_time:
         return False
     stat = _stat(process.pid)
+    if stat.get("session") == program.pid:
+        return True
     if not stat.get("zombie"):
         return _has_mark(process.pid, turn_id)
-    return stat["session"] == program.pid or stat["session"] not in (os.getsid(0), *running)
+    if stat["session"] == os.getsid(0):
+        return False
+    return time.monotonic() - _first_seen_dead.setdefault(process, time.monotonic()) > UNCLAIMED_SECONDS
 
 
 def boot_id() -> str:

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -89,6 +90,9 @@ class Child:
                 stream.result()
         if pending:
             await asyncio.wait(pending, timeout=DRAIN_SECONDS)
+        for stream in self._streams:
+            if stream.done():
+                stream.result()
         return self._exited.result()
 
     async def stop(self) -> None:
@@ -116,7 +120,7 @@ class Child:
         try:
             watched = os.pidfd_open(self._process.pid)
         except (AttributeError, OSError):
-            return self._loop.run_in_executor(None, self._process.wait)
+            return self._wait_in_a_thread()
         exited: asyncio.Future[int] = self._loop.create_future()
 
         def ended() -> None:
@@ -125,6 +129,17 @@ class Child:
             exited.set_result(self._process.wait())
 
         self._loop.add_reader(watched, ended)
+        return exited
+
+    def _wait_in_a_thread(self) -> "asyncio.Future[int]":
+        exited: asyncio.Future[int] = self._loop.create_future()
+
+        def wait() -> None:
+            code = self._process.wait()
+            with contextlib.suppress(RuntimeError):
+                self._loop.call_soon_threadsafe(exited.set_result, code)
+
+        threading.Thread(target=wait, name=f"waits for {self.pid}", daemon=True).start()
         return exited
 
     def _open_reader(self, pipe: IO[bytes], on_data: Callable[[bytes], None]) -> "asyncio.Future[None]":

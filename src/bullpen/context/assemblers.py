@@ -59,6 +59,8 @@ class ContextAssembler:
         The oldest context is dropped first, then the current message is cut. System text and team task never are:
         if they do not fit, or with overflow="error" the message does not, this raises PromptTooLarge.
         """
+        if overflow not in ("cut", "error"):
+            raise ValueError(f"overflow must be 'cut' or 'error', got {overflow!r}")
         budget = Budget(source.max_bytes)
         flag, *fixed = self._fixed_sections(source, budget)
         message, message_bytes_cut = self._message_section(source, budget, overflow)

@@ -40,7 +40,7 @@ class History:
         """Keep a message whose id is new."""
         self.rows.append(
             Row(
-                id=message.id,
+                id=clean_text(message.id),
                 content=packed(message.content),
                 speaker=self.shared_speaker(message.speaker),
                 timestamp=message.timestamp,

@@ -14,7 +14,7 @@ from bullpen.context.history import History, message_number
 from bullpen.context.prepared import PreparedHistory
 from bullpen.context.prompt import DEFAULT_MAX_BYTES, AssemblerInput, AssemblerOutput
 from bullpen.context.snapshot import VERSION, ContextSnapshot, history_of
-from bullpen.context.stripping import Whitespace
+from bullpen.context.stripping import Whitespace, strip_all_markers
 from bullpen.context.text import byte_length, clean_text, truncate_to_bytes
 from bullpen.context.validation import check_message, milliseconds
 from bullpen.messages import ConversationMessage, MessageDraft
@@ -46,6 +46,7 @@ class ContextManager:
         self._max_bytes = _count("max_bytes", max_bytes)
         self._on_message_added = on_message_added
         self._on_team_task_changed = on_team_task_changed
+        strip_all_markers("", whitespace)  # an unknown word for white space is an error now, not at the first prompt
         self._whitespace = whitespace
         self._assemblers = AssemblerSet()
         self._start(History(), team_task=None)

@@ -117,7 +117,7 @@ def read_markers(text: str) -> Markers:
 def searchable(text: str) -> str | None:
     """Return the text, code and quotes blotted out, for the marker patterns; None if it has no marker for certain."""
     if ("[" in text or "［" in text) and OPENING.search(text):
-        return hide_code(text, OPENING)
+        return hide_code(text)
     return None
 
 
@@ -137,7 +137,7 @@ def _relay(value: str) -> tuple[tuple[Addressee, ...], ...]:
 def _addressee(name: str) -> Addressee:
     before, _, after = name.replace("！", "!").rpartition("!")
     intent = _INTENTS.get(after.strip().upper())
-    return Addressee(before.strip(), intent) if intent else Addressee(name)
+    return Addressee(name[: len(before)].strip(), intent) if intent else Addressee(name)
 
 
 def _names(separator: re.Pattern[str], value: str) -> Iterator[str]:

@@ -44,22 +44,24 @@ def history_of(snapshot: ContextSnapshot) -> History:
         raise InvalidSnapshot(f"expected a ContextSnapshot, got {type(snapshot).__name__}")
     if snapshot.version != VERSION:
         raise InvalidSnapshot(f"version {snapshot.version!r} is not {VERSION}")
-    if isinstance(snapshot.messages, Messages):
-        return History(snapshot.messages.rows)
     try:
+        if snapshot.team_task is not None and not isinstance(snapshot.team_task, str):
+            raise TypeError("teamTask must be a string or null")
+        if isinstance(snapshot.messages, Messages):
+            return History(snapshot.messages.rows)
         return _checked_history(snapshot)
     except TypeError as error:
         raise InvalidSnapshot(str(error)) from error
 
 
 def _checked_history(snapshot: ContextSnapshot) -> History:
-    if snapshot.team_task is not None and not isinstance(snapshot.team_task, str):
-        raise TypeError("teamTask must be a string or null")
     history = History()
     for message in snapshot.messages:
         check_message(message)
-        if not isinstance(message, ConversationMessage):
+        if not isinstance(message, ConversationMessage) or not isinstance(message.id, str):
             raise TypeError("every message needs an id")
+        if type(message.timestamp) is not int:
+            raise TypeError("every message's timestamp must be milliseconds")
         history.append(message)
     _check_ids(history)
     return history
@@ -68,7 +70,7 @@ def _checked_history(snapshot: ContextSnapshot) -> History:
 def _check_ids(history: History) -> None:
     seen: set[str] = set()
     for row in history.rows:
-        if not isinstance(row.id, str) or not row.id:
+        if not row.id:
             raise TypeError("every message needs an id")
         if row.id in seen:
             raise TypeError(f"the id {row.id!r} stands twice")

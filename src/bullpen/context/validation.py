@@ -31,6 +31,8 @@ def _check_speaker(speaker: Speaker) -> None:
         raise TypeError("Message speaker.roleId is required")
     if not isinstance(speaker.role_id, str) or not isinstance(speaker.role_name, str):
         raise TypeError("Message speaker.roleId and speaker.roleName must be strings")
+    if speaker.role_title is not None and not isinstance(speaker.role_title, str):
+        raise TypeError("Message speaker.roleTitle must be a string")
     if speaker.type not in SPEAKER_TYPES:
         raise TypeError(f"Message speaker.type must be one of {', '.join(SPEAKER_TYPES)}, not {speaker.type!r}")
 
@@ -38,9 +40,17 @@ def _check_speaker(speaker: Speaker) -> None:
 def _check_routing(routing: Routing) -> None:
     if not isinstance(routing, Routing):
         raise TypeError(f"Message routing must be a Routing, not {type(routing).__name__}")
-    names = routing.resolved_addressees
-    if not isinstance(names, tuple | list) or not all(isinstance(name, str) for name in names):
-        raise TypeError("Message routing.resolvedAddressees must be a list of strings")
+    lists = {
+        "resolvedAddressees": routing.resolved_addressees,
+        "rawNextMarkers": routing.raw_next_markers,
+        "dropTargets": routing.drop_targets,
+    }
+    for field, names in lists.items():
+        if not isinstance(names, tuple | list) or not all(isinstance(name, str) for name in names):
+            raise TypeError(f"Message routing.{field} must be a list of strings")
+    for text in (routing.parent_message_id, routing.intent):
+        if text is not None and not isinstance(text, str):
+            raise TypeError("Message routing.parentMessageId and routing.intent must be strings")
 
 
 Value = TypeVar("Value", Speaker, Routing)
