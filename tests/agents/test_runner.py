@@ -6,7 +6,9 @@ import json
 import os
 import signal
 import stat
+import subprocess
 import sys
+import time
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any, TypeVar
@@ -257,6 +259,111 @@ def test_what_a_program_leaves_behind_is_ended(agent: str, tmp_path: Path) -> No
     assert marked_processes(tmp_path) == []
 
 
+@pytest.mark.parametrize("escape", ["env -i sleep 300", "setsid sleep 300", "sleep 300"])
+def test_what_a_shell_leaves_in_the_background_is_ended(escape: str, tmp_path: Path) -> None:
+    spec = command_agent(["bash", "-c", f"cat > /dev/null; {escape} > /dev/null 2>&1 & echo hi"])
+
+    reply = run(run_turn(spec, prompt(spec), emit=lambda _: None, cwd=tmp_path))
+
+    assert reply.text == "hi"
+    assert marked_processes(tmp_path) == []
+
+
+def test_a_program_that_keeps_forking_is_ended(tmp_path: Path) -> None:
+    forks = "(for i in $(seq 60); do setsid sleep 300 & done) > /dev/null 2>&1 &"
+    spec = command_agent(["bash", "-c", f"cat > /dev/null; {forks} echo hi"])
+
+    run(run_turn(spec, prompt(spec), emit=lambda _: None, cwd=tmp_path))
+
+    assert marked_processes(tmp_path) == []
+
+
+def test_exit_codes_of_the_application_around_us_are_left_alone(tmp_path: Path) -> None:
+    theirs = subprocess.Popen(["sh", "-c", "exit 7"], start_new_session=True)
+    time.sleep(0.1)
+
+    asyncio.run(Turn("claude", tmp_path).run({"say": "ok"}))
+
+    assert theirs.wait() == 7
+
+
+def test_an_unheard_of_signal_is_a_crash(tmp_path: Path) -> None:
+    spec = command_agent(["bash", "-c", "kill -35 $$"])
+    events: list[Event] = []
+
+    with pytest.raises(AgentCrashed, match="It ended with signal"):
+        run(run_turn(spec, prompt(spec), emit=events.append, cwd=tmp_path))
+
+    assert [type(event) for event in events] == [Failed]
+
+
+def test_a_program_that_prints_nothing_has_not_answered(tmp_path: Path) -> None:
+    spec = command_agent(["true"])
+
+    with pytest.raises(ProtocolBroken, match="It ended without an answer"):
+        run(run_turn(spec, prompt(spec), emit=lambda _: None, cwd=tmp_path))
+
+
+def test_blank_lines_at_the_end_of_an_answer_are_kept(tmp_path: Path) -> None:
+    spec = command_agent(["printf", "a\\n\\n\\n"])
+
+    assert run(run_turn(spec, prompt(spec), emit=lambda _: None, cwd=tmp_path)).text == "a\n\n"
+
+
+def test_text_after_the_exit_counts_too(tmp_path: Path) -> None:
+    spec = command_agent(
+        ["bash", "-c", "cat > /dev/null; (sleep 0.1; head -c 30000000 /dev/zero | tr '\\0' x) & exit 0"]
+    )
+
+    with pytest.raises(ProtocolBroken, match="more than 16 MiB"):
+        run(run_turn(spec, prompt(spec), emit=lambda _: None, cwd=tmp_path))
+
+
+def test_a_program_beside_the_working_folder_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "sub").mkdir()
+    tool = tmp_path / "sub" / "tool.sh"
+    tool.write_text("#!/bin/sh\ncat > /dev/null; pwd\n")
+    tool.chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+    spec = command_agent(["./tool.sh"])
+
+    assert run(run_turn(spec, prompt(spec), emit=lambda _: None, cwd="sub")).text == str(tmp_path / "sub")
+
+
+@pytest.mark.parametrize(
+    "options", [{"permissions": "everything"}, {"model": "--skip-trust"}], ids=["permissions", "model"]
+)
+def test_an_argument_that_makes_no_sense_is_refused_before_anything_starts(options: Any, tmp_path: Path) -> None:
+    events: list[Event] = []
+    spec = scripted("gemini")
+
+    with pytest.raises(ValueError, match=r"must be one of|no name of a model"):
+        run(run_turn(spec, prompt(spec), emit=events.append, cwd=tmp_path, **options))
+
+    assert events == []
+
+
+def test_system_text_that_would_be_lost_is_refused(tmp_path: Path) -> None:
+    spec = command_agent(["cat"])
+    output = agent_spec("claude").assembler().assemble(AssemblerInput(current_message="x", system_instruction="y"))
+
+    with pytest.raises(ValueError, match="takes no system text beside the prompt"):
+        run(run_turn(spec, output, emit=lambda _: None, cwd=tmp_path))
+
+
+def test_a_last_word_that_is_too_long_does_not_hang(tmp_path: Path) -> None:
+    program = tmp_path / "claude"
+    program.write_text("#!/bin/sh\nread -r message; head -c 9000000 /dev/zero | tr '\\0' x; echo; cat > /dev/null\n")
+    program.chmod(0o755)
+    spec = replace(agent_spec("claude"), command=(str(program),))
+    events: list[Event] = []
+
+    with pytest.raises(ProtocolBroken):
+        run(run_turn(spec, prompt(spec), emit=events.append, cwd=tmp_path, idle_timeout=20))
+
+    assert any(isinstance(event, Notice) and "overlong" in event.text for event in events)
+
+
 def test_two_turns_at_once_do_not_end_each_others_children(tmp_path: Path) -> None:
     async def both() -> tuple[Reply, Reply]:
         quick, slow = Turn("claude", tmp_path), Turn("claude", tmp_path)
@@ -447,8 +554,6 @@ def processes_in(tmp_path: Path, at_least: int) -> list[ProcessId]:
 
 
 def wait_for(condition: Callable[[], Result], seconds: float = 15) -> Result:
-    import time
-
     deadline = time.monotonic() + seconds
     while not (result := condition()):
         assert time.monotonic() < deadline, "it did not happen in time"

@@ -147,8 +147,18 @@ def test_what_is_no_marker(text: str) -> None:
     assert read_markers(text) == Markers()
 
 
+def test_blocks_of_both_kinds_in_one_text() -> None:
+    # CPython's re once failed here with a SystemError.
+    assert addressees("[NEXT: max]\n```\n[NEXT: x]\n```\n~~~\n[NEXT: y]\n~~~\n> [NEXT: z]\n") == ("max",)
+
+
+def test_a_name_keeps_its_own_exclamation_mark() -> None:
+    assert read_markers("[NEXT: 小！明!P1]").next == ((Addressee("小！明", intent=1),),)
+
+
 def test_a_close_bracket_in_code_does_not_close() -> None:
     assert read_markers("[NEXT: a`]`b]").found[0].value == "a`]`b"
+    assert read_markers("[TEAM_TASK: one\n- two `]` three]").team_task == "one\n- two `]` three"
 
 
 def test_an_unfinished_marker_does_not_swallow_the_next() -> None:

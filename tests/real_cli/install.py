@@ -12,7 +12,7 @@ from pathlib import Path
 
 PACKAGES = Path(__file__).with_name("package.json")
 CACHE = Path(__file__).parents[2] / ".cache" / "real_cli"
-COMMANDS = ("claude", "codex", "gemini")
+COMMANDS = ("claude", "codex", "gemini", "qwen")
 TIMEOUT_SECONDS = 900
 
 # Install scripts would compile a terminal that nobody needs here. Only claude's own is run, by name: it puts the
@@ -45,7 +45,7 @@ def folder() -> Path:
 
 
 def binaries() -> Path:
-    """Return the folder that holds `claude`, `codex` and `gemini`."""
+    """Return the folder that holds the programs."""
     return folder() / "node_modules" / ".bin"
 
 

@@ -177,9 +177,13 @@ SPEC = AgentSpec(
     parser=ClaudeParser,
     system_file_flag="--append-system-prompt-file",
     model_flag="--model",
+    # A folder's own settings may name hooks, helpers and servers to run, so only yours count unless all is allowed.
     permissions={
-        "read-only": ("--permission-mode", "dontAsk", "--disallowedTools", "Edit,Write,NotebookEdit"),
-        "edit": ("--permission-mode", "acceptEdits"),
+        "read-only": (
+            *("--permission-mode", "dontAsk", "--setting-sources", "user"),
+            *("--disallowedTools", "Edit,Write,NotebookEdit"),
+        ),
+        "edit": ("--permission-mode", "acceptEdits", "--setting-sources", "user"),
         "full": ("--dangerously-skip-permissions",),
     },
     max_prompt_bytes=10_000_000,

@@ -139,5 +139,5 @@ SPEC = AgentSpec(
         "not_signed_in": "Run `codex login`, or set CODEX_API_KEY.",
     },
     tested_versions=("0.166.0",),
-    sign_in=SignInProbe(arguments=("login", "status"), variables=("CODEX_API_KEY",), files=(".codex/auth.json",)),
+    sign_in=SignInProbe(arguments=("login", "status"), variables=("CODEX_API_KEY",)),
 )

@@ -11,7 +11,7 @@ from bullpen.agents.environment import child_environment
 from bullpen.agents.failures import COMMON_HINTS
 from bullpen.agents.leftovers import Leftovers
 from bullpen.agents.process import Child
-from bullpen.agents.runner import find_program, run_turn
+from bullpen.agents.runner import find_program, run_turn, to_the_end
 from bullpen.agents.spec import AgentSpec
 from bullpen.context.prompt import AssemblerInput
 from bullpen.errors import AgentFailed
@@ -19,6 +19,7 @@ from bullpen.events import FailureKind
 
 # Gemini needs two seconds for its version on a quiet machine.
 PROBE_SECONDS = 30.0
+MAX_PROBE_BYTES = 64 * 1024
 LIVE_SECONDS = 180.0
 LIVE_PROMPT = "This is a test of the connection. Reply with the single word: ready"
 
@@ -103,8 +104,9 @@ async def _signed_in(spec: AgentSpec, path: str, environment: Mapping[str, str])
     """Return whether the CLI is signed in, and how we know. A key that is set is believed, unchecked."""
     probe = spec.sign_in
     for variable in probe.variables:
-        if environment.get(variable):
-            return True, f"{variable} is set"
+        name, _, value = variable.partition("=")
+        if environment.get(name) and value in ("", environment[name]):
+            return True, f"{name} is set"
     if probe.arguments:
         command = " ".join([spec.program, *probe.arguments])
         exit_code, output = await _run([path, *probe.arguments], environment)
@@ -121,14 +123,18 @@ async def _signed_in(spec: AgentSpec, path: str, environment: Mapping[str, str])
 async def _run(argv: Sequence[str], environment: Mapping[str, str]) -> tuple[int | None, str]:
     """Return the exit code and all output of a short command; no code if it could not run or took too long."""
     output = bytearray()
+
+    def keep(chunk: bytes) -> None:
+        output.extend(chunk[: MAX_PROBE_BYTES - len(output)])
+
     try:
         child = Child(
             argv,
             cwd=Path.cwd(),
             env=environment,
             stdin=b"",
-            on_stdout=output.extend,
-            on_stderr=output.extend,
+            on_stdout=keep,
+            on_stderr=keep,
             leftovers=Leftovers(),
         )
     except OSError as error:
@@ -139,7 +145,7 @@ async def _run(argv: Sequence[str], environment: Mapping[str, str]) -> tuple[int
     except TimeoutError:
         return None, ""
     finally:
-        await child.stop()
+        await to_the_end(child.stop())
 
 
 async def _live_failure(spec: AgentSpec, cwd: Path, env: Mapping[str, str] | None) -> Problem | None:

@@ -20,8 +20,16 @@ COMMON_FAILURES: tuple[tuple[FailureKind, str], ...] = (
     ("quota", r"\b429\b|rate.?limit|quota|usage limit|hit your .{0,20}limit|too many requests|resource.?exhausted"),
     ("overloaded", r"\b(500|502|503|504|529)\b|overloaded|high demand|unavailable|internal server error"),
     ("overloaded", r"connection (refused|error|reset)|fetch failed|unable to connect|ECONN|ENOTFOUND|ETIMEDOUT"),
-    ("overloaded", r"stream disconnected|terminated"),
+    ("overloaded", r"stream disconnected|API Error: terminated"),
     ("turn_limit", r"max(imum)?.?(session.?)?turns|turn limit"),
+)
+
+# Standard error is full of numbers and words that mean something else, so there only the plainest words count.
+CERTAIN_FAILURES: tuple[tuple[FailureKind, str], ...] = (
+    ("prompt_too_long", r"prompt is too long|context_length_exceeded|input_too_large"),
+    ("not_signed_in", r"not logged in|UNAUTHENTICATED|(status|code)\W{1,4}(401|403)\b"),
+    ("quota", r"rate limit (reached|exceeded)|RESOURCE_EXHAUSTED|(status|code)\W{1,4}429\b"),
+    ("overloaded", r"overloaded_error|ECONNREFUSED|ENOTFOUND|(status|code)\W{1,4}(500|502|503|529)\b"),
 )
 
 COMMON_HINTS: Mapping[FailureKind, str] = {
@@ -77,8 +85,10 @@ def _kind(spec: AgentSpec, failure: Failed) -> FailureKind | None:
     if failure.exit_code is not None and failure.exit_code in spec.exit_codes:
         return spec.exit_codes[failure.exit_code]
     # The CLI's final word counts more than what its libraries print on the way.
-    for text in (failure.message, failure.stderr_tail):
-        for kind, pattern in spec.failures + COMMON_FAILURES:
+    # What a program that is no known CLI prints may mean anything.
+    stderr_failures = () if spec.stream == "text" else spec.failures + CERTAIN_FAILURES
+    for text, failures in ((failure.message, spec.failures + COMMON_FAILURES), (failure.stderr_tail, stderr_failures)):
+        for kind, pattern in failures:
             if re.search(pattern, text, re.IGNORECASE):
                 return kind
     return None

@@ -25,20 +25,20 @@ class GeminiParser:
     """Gathers the answer: it comes in pieces and never whole, and what came before the last tool is not part of it."""
 
     def __init__(self) -> None:
-        self._pieces: list[str] = []
-        self._before_tools = ""
+        self._answer = bytearray()
+        self._before_tools = bytearray()
 
     def parse(self, record: Any) -> Iterator[Event]:
         """Yield what one record of the stream says."""
         match record:
             case {"type": "message", "role": "assistant", "content": str(text)}:
-                self._pieces.append(text)
+                self._answer += text.encode(errors="replace")
                 yield TextDelta(text)
             case {"type": "message", "role": "user"}:
                 pass  # our own prompt, whole
             case {"type": "tool_use", "tool_id": str(tool_id), "tool_name": str(name)}:
-                self._before_tools = "".join(self._pieces) or self._before_tools
-                self._pieces.clear()
+                self._before_tools = self._answer or self._before_tools
+                self._answer = bytearray()
                 parameters = _parameters(record.get("parameters"))
                 yield ToolStarted(id=tool_id, name=name, input=parameters)
                 if name == "write_todos" and isinstance(parameters.get("todos"), list):
@@ -53,7 +53,7 @@ class GeminiParser:
                 yield Notice(kind="warning", text=message)
             case {"type": "result", "status": "success"}:
                 yield _usage(record.get("stats"))
-                yield Finished("".join(self._pieces) or self._before_tools)
+                yield Finished((self._answer or self._before_tools).decode(errors="replace"))
             case {"type": "result", "error": {"message": str(message)}}:
                 yield _usage(record.get("stats"))
                 yield Failed(kind="crashed", message=message)
@@ -117,7 +117,7 @@ SPEC = AgentSpec(
     },
     tested_versions=("0.61.0",),
     sign_in=SignInProbe(
-        variables=("GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GENAI_USE_VERTEXAI", "GOOGLE_GENAI_USE_GCA"),
-        files=(".gemini/oauth_creds.json",),
+        variables=("GEMINI_API_KEY", "GOOGLE_GENAI_USE_VERTEXAI=true"),
+        files=(".gemini/oauth_creds.json", ".gemini/.env"),
     ),
 )

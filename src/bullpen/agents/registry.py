@@ -20,14 +20,17 @@ ENTRY_POINT_GROUP = "bullpen.agents"
 def known_agents() -> dict[str, AgentSpec]:
     """Return every spec by its name, our own first; a package that cannot be loaded is logged and left out."""
     specs = [spec for spec in map(_spec_in, iter_modules(bullpen.agents.__path__)) if spec is not None]
-    return {spec.name: spec for spec in [*_specs_of_others(), *specs]}
+    known = {spec.name: spec for spec in specs}
+    for spec in _specs_of_others():
+        known.setdefault(spec.name, spec)
+    return known
 
 
 def agent_spec(name: str) -> AgentSpec:
     """Return the spec of an agent type, by its name or an alias, in any case."""
     wanted = name.lower()
     for spec in known_agents().values():
-        if wanted in (spec.name.lower(), *spec.aliases):
+        if wanted in (spec.name.lower(), *map(str.lower, spec.aliases)):
             return spec
     raise UnknownAgent(name, known_agents())
 

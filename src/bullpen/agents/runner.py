@@ -7,7 +7,7 @@ import shutil
 import signal
 import tempfile
 import time
-from collections.abc import Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -29,6 +29,8 @@ logger = logging.getLogger(__name__)
 
 IDLE_TIMEOUT_SECONDS = 600.0
 TOTAL_TIMEOUT_SECONDS = 3600.0
+# A CLI that has given its final event may still tidy up; Codex takes five seconds where it looks for plugins in vain.
+LINGER_SECONDS = 30.0
 
 
 class Reply(Struct, frozen=True, kw_only=True):
@@ -59,16 +61,21 @@ async def run_turn(
     Every event goes to `emit`, and the last is Finished or Failed. A failure is also raised, as a kind of AgentFailed.
     To cancel a turn, cancel the task: its processes are ended, and Failed holds what was said by then.
     """
+    if output.system_flag and spec.system_file_flag is None:
+        raise ValueError(f"{spec.name} takes no system text beside the prompt; use an assembler that puts it inside")
     began = time.monotonic()
+    folder = Path(cwd).absolute()
+    options = (*spec.arguments(permissions, model), *arguments)
+    environment = child_environment(spec, env)
     transcript = Transcript(spec, emit)
     command: list[str] = []
     try:
+        await _end_leftovers_once()
         with _system_file(spec, output.system_flag) as system_arguments:
-            environment = child_environment(spec, env)
-            given = (*spec.arguments(permissions, model), *arguments, *system_arguments, *spec.last_arguments)
-            command = [_program(spec, environment, Path(cwd)), *given]
+            program = _program(spec, environment, folder)
+            command = [program, *options, *system_arguments, *spec.last_arguments]
             prompt = _encoded_prompt(spec, output.prompt)
-            ending = await _play(spec, transcript, command, prompt, Path(cwd), environment, idle_timeout, total_timeout)
+            ending = await _play(spec, transcript, command, prompt, folder, environment, idle_timeout, total_timeout)
     except asyncio.CancelledError:
         emit(Failed(kind="cancelled", message="The turn was cancelled.", partial_text=transcript.text))
         raise
@@ -88,6 +95,16 @@ async def run_turn(
         command=tuple(command),
         seconds=seconds,
     )
+
+
+_started: set[int] = set()
+
+
+async def _end_leftovers_once() -> None:
+    """End what an earlier process of ours left behind, before this one starts anything."""
+    if os.getpid() not in _started:
+        _started.add(os.getpid())
+        await asyncio.to_thread(Leftovers().end_all)
 
 
 class _TurnFailed(Exception):
@@ -130,7 +147,8 @@ def find_program(program: str, environment: Mapping[str, str], cwd: Path) -> str
     """Return the path of the program that a turn in this folder would run."""
     if os.sep in program:
         program = str(cwd / program)
-    return shutil.which(program, path=environment.get("PATH", os.defpath))
+    found = shutil.which(program, path=environment.get("PATH", os.defpath))
+    return None if found is None else str(Path(found).absolute())
 
 
 def _encoded_prompt(spec: AgentSpec, prompt: str) -> bytes:
@@ -170,26 +188,29 @@ async def _play(
     logger.info("turn began agent=%s pid=%d", spec.name, child.pid)
     transcript.on_verdict = child.close_stdin
     try:
-        exit_code = await _end_of(child, idle_timeout, total_timeout)
+        exit_code = await _end_of(child, idle_timeout, total_timeout, lambda: transcript.verdict is not None)
         transcript.finish()
     except TooMuchText:
         limit = f"{MAX_TEXT_BYTES // 1024 // 1024} MiB"
         return Failed(kind="protocol_broken", message=f"It said more than {limit} and was stopped.")
     except TimeoutError as error:
+        transcript.finish()
         return Failed(kind="timed_out", message=str(error), stderr_tail=transcript.stderr_tail)
     finally:
-        await _to_the_end(child.stop())
+        await to_the_end(child.stop())
     return _ending(spec, transcript, exit_code)
 
 
-async def _end_of(child: Child, idle_timeout: float, total_timeout: float) -> int:
+async def _end_of(child: Child, idle_timeout: float, total_timeout: float, said_all: Callable[[], bool]) -> int:
     """Return the exit code, or raise TimeoutError if the program is silent or runs for too long."""
     clock = asyncio.get_running_loop().time
     deadline = clock() + total_timeout
     waiting = asyncio.ensure_future(child.wait())
     try:
         while not waiting.done():
-            idle_deadline = child.last_activity + idle_timeout
+            idle_deadline = child.last_activity + (
+                idle_timeout if not said_all() else min(idle_timeout, LINGER_SECONDS)
+            )
             if clock() >= deadline:
                 raise TimeoutError(f"It did not finish within {total_timeout:g} seconds.")
             if clock() >= idle_deadline:
@@ -200,7 +221,7 @@ async def _end_of(child: Child, idle_timeout: float, total_timeout: float) -> in
         waiting.cancel()
 
 
-async def _to_the_end(work: Coroutine[object, object, None]) -> None:
+async def to_the_end(work: Coroutine[object, object, None]) -> None:
     """Await something that must be finished even if we are cancelled while it runs; the cancellation comes after it."""
     task = asyncio.ensure_future(work)
     cancelled: asyncio.CancelledError | None = None
@@ -222,8 +243,8 @@ def _ending(spec: AgentSpec, transcript: Transcript, exit_code: int) -> Finished
             return finished
         case Failed() as failed:
             return replace(failed, exit_code=exit_code, stderr_tail=tail)
-        case None if exit_code == 0 and spec.stream == "text":
-            return Finished(transcript.text.rstrip("\n"))
+        case None if exit_code == 0 and spec.stream == "text" and transcript.text.strip():
+            return Finished(transcript.text.removesuffix("\n"))
         case None if exit_code == 0:
             message = "It ended without an answer."
             return Failed(kind="protocol_broken", message=message, exit_code=exit_code, stderr_tail=tail)
@@ -232,6 +253,13 @@ def _ending(spec: AgentSpec, transcript: Transcript, exit_code: int) -> Finished
 
 
 def _how_it_ended(exit_code: int, stderr_tail: str) -> str:
-    how = f"exit code {exit_code}" if exit_code >= 0 else f"signal {signal.Signals(-exit_code).name}"
+    how = f"exit code {exit_code}" if exit_code >= 0 else f"signal {_signal_name(-exit_code)}"
     last_line = stderr_tail.rpartition("\n")[2]
     return f"It ended with {how}" + (f": {last_line[:300]}" if last_line else ".")
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return str(number)

@@ -26,7 +26,7 @@ class SignInProbe(Struct, frozen=True, kw_only=True):
     arguments: tuple[str, ...] = ()
     """A command of the CLI that exits with 0 when a login is stored. Empty: there is none."""
     variables: tuple[str, ...] = ()
-    """Any of these in the environment is a key."""
+    """Any of these in the environment is a key; with "=true" only if it has that value."""
     files: tuple[str, ...] = ()
     """Any of these, below the home folder, is a stored login."""
 
@@ -73,5 +73,9 @@ class AgentSpec(Struct, frozen=True, kw_only=True):
 
     def arguments(self, permission: Permission, model: str | None) -> list[str]:
         """Return the command line for a turn, up to what depends on the turn itself."""
+        if permission not in self.permissions:
+            raise ValueError(f"permissions must be one of {', '.join(self.permissions)}, not {permission!r}")
+        if model is not None and model.startswith("-"):
+            raise ValueError(f"{model!r} is no name of a model: it would be taken for an option")
         model_arguments = [self.model_flag, model] if self.model_flag and model else []
         return [*self.command[1:], *self.permissions[permission], *model_arguments]

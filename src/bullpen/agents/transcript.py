@@ -28,8 +28,7 @@ class Transcript:
         self._parse = spec.parser().parse
         self._lines = LineSplitter() if spec.stream == "json" else None
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
-        self._said: list[str] = []
-        self._said_bytes = 0
+        self._said = bytearray()
         self._notices = 0
         self._stderr = b""
         self.started = Started()
@@ -41,7 +40,7 @@ class Transcript:
     @property
     def text(self) -> str:
         """All that the agent has said."""
-        return "".join(self._said)
+        return self._said.decode(errors="replace")
 
     @property
     def stderr_tail(self) -> str:
@@ -55,6 +54,9 @@ class Transcript:
         else:
             for line in self._lines.feed(chunk):
                 self._read_line(line)
+            if self._lines.bytes_cut:
+                # The line that was too long may have been the last word. A CLI that waits for us must not wait forever.
+                self.on_verdict()
 
     def feed_errors(self, chunk: bytes) -> None:
         """Read a piece of standard error."""
@@ -98,9 +100,9 @@ class Transcript:
 
     def _take(self, event: Event) -> None:
         if isinstance(event, TextDelta):
-            self._said.append(event.text)
-            self._said_bytes += len(event.text)
-            if self._said_bytes > MAX_TEXT_BYTES:
+            # In bytes, since many short strings would take many times their length.
+            self._said += event.text.encode(errors="replace")
+            if len(self._said) > MAX_TEXT_BYTES:
                 raise TooMuchText
         elif isinstance(event, Finished | Failed):
             self.verdict = event

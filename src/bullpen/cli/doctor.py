@@ -3,6 +3,7 @@
 import argparse
 import asyncio
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import msgspec
@@ -11,6 +12,7 @@ from bullpen.agents.doctor import Finding, examine_all
 from bullpen.agents.leftovers import Leftovers
 from bullpen.agents.registry import agent_spec, known_agents
 from bullpen.cli.safe import printable
+from bullpen.errors import BullpenError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -22,6 +24,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print what was found; 0 only if every agent that was asked for is ready."""
+    if not options.json:
+        _need_rich()
     Leftovers().end_all()
     specs = [agent_spec(name) for name in options.agents] or list(known_agents().values())
     if options.live and not options.json:
@@ -32,6 +36,11 @@ def run(options: argparse.Namespace) -> int:
     else:
         _print_table(findings)
     return 0 if all(finding.ready for finding in findings) else 1
+
+
+def _need_rich() -> None:
+    if find_spec("rich") is None:
+        raise BullpenError("The table needs the package rich. Try: pip install 'bullpen[cli]', or use --json.")
 
 
 def _as_json(finding: Finding) -> dict[str, object]:

@@ -44,11 +44,11 @@ def history_of(snapshot: ContextSnapshot) -> History:
         raise InvalidSnapshot(f"expected a ContextSnapshot, got {type(snapshot).__name__}")
     if snapshot.version != VERSION:
         raise InvalidSnapshot(f"version {snapshot.version!r} is not {VERSION}")
+    if snapshot.team_task is not None and not isinstance(snapshot.team_task, str):
+        raise InvalidSnapshot("teamTask must be a string or null")
+    if isinstance(snapshot.messages, Messages):
+        return History(snapshot.messages.rows)
     try:
-        if snapshot.team_task is not None and not isinstance(snapshot.team_task, str):
-            raise TypeError("teamTask must be a string or null")
-        if isinstance(snapshot.messages, Messages):
-            return History(snapshot.messages.rows)
         return _checked_history(snapshot)
     except TypeError as error:
         raise InvalidSnapshot(str(error)) from error

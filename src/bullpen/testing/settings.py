@@ -14,6 +14,15 @@ GEMINI_SETTINGS = {
     "telemetry": {"enabled": False},
     "general": {"enableAutoUpdate": False, "maxAttempts": 2},
 }
+QWEN_SETTINGS = {
+    "security": {"auth": {"selectedType": "openai"}},
+    "privacy": {"usageStatisticsEnabled": False},
+    "telemetry": {"enabled": False},
+    "general": {"enableAutoUpdate": False},
+    # After each turn it would ask the model, in a call that looks like any other, what is worth remembering.
+    "memory": {"enableManagedAutoMemory": False},
+    "model": {"generationConfig": {"maxRetries": 0}},
+}
 
 
 class CliSettings(Struct, frozen=True, kw_only=True):
@@ -72,14 +81,29 @@ def gemini_settings(base_url: str, home: Path) -> CliSettings:
         "GEMINI_CLI_TRUST_WORKSPACE": "true",
         "GOOGLE_GEMINI_BASE_URL": base_url,
     }
-    file = home / ".gemini" / "settings.json"
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(json.dumps(GEMINI_SETTINGS), encoding="utf-8")
+    _write_json(home / ".gemini" / "settings.json", GEMINI_SETTINGS)
     return CliSettings(env=_environment(home) | env)
 
 
+def qwen_settings(base_url: str, home: Path) -> CliSettings:
+    """Return what `qwen` needs, and write its settings file."""
+    env = {
+        "OPENAI_API_KEY": "sk-scripted",
+        "OPENAI_BASE_URL": f"{base_url}/v1",
+        "OPENAI_MODEL": "qwen3-coder-plus",
+        "QWEN_CODE_NO_RELAUNCH": "true",
+    }
+    _write_json(home / ".qwen" / "settings.json", QWEN_SETTINGS)
+    return CliSettings(env=_environment(home) | env)
+
+
+def _write_json(file: Path, value: object) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps(value), encoding="utf-8")
+
+
 def _environment(home: Path) -> dict[str, str]:
-    """Return the variables every program needs. All three CLIs leave files in TMPDIR, so it is below home."""
+    """Return the variables every program needs. The CLIs leave files in TMPDIR, so it is below home."""
     temporary = home / "tmp"
     temporary.mkdir(parents=True, exist_ok=True)
     return {"PATH": os.environ.get("PATH", os.defpath), "HOME": str(home), "TMPDIR": str(temporary), "LANG": "C.UTF-8"}
