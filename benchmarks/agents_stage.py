@@ -1,0 +1,51 @@
+"""What the figures about agents share: a folder of their own, a prompt, and programs in the place of a CLI."""
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from msgspec.structs import replace
+
+from bullpen.agents import AgentSpec, agent_spec, command_agent
+from bullpen.context import AssemblerInput, AssemblerOutput
+
+RESULT = '{"type":"result","subtype":"success","status":"success","is_error":false,"result":"ok"}'
+"""The line that makes a turn of claude or gemini succeed."""
+
+
+@contextmanager
+def own_folder() -> Iterator[Path]:
+    """Yield a new folder to work in. The records of running children go there too, not to those of this user."""
+    before = os.environ.get("XDG_STATE_HOME")
+    with TemporaryDirectory(prefix="bullpen-bench-") as folder:
+        os.environ["XDG_STATE_HOME"] = str(Path(folder, "state"))
+        try:
+            yield Path(folder)
+        finally:
+            del os.environ["XDG_STATE_HOME"]
+            if before is not None:
+                os.environ["XDG_STATE_HOME"] = before
+
+
+def played_by(cli: str, *command: str) -> AgentSpec:
+    """Return the spec of a CLI with another program in its place."""
+    spec = command_agent(command) if cli == "text" else agent_spec(cli)
+    return replace(spec, command=command, permissions={"read-only": ()}, last_arguments=())
+
+
+def scripted(cli: str, *options: str) -> tuple[str, ...]:
+    """Return the command for our scripted agent."""
+    return sys.executable, "-m", "bullpen.testing.agent", "--as", cli, *options
+
+
+def python(program: str) -> tuple[str, ...]:
+    """Return the command for a small Python program, started without what it does not need."""
+    return sys.executable, "-I", "-S", "-c", program
+
+
+def prompt(spec: AgentSpec, text: str = "hello") -> AssemblerOutput:
+    """Return a prompt of one message."""
+    return spec.assembler().assemble(AssemblerInput(current_message=text))

@@ -1,0 +1,139 @@
+"""Figure: reading and stripping markers in texts that are made to be slow."""
+
+import signal
+from collections.abc import Callable, Iterator
+from itertools import count
+from time import process_time
+from types import FrameType
+
+from msgspec import Struct
+
+from benchmarks.measure import Run, medians
+from benchmarks.report import Figure, code, duration
+from bullpen.context import read_markers, strip_all_markers
+
+GOAL_SECONDS = 0.05
+LONGEST_CALL_SECONDS = 2
+KIBIBYTE = 1024
+SIZES = (256 * KIBIBYTE, 512 * KIBIBYTE, 1024 * KIBIBYTE)
+FUNCTIONS: dict[str, Callable[[str], object]] = {"strip": strip_all_markers, "read": read_markers}
+
+
+class Text(Struct, frozen=True):
+    """A text of any size: a beginning, one thing over and over, and an end."""
+
+    unit: str
+    before: str = ""
+    after: str = ""
+
+    def beginning(self, size: int) -> str:
+        """Return so many bytes of it, without the end."""
+        return self.before + self.unit * ((size - len(self.before.encode())) // len(self.unit.encode()))
+
+    def __str__(self) -> str:
+        parts = (
+            code(self.before) if self.before else "",
+            f"{code(self.unit)} × n",
+            code(self.after) if self.after else "",
+        )
+        return " ".join(filter(None, parts))
+
+
+UNITS = (
+    "[NEXT:",
+    "[NEXT: x]",
+    "[NEXT:x]a",
+    "[TEAM_TASK]",
+    "[TEAM_TASK:",
+    "[TEAM_TASK:[a]",
+    "[TEAM_TASK:[[[[",
+    "`[NEXT:x]` ",
+    "` [NEXT:x]",
+    "\\`[NEXT:x]",
+    "\n\n`[NEXT:x]",
+    "```\n[NEXT:x]\n",
+    "> [NEXT:x]\n",
+    "[FR[NEXT:x]OM: h]",
+    "[NEXT:x] ``` ` `` ",
+    "[[[[NEXT:]",
+    "[DROP: a|b]",
+    "［NEXT：小明］",
+)
+TEXTS = (
+    *map(Text, UNITS),
+    Text("a, ", "[NEXT: ", "]"),
+    Text("a!P1 & ", "[NEXT: ", "]"),
+    Text(" ", "[NEXT: a", "b]"),
+    Text("\\", "[NEXT: x] \\` "),
+    Text("[", "[NEXT: x] "),
+    Text("[", "[TEAM_TASK] "),
+    Text(">\n", "[NEXT: x]\n"),
+    Text("~~~\n", "[NEXT: x]\n"),
+    Text(" \n", "[NEXT: x"),
+    Text("Plain prose, as people write it. ", after="[NEXT: x]"),
+)
+
+Case = tuple[Text, str, int]
+
+
+def measure(*, quick: bool) -> Figure:
+    """Time both functions on every text in three sizes."""
+    sizes = tuple(size // 4 for size in SIZES) if quick else SIZES
+    cases = [(text, name, size) for text in TEXTS for name in FUNCTIONS for size in sizes]
+    runs = {case: _run(case) for case in cases}
+    taken = medians(
+        {case: run for case, run in runs.items() if _ends(run)}, rounds=3 if quick else 7, clock=process_time
+    )
+    missed = [case for case in cases if case[2] == sizes[-1] and _misses(case, taken)]
+    return Figure(
+        title="Markers in texts that are made to be slow",
+        goal=f"at most {duration(_limit(sizes[-1]))} for {_kibibytes(sizes[-1])} of anything",
+        met=not missed,
+        columns=("text", *[f"{name} {_kibibytes(size)}" for name in FUNCTIONS for size in sizes]),
+        rows=[(str(text), *_cells(text, sizes, taken)) for text in TEXTS],
+        meaning="Twice the text must take twice the time: a message of a megabyte may come from an agent that ran "
+        f"wild, or from somebody who means harm. In bold: over the goal. {len(missed)} of "
+        f"{len(TEXTS) * len(FUNCTIONS)} are.",
+    )
+
+
+def _run(case: Case) -> Run:
+    text, name, size = case
+    beginning, function, calls = text.beginning(size), FUNCTIONS[name], count()
+    # Each call gets a text of its own, since read_markers remembers the names it has lately seen.
+    return lambda: function(f"{beginning}{next(calls)}{text.after}")
+
+
+def _ends(run: Run) -> bool:
+    """Tell whether a call ends within the longest time we care to wait."""
+    signal.signal(signal.SIGALRM, _stop)
+    signal.alarm(LONGEST_CALL_SECONDS)
+    try:
+        run()
+    except TimeoutError:
+        return False
+    finally:
+        signal.alarm(0)
+    return True
+
+
+def _stop(_signal: int, _frame: FrameType | None) -> None:
+    raise TimeoutError
+
+
+def _limit(size: int) -> float:
+    return GOAL_SECONDS * size / SIZES[-1]
+
+
+def _misses(case: Case, taken: dict[Case, float]) -> bool:
+    return case not in taken or taken[case] > _limit(case[2])
+
+
+def _cells(text: Text, sizes: tuple[int, ...], taken: dict[Case, float]) -> Iterator[str]:
+    for case in [(text, name, size) for name in FUNCTIONS for size in sizes]:
+        time = duration(taken[case]) if case in taken else f"over {LONGEST_CALL_SECONDS} s"
+        yield f"**{time}**" if case[2] == sizes[-1] and _misses(case, taken) else time
+
+
+def _kibibytes(size: int) -> str:
+    return f"{size // KIBIBYTE:,} KiB"

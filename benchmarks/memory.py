@@ -1,0 +1,135 @@
+"""Figure: what a conversation takes in memory, against the UTF-8 of its text.
+
+Each measurement has a process of its own: `python -m benchmarks.memory` with the four arguments of `report`.
+"""
+
+import gc
+import json
+import os
+import subprocess
+import sys
+import tracemalloc
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from benchmarks.corpus import Write, drafts, mixed, one_emoji_each, recorded
+from benchmarks.report import Figure, times
+from bullpen.context import ContextManager
+from bullpen.messages import ConversationMessage, MessageDraft
+
+GOAL = 1.5
+LENGTH, QUICK_LENGTH = 100_000, 10_000
+CORPORA: dict[str, Write] = {"mixed": mixed, "one emoji in each": one_emoji_each}
+STATM = Path("/proc/self/statm")
+# Resident memory can be read on Linux only.
+METERS = ("tracemalloc", "resident") if STATM.exists() else ("tracemalloc",)
+
+
+class Usage(Struct, kw_only=True):
+    """What one process found out: the bytes of all contents, and the bytes held at three moments."""
+
+    said: int
+    added: int
+    after_prompt: int
+    after_export: int
+
+
+def measure(*, quick: bool) -> Figure:
+    """Compare the bytes held with the bytes said, for both corpora and both ways to measure."""
+    length = QUICK_LENGTH if quick else LENGTH
+    ours = {(corpus, meter): _usage("bullpen", corpus, meter, length) for corpus in CORPORA for meter in METERS}
+    plain = {(corpus, "tracemalloc"): _usage("plain", corpus, "tracemalloc", length) for corpus in CORPORA}
+    worst = max(max(usage.added, usage.after_prompt, usage.after_export) / usage.said for usage in ours.values())
+    return Figure(
+        title=f"Memory for {length:,} messages",
+        goal=f"at most {GOAL:g} bytes for each byte of UTF-8 that was said",
+        met=worst <= GOAL,
+        columns=(
+            "messages",
+            "measured by",
+            "text per message",
+            "held per message",
+            "ratio",
+            "after a prompt",
+            "after an export",
+        ),
+        rows=[
+            *[_row(corpus, meter, usage, length) for (corpus, meter), usage in ours.items()],
+            *[_row(f"{corpus}, plain structs", meter, usage, length) for (corpus, meter), usage in plain.items()],
+        ],
+        meaning="What is beyond 1 is ids, times, routing and the two caches of about 1.5 MiB each. The plain structs "
+        "are a list of ConversationMessage encoded with msgspec: an emoji makes a Python str take four bytes for every "
+        "character, and writing it leaves a copy in UTF-8 behind.",
+    )
+
+
+def _usage(keeper: str, corpus: str, meter: str, length: int) -> Usage:
+    command = [sys.executable, "-m", "benchmarks.memory", keeper, corpus, meter, str(length)]
+    return msgspec.json.decode(subprocess.run(command, check=True, capture_output=True).stdout, type=Usage)
+
+
+def _row(name: str, meter: str, usage: Usage, length: int) -> tuple[str, ...]:
+    ratios = (usage.added / usage.said, usage.after_prompt / usage.said, usage.after_export / usage.said)
+    return name, meter, f"{usage.said / length:,.0f} B", f"{usage.added / length:,.0f} B", *map(times, ratios)
+
+
+def report(keeper: str, corpus: str, meter: str, length: str) -> Usage:
+    """Return what so many messages take when bullpen or a plain list keeps them."""
+    write = CORPORA[corpus]
+    # The pools that texts are cut from, and what is imported on first use, are not what we measure.
+    keep, prompt, export = _keeper(keeper)
+    for draft in drafts(100, write):
+        keep(draft)
+    prompt(), export()
+    keep, prompt, export = _keeper(keeper)
+    held = _meter(meter)
+    said = 0
+    for draft in drafts(int(length), write):
+        said += len(draft.content.encode())
+        keep(draft)
+    del draft
+    added = held()
+    prompt()
+    after_prompt = held()
+    export()
+    return Usage(said=said, added=added, after_prompt=after_prompt, after_export=held())
+
+
+def _keeper(name: str) -> tuple[Callable[[MessageDraft], object], Callable[[], object], Callable[[], object]]:
+    """Return how to keep a message, how to build a prompt from all, and how to export all."""
+    if name == "plain":
+        messages: list[ConversationMessage] = []
+
+        def keep(draft: MessageDraft) -> None:
+            messages.append(recorded(draft, len(messages) + 1))
+
+        return keep, lambda: None, lambda: msgspec.json.encode(messages)
+    manager = ContextManager()
+
+    def prompt() -> None:
+        source = manager.get_context_for_agent("max", "claude-code", window_size_override=10**9)
+        manager.assemble_prompt("claude-code", source)
+
+    return manager.add_message, prompt, lambda: manager.export_snapshot().to_json()
+
+
+def _meter(name: str) -> Callable[[], int]:
+    """Return a function that gives the bytes in use that were not in use now."""
+    if name == "tracemalloc":
+        tracemalloc.start()
+
+    def in_use() -> int:
+        gc.collect()
+        if name == "tracemalloc":
+            return tracemalloc.get_traced_memory()[0]
+        return int(STATM.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+    before = in_use()
+    return lambda: in_use() - before
+
+
+if __name__ == "__main__":
+    print(json.dumps(msgspec.to_builtins(report(*sys.argv[1:]))))

@@ -1,0 +1,61 @@
+"""Figure: a prompt for a small window must not care how long the history is."""
+
+from collections.abc import Iterator
+from functools import partial
+from itertools import cycle, islice
+from time import process_time
+
+from benchmarks.corpus import drafts
+from benchmarks.measure import medians
+from benchmarks.report import Figure, duration, times
+from bullpen.context import AssemblerOutput, ContextManager
+from bullpen.context.manager import Visibility
+from bullpen.messages import MessageDraft
+
+WINDOW = 10
+SHORT, LONG, QUICK_LONG = 1_000, 1_000_000, 100_000
+GOAL = 1.2
+VISIBILITIES: tuple[Visibility, ...] = ("all", "addressed")
+
+
+def measure(*, quick: bool) -> Figure:
+    """Compare a prompt from a short history with the same prompt from a very long one."""
+    short, long = SHORT, QUICK_LONG if quick else LONG
+    managers = {length: _manager(length) for length in (short, long)}
+    candidates = {
+        f"{visibility} {length}": partial(_prompt, manager, visibility)
+        for visibility in VISIBILITIES
+        for length, manager in managers.items()
+    }
+    taken = medians(candidates, rounds=20 if quick else 60, repeats=200, clock=process_time)
+    ratios = {visibility: taken[f"{visibility} {long}"] / taken[f"{visibility} {short}"] for visibility in VISIBILITIES}
+    return Figure(
+        title=f"A window of {WINDOW} messages in a long history",
+        goal=f"{long:,} messages take at most {GOAL:g} times as long as {short:,}",
+        met=max(ratios.values()) <= GOAL,
+        columns=("the agent sees", f"{short:,} messages", f"{long:,} messages", "ratio"),
+        rows=[
+            (name, duration(taken[f"{name} {short}"]), duration(taken[f"{name} {long}"]), times(ratio))
+            for name, ratio in ratios.items()
+        ],
+        meaning="The goal means that a turn costs the same on the first day and after a year, also when the agent may "
+        "see only what was addressed to it. Warm, for claude-code; the long history repeats the texts of the short one "
+        "to spare memory.",
+    )
+
+
+def _manager(length: int) -> ContextManager:
+    manager = ContextManager()
+    for draft in _repeated(length):
+        manager.add_message(draft)
+    return manager
+
+
+def _repeated(length: int) -> Iterator[MessageDraft]:
+    # A multiple of the short history, so that both end in the same messages.
+    return islice(cycle(list(drafts(SHORT))), length)
+
+
+def _prompt(manager: ContextManager, visibility: Visibility) -> AssemblerOutput:
+    source = manager.get_context_for_agent("max", "claude-code", window_size_override=WINDOW, visibility=visibility)
+    return manager.assemble_prompt("claude-code", source)
