@@ -152,9 +152,7 @@ def _highest() -> int:
 
 
 def _noise(to: str) -> Callable[[int], tuple[str, ...]]:
-    return lambda size: scripted(
-        "claude", "--script", json.dumps([{"flood": size, "line": 1000, "to": to}, {"say": "ok"}])
-    )
+    return lambda size: scripted("claude", [{"flood": size, "line": 1000, "to": to}, {"say": "ok"}])
 
 
 def _repeated(block: str) -> Callable[[int], tuple[str, ...]]:

@@ -1,8 +1,9 @@
 """What the figures about agents share: a folder of their own, a prompt, and programs in the place of a CLI."""
 
+import json
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -36,9 +37,10 @@ def played_by(cli: str, *command: str) -> AgentSpec:
     return replace(spec, command=command, permissions={"read-only": ()}, last_arguments=())
 
 
-def scripted(cli: str, *options: str) -> tuple[str, ...]:
-    """Return the command for our scripted agent."""
-    return sys.executable, "-m", "bullpen.testing.agent", "--as", cli, *options
+def scripted(cli: str, script: Sequence[Mapping[str, object]]) -> tuple[str, ...]:
+    """Return the command for our scripted agent, with the arguments that the CLI itself gets."""
+    arguments = () if cli == "text" else agent_spec(cli).command[1:]
+    return sys.executable, "-m", "bullpen.testing.agent", "--as", cli, "--script", json.dumps(script), *arguments
 
 
 def python(program: str) -> tuple[str, ...]:

@@ -98,9 +98,10 @@ def figure(outcomes: Sequence[Outcome], left: Leftovers) -> Figure:
         ],
         meaning=f"Agents hang, flood, stop in the middle of a line or of a character, close their streams, leave "
         f"children and orphans behind, ignore signals, stop or die of them, and are cancelled once or often at any "
-        f"moment: `benchmarks/misbehaviour_plans.py`. The longest turn took {duration(max(o.seconds for o in outcomes))}. From "
-        f"a cancellation to the end of all processes it took {duration(median(stopping or [0]))} in the median and "
-        f"{duration(max(stopping, default=0))} at most. Our process grew by {left.memory_bytes / 1e6:.1f} MB.",
+        f"moment: `benchmarks/misbehaviour_plans.py`. The longest turn took "
+        f"{duration(max(outcome.seconds for outcome in outcomes))}. From a cancellation to the end of all processes it "
+        f"took {duration(median(stopping or [0]))} in the median and {duration(max(stopping, default=0))} at most. Our "
+        f"process grew by {left.memory_bytes / 1e6:.1f} MB.",
     )
 
 

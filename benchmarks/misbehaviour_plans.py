@@ -1,6 +1,5 @@
 """Turns that go wrong at random: what the agent does, how patient we are, and when we cancel. A seed repeats them."""
 
-import json
 from random import Random
 from typing import Any
 
@@ -53,7 +52,7 @@ def random_plan(seed: int, number: int) -> Plan:
     if random.random() < SHARE_WITHOUT_SCRIPT:
         command: tuple[str, ...] = "sh", "-c", random.choice(SHELL_PROGRAMS).format(forever=FOREVER_SECONDS)
     else:
-        command = scripted(cli, "--script", json.dumps(_script(random)))
+        command = scripted(cli, _script(random))
     return Plan(
         number=number,
         cli=cli,

@@ -186,8 +186,8 @@ def without_progress(stream: list[Record]) -> list[Record]:
     return [record for record in stream if (record["type"], record.get("subtype")) not in progress]
 
 
-def test_every_recording_has_a_script() -> None:
-    recorded = {path.relative_to(RECORDINGS).with_suffix("").as_posix() for path in RECORDINGS.glob("*/*.jsonl")}
+def test_every_recording_of_a_cli_it_plays_has_a_script() -> None:
+    recorded = {f"{cli}/{path.stem}" for cli in STREAMING_CLIS for path in RECORDINGS.glob(f"{cli}/*.jsonl")}
 
     assert recorded == set(SCRIPT_OF_RECORDING)
 

@@ -141,8 +141,9 @@ def _is_buried(process: ProcessId) -> bool:
 def _comes_from(process: ProcessId, program: ProcessId, turn_id: str) -> bool:
     """Tell whether a child of ours was left to us by a turn's program.
 
-    It is in the program's own session, or carries the turn's mark. Of the dead in other sessions nothing more is known:
-    they are buried once nobody else has waited for them in a long while.
+    It is in the program's own session, or carries the turn's mark. Of the dead in other sessions nothing more is known.
+    One that leads its session may be the child of somebody else in this process, who will ask how it ended; it is buried
+    once nobody has asked in a long while.
     """
     if process.pid in running or process.start_time < program.start_time:
         return False
@@ -151,8 +152,8 @@ def _comes_from(process: ProcessId, program: ProcessId, turn_id: str) -> bool:
         return True
     if not stat.get("zombie"):
         return _has_mark(process.pid, turn_id)
-    if stat["session"] == os.getsid(0):
-        return False
+    if stat["session"] != process.pid:
+        return stat["session"] != os.getsid(0)
     return time.monotonic() - _first_seen_dead.setdefault(process, time.monotonic()) > UNCLAIMED_SECONDS
 
 

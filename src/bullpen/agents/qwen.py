@@ -136,24 +136,24 @@ SPEC = AgentSpec(
     assembler=GeminiContextAssembler,
     parser=QwenParser,
     model_flag="--model",
-    # Left alone, it lets a model decide what is allowed. What is excluded stays so, whatever its own settings allow.
+    # Left alone, it lets a model decide what is allowed. A tool that is excluded is so whatever its own settings allow.
     permissions={
         "read-only": (
-            "--approval-mode",
-            "default",
-            "--exclude-tools",
-            "edit,write_file,notebook_edit,enter_worktree,agent",
+            *("--approval-mode", "default"),
+            *("--exclude-tools", "edit,write_file,notebook_edit,enter_worktree,agent"),
         ),
         # Among the agents it may call are claude and codex, which would do more than edit.
         "edit": ("--approval-mode", "auto-edit", "--exclude-tools", "agent"),
         "full": ("--approval-mode", "yolo"),
     },
-    # It cuts off what is over this, and goes on with the rest.
+    # It drops what is over this and goes on, with a warning that the model does not see.
     max_prompt_bytes=8_388_608,
     environment=("QWEN_*", "OPENAI_*", "ANTHROPIC_*", "GEMINI_*", "GOOGLE_*", "DASHSCOPE_*", "BAILIAN_*"),
     # It would start itself once more, which takes a second.
     settings={"QWEN_CODE_NO_RELAUNCH": "true"},
     failures=(
+        # Its answer to a flag it does not know is its help, which speaks of keys and limits.
+        ("crashed", "--help +Show help"),
         ("not_signed_in", "No auth type is selected|Missing API key|OAuth free tier"),
         ("prompt_too_long", "Context is too large|request-body limit"),
     ),
