@@ -142,8 +142,8 @@ def _comes_from(process: ProcessId, program: ProcessId, turn_id: str) -> bool:
     """Tell whether a child of ours was left to us by a turn's program.
 
     It is in the program's own session, or carries the turn's mark. Of the dead in other sessions nothing more is known.
-    One that leads its session may be the child of somebody else in this process, who will ask how it ended; it is buried
-    once nobody has asked in a long while.
+    One that leads its session may be the child of somebody else in this process, who will ask how it ended; it is
+    buried once nobody has asked in a long while.
     """
     if process.pid in running or process.start_time < program.start_time:
         return False
