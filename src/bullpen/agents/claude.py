@@ -27,8 +27,8 @@ class ClaudeParser:
 
     def __init__(self) -> None:
         self._streamed: set[str] = set()
-        self._message_text = ""
-        self._unfinished = ""
+        self._message = bytearray()
+        self._unfinished = bytearray()
 
     def parse(self, record: Any) -> Iterator[Event]:
         """Yield what one record of the stream says."""
@@ -44,7 +44,8 @@ class ClaudeParser:
                 for block in blocks:
                     yield from _block(block, spoken=spoken, aside=record.get("parent_tool_use_id") is not None)
             case {"type": "user", "message": {"content": list(blocks)}}:
-                self._message_text = self._unfinished = ""
+                self._message.clear()
+                self._unfinished.clear()
                 for block in blocks:
                     yield from _tool_result(block, record.get("tool_use_result"))
             case {"type": "user"}:
@@ -61,7 +62,7 @@ class ClaudeParser:
                 yield Notice(kind="retry", text=_retry(record))
             case {"type": "result", "subtype": "success", "is_error": False, "result": str(text)}:
                 yield _usage(record)
-                yield Finished(self._unfinished + text)
+                yield Finished(self._unfinished.decode(errors="replace") + text)
             case {"type": "result"}:
                 yield _usage(record)
                 yield _failed(record)
@@ -71,16 +72,16 @@ class ClaudeParser:
     def _streamed_event(self, event: Any) -> Iterator[Event]:
         match event:
             case {"type": "content_block_delta", "delta": {"type": "text_delta", "text": str(text)}}:
-                self._message_text += text
+                self._message += text.encode(errors="replace")
                 yield TextDelta(text)
             case {"type": "content_block_delta", "delta": {"type": "thinking_delta", "thinking": str(text)}}:
                 yield Thinking(text)
             case {"type": "message_start", "message": {"id": str(message_id)}}:
                 self._streamed.add(message_id)
-                self._message_text = ""
+                self._message.clear()
             case {"type": "message_delta", "delta": {"stop_reason": "max_tokens"}}:
                 # Claude goes on by itself in another message, and its result holds only the last one.
-                self._unfinished += self._message_text
+                self._unfinished += self._message
 
 
 def _block(block: Any, *, spoken: bool, aside: bool) -> Iterator[Event]:

@@ -28,6 +28,9 @@ PIPE_BYTES = 1024 * 1024
 GRACE_SECONDS = 1.0
 # A grandchild that holds our pipes open after its parent's exit gets this long to finish its line.
 DRAIN_SECONDS = 0.5
+# How often we look who belongs to a program while it writes. One that moves to a session of its own and throws away its
+# environment can be recognised only as long as its parent lives.
+LOOK_SECONDS = 0.5
 
 _F_SETPIPE_SZ = getattr(fcntl, "F_SETPIPE_SZ", None)
 
@@ -50,19 +53,20 @@ class Child:
         self._loop = asyncio.get_running_loop()
         self._turn_id = uuid.uuid4().hex
         self._leftovers = leftovers
-        self.last_activity = self._loop.time()
+        self.last_activity = self._next_look = self._loop.time()
+        self._family: set[orphans.ProcessId] = set()
         orphans.adopt_orphans()
+        bound = orphans.death_bound()
         self._process = subprocess.Popen(
-            argv,
+            [*bound, *argv],
             cwd=cwd,
             env={**env, orphans.TURN_VARIABLE: self._turn_id},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             start_new_session=True,
-            # Runs between fork and exec, and does nothing but one system call. The kernel ties the signal to the thread
-            # that forks, so a child must be started from the loop's own thread.
-            preexec_fn=orphans.die_with_parent if orphans.LINUX else None,
+            # The kernel ties the signal to the thread that forks, so a child is started from the loop's own thread.
+            preexec_fn=None if bound or not orphans.LINUX else orphans.die_with_parent,
         )
         orphans.running.add(self._process.pid)
         self._identity = orphans.process_id(self._process.pid)
@@ -98,7 +102,8 @@ class Child:
     async def stop(self) -> None:
         """End the program if it still runs, and everything it has started; then close the pipes."""
         # After a signal, grandchildren hang under another parent, so they are listed before.
-        family = [] if self._exited.done() else orphans.descendants(self.pid)
+        if not self._exited.done():
+            self._family.update(orphans.descendants(self.pid))
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
             if self._exited.done():
                 break
@@ -106,11 +111,17 @@ class Child:
             await asyncio.wait([self._exited], timeout=GRACE_SECONDS)
         orphans.running.discard(self.pid)
         if self._identity:
-            await orphans.end_and_bury(self._identity, self._turn_id, family)
+            await orphans.end_and_bury(self._identity, self._turn_id, self._family)
         else:
             self._signal_group(signal.SIGKILL)
         self._close()
         self._leftovers.forget(self._turn_id)
+
+    def _note_activity(self) -> None:
+        self.last_activity = self._loop.time()
+        if self.last_activity >= self._next_look:
+            self._next_look = self.last_activity + LOOK_SECONDS
+            self._family.update(orphans.descendants(self.pid))
 
     def _signal_group(self, number: int) -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -152,7 +163,7 @@ class Child:
             try:
                 data = os.read(descriptor, READ_BYTES)
                 if data:
-                    self.last_activity = self._loop.time()
+                    self._note_activity()
                     on_data(data)
                     return
             except BlockingIOError:

@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from bullpen.agents.environment import child_environment
 from bullpen.agents.failures import classified, error_for
 from bullpen.agents.leftovers import Leftovers
+from bullpen.agents.orphans import LAUNCH_FAILURE
 from bullpen.agents.process import Child
 from bullpen.agents.spec import AgentSpec, Emit, Permission
 from bullpen.agents.transcript import MAX_TEXT_BYTES, TooMuchText, Transcript
@@ -249,10 +250,13 @@ def _ending(spec: AgentSpec, transcript: Transcript, exit_code: int) -> Finished
             message = "It ended without an answer."
             return Failed(kind="protocol_broken", message=message, exit_code=exit_code, stderr_tail=tail)
         case _:
-            return Failed(kind="crashed", message=_how_it_ended(exit_code, tail), exit_code=exit_code, stderr_tail=tail)
+            message = _how_it_ended(exit_code, tail)
+            return Failed(kind="crashed", message=message, exit_code=exit_code, stderr_tail=tail)
 
 
 def _how_it_ended(exit_code: int, stderr_tail: str) -> str:
+    if stderr_tail.startswith(LAUNCH_FAILURE):
+        return f"{stderr_tail.removeprefix(LAUNCH_FAILURE).replace(': ', ' could not be started: ', 1)}."
     how = f"exit code {exit_code}" if exit_code >= 0 else f"signal {_signal_name(-exit_code)}"
     last_line = stderr_tail.rpartition("\n")[2]
     return f"It ended with {how}" + (f": {last_line[:300]}" if last_line else ".")
