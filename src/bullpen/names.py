@@ -11,8 +11,8 @@ _SEPARATORS = re.compile(r"[\s_\-.]+")
 
 def normalized(name: str) -> str:
     """Return what two spellings of the same name have in common: "@Max", "**max**" and "ＭＡＸ" are all "max"."""
-    plain = unicodedata.normalize("NFKC", name).casefold().strip(_DECORATION)
-    return _SEPARATORS.sub("", plain)
+    plain = unicodedata.normalize("NFKC", name).casefold()
+    return _SEPARATORS.sub("", plain).strip(_DECORATION)
 
 
 def nearest(word: str, known: Iterable[str], limit: int = 3) -> tuple[str, ...]:

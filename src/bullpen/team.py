@@ -3,7 +3,9 @@
 Pure: it takes the text of a team.toml. Which files exist and which CLIs are installed is for others to say.
 """
 
+import re
 import tomllib
+import unicodedata
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Literal
 
@@ -105,8 +107,10 @@ def read_team(text: str) -> Team:
     """Return the team that a team.toml describes, or raise InvalidTeam with everything that is wrong with it."""
     try:
         document = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise InvalidTeam([TeamProblem(f"this is no valid TOML: {error}")]) from error
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        said = re.search(r"at line (\d+)", str(error))
+        line = int(said[1]) if said else text.count("\n") + 1
+        raise InvalidTeam([TeamProblem(f"this is no valid TOML: {error}", line=line)]) from error
     reader = _Reader(document, TomlLines(text))
     team = reader.team()
     if reader.problems:
@@ -134,6 +138,17 @@ def _read_text(value: Any) -> str:
 def _read_texts(value: Any) -> tuple[str, ...]:
     _need(isinstance(value, list))
     return tuple(_read_text(item) for item in value)
+
+
+def _read_command(value: Any) -> tuple[str, ...]:
+    _need(bool(value))
+    return _read_texts(value)
+
+
+def _read_variables(value: Any) -> tuple[str, ...]:
+    names = _read_texts(value)
+    _need(all(re.fullmatch("[A-Za-z_][A-Za-z0-9_]*", name) for name in names))
+    return names
 
 
 def _read_paragraphs(value: Any) -> str:
@@ -207,13 +222,13 @@ PERSON_KEYS = {
 }
 AGENT_KEYS = PERSON_KEYS | {
     "agent": _TEXT,
-    "command": _TEXTS,
+    "command": _Kind("a list of texts, the first a program", _read_command),
     "model": _TEXT,
     "cwd": _TEXT,
     "system_instruction": _PARAGRAPHS,
     "instruction_file": _FILE,
     "arguments": _TEXTS,
-    "env": _TEXTS,
+    "env": _Kind("a list of names of variables, without values", _read_variables),
     "permissions": _one_of("read-only", "edit", "full"),
     "window": _whole(0),
     "visibility": _one_of("all", "addressed"),
@@ -312,7 +327,7 @@ class _Reader:
         for index, member in enumerate(team.members):
             path: Path = ("member", index, "name")
             key = normalized(member.name)
-            if not key or key == EVERYONE or any(character in NOT_IN_NAMES for character in member.name):
+            if not key or key == EVERYONE or not all(map(_may_be_in_a_name, member.name)):
                 self._problem(path, f"{member.name!r} cannot be a name in [NEXT: …]")
             if key in seen:
                 self._problem(path, f"{member.name!r} and {seen[key]!r} would be the same name in [NEXT: …]")
@@ -331,6 +346,10 @@ class _Reader:
     def _problem(self, path: Path, text: str) -> None:
         key = ".".join(str(part + 1) if isinstance(part, int) else part for part in path)
         self.problems.append(TeamProblem(text, line=self._lines.line_of(path), key=key))
+
+
+def _may_be_in_a_name(character: str) -> bool:
+    return character not in NOT_IN_NAMES and unicodedata.category(character) not in ("Cc", "Cf", "Cs", "Zl", "Zp")
 
 
 def _perhaps(word: str, known: Any) -> str:

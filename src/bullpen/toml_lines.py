@@ -3,9 +3,14 @@
 import re
 from collections import Counter
 
-_TABLE = re.compile(r"\s*(\[\[?)\s*([^\[\]]+?)\s*\]\]?\s*(?:#.*)?$")
-_KEY = re.compile(r"""\s*((?:[\w-]+|"[^"]*"|'[^']*')(?:\s*\.\s*(?:[\w-]+|"[^"]*"|'[^']*'))*)\s*=""")
-_MULTILINE = re.compile(r'"""|' + r"'''")
+# Long texts and comments may hold lines that look like keys. The text is known to be valid TOML.
+_NO_KEYS = re.compile(
+    r'"""(?:\\.|[^\\])*?"""' + r"|'''.*?'''" + r"|#[^\n]*" + r'|"(?:\\.|[^"\\\n])*"' + r"|'[^'\n]*'", re.DOTALL
+)
+_PART = r"""(?:[\w-]+|"[^"\n]*"|'[^'\n]*')"""
+_DOTTED = rf"{_PART}(?:[ \t]*\.[ \t]*{_PART})*"
+_TABLE = re.compile(rf"[ \t]*(\[\[?)[ \t]*({_DOTTED})[ \t]*\]")
+_KEY = re.compile(rf"[ \t]*({_DOTTED})[ \t]*=")
 
 Path = tuple[str | int, ...]
 
@@ -15,29 +20,43 @@ class TomlLines:
 
     def __init__(self, text: str) -> None:
         self._lines: dict[Path, int] = {}
-        tables: Counter[str] = Counter()
+        self._lists: Counter[Path] = Counter()
         table: Path = ()
-        inside_text = False
-        for number, line in enumerate(text.splitlines(), start=1):
-            if not inside_text:
-                if header := _TABLE.match(line):
-                    name = _unquoted(header[2])
-                    table = (*name, tables[header[2]]) if header[1] == "[[" else name
-                    tables[header[2]] += 1
-                    self._lines.setdefault(table, number)
-                elif key := _KEY.match(line):
-                    self._lines.setdefault((*table, *_unquoted(key[1])), number)
-            if len(_MULTILINE.findall(line)) % 2:
-                inside_text = not inside_text
+        for number, line in enumerate(_NO_KEYS.sub(_blotted, text).split("\n"), start=1):
+            if header := _TABLE.match(line):
+                table = self._table(_parts(header[2]), is_list=header[1] == "[[")
+                self._lines.setdefault(table, number)
+            elif key := _KEY.match(line):
+                self._lines.setdefault((*table, *_parts(key[1])), number)
 
     def line_of(self, path: Path) -> int | None:
         """Return the line of a key, or of the nearest table around it."""
         while path:
-            if path in self._lines:
-                return self._lines[path]
+            if line := self._lines.get(path) or self._lines.get((*path, 0)):
+                return line
             path = path[:-1]
         return None
 
+    def _table(self, parts: Path, *, is_list: bool) -> Path:
+        """Return the path of a table; one below a list belongs to the list's last entry."""
+        path: Path = ()
+        for part in parts[:-1]:
+            path = (*path, part)
+            if path in self._lists:
+                path = (*path, self._lists[path] - 1)
+        path = (*path, parts[-1])
+        if not is_list:
+            return path
+        self._lists[path] += 1
+        return (*path, self._lists[path] - 1)
 
-def _unquoted(dotted: str) -> tuple[str, ...]:
-    return tuple(part.strip().strip("\"'") for part in dotted.split("."))
+
+def _parts(dotted: str) -> Path:
+    return tuple(part.strip("\"'") for part in re.findall(_PART, dotted))
+
+
+def _blotted(match: re.Match[str]) -> str:
+    token = match[0]
+    if token.startswith(("#", '"""', "'''")):
+        return "\n" * token.count("\n")
+    return token

@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from bullpen.context.markers import Addressee, Markers
 from bullpen.errors import UnknownSender
+from bullpen.names import normalized
 from bullpen.routing.resolver import Resolver, Unresolved
 from bullpen.team import EVERYONE, Member, Team
 
@@ -126,7 +127,7 @@ class Router:
         return member
 
     def _drops(self, markers: Markers) -> tuple[tuple[str, ...], bool, Iterable[str]]:
-        names = [name for name in markers.drop if name.casefold() != EVERYONE]
+        names = [name for name in markers.drop if normalized(name) != EVERYONE]
         found = [self._resolver.resolve(name) for name in names]
         members = tuple(member.name for member in found if isinstance(member, Member))
         return members, len(names) < len(markers.drop), [str(name) for name in found if isinstance(name, Unresolved)]
