@@ -13,8 +13,10 @@ BullpenError
 │   ├── AgentTimedOut
 │   └── ProtocolBroken      nothing usable came
 ├── InvalidSnapshot     a snapshot that cannot be loaded; nothing was changed
+├── InvalidTeam         a team file that cannot be used, with everything that is wrong with it
 ├── PromptTooLarge      what may not be cut does not fit the byte budget; nothing was sent
 ├── UnknownAgent        an agent type that no module knows
+├── UnknownSender       a message from a person, and no telling which
 ├── UnknownMessage      a message id that this conversation does not have
 └── UnsupportedSystem   this operating system cannot run agents
 
@@ -116,3 +118,32 @@ class UnknownAgent(BullpenError, LookupError):
 
 class UnsupportedSystem(BullpenError):
     """This operating system cannot run agents."""
+
+
+class TeamProblem:
+    """One thing that is wrong with a team file: where, what, and what was probably meant."""
+
+    def __init__(self, text: str, *, line: int | None = None, key: str = "") -> None:
+        self.text = text
+        self.line = line
+        self.key = key
+
+    def __str__(self) -> str:
+        place = f"line {self.line}, " if self.line else ""
+        return f"{place}{self.key}: {self.text}" if self.key else f"{place}{self.text}"
+
+
+class InvalidTeam(BullpenError, ValueError):
+    """A team file that cannot be used, with everything that is wrong with it."""
+
+    def __init__(self, problems: Iterable[TeamProblem]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("The team file cannot be used.\n" + "\n".join(f"  {problem}" for problem in self.problems))
+
+
+class UnknownSender(BullpenError):
+    """A message from a person, and no telling from which."""
+
+    def __init__(self, reason: str, people: Iterable[str]) -> None:
+        self.people = tuple(people)
+        super().__init__(f"{reason} The people in this team are: {', '.join(self.people)}.")

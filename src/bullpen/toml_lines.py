@@ -1,0 +1,62 @@
+"""Where in a TOML text a key stands: the parser of the standard library does not say."""
+
+import re
+from collections import Counter
+
+# Long texts and comments may hold lines that look like keys. The text is known to be valid TOML.
+_NO_KEYS = re.compile(
+    r'"""(?:\\.|[^\\])*?"""' + r"|'''.*?'''" + r"|#[^\n]*" + r'|"(?:\\.|[^"\\\n])*"' + r"|'[^'\n]*'", re.DOTALL
+)
+_PART = r"""(?:[\w-]+|"[^"\n]*"|'[^'\n]*')"""
+_DOTTED = rf"{_PART}(?:[ \t]*\.[ \t]*{_PART})*"
+_TABLE = re.compile(rf"[ \t]*(\[\[?)[ \t]*({_DOTTED})[ \t]*\]")
+_KEY = re.compile(rf"[ \t]*({_DOTTED})[ \t]*=")
+
+Path = tuple[str | int, ...]
+
+
+class TomlLines:
+    """The line of every table and key, by its path: ("member", 1, "model") is in the second [[member]]."""
+
+    def __init__(self, text: str) -> None:
+        self._lines: dict[Path, int] = {}
+        self._lists: Counter[Path] = Counter()
+        table: Path = ()
+        for number, line in enumerate(_NO_KEYS.sub(_blotted, text).split("\n"), start=1):
+            if header := _TABLE.match(line):
+                table = self._table(_parts(header[2]), is_list=header[1] == "[[")
+                self._lines.setdefault(table, number)
+            elif key := _KEY.match(line):
+                self._lines.setdefault((*table, *_parts(key[1])), number)
+
+    def line_of(self, path: Path) -> int | None:
+        """Return the line of a key, or of the nearest table around it."""
+        while path:
+            if line := self._lines.get(path) or self._lines.get((*path, 0)):
+                return line
+            path = path[:-1]
+        return None
+
+    def _table(self, parts: Path, *, is_list: bool) -> Path:
+        """Return the path of a table; one below a list belongs to the list's last entry."""
+        path: Path = ()
+        for part in parts[:-1]:
+            path = (*path, part)
+            if path in self._lists:
+                path = (*path, self._lists[path] - 1)
+        path = (*path, parts[-1])
+        if not is_list:
+            return path
+        self._lists[path] += 1
+        return (*path, self._lists[path] - 1)
+
+
+def _parts(dotted: str) -> Path:
+    return tuple(part.strip("\"'") for part in re.findall(_PART, dotted))
+
+
+def _blotted(match: re.Match[str]) -> str:
+    token = match[0]
+    if token.startswith(("#", '"""', "'''")):
+        return "\n" * token.count("\n")
+    return token

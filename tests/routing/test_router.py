@@ -1,0 +1,139 @@
+"""Who answers: every rule of routing, in a small team."""
+
+import pytest
+
+from bullpen.context import read_markers
+from bullpen.errors import UnknownSender
+from bullpen.routing.router import Asked, Route, Router
+from bullpen.team import Member, read_team
+
+TEAM = read_team(
+    """
+    lead = "max"
+    [[member]]
+    name = "kailai"
+    [[member]]
+    name = "ana"
+    display_name = "Ana Lucía"
+    [[member]]
+    name = "max"
+    agent = "claude"
+    may_set_task = true
+    [[member]]
+    name = "sarah"
+    display_name = "Sarah (backend)"
+    agent = "codex"
+    may_address = ["max", "kailai"]
+    [[member]]
+    name = "carol"
+    agent = "gemini"
+    """
+)
+ROUTER = Router(TEAM)
+
+
+def route(text: str, sender: str = "kailai", **state: str | None) -> Route:
+    return ROUTER.route(TEAM.member(sender), read_markers(text), **state)
+
+
+def asked(member: str, intent: int = 2, step: int = 0) -> Asked:
+    return Asked(member=member, intent=intent, step=step)
+
+
+def test_a_relay_has_steps_and_a_group_shares_one() -> None:
+    assert route("[NEXT: max, sarah & carol]").asked == (asked("max"), asked("sarah", step=1), asked("carol", step=1))
+
+
+def test_names_are_found_whatever_their_dress() -> None:
+    found = route("[NEXT: @Max] [NEXT: **sarah (backend)**] [NEXT: ＣＡＲＯＬ!P1]")
+
+    assert found.addressees == ("max", "sarah", "carol")
+    assert found.asked[-1] == asked("carol", intent=1, step=2)
+
+
+def test_one_turn_per_member_and_the_strongest_intent_wins() -> None:
+    assert route("[NEXT: max!P3, sarah, max!P1]").asked == (asked("max", intent=1, step=2), asked("sarah", step=1))
+
+
+def test_a_person_who_names_nobody_asks_the_lead() -> None:
+    assert route("hello") == Route(asked=(asked("max"),), addressees=("max",), reason="max leads the team.")
+
+
+def test_a_person_who_names_nobody_answers_whoever_handed_over_last() -> None:
+    found = route("yes", last_to_hand_over="sarah")
+
+    assert (found.addressees, found.reason) == (("sarah",), "sarah handed over to you last.")
+
+
+def test_an_agent_that_names_nobody_goes_back_to_the_person() -> None:
+    assert route("done", "max", person="ana") == Route(waits_for="ana")
+
+
+def test_an_agent_hands_over_to_a_person() -> None:
+    assert route("[NEXT: kailai]", "max") == Route(waits_for="kailai", addressees=("kailai",))
+
+
+def test_unknown_names_are_reported_and_the_others_run() -> None:
+    found = route("[NEXT: sahra, carol]")
+
+    assert found.addressees == ("carol",)
+    assert found.notes == ("Nobody here is called 'sahra'. Did you mean sarah?",)
+
+
+def test_only_unknown_names_go_where_nobody_was_named() -> None:
+    assert route("[NEXT: zzz]").addressees == ("max",)
+
+
+def test_an_agent_addresses_only_whom_it_may() -> None:
+    found = route("[NEXT: carol & max]", "sarah")
+
+    assert found.addressees == ("max",)
+    assert found.notes == ("sarah may not hand over to carol: the team file does not list it in may_address.",)
+
+
+def test_nobody_hands_over_to_itself() -> None:
+    assert route("[NEXT: max]", "max", person="kailai").notes == ("max cannot hand over to itself.",)
+
+
+def test_drops_come_by_name_or_all() -> None:
+    found = route("[DROP: Sarah | nobody] [DROP: all]")
+
+    assert (found.drops, found.drops_all) == (("sarah",), True)
+    assert found.notes == ("Nobody here is called 'nobody'.",)
+
+
+@pytest.mark.parametrize(("sender", "task"), [("kailai", "ship"), ("max", "ship"), ("sarah", None)])
+def test_a_task_counts_from_people_and_from_agents_that_may(sender: str, task: str | None) -> None:
+    found = route("[TEAM_TASK: ship]", sender)
+
+    assert found.team_task == task
+    assert bool(found.notes) == (task is None)
+
+
+def sender(text: str = "", **known: str | None) -> Member:
+    return ROUTER.sender_of(read_markers(text), **known)
+
+
+def test_the_sender_is_given_or_named_or_waited_for() -> None:
+    assert sender("[FROM: ana]", given="kailai", waited_for="ana").name == "kailai"
+    assert sender("[FROM: Ana Lucía]", waited_for="kailai").name == "ana"
+    assert sender(waited_for="ana").name == "ana"
+
+
+def test_the_only_person_need_not_say_who_they_are() -> None:
+    alone = read_team('[[member]]\nname="kim"\n[[member]]\nname="max"\nagent="claude"')
+
+    assert Router(alone).sender_of(read_markers("hi")).name == "kim"
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("hi", r"Say who you are, with \[FROM: name\] or --as name\. The people in this team are: kailai, ana\."),
+        ("[FROM: max]", "max is an agent, and speaks for itself"),
+        ("[FROM: kaila]", "Nobody here is called 'kaila'. Did you mean kailai"),
+    ],
+)
+def test_nobody_speaks_for_somebody_else(text: str, complaint: str) -> None:
+    with pytest.raises(UnknownSender, match=complaint):
+        sender(text)
