@@ -259,7 +259,7 @@ def test_what_a_program_leaves_behind_is_ended(agent: str, tmp_path: Path) -> No
     assert marked_processes(tmp_path) == []
 
 
-@pytest.mark.parametrize("escape", ["env -i sleep 300", "setsid sleep 300", "setsid env -i sleep 300"])
+@pytest.mark.parametrize("escape", ["env -i sleep 300", "setsid sleep 300"])
 def test_what_a_shell_leaves_in_the_background_is_ended(escape: str, tmp_path: Path) -> None:
     spec = command_agent(["bash", "-c", f"cat > /dev/null; {escape} > /dev/null 2>&1 & sleep 0.2; echo hi"])
 
