@@ -23,10 +23,10 @@ from bullpen.events import (
 
 
 class ClaudeParser:
-    """Remembers two things: which messages came piece by piece, and what the model had to leave unfinished."""
+    """Remembers two things: which message comes piece by piece, and what the model had to leave unfinished."""
 
     def __init__(self) -> None:
-        self._streamed: set[str] = set()
+        self._streamed = ""
         self._message = bytearray()
         self._unfinished = bytearray()
 
@@ -40,7 +40,7 @@ class ClaudeParser:
             case {"type": "assistant", "message": {"model": "<synthetic>"}}:
                 pass  # an error in the agent's mouth; the result says it again
             case {"type": "assistant", "message": {"content": list(blocks), "id": message_id}}:
-                spoken = message_id not in self._streamed
+                spoken = message_id != self._streamed
                 for block in blocks:
                     yield from _block(block, spoken=spoken, aside=record.get("parent_tool_use_id") is not None)
             case {"type": "user", "message": {"content": list(blocks)}}:
@@ -77,7 +77,7 @@ class ClaudeParser:
             case {"type": "content_block_delta", "delta": {"type": "thinking_delta", "thinking": str(text)}}:
                 yield Thinking(text)
             case {"type": "message_start", "message": {"id": str(message_id)}}:
-                self._streamed.add(message_id)
+                self._streamed = message_id
                 self._message.clear()
             case {"type": "message_delta", "delta": {"stop_reason": "max_tokens"}}:
                 # Claude goes on by itself in another message, and its result holds only the last one.
