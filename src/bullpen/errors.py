@@ -15,9 +15,24 @@ BullpenError
 ├── InvalidSnapshot     a snapshot that cannot be loaded; nothing was changed
 ├── InvalidTeam         a team file that cannot be used, with everything that is wrong with it
 ├── PromptTooLarge      what may not be cut does not fit the byte budget; nothing was sent
+├── StoreConflict       what was asked of the store was done before, or by somebody else; nothing was changed
+│   ├── ConversationExists
+│   ├── MessageDiffers      the same message id with another content
+│   ├── NotTheOwner         another process owns the conversation
+│   └── TurnConflict        the turn is not in the state that was expected
+├── StoreError          the file that conversations are kept in cannot be used; what was being done is not done
+│   ├── NotAStore           it is something else
+│   ├── StoreBusy           another process holds it for too long
+│   ├── StoreDamaged
+│   ├── StoreFailed         the disk or SQLite failed in another way
+│   ├── StoreFull           there is no room to write
+│   ├── StoreReadOnly       we may not write to it, or not even read it
+│   └── StoreTooNew         a newer bullpen wrote it
 ├── UnknownAgent        an agent type that no module knows
+├── UnknownConversation a conversation id that the store does not have
 ├── UnknownSender       a message from a person, and no telling which
 ├── UnknownMessage      a message id that this conversation does not have
+├── UnknownTurn         a turn id that this conversation does not have
 └── UnsupportedSystem   this operating system cannot run agents
 
 Arguments of the wrong type or range are the caller's bug and raise TypeError or ValueError, as in the rest of Python.
@@ -147,3 +162,120 @@ class UnknownSender(BullpenError):
     def __init__(self, reason: str, people: Iterable[str]) -> None:
         self.people = tuple(people)
         super().__init__(f"{reason} The people in this team are: {', '.join(self.people)}.")
+
+
+class StoreError(BullpenError):
+    """The file that conversations are kept in cannot be used, and what to do about it."""
+
+    def __init__(self, path: object, what: str, hint: str) -> None:
+        super().__init__(f"{path} {what} {hint}")
+        self.path = str(path)
+        self.hint = hint
+
+
+class NotAStore(StoreError):
+    """The file is something else."""
+
+    def __init__(self, path: object, reason: str) -> None:
+        super().__init__(path, f"{reason}, so it was left as it is.", "Move it away, or name another file with --db.")
+
+
+class StoreDamaged(StoreError):
+    """What the file holds cannot be what was written to it."""
+
+    def __init__(self, path: object, reason: str) -> None:
+        hint = "Nothing is written to it any more. Copy the file, let `bullpen fsck` say what is lost, or use a backup."
+        super().__init__(path, f"is damaged: {reason}.", hint)
+        self.reason = reason
+
+
+class StoreTooNew(StoreError):
+    """A newer bullpen wrote the file."""
+
+    def __init__(self, path: object, version: int, known: int) -> None:
+        super().__init__(path, f"has format {version}, and this bullpen knows {known}.", "Update bullpen.")
+
+
+class StoreReadOnly(StoreError):
+    """The file may not be written to, or not even read."""
+
+    def __init__(self, path: object, reason: str) -> None:
+        super().__init__(path, f"{reason}.", "Change its permissions, or name another file with --db.")
+
+
+class StoreFull(StoreError):
+    """There is no room to write."""
+
+    def __init__(self, path: object) -> None:
+        super().__init__(path, "cannot be written: the disk or a quota is full.", "Make room, and do it again.")
+
+
+class StoreBusy(StoreError):
+    """Another process holds the file for too long."""
+
+    def __init__(self, path: object) -> None:
+        super().__init__(
+            path, "is locked by another process.", "Do it again; if that does not help, end the other one."
+        )
+
+
+class StoreFailed(StoreError):
+    """The disk or SQLite failed in another way."""
+
+    def __init__(self, path: object, reason: str) -> None:
+        super().__init__(path, f"could not be used: {reason}.", "Check the disk, and do it again.")
+
+
+class StoreConflict(BullpenError):
+    """What was asked of the store was done before, or by somebody else. Nothing was changed."""
+
+
+class ConversationExists(StoreConflict):
+    """The id of a new conversation is in use, or was once."""
+
+    def __init__(self, conversation_id: str) -> None:
+        super().__init__(f"There is, or was, a conversation {conversation_id!r} already. Choose a new id.")
+        self.conversation_id = conversation_id
+
+
+class MessageDiffers(StoreConflict):
+    """A message was sent again under its id, and it is not the same."""
+
+    def __init__(self, message_id: str) -> None:
+        super().__init__(f"Message {message_id!r} is stored already and says something else. Send it under a new id.")
+        self.message_id = message_id
+
+
+class NotTheOwner(StoreConflict):
+    """A process wants to run a turn of a conversation that it does not own."""
+
+    def __init__(self, conversation_id: str, pid: int | None) -> None:
+        whose = "no process" if pid is None else f"process {pid}"
+        super().__init__(f"Conversation {conversation_id!r} belongs to {whose}. Only its owner runs its turns.")
+        self.conversation_id = conversation_id
+        self.pid = pid
+
+
+class TurnConflict(StoreConflict):
+    """A turn is not in the state that was expected."""
+
+    def __init__(self, turn_id: str, state: str, expected: str) -> None:
+        super().__init__(f"Turn {turn_id!r} is {state}, and it would have to be {expected}. Look at the queue again.")
+        self.turn_id = turn_id
+        self.state = state
+
+
+class UnknownConversation(BullpenError, LookupError):
+    """A conversation id that the store does not have."""
+
+    def __init__(self, conversation_id: str) -> None:
+        super().__init__(f"There is no conversation {conversation_id!r}. `bullpen sessions` lists them.")
+        self.conversation_id = conversation_id
+
+
+class UnknownTurn(BullpenError, LookupError):
+    """A turn id that is not in the conversation."""
+
+    def __init__(self, turn_id: str) -> None:
+        super().__init__(f"There is no turn {turn_id!r} in this conversation.")
+        self.turn_id = turn_id

@@ -1,0 +1,284 @@
+"""The Store protocol, and the values that go in and come out. Times are milliseconds since 1970."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Literal, Protocol, Self
+
+from msgspec import UNSET, Struct, UnsetType
+
+from bullpen.context.markers import DEFAULT_INTENT
+from bullpen.context.prompt import AssemblerOutput
+from bullpen.context.report import PromptReport
+from bullpen.events import Failed, Usage
+from bullpen.messages import ConversationMessage, Speaker
+from bullpen.routing.queue import WaitingTurn
+
+TurnState = Literal["queued", "running", "done", "failed", "cancelled", "interrupted", "dropped"]
+EndState = Literal["done", "failed", "cancelled", "interrupted"]
+Activity = Literal["running", "paused", "queued", "waiting", "idle"]
+FindingKind = Literal["file", "index", "changed", "missing", "out_of_order", "turn", "record"]
+
+
+class Owner(Struct, frozen=True, kw_only=True):
+    """A process that owns a conversation, so that it cannot be mistaken for a later one with the same number."""
+
+    token: str
+    """Another one for every claim; two conversations in one process do not share it."""
+    pid: int
+    start_time: int
+    boot_id: str
+
+
+IsAlive = Callable[[Owner], bool]
+
+
+class StateChange(Struct, frozen=True, kw_only=True):
+    """What becomes different about a conversation; what is not given stays."""
+
+    team_task: str | UnsetType | None = UNSET
+    waits_for: str | UnsetType | None = UNSET
+    """The person whose word is awaited."""
+    paused: str | UnsetType | None = UNSET
+    """Why nothing goes on until a person says so."""
+    counters: dict[str, int | float] | UnsetType = UNSET
+    """What the caps count. Always given whole."""
+
+
+NO_CHANGE = StateChange()
+
+
+class StoredConversation(Struct, frozen=True, kw_only=True):
+    """One conversation and how it stands."""
+
+    id: str
+    team: str
+    team_file: str
+    """The text of the team file that it was started with."""
+    started_at: int
+    last_at: int
+    messages: int
+    first_words: str
+    queued: int
+    running: int
+    team_task: str | None
+    waits_for: str | None
+    paused: str | None
+    counters: dict[str, int | float]
+    owner: Owner | None
+
+    @property
+    def state(self) -> Activity:
+        """What goes on in it, the most urgent thing first."""
+        if self.running:
+            return "running"
+        if self.paused is not None:
+            return "paused"
+        if self.queued:
+            return "queued"
+        return "idle" if self.waits_for is None else "waiting"
+
+
+class StoredMessage(Struct, frozen=True, kw_only=True):
+    """A message and its place."""
+
+    sequence: int
+    """1 is the first of its conversation."""
+    message: ConversationMessage
+    hash: bytes
+    """SHA-256 over everything stored about the message, and the hash before it."""
+    already_stored: bool = False
+    """Only from append: the message was there before, and nothing was changed."""
+
+
+class Turn(Struct, frozen=True, kw_only=True):
+    """One member's turn to answer a message, and what became of it."""
+
+    id: str
+    member: str
+    message_id: str
+    """The message that asked for it."""
+    intent: int = DEFAULT_INTENT
+    step: int = 0
+    state: TurnState
+    queued_at: int
+    started_at: int | None = None
+    ended_at: int | None = None
+    retry_of: str | None = None
+    """The turn that this one does again."""
+    reply_id: str | None = None
+    """The message that it ended with."""
+    usage: Usage | None = None
+    failure: Failed | None = None
+    """Why it did not end with a message; holds what the agent had said by then."""
+
+    @property
+    def waiting(self) -> WaitingTurn:
+        """The turn as the queue knows it."""
+        return WaitingTurn(
+            id=self.id, member=self.member, message_id=self.message_id, intent=self.intent, step=self.step
+        )
+
+
+class PackedStream(Struct, frozen=True, kw_only=True):
+    """What a program wrote or we made of it, compressed; StreamPacker makes it."""
+
+    data: bytes
+    is_cut: bool
+    """Whether there was more than we keep."""
+
+
+class TurnEnd(Struct, frozen=True, kw_only=True):
+    """How a running turn ended."""
+
+    turn_id: str
+    state: EndState
+    at: int
+    usage: Usage | None = None
+    failure: Failed | None = None
+    command: tuple[str, ...] = ()
+    stream: PackedStream | None = None
+
+
+class TurnRecord(Struct, frozen=True, kw_only=True):
+    """What an agent was given in a turn, and what came back."""
+
+    prompt: str
+    system: str | None
+    report: PromptReport
+    command: tuple[str, ...]
+    stream: bytes
+    stream_is_cut: bool
+
+
+class Found(Struct, frozen=True, kw_only=True):
+    """A message that a search found."""
+
+    conversation_id: str
+    message_id: str
+    sequence: int
+    speaker: Speaker
+    timestamp: int
+    snippet: str
+
+
+class Finding(Struct, frozen=True, kw_only=True):
+    """One thing that is wrong with what is stored."""
+
+    kind: FindingKind
+    conversation_id: str | None
+    """None: it concerns the whole file."""
+    text: str
+
+
+class Store(Protocol):
+    """Keeps conversations. What a method has returned from is on the disk; what has raised has changed nothing.
+
+    Methods block, and may be called from any thread. They raise StoreError when the disk fails, StoreConflict when
+    somebody else was quicker, and UnknownConversation, UnknownMessage or UnknownTurn for ids that do not exist.
+    """
+
+    def create(
+        self, conversation_id: str, *, team: str, team_file: str, started_at: int, team_task: str | None = None
+    ) -> None:
+        """Begin a conversation. An id is never used twice, not even after delete: that raises ConversationExists."""
+
+    def conversations(self) -> list[StoredConversation]:
+        """Return all conversations, the one with the latest activity first."""
+
+    def conversation(self, conversation_id: str) -> StoredConversation:
+        """Return one conversation."""
+
+    def delete(self, conversation_id: str, *, at: int) -> None:
+        """Remove a conversation for good, with all that is known of its turns."""
+
+    def append(
+        self,
+        conversation_id: str,
+        message: ConversationMessage,
+        *,
+        turns: Iterable[WaitingTurn] = (),
+        drops: Iterable[str] = (),
+        finishes: TurnEnd | None = None,
+        change: StateChange = NO_CHANGE,
+    ) -> StoredMessage:
+        """Store a message and all that it causes, or nothing: the turns it asks for, the queued turns it drops.
+
+        `finishes` ends the running turn whose reply the message is. A message whose id is stored already is returned
+        as it is stored, and nothing changes; if its speaker or content is another, that raises MessageDiffers.
+        """
+
+    def update(
+        self,
+        conversation_id: str,
+        *,
+        at: int,
+        turns: Iterable[WaitingTurn] = (),
+        drops: Iterable[str] = (),
+        change: StateChange = NO_CHANGE,
+    ) -> None:
+        """Queue turns for messages that are stored, drop queued turns and change the state, all or nothing."""
+
+    def messages(
+        self, conversation_id: str, *, after: int | None = None, before: int | None = None, limit: int | None = None
+    ) -> list[StoredMessage]:
+        """Return the messages between two sequence numbers, oldest first.
+
+        At most `limit`: the oldest of them when `after` is given, and the newest otherwise.
+        """
+
+    def message(self, conversation_id: str, message_id: str) -> StoredMessage:
+        """Return one message."""
+
+    def start_turn(self, conversation_id: str, turn_id: str, *, owner: Owner, given: AssemblerOutput, at: int) -> Turn:
+        """Take a queued turn and store what its agent is given. Of many that try, one succeeds."""
+
+    def end_turn(self, conversation_id: str, end: TurnEnd, *, change: StateChange = NO_CHANGE) -> Turn:
+        """End a running turn that has no reply; append ends those that have one."""
+
+    def requeue(
+        self, conversation_id: str, turn_id: str, turn: WaitingTurn, *, at: int, change: StateChange = NO_CHANGE
+    ) -> Turn:
+        """Put a new turn first in the queue that does again what failed, was cancelled or interrupted, once."""
+
+    def reorder(self, conversation_id: str, turn_ids: Sequence[str]) -> None:
+        """Put queued turns first in the queue, in this order."""
+
+    def turns(self, conversation_id: str) -> list[Turn]:
+        """Return every turn there ever was, oldest first."""
+
+    def queued(self, conversation_id: str) -> list[Turn]:
+        """Return the turns that wait: those put first, then as they came. Intents are for TurnQueue to order by."""
+
+    def running(self, conversation_id: str) -> list[Turn]:
+        """Return the turns that were started and have not ended."""
+
+    def turn(self, conversation_id: str, turn_id: str) -> Turn:
+        """Return one turn."""
+
+    def record(self, conversation_id: str, turn_id: str) -> TurnRecord | None:
+        """Return what an agent was given and what came back, or None for a turn that never started."""
+
+    def claim(self, conversation_id: str, owner: Owner, *, is_alive: IsAlive) -> bool:
+        """Become the owner, unless another one is alive: `conversation(…).owner` says who."""
+
+    def release(self, conversation_id: str, owner: Owner) -> None:
+        """Stop being the owner."""
+
+    def recover(self, conversation_id: str, *, at: int) -> list[Turn]:
+        """Mark running turns that the present owner did not start as interrupted, and return those just marked."""
+
+    def search(self, query: str, *, conversation_id: str | None = None, limit: int = 20) -> list[Found]:
+        """Return the newest messages that hold every word of the query.
+
+        A word also finds longer words that begin with it. Chinese, Japanese and Korean are found anywhere. What stands
+        in double quotes, or is written without a space, must occur as it is written.
+        """
+
+    def fsck(self, conversation_id: str | None = None) -> list[Finding]:
+        """Return what is wrong with one conversation, or with all and the file they are in. Changes nothing."""
+
+    def close(self) -> None:
+        """Give everything back. Closing twice is harmless."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, *_: object) -> None: ...

@@ -1,0 +1,35 @@
+"""The chain of hashes: each message's covers all that is stored about it, and the hash before it.
+
+It is the SHA-256 of the hash before, a line of JSON (an array, without spaces, that escapes only what JSON must), a
+line feed, and the text, all in UTF-8. So any program can compute it again, from this store, another or an export.
+"""
+
+import hashlib
+import json
+
+from bullpen.messages import ConversationMessage
+
+_line = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+
+def first_link(conversation_id: str, team: str, team_file: str, started_at: int) -> bytes:
+    """Return what the first message of a conversation follows."""
+    return _hash(b"", [conversation_id, team, started_at], team_file)
+
+
+def next_link(previous: bytes, sequence: int, message: ConversationMessage) -> bytes:
+    """Return the hash of the message that follows another."""
+    speaker, routing = message.speaker, message.routing
+    said_by = [speaker.role_id, speaker.role_name, speaker.type, speaker.role_title]
+    said_to = routing and [
+        routing.resolved_addressees,
+        routing.raw_next_markers,
+        routing.drop_targets,
+        routing.parent_message_id,
+        routing.intent,
+    ]
+    return _hash(previous, [sequence, message.id, message.timestamp, said_by, said_to], message.content)
+
+
+def _hash(previous: bytes, facts: list[object], text: str) -> bytes:
+    return hashlib.sha256(b"%b%b\n%b" % (previous, _line(facts).encode(), text.encode())).digest()

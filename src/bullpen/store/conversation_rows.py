@@ -1,0 +1,161 @@
+"""Conversations as rows: begun, listed, changed, owned, and deleted for good."""
+
+import json
+from sqlite3 import Connection
+
+import msgspec
+from msgspec import UNSET, Struct
+
+from bullpen.errors import ConversationExists, UnknownConversation
+from bullpen.store.base import Owner, StateChange, StoredConversation
+from bullpen.store.chain import first_link
+from bullpen.store.packing import DamagedData, packed, unpacked, unpacked_text
+
+FIRST_WORDS_CHARACTERS = 80
+
+SELECT = """
+    SELECT conversations.id, team, team_file, started_at, last_at, messages,
+        (SELECT content FROM messages WHERE conversation = conversations.number AND sequence = 1),
+        (SELECT count(*) FROM turns
+            WHERE conversation = conversations.number AND ended_at IS NULL AND state = 'queued'),
+        (SELECT count(*) FROM turns
+            WHERE conversation = conversations.number AND ended_at IS NULL AND state = 'running'),
+        team_task, waits_for, paused, counters, owner
+    FROM conversations JOIN states ON states.conversation = conversations.number
+"""
+
+_counters_decoder = msgspec.json.Decoder(dict[str, int | float])
+
+
+class Place(Struct, frozen=True):
+    """Where a conversation stands in the tables, and where its messages end."""
+
+    number: int
+    messages: int
+    head: bytes
+    owner: Owner | None
+
+
+def create(
+    db: Connection, conversation_id: str, team: str, team_file: str, started_at: int, team_task: str | None
+) -> None:
+    """Add a conversation without messages."""
+    if db.execute("SELECT 1 FROM conversations WHERE id = ?", (conversation_id,)).fetchone():
+        raise ConversationExists(conversation_id)
+    link = first_link(conversation_id, team, team_file, started_at)
+    number = db.execute(
+        "INSERT INTO conversations (id, team, team_file, started_at, first_link, team_task) VALUES (?, ?, ?, ?, ?, ?)",
+        (conversation_id, team, packed(team_file.encode()), started_at, link, team_task),
+    ).lastrowid
+    db.execute("INSERT INTO states (conversation, head, last_at) VALUES (?, ?, ?)", (number, link, started_at))
+
+
+def place_of(db: Connection, conversation_id: str) -> Place:
+    """Return where a conversation stands, or raise UnknownConversation."""
+    row = db.execute(
+        "SELECT conversation, messages, head, owner FROM states"
+        " JOIN conversations ON conversations.number = states.conversation WHERE conversations.id = ?",
+        (conversation_id,),
+    ).fetchone()
+    match row:
+        case None:
+            raise UnknownConversation(conversation_id)
+        case (int(number), int(messages), bytes(head), str() | None as owner):
+            return Place(number, messages, head, _owner(owner))
+        case _:
+            raise DamagedData("the state of a conversation has a field of another type")
+
+
+def listed(db: Connection) -> list[StoredConversation]:
+    """Return all conversations, the latest activity first."""
+    return [_conversation(row) for row in db.execute(f"{SELECT} ORDER BY last_at DESC, conversations.number DESC")]
+
+
+def find(db: Connection, conversation_id: str) -> StoredConversation:
+    """Return one conversation, or raise UnknownConversation."""
+    row = db.execute(f"{SELECT} WHERE conversations.id = ?", (conversation_id,)).fetchone()
+    if row is None:
+        raise UnknownConversation(conversation_id)
+    return _conversation(row)
+
+
+def apply(
+    db: Connection, conversation: int, change: StateChange, at: int, end: tuple[int, bytes] | None = None
+) -> None:
+    """Record what became different, and when; `end` is the number and the hash of a new last message."""
+    values: dict[str, object] = {
+        "waits_for": change.waits_for,
+        "paused": change.paused,
+        "counters": _json(change.counters),
+    }
+    given = {column: value for column, value in values.items() if value is not UNSET}
+    if end is not None:
+        given["messages"], given["head"] = end
+    columns = "".join(f", {column} = :{column}" for column in given)
+    db.execute(
+        f"UPDATE states SET last_at = max(last_at, :at){columns} WHERE conversation = :conversation",  # noqa: S608
+        {**given, "at": at, "conversation": conversation},
+    )
+    if change.team_task is not UNSET:
+        db.execute("UPDATE conversations SET team_task = ? WHERE number = ?", (change.team_task, conversation))
+
+
+def set_owner(db: Connection, conversation: int, owner: Owner | None) -> None:
+    """Record who owns a conversation."""
+    text = None if owner is None else msgspec.json.encode(owner).decode()
+    db.execute("UPDATE states SET owner = ? WHERE conversation = ?", (text, conversation))
+
+
+def delete(db: Connection, conversation: int, at: int) -> None:
+    """Empty a conversation, so that only its id is left. Its words are out of the index already."""
+    key = (conversation,)
+    db.execute("DELETE FROM prompts WHERE turn IN (SELECT number FROM turns WHERE conversation = ?)", key)
+    db.execute("DELETE FROM streams WHERE turn IN (SELECT number FROM turns WHERE conversation = ?)", key)
+    db.execute("DELETE FROM turns WHERE conversation = ?", key)
+    db.execute("DELETE FROM messages WHERE conversation = ?", key)
+    db.execute("DELETE FROM speakers WHERE conversation = ?", key)
+    db.execute("DELETE FROM states WHERE conversation = ?", key)
+    db.execute(
+        "UPDATE conversations SET team = '', team_file = ?, team_task = NULL, deleted_at = ? WHERE number = ?",
+        (packed(b""), at, conversation),
+    )
+
+
+def _conversation(row: tuple[object, ...]) -> StoredConversation:
+    id_, team, team_file, started_at, last_at, messages, first, queued, running, *state = row
+    team_task, waits_for, paused, counters, owner = state
+    first_words = "" if first is None else " ".join(unpacked_text(first)[: 4 * FIRST_WORDS_CHARACTERS].split())
+    try:
+        return msgspec.convert(
+            {
+                "id": id_,
+                "team": team,
+                "team_file": unpacked(team_file).decode(),
+                "started_at": started_at,
+                "last_at": last_at,
+                "messages": messages,
+                "first_words": first_words[:FIRST_WORDS_CHARACTERS],
+                "queued": queued,
+                "running": running,
+                "team_task": team_task,
+                "waits_for": waits_for,
+                "paused": paused,
+                "counters": _counters_decoder.decode(str(counters)),
+                "owner": _owner(owner),
+            },
+            StoredConversation,
+        )
+    except msgspec.MsgspecError as error:
+        raise DamagedData(f"the state of conversation {id_!r} cannot be read: {error}") from error
+
+
+def _json(counters: object) -> object:
+    # The standard library refuses what JSON cannot say, such as a number that is none.
+    return counters if counters is UNSET else json.dumps(counters, allow_nan=False)
+
+
+def _owner(text: object) -> Owner | None:
+    try:
+        return None if text is None else msgspec.json.decode(str(text), type=Owner)
+    except msgspec.MsgspecError as error:
+        raise DamagedData(f"the owner of a conversation cannot be read: {error}") from error

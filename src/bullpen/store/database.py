@@ -1,0 +1,188 @@
+"""One connection to one file: opened with care, locked while in use, its errors told as ours."""
+
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager, suppress
+from pathlib import Path
+from sqlite3 import Connection
+from threading import Lock
+
+from bullpen.errors import (
+    StoreBusy,
+    StoreDamaged,
+    StoreError,
+    StoreFailed,
+    StoreFull,
+    StoreReadOnly,
+    StoreTooNew,
+)
+from bullpen.store import files, schema
+from bullpen.store.packing import DamagedData
+
+BUSY_SECONDS = 10.0
+# How often to look at a file that others change while we do.
+LOOKS = 10
+# A large prompt makes the log grow; when its content is in the file, it is cut to this again.
+LOG_BYTES = 8 * 1024 * 1024
+
+SETTINGS = f"""
+PRAGMA synchronous = FULL;
+PRAGMA fullfsync = ON;
+PRAGMA foreign_keys = ON;
+PRAGMA secure_delete = ON;
+PRAGMA cell_size_check = ON;
+PRAGMA trusted_schema = OFF;
+PRAGMA journal_size_limit = {LOG_BYTES};
+"""
+
+
+class Database:
+    """A file of conversations that can be read and written. Damage that is found ends all writing."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path.absolute()
+        self._lock = Lock()
+        self._damage = ""
+        self._connection: Connection | None = None
+        if not os.path.lexists(self.path):
+            files.create_file(self.path, self._fill)
+        self._connection = self._open()
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """Let the block see one state of the file, whatever others write meanwhile."""
+        with self._transaction("BEGIN") as db:
+            yield db
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """Let the block change the file: all of it is on the disk when the block is left, or nothing is changed."""
+        if self._damage:
+            raise StoreDamaged(self.path, self._damage)
+        with self._transaction("BEGIN IMMEDIATE") as db:
+            yield db
+
+    def empty_log(self) -> None:
+        """Take out of the log what is not in the file any more, as far as others and the disk let us."""
+        with self._lock, suppress(sqlite3.Error):
+            self._open_connection().execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+
+    def close(self) -> None:
+        """Close the file. Closing twice is harmless."""
+        with self._lock:
+            connection, self._connection = self._connection, None
+            if connection is None:
+                return
+            if self._damage and files.has_log(self.path):
+                self._close_without_writing(connection)
+            connection.close()
+
+    def _open_connection(self) -> Connection:
+        if self._connection is None:
+            raise ValueError("The store is closed.")
+        return self._connection
+
+    @contextmanager
+    def _transaction(self, begin: str) -> Iterator[Connection]:
+        with self._lock, self._translating():
+            db = self._open_connection()
+            db.execute(begin)
+            try:
+                yield db
+                db.execute("COMMIT")
+            finally:
+                # SQLite may have ended the transaction itself, on a full disk for example.
+                if db.in_transaction:
+                    db.execute("ROLLBACK")
+
+    @contextmanager
+    def _translating(self) -> Iterator[None]:
+        """Turn errors of SQLite and of our own checks into ours."""
+        try:
+            yield
+        except (sqlite3.Error, DamagedData, UnicodeDecodeError) as error:
+            raise self._noted(store_error(self.path, error)) from error
+
+    def _noted(self, error: StoreError) -> StoreError:
+        # Not the error itself: it would keep alive what was going on, and so the connection.
+        if isinstance(error, StoreDamaged):
+            self._damage = error.reason
+        return error
+
+    def _fill(self, draft: Path) -> None:
+        with self._translating(), closing(_connect(draft, "mode=rw")) as db:
+            schema.build(db)
+
+    def _open(self) -> Connection:
+        """Return a connection to a file that nothing stands against, or raise what does, without writing a byte."""
+        for _ in range(LOOKS):
+            seen = files.fingerprint(self.path)
+            try:
+                return self._open_checked()
+            except StoreDamaged:
+                # Another process may have put its log into the file meanwhile, and what we saw was half of that.
+                if files.fingerprint(self.path) == seen:
+                    raise
+                self._damage = ""
+        raise StoreBusy(self.path)
+
+    def _open_checked(self) -> Connection:
+        has_log = files.has_log(self.path)
+        files.check_file(self.path, schema.latest_version(), has_log=has_log)
+        files.make_private(self.path)
+        with self._translating(), ExitStack() as unless_all_is_well:
+            if has_log:
+                # A writer who leaves puts the log into the file, even if he has only looked. So a reader looks first.
+                with closing(_connect(self.path, "mode=ro")) as reader:
+                    self._check_tables(reader)
+            db = unless_all_is_well.enter_context(closing(_connect(self.path, "mode=rw")))
+            self._check_tables(db)
+            self._set_up(db)
+            unless_all_is_well.pop_all()
+        return db
+
+    def _check_tables(self, db: Connection) -> None:
+        version = schema.version_of(db)
+        if version > schema.latest_version():
+            raise StoreTooNew(self.path, version, schema.latest_version())
+        schema.check(db)
+
+    def _set_up(self, db: Connection) -> None:
+        if db.execute("PRAGMA journal_mode = WAL").fetchone() != ("wal",):
+            raise StoreFailed(self.path, "SQLite cannot keep a write-ahead log in this file system")
+        db.executescript(SETTINGS)
+        schema.migrate(db)
+
+    def _close_without_writing(self, connection: Connection) -> None:
+        """Close, but leave the log as it is: the last to close copies it into the file, unless it may only read."""
+        with suppress(sqlite3.Error), closing(_connect(self.path, "mode=ro")) as reader:
+            reader.execute("SELECT 1 FROM sqlite_master").fetchone()
+            connection.close()
+
+
+def _connect(path: Path, mode: str) -> Connection:
+    return sqlite3.connect(
+        f"{path.as_uri()}?{mode}", uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
+    )
+
+
+def store_error(path: Path, error: Exception) -> StoreError:
+    """Return an error of SQLite, or damage that we found ourselves, in words for people."""
+    # Without a code it is our own check, or Python could not read the text in a column or in SQLite's complaint.
+    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT)
+    if code in (sqlite3.SQLITE_IOERR_WRITE, sqlite3.SQLITE_IOERR_SHMSIZE, sqlite3.SQLITE_IOERR_TRUNCATE):
+        return StoreFull(path)
+    if code == sqlite3.SQLITE_IOERR_SHORT_READ:
+        return StoreDamaged(path, "it is shorter than it should be")
+    match code & 0xFF:
+        case sqlite3.SQLITE_CORRUPT | sqlite3.SQLITE_NOTADB | sqlite3.SQLITE_FORMAT:
+            return StoreDamaged(path, str(error).rstrip("."))
+        case sqlite3.SQLITE_FULL:
+            return StoreFull(path)
+        case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
+            return StoreBusy(path)
+        case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_PERM | sqlite3.SQLITE_CANTOPEN:
+            return StoreReadOnly(path, f"or its folder may not be written to ({error})")
+        case _:
+            return StoreFailed(path, str(error))

@@ -1,0 +1,159 @@
+"""The file itself: made private and at once, and looked at before SQLite may touch it."""
+
+import errno
+import os
+import secrets
+import stat
+from collections.abc import Callable
+from pathlib import Path
+
+from bullpen.errors import NotAStore, StoreDamaged, StoreFull, StoreReadOnly, StoreTooNew
+
+FOLDER_MODE = 0o700
+FILE_MODE = 0o600
+
+APPLICATION_ID = int.from_bytes(b"bpen", "big")
+
+# https://www.sqlite.org/fileformat.html#the_database_header
+MAGIC = b"SQLite format 3\0"
+HEADER_BYTES = 100
+
+
+def create_file(path: Path, fill: Callable[[Path], None]) -> None:
+    """Make a file with its folder, filled under another name, so that it appears whole or not at all."""
+    try:
+        _make_folder(path.parent)
+        draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}.new")
+        try:
+            _make_private_file(draft)
+            fill(draft)
+            _link(draft, path)
+        finally:
+            draft.unlink(missing_ok=True)
+        _sync(path.parent)
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            raise StoreFull(path) from error
+        raise StoreReadOnly(path, f"cannot be created ({error.strerror})") from error
+
+
+def _make_folder(folder: Path) -> None:
+    if folder.exists():
+        return
+    _make_folder(folder.parent)
+    folder.mkdir(exist_ok=True)
+    # Not in mkdir: the umask takes from that, and may take everything.
+    folder.chmod(FOLDER_MODE)
+
+
+def _make_private_file(path: Path) -> None:
+    handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, FILE_MODE)
+    try:
+        os.fchmod(handle, FILE_MODE)
+    finally:
+        os.close(handle)
+
+
+def _link(draft: Path, path: Path) -> None:
+    _sync(draft)
+    try:
+        path.hardlink_to(draft)
+    except FileExistsError:
+        # Another process was quicker, and its file is as good as ours.
+        return
+
+
+def _sync(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def check_file(path: Path, latest_version: int, *, has_log: bool) -> None:
+    """Raise the error that says why this file must not be opened, if there is one. Only reads.
+
+    With a log, part of what belongs into the file may still be in there.
+    """
+    header, size = _header(path)
+    if not header.startswith(MAGIC):
+        raise NotAStore(path, "is not a database" if size else "is empty")
+    if len(header) < HEADER_BYTES:
+        raise StoreDamaged(path, "it ends within its header")
+    if _number(header, 68) != APPLICATION_ID:
+        raise NotAStore(path, "is the database of another program")
+    if _number(header, 60) > latest_version:
+        raise StoreTooNew(path, _number(header, 60), latest_version)
+    if reason := _wrong_header(header) or ("" if has_log else _wrong_size(header, size)):
+        raise StoreDamaged(path, reason)
+    if not os.access(path, os.R_OK | os.W_OK) or not os.access(path.parent, os.W_OK | os.X_OK):
+        raise StoreReadOnly(path, "or its folder may not be written to")
+
+
+def make_private(path: Path) -> None:
+    """Take from others what permissions they have; SQLite gives its files beside this one the same."""
+    try:
+        if stat.S_IMODE(path.stat().st_mode) & 0o077:
+            path.chmod(FILE_MODE)
+    except OSError as error:
+        raise StoreReadOnly(path, f"cannot be made private ({error.strerror})") from error
+
+
+def has_log(path: Path) -> bool:
+    """Tell whether there is something in the write-ahead log, from a crash or because others are at work."""
+    return fingerprint(path.with_name(path.name + "-wal"))[1] > 0
+
+
+def fingerprint(path: Path) -> tuple[int, int]:
+    """Return when a file was last changed and its size: together another after every change."""
+    try:
+        status = path.stat()
+    except OSError:
+        return 0, 0
+    return status.st_mtime_ns, status.st_size
+
+
+def _header(path: Path) -> tuple[bytes, int]:
+    try:
+        # Opening a pipe would wait for its other end.
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    except PermissionError as error:
+        raise StoreReadOnly(path, "may not be read") from error
+    except OSError as error:
+        raise NotAStore(path, f"cannot be opened ({error.strerror})") from error
+    try:
+        status = os.fstat(handle)
+        if not stat.S_ISREG(status.st_mode):
+            raise NotAStore(path, "is no file")
+        return os.read(handle, HEADER_BYTES), status.st_size
+    finally:
+        os.close(handle)
+
+
+def _wrong_header(header: bytes) -> str:
+    """Return what is impossible in the header, or nothing."""
+    page_size = int.from_bytes(header[16:18], "big")
+    freelist = _number(header, 32), _number(header, 36)
+    possible = (
+        (page_size == 1 or (page_size >= 512 and page_size & (page_size - 1) == 0))
+        and header[18] in (1, 2)
+        and header[19] in (1, 2)
+        and header[20:24] == b"\0\x40\x20\x20"
+        and _number(header, 24) == _number(header, 92)
+        and (freelist[0] == 0) == (freelist[1] == 0)
+        and [_number(header, place) for place in (44, 52, 56, 64)] == [4, 0, 1, 0]
+        and _number(header, 60) > 0
+        and not any(header[72:92])
+    )
+    return "" if possible else "its header is not as SQLite writes it"
+
+
+def _wrong_size(header: bytes, size: int) -> str:
+    page_size = int.from_bytes(header[16:18], "big")
+    expected = _number(header, 28) * (65536 if page_size == 1 else page_size)
+    return "" if size == expected else f"it has {size:,} bytes instead of {expected:,}"
+
+
+def _number(header: bytes, place: int) -> int:
+    return int.from_bytes(header[place : place + 4], "big")

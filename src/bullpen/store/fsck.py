@@ -1,0 +1,176 @@
+"""Reading all that is stored, and saying what cannot be as it was written. Nothing is changed."""
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from sqlite3 import Connection
+
+from msgspec import Struct
+
+from bullpen.errors import UnknownConversation
+from bullpen.store import message_rows
+from bullpen.store.base import Finding, FindingKind
+from bullpen.store.chain import first_link, next_link
+from bullpen.store.packing import DamagedData, unpacked
+from bullpen.store.turn_rows import read_record
+
+CONVERSATIONS = """
+    SELECT number, id, team, team_file, started_at, first_link, messages, head
+    FROM conversations LEFT JOIN states ON states.conversation = conversations.number
+    WHERE deleted_at IS NULL AND (:id IS NULL OR id = :id) ORDER BY number
+"""
+
+# What the table checks when a row is written, and what it cannot check.
+IMPOSSIBLE_TURNS = """
+    SELECT id, state FROM turns WHERE conversation = :conversation AND (
+        state NOT IN ('queued', 'running', 'done', 'failed', 'cancelled', 'interrupted', 'dropped')
+        OR (started_at IS NULL) <> (state IN ('queued', 'dropped'))
+        OR (started_at IS NULL) <> (owner IS NULL)
+        OR (ended_at IS NULL) <> (state IN ('queued', 'running'))
+        OR (reply IS NOT NULL) <> (state = 'done')
+        OR asked_by NOT BETWEEN 1 AND :messages
+        OR reply NOT BETWEEN asked_by + 1 AND :messages
+        OR (started_at IS NOT NULL) <> EXISTS (SELECT 1 FROM prompts WHERE turn = turns.number)
+    )
+"""
+
+RECORDS = """
+    SELECT id, prompt, system, report, command, stream, usage, failure
+    FROM turns JOIN prompts ON prompts.turn = turns.number LEFT JOIN streams ON streams.turn = turns.number
+    WHERE conversation = ? ORDER BY number
+"""
+
+# Python cannot even read the complaint when the name of a damaged table is part of it.
+UNREADABLE = (sqlite3.DatabaseError, UnicodeDecodeError)
+
+
+class Conversation(Struct, frozen=True):
+    """A row of CONVERSATIONS. What it holds may be of any type, if the file is damaged."""
+
+    number: int
+    id: str
+    team: str
+    team_file: object
+    started_at: int
+    first_link: object
+    messages: int | None
+    head: object
+
+    def finding(self, kind: FindingKind, text: str) -> Finding:
+        """Return something that is wrong with it."""
+        return Finding(kind=kind, conversation_id=self.id, text=text)
+
+
+Check = Callable[[Connection, Conversation], Iterator[Finding]]
+
+
+def check_file(db: Connection) -> Iterator[Finding]:
+    """Yield what SQLite finds wrong with the file."""
+    try:
+        for (problem,) in db.execute("PRAGMA integrity_check"):
+            if problem != "ok":
+                yield Finding(kind="file", conversation_id=None, text=str(problem))
+    except UNREADABLE as error:
+        yield Finding(kind="file", conversation_id=None, text=str(error))
+
+
+def check_index(db: Connection) -> Iterator[Finding]:
+    """Yield what is wrong with the index of words. Waits for writers, and lets none write while it runs."""
+    try:
+        ((unknown,),) = db.execute("SELECT (SELECT number FROM indexed) > coalesce(max(number), 0) FROM messages")
+        if unknown:
+            yield Finding(kind="index", conversation_id=None, text="the next messages would not be found by a search")
+        db.execute("INSERT INTO said (said) VALUES ('integrity-check')")
+    except UNREADABLE as error:
+        if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY:
+            raise
+        yield Finding(kind="index", conversation_id=None, text=str(error))
+
+
+def check_conversations(db: Connection, conversation_id: str | None) -> Iterator[Finding]:
+    """Yield what is wrong with one conversation, or with all."""
+    rows = db.execute(CONVERSATIONS, {"id": conversation_id}).fetchall()
+    if conversation_id is not None and not rows:
+        raise UnknownConversation(conversation_id)
+    with _damaged_text_allowed(db):
+        for row in rows:
+            for check in (_check_beginning, _check_chain, _check_order, _check_turns, _check_records):
+                yield from _readable(check, db, Conversation(*row))
+
+
+@contextmanager
+def _damaged_text_allowed(db: Connection) -> Iterator[None]:
+    """Let text be read that is no UTF-8 any more: then the message is named, and those behind it are checked too."""
+    db.text_factory = partial(str, encoding="utf-8", errors="replace")
+    try:
+        yield
+    finally:
+        db.text_factory = str
+
+
+def _readable(check: Check, db: Connection, conversation: Conversation) -> Iterator[Finding]:
+    """Yield what a check finds, and go on with the next when the file cannot even be read."""
+    try:
+        yield from check(db, conversation)
+    except UNREADABLE as error:
+        yield conversation.finding("file", str(error))
+
+
+def _check_beginning(_: Connection, conversation: Conversation) -> Iterator[Finding]:
+    try:
+        team_file = unpacked(conversation.team_file).decode()
+        expected = first_link(conversation.id, conversation.team, team_file, conversation.started_at)
+    except (DamagedData, TypeError) as error:
+        yield conversation.finding("changed", f"its beginning cannot be read: {error}")
+        return
+    if conversation.first_link != expected:
+        yield conversation.finding("changed", "its team or its beginning is not as it was stored")
+
+
+def _check_chain(db: Connection, conversation: Conversation) -> Iterator[Finding]:
+    last, previous = 0, conversation.first_link
+    for row in db.execute(f"{message_rows.SELECT} TRUE ORDER BY sequence", (conversation.number,)):
+        sequence, message_id, *_, link = row
+        if isinstance(sequence, int) and sequence != last + 1:
+            yield conversation.finding("missing", f"what stood before message {message_id!r} is missing")
+        elif problem := _problem(row, previous):
+            yield conversation.finding("changed", f"message {message_id!r} is not as it was stored: {problem}")
+        last, previous = (sequence if isinstance(sequence, int) else last + 1), link
+    if (last, previous) != (conversation.messages, conversation.head):
+        yield conversation.finding("missing", f"its last message is number {last}, not {conversation.messages}")
+
+
+def _problem(row: message_rows.Row, previous: object) -> str:
+    """Return what is wrong with a message that follows another, or nothing."""
+    try:
+        stored = message_rows.stored_message(row)
+    except DamagedData as error:
+        return str(error)
+    expected = next_link(previous if isinstance(previous, bytes) else b"", stored.sequence, stored.message)
+    return "" if expected == stored.hash else "its hash does not fit"
+
+
+def _check_order(db: Connection, conversation: Conversation) -> Iterator[Finding]:
+    last = 0
+    query = "SELECT id, number FROM messages WHERE conversation = ? ORDER BY sequence"
+    for message_id, number in db.execute(query, (conversation.number,)):
+        if number < last:
+            yield conversation.finding("out_of_order", f"message {message_id!r} is older than the one it follows")
+        last = number
+
+
+def _check_turns(db: Connection, conversation: Conversation) -> Iterator[Finding]:
+    values = {"conversation": conversation.number, "messages": conversation.messages}
+    for turn_id, state in db.execute(IMPOSSIBLE_TURNS, values):
+        yield conversation.finding("turn", f"turn {turn_id!r} cannot be {state!r} with what else is known of it")
+
+
+def _check_records(db: Connection, conversation: Conversation) -> Iterator[Finding]:
+    for turn_id, *parts, usage, failure in db.execute(RECORDS, (conversation.number,)):
+        try:
+            read_record(tuple(parts))
+            for blob in filter(None, (usage, failure)):
+                unpacked(blob)
+        except DamagedData as error:
+            yield conversation.finding("record", f"what is kept of turn {turn_id!r} cannot be read: {error}")

@@ -1,0 +1,186 @@
+"""Messages as rows: appended, read back, and every one that is read checked against its hash."""
+
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from itertools import product
+from sqlite3 import Connection
+from typing import Any
+
+import msgspec
+
+from bullpen.errors import MessageDiffers, UnknownMessage
+from bullpen.messages import ConversationMessage, Routing, Speaker
+from bullpen.store.base import StoredMessage
+from bullpen.store.chain import next_link
+from bullpen.store.packing import DamagedData, packed_text, unpacked_text
+
+NO_END = 2**62
+
+SELECT = """
+    SELECT sequence, id, speakers.speaker, timestamp, routing, content, hash
+    FROM messages JOIN speakers ON speakers.number = messages.speaker WHERE messages.conversation = ? AND
+"""
+
+Row = tuple[Any, ...]
+_TYPES = {
+    (int, str, str, int, routing, content, bytes) for routing, content in product((str, type(None)), (str, bytes))
+}
+
+_routing_decoder = msgspec.json.Decoder(
+    tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...], str | None, str | None]
+)
+
+
+def add(
+    db: Connection, conversation: int, previous: bytes, sequence: int, message: ConversationMessage
+) -> tuple[int, bytes]:
+    """Store a message behind another; return its number and its hash."""
+    link = next_link(previous, sequence, message)
+    speaker, routing = msgspec.json.encode(message.speaker).decode(), _routing_text(message.routing)
+    content = packed_text(message.content)
+    _check_readable(message, speaker, routing)
+    row = (conversation, sequence, message.id, _speaker_number(db, conversation, speaker))
+    cursor = db.execute(
+        "INSERT INTO messages (conversation, sequence, id, speaker, timestamp, routing, content, hash)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        (*row, message.timestamp, routing, content, link),
+    )
+    return int(cursor.lastrowid or 0), link
+
+
+def _check_readable(message: ConversationMessage, speaker: str, routing: str | None) -> None:
+    """Raise TypeError for a message that could be written and not be read: an unknown type of speaker, for example."""
+    types = [type(message.id), type(message.timestamp), type(message.content)]
+    try:
+        comes_back = (speaker_from(speaker), _routing(routing)) == (message.speaker, message.routing)
+    except DamagedData as error:
+        raise TypeError(f"This message cannot be stored: {error}.") from error
+    if types != [str, int, str] or not comes_back:
+        raise TypeError("This message cannot be stored: it would not come back as it is.")
+
+
+def stored_before(db: Connection, conversation: int, message: ConversationMessage) -> StoredMessage | None:
+    """Return the message that is stored under this id, or raise MessageDiffers if it says something else."""
+    stored = find(db, conversation, message.id)
+    if stored is None:
+        return None
+    if (stored.message.speaker, stored.message.content) != (message.speaker, message.content):
+        raise MessageDiffers(message.id)
+    return msgspec.structs.replace(stored, already_stored=True)
+
+
+def find(db: Connection, conversation: int, message_id: str) -> StoredMessage | None:
+    """Return the message with an id."""
+    rows = db.execute(f"{SELECT} id = ?", (conversation, message_id))
+    return next(checked(db, conversation, rows), None)
+
+
+def sequence_of(db: Connection, conversation: int, message_id: str) -> int:
+    """Return the place of a message, or raise UnknownMessage."""
+    key = (conversation, message_id)
+    row = db.execute("SELECT sequence FROM messages WHERE conversation = ? AND id = ?", key).fetchone()
+    if row is None:
+        raise UnknownMessage(message_id)
+    return int(row[0])
+
+
+def first_of(db: Connection, conversation: int, after: int, before: int, limit: int) -> list[StoredMessage]:
+    """Return the oldest messages between two places."""
+    where = f"{SELECT} sequence > ? AND sequence < ? ORDER BY sequence LIMIT ?"
+    return list(checked(db, conversation, db.execute(where, (conversation, after, before, limit))))
+
+
+def last_of(db: Connection, conversation: int, before: int, limit: int) -> list[StoredMessage]:
+    """Return the newest messages before a place, oldest first."""
+    where = f"{SELECT} sequence < ? ORDER BY sequence DESC LIMIT ?"
+    rows = db.execute(where, (conversation, before, limit)).fetchall()
+    return list(checked(db, conversation, reversed(rows)))
+
+
+def check_end(db: Connection, conversation: int, count: int, head: bytes) -> None:
+    """Raise DamagedData if the last message is not the one that the conversation's state knows."""
+    last = last_of(db, conversation, NO_END, 1)
+    end = (last[0].sequence, last[0].hash) if last else (0, link_before(db, conversation, 1))
+    if end != (count, head):
+        raise DamagedData(f"message {count:,} of a conversation is not its last")
+
+
+def checked(db: Connection, conversation: int, rows: Iterable[Row]) -> Iterator[StoredMessage]:
+    """Yield messages that follow each other, or raise DamagedData at the first that is not as it was stored."""
+    previous: bytes | None = None
+    for row in rows:
+        stored = stored_message(row)
+        if previous is None:
+            previous = link_before(db, conversation, stored.sequence)
+        if stored.hash != next_link(previous, stored.sequence, stored.message):
+            raise DamagedData(f"message {stored.message.id!r} is not as it was stored")
+        previous = stored.hash
+        yield stored
+
+
+def link_before(db: Connection, conversation: int, sequence: int) -> bytes:
+    """Return the hash that a message follows."""
+    if sequence == 1:
+        rows = db.execute("SELECT first_link FROM conversations WHERE number = ?", (conversation,))
+    else:
+        query = "SELECT hash FROM messages WHERE conversation = ? AND sequence = ?"
+        rows = db.execute(query, (conversation, sequence - 1))
+    row = rows.fetchone()
+    if row is None or not isinstance(row[0], bytes):
+        raise DamagedData(f"the message before message {sequence:,} is missing")
+    return row[0]
+
+
+def stored_message(row: Row) -> StoredMessage:
+    """Return the message in a row of SELECT, or raise DamagedData."""
+    if tuple(map(type, row)) not in _TYPES:
+        raise DamagedData("a message has a field of another type")
+    sequence, id_, speaker, timestamp, routing, content, link = row
+    message = ConversationMessage(
+        id=id_,
+        content=unpacked_text(content),
+        speaker=speaker_from(speaker),
+        timestamp=timestamp,
+        routing=_routing(routing),
+    )
+    return StoredMessage(sequence=sequence, message=message, hash=link)
+
+
+@lru_cache(maxsize=256)
+def speaker_from(text: str) -> Speaker:
+    """Return the speaker in a row, or raise DamagedData."""
+    try:
+        return msgspec.json.decode(text, type=Speaker)
+    except msgspec.MsgspecError as error:
+        raise DamagedData(f"a speaker cannot be read: {error}") from error
+
+
+def _speaker_number(db: Connection, conversation: int, speaker: str) -> int:
+    key = (conversation, speaker)
+    row = db.execute("SELECT number FROM speakers WHERE conversation = ? AND speaker = ?", key).fetchone()
+    if row is None:
+        row = (db.execute("INSERT INTO speakers (conversation, speaker) VALUES (?, ?)", key).lastrowid,)
+    return int(row[0])
+
+
+def _routing_text(routing: Routing | None) -> str | None:
+    if routing is None:
+        return None
+    names = (routing.resolved_addressees, routing.raw_next_markers, routing.drop_targets)
+    return msgspec.json.encode((*names, routing.parent_message_id, routing.intent)).decode()
+
+
+def _routing(text: str | None) -> Routing | None:
+    if text is None:
+        return None
+    try:
+        addressees, markers, drops, parent, intent = _routing_decoder.decode(text)
+    except msgspec.MsgspecError as error:
+        raise DamagedData(f"a routing cannot be read: {error}") from error
+    return Routing(
+        resolved_addressees=addressees,
+        raw_next_markers=markers,
+        drop_targets=drops,
+        parent_message_id=parent,
+        intent=intent,
+    )

@@ -1,0 +1,246 @@
+"""SqliteStore: all conversations of one user in one file. The default, with nothing to install."""
+
+from collections.abc import Iterable, Sequence
+from itertools import islice
+from pathlib import Path
+from sqlite3 import Connection
+from typing import Self
+
+from bullpen.context.prompt import AssemblerOutput
+from bullpen.errors import NotTheOwner, UnknownMessage
+from bullpen.messages import ConversationMessage
+from bullpen.routing.queue import WaitingTurn
+from bullpen.store import conversation_rows, fsck, message_rows, search, turn_rows
+from bullpen.store.base import (
+    NO_CHANGE,
+    Finding,
+    Found,
+    IsAlive,
+    Owner,
+    StateChange,
+    StoredConversation,
+    StoredMessage,
+    Turn,
+    TurnEnd,
+    TurnRecord,
+)
+from bullpen.store.conversation_rows import Place, place_of
+from bullpen.store.database import Database
+from bullpen.store.words import query_from
+
+
+class SqliteStore:
+    """A Store in one SQLite file, which is made if it is not there. Store says what the methods promise."""
+
+    def __init__(self, path: Path | str) -> None:
+        self._database = Database(Path(path))
+        self._intact: dict[int, bytes] = {}
+        """The last hash of each conversation whose end we have written or checked ourselves."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._database.close()
+
+    def create(
+        self, conversation_id: str, *, team: str, team_file: str, started_at: int, team_task: str | None = None
+    ) -> None:
+        """Begin a conversation."""
+        with self._database.writing() as db:
+            conversation_rows.create(db, conversation_id, team, team_file, started_at, team_task)
+
+    def conversations(self) -> list[StoredConversation]:
+        """Return all conversations, the one with the latest activity first."""
+        with self._database.reading() as db:
+            return conversation_rows.listed(db)
+
+    def conversation(self, conversation_id: str) -> StoredConversation:
+        """Return one conversation."""
+        with self._database.reading() as db:
+            return conversation_rows.find(db, conversation_id)
+
+    def delete(self, conversation_id: str, *, at: int) -> None:
+        """Remove a conversation for good."""
+        with self._database.writing() as db:
+            number = place_of(db, conversation_id).number
+            search.remove(db, number)
+            conversation_rows.delete(db, number, at)
+        self._database.empty_log()
+
+    def append(
+        self,
+        conversation_id: str,
+        message: ConversationMessage,
+        *,
+        turns: Iterable[WaitingTurn] = (),
+        drops: Iterable[str] = (),
+        finishes: TurnEnd | None = None,
+        change: StateChange = NO_CHANGE,
+    ) -> StoredMessage:
+        """Store a message and all that it causes, or nothing."""
+        with self._database.writing() as db:
+            place = place_of(db, conversation_id)
+            if stored := message_rows.stored_before(db, place.number, message):
+                return stored
+            self._check_end(db, place)
+            sequence = place.messages + 1
+            number, link = message_rows.add(db, place.number, place.head, sequence, message)
+            search.add(db, newest=number)
+            if finishes is not None:
+                turn_rows.finish(db, place.number, finishes, reply=sequence)
+            turn_rows.drop(db, place.number, drops, message.timestamp)
+            turn_rows.queue(db, place.number, turns, message.timestamp)
+            conversation_rows.apply(db, place.number, change, message.timestamp, end=(sequence, link))
+        self._intact[place.number] = link
+        return StoredMessage(sequence=sequence, message=message, hash=link)
+
+    def update(
+        self,
+        conversation_id: str,
+        *,
+        at: int,
+        turns: Iterable[WaitingTurn] = (),
+        drops: Iterable[str] = (),
+        change: StateChange = NO_CHANGE,
+    ) -> None:
+        """Queue turns, drop turns and change the state, all or nothing."""
+        with self._database.writing() as db:
+            number = place_of(db, conversation_id).number
+            turn_rows.drop(db, number, drops, at)
+            turn_rows.queue(db, number, turns, at)
+            conversation_rows.apply(db, number, change, at)
+
+    def messages(
+        self, conversation_id: str, *, after: int | None = None, before: int | None = None, limit: int | None = None
+    ) -> list[StoredMessage]:
+        """Return the messages between two sequence numbers, oldest first."""
+        if limit is not None and limit < 0:
+            raise ValueError(f"limit must not be negative, got {limit}")
+        with self._database.reading() as db:
+            place = place_of(db, conversation_id)
+            if before is None:
+                self._check_end(db, place)
+            end = place.messages + 1 if before is None else before
+            count = place.messages if limit is None else limit
+            if after is not None:
+                return message_rows.first_of(db, place.number, after, end, count)
+            return message_rows.last_of(db, place.number, end, count)
+
+    def message(self, conversation_id: str, message_id: str) -> StoredMessage:
+        """Return one message."""
+        with self._database.reading() as db:
+            stored = message_rows.find(db, place_of(db, conversation_id).number, message_id)
+        if stored is None:
+            raise UnknownMessage(message_id)
+        return stored
+
+    def start_turn(self, conversation_id: str, turn_id: str, *, owner: Owner, given: AssemblerOutput, at: int) -> Turn:
+        """Take a queued turn and store what its agent is given."""
+        with self._database.writing() as db:
+            place = place_of(db, conversation_id)
+            if place.owner != owner:
+                raise NotTheOwner(conversation_id, place.owner.pid if place.owner else None)
+            turn_rows.start(db, place.number, turn_id, owner.token, given, at)
+            conversation_rows.apply(db, place.number, NO_CHANGE, at)
+            return turn_rows.find(db, place.number, turn_id)
+
+    def end_turn(self, conversation_id: str, end: TurnEnd, *, change: StateChange = NO_CHANGE) -> Turn:
+        """End a running turn that has no reply."""
+        with self._database.writing() as db:
+            number = place_of(db, conversation_id).number
+            turn_rows.end(db, number, end)
+            conversation_rows.apply(db, number, change, end.at)
+            return turn_rows.find(db, number, end.turn_id)
+
+    def requeue(
+        self, conversation_id: str, turn_id: str, turn: WaitingTurn, *, at: int, change: StateChange = NO_CHANGE
+    ) -> Turn:
+        """Put a new turn first in the queue that does another again."""
+        with self._database.writing() as db:
+            number = place_of(db, conversation_id).number
+            turn_rows.requeue(db, number, turn_id, turn, at)
+            conversation_rows.apply(db, number, change, at)
+            return turn_rows.find(db, number, turn.id)
+
+    def reorder(self, conversation_id: str, turn_ids: Sequence[str]) -> None:
+        """Put queued turns first in the queue, in this order."""
+        with self._database.writing() as db:
+            turn_rows.reorder(db, place_of(db, conversation_id).number, turn_ids)
+
+    def turns(self, conversation_id: str) -> list[Turn]:
+        """Return every turn there ever was, oldest first."""
+        with self._database.reading() as db:
+            return turn_rows.all_of(db, place_of(db, conversation_id).number)
+
+    def queued(self, conversation_id: str) -> list[Turn]:
+        """Return the turns that wait."""
+        with self._database.reading() as db:
+            return turn_rows.open_in(db, place_of(db, conversation_id).number, "queued")
+
+    def running(self, conversation_id: str) -> list[Turn]:
+        """Return the turns that were started and have not ended."""
+        with self._database.reading() as db:
+            return turn_rows.open_in(db, place_of(db, conversation_id).number, "running")
+
+    def turn(self, conversation_id: str, turn_id: str) -> Turn:
+        """Return one turn."""
+        with self._database.reading() as db:
+            return turn_rows.find(db, place_of(db, conversation_id).number, turn_id)
+
+    def record(self, conversation_id: str, turn_id: str) -> TurnRecord | None:
+        """Return what an agent was given and what came back."""
+        with self._database.reading() as db:
+            return turn_rows.record(db, place_of(db, conversation_id).number, turn_id)
+
+    def claim(self, conversation_id: str, owner: Owner, *, is_alive: IsAlive) -> bool:
+        """Become the owner, unless another one is alive."""
+        with self._database.reading() as db:
+            before = place_of(db, conversation_id).owner
+        if before not in (None, owner) and is_alive(before):
+            return False
+        with self._database.writing() as db:
+            place = place_of(db, conversation_id)
+            if place.owner == before:
+                conversation_rows.set_owner(db, place.number, owner)
+            return place.owner == before
+
+    def release(self, conversation_id: str, owner: Owner) -> None:
+        """Stop being the owner."""
+        with self._database.writing() as db:
+            place = place_of(db, conversation_id)
+            if place.owner == owner:
+                conversation_rows.set_owner(db, place.number, None)
+
+    def recover(self, conversation_id: str, *, at: int) -> list[Turn]:
+        """Mark running turns that the present owner did not start as interrupted, and return those just marked."""
+        with self._database.writing() as db:
+            place = place_of(db, conversation_id)
+            return turn_rows.interrupt(db, place.number, place.owner.token if place.owner else None, at)
+
+    def search(self, query: str, *, conversation_id: str | None = None, limit: int = 20) -> list[Found]:
+        """Return the newest messages that hold every word of the query."""
+        with self._database.reading() as db:
+            number = None if conversation_id is None else place_of(db, conversation_id).number
+            asked = query_from(query)
+            return [] if asked is None else list(islice(search.found(db, asked, number), limit))
+
+    def fsck(self, conversation_id: str | None = None) -> list[Finding]:
+        """Return what is wrong with one conversation, or with all and the file they are in."""
+        with self._database.reading() as db:
+            findings = list(fsck.check_conversations(db, conversation_id))
+            if conversation_id is not None:
+                return findings
+            findings += fsck.check_file(db)
+        with self._database.reading() as db:
+            return [*findings, *fsck.check_index(db)]
+
+    def _check_end(self, db: Connection, place: Place) -> None:
+        """Look at the last message before anything is put behind it, once."""
+        if self._intact.get(place.number) != place.head:
+            message_rows.check_end(db, place.number, place.messages, place.head)
+            self._intact[place.number] = place.head

@@ -1,0 +1,217 @@
+"""Turns as rows: every step from one state to the next is one UPDATE that only the expected state lets through."""
+
+from collections.abc import Iterable, Sequence
+from sqlite3 import Connection, Cursor
+from typing import Literal, TypeVar
+
+import msgspec
+
+from bullpen.context.prompt import AssemblerOutput
+from bullpen.context.report import PromptReport
+from bullpen.errors import TurnConflict, UnknownTurn
+from bullpen.events import Failed, Usage
+from bullpen.routing.queue import WaitingTurn
+from bullpen.store.base import Turn, TurnEnd, TurnRecord
+from bullpen.store.message_rows import sequence_of
+from bullpen.store.packing import DamagedData, packed, unpacked
+
+CAN_BE_RETRIED = ("failed", "cancelled", "interrupted")
+
+SELECT = """
+    SELECT turns.id, turns.member, asking.id, turns.intent, turns.step, turns.state, turns.queued_at, turns.started_at,
+        turns.ended_at, retried.id, reply.id, turns.usage, turns.failure
+    FROM turns
+        LEFT JOIN messages AS asking ON asking.conversation = turns.conversation AND asking.sequence = turns.asked_by
+        LEFT JOIN messages AS reply ON reply.conversation = turns.conversation AND reply.sequence = turns.reply
+        LEFT JOIN turns AS retried ON retried.number = turns.retry_of
+    WHERE turns.conversation = ?
+"""
+OPEN = "turns.ended_at IS NULL AND turns.state"
+
+Value = TypeVar("Value")
+
+
+def queue(db: Connection, conversation: int, turns: Iterable[WaitingTurn], at: int) -> None:
+    """Add turns at the end of the queue."""
+    waiting = tuple(turns)
+    if waiting:
+        for position, turn in enumerate(waiting, start=_end_of_queue(db, conversation, "max") + 1):
+            _insert(db, conversation, turn, at, position=position)
+
+
+def requeue(db: Connection, conversation: int, turn_id: str, turn: WaitingTurn, at: int) -> None:
+    """Add a turn that does another again, before all others."""
+    number, state = _number_and_state(db, conversation, turn_id)
+    if state not in CAN_BE_RETRIED:
+        raise TurnConflict(turn_id, state, " or ".join(CAN_BE_RETRIED))
+    if db.execute("SELECT 1 FROM turns WHERE retry_of = ?", (number,)).fetchone():
+        raise TurnConflict(turn_id, "queued again already", state)
+    _insert(db, conversation, turn, at, position=_end_of_queue(db, conversation, "min") - 1, retry_of=number)
+
+
+def reorder(db: Connection, conversation: int, turn_ids: Sequence[str]) -> None:
+    """Put queued turns before all others."""
+    first = _end_of_queue(db, conversation, "min") - len(turn_ids)
+    for position, turn_id in enumerate(turn_ids, start=first):
+        _step(db, conversation, turn_id, "queued", "position = ?", (position,))
+
+
+def drop(db: Connection, conversation: int, turn_ids: Iterable[str], at: int) -> None:
+    """Take turns out of the queue."""
+    for turn_id in turn_ids:
+        _step(db, conversation, turn_id, "queued", "state = 'dropped', ended_at = ?", (at,))
+
+
+def start(db: Connection, conversation: int, turn_id: str, owner: str, given: AssemblerOutput, at: int) -> None:
+    """Take a turn out of the queue and let it run."""
+    changes = "state = 'running', owner = ?, started_at = ?"
+    number = _step(db, conversation, turn_id, "queued", changes, (owner, at))
+    system = None if given.system_flag is None else packed(given.system_flag.encode())
+    # A report may hold views of the history instead of ids.
+    report = packed(msgspec.json.encode(given.report, enc_hook=list))
+    row = (number, packed(given.prompt.encode()), system, report)
+    db.execute("INSERT INTO prompts (turn, prompt, system, report) VALUES (?, ?, ?, ?)", row)
+
+
+def finish(db: Connection, conversation: int, end: TurnEnd, reply: int) -> None:
+    """End a running turn with a message."""
+    if end.state != "done":
+        raise ValueError(f"A turn with a reply is done, not {end.state}.")
+    _end(db, conversation, end, reply)
+
+
+def end(db: Connection, conversation: int, end: TurnEnd) -> None:
+    """End a running turn without a message."""
+    if end.state == "done":
+        raise ValueError("A turn is done when its reply is appended.")
+    _end(db, conversation, end, None)
+
+
+def interrupt(db: Connection, conversation: int, owner: str | None, at: int) -> list[Turn]:
+    """End the running turns of all but the present owner, and return them."""
+    lost = f"{SELECT} AND {OPEN} = 'running' AND turns.owner IS NOT ? ORDER BY turns.number"
+    turns = [_turn(row) for row in db.execute(lost, (conversation, owner))]
+    for turn in turns:
+        _step(db, conversation, turn.id, "running", "state = 'interrupted', ended_at = ?", (at,))
+    return [find(db, conversation, turn.id) for turn in turns]
+
+
+def all_of(db: Connection, conversation: int) -> list[Turn]:
+    """Return every turn, oldest first."""
+    return [_turn(row) for row in db.execute(f"{SELECT} ORDER BY turns.number", (conversation,))]
+
+
+def open_in(db: Connection, conversation: int, state: str) -> list[Turn]:
+    """Return the queued or the running turns, in the order of the queue."""
+    rows = db.execute(f"{SELECT} AND {OPEN} = ? ORDER BY turns.position", (conversation, state))
+    return [_turn(row) for row in rows]
+
+
+def find(db: Connection, conversation: int, turn_id: str) -> Turn:
+    """Return one turn, or raise UnknownTurn."""
+    row = db.execute(f"{SELECT} AND turns.id = ?", (conversation, turn_id)).fetchone()
+    if row is None:
+        raise UnknownTurn(turn_id)
+    return _turn(row)
+
+
+def record(db: Connection, conversation: int, turn_id: str) -> TurnRecord | None:
+    """Return what a turn was given and what came back, as far as it went."""
+    number, _ = _number_and_state(db, conversation, turn_id)
+    row = db.execute(
+        "SELECT prompt, system, report, command, stream FROM prompts LEFT JOIN streams USING (turn) WHERE turn = ?",
+        (number,),
+    ).fetchone()
+    return None if row is None else read_record(row)
+
+
+def read_record(row: tuple[object, ...]) -> TurnRecord:
+    """Return the record in a row, or raise DamagedData."""
+    prompt, system, report, ending, stream = row
+    command, is_cut = ((), False) if ending is None else _read(ending, tuple[tuple[str, ...], bool])
+    return TurnRecord(
+        prompt=unpacked(prompt).decode(),
+        system=None if system is None else unpacked(system).decode(),
+        report=_read(report, PromptReport),
+        command=command,
+        stream=b"" if stream is None else unpacked(stream),
+        stream_is_cut=is_cut,
+    )
+
+
+def _end(db: Connection, conversation: int, end: TurnEnd, reply: int | None) -> None:
+    changes = "state = ?, ended_at = ?, reply = ?, usage = ?, failure = ?"
+    values = (end.state, end.at, reply, _packed_json(end.usage), _packed_json(end.failure))
+    number = _step(db, conversation, end.turn_id, "running", changes, values)
+    stream, is_cut = (None, False) if end.stream is None else (end.stream.data, end.stream.is_cut)
+    row = (number, packed(msgspec.json.encode((end.command, is_cut))), stream)
+    db.execute("INSERT INTO streams (turn, command, stream) VALUES (?, ?, ?)", row)
+
+
+def _insert(
+    db: Connection, conversation: int, turn: WaitingTurn, at: int, *, position: int, retry_of: int | None = None
+) -> None:
+    key = (conversation, turn.id)
+    taken = db.execute("SELECT state FROM turns WHERE conversation = ? AND id = ?", key).fetchone()
+    if taken is not None:
+        raise TurnConflict(turn.id, f"{taken[0]} already", "new")
+    asked_by = sequence_of(db, conversation, turn.message_id)
+    db.execute(
+        "INSERT INTO turns (conversation, id, member, asked_by, intent, step, position, state, retry_of, queued_at)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, 'queued', ?, ?)",
+        (*key, turn.member, asked_by, turn.intent, turn.step, position, retry_of, at),
+    )
+
+
+def _end_of_queue(db: Connection, conversation: int, end: Literal["min", "max"]) -> int:
+    """Return the place of the first or the last open turn."""
+    query = f"SELECT {end}(position) FROM turns WHERE conversation = ? AND ended_at IS NULL"  # noqa: S608
+    (place,) = db.execute(query, (conversation,)).fetchone()
+    return place or 0
+
+
+def _step(
+    db: Connection, conversation: int, turn_id: str, expected: str, changes: str, values: tuple[object, ...]
+) -> int:
+    """Change a turn that is in the expected state, and return its number; raise TurnConflict if it is in another."""
+    update = f"UPDATE turns SET {changes} WHERE conversation = ? AND id = ? AND state = ?"  # noqa: S608
+    cursor: Cursor = db.execute(update, (*values, conversation, turn_id, expected))
+    number, state = _number_and_state(db, conversation, turn_id)
+    if cursor.rowcount != 1:
+        raise TurnConflict(turn_id, state, expected)
+    return number
+
+
+def _number_and_state(db: Connection, conversation: int, turn_id: str) -> tuple[int, str]:
+    key = (conversation, turn_id)
+    row = db.execute("SELECT number, state FROM turns WHERE conversation = ? AND id = ?", key).fetchone()
+    if row is None:
+        raise UnknownTurn(turn_id)
+    return row[0], row[1]
+
+
+def _turn(row: tuple[object, ...]) -> Turn:
+    *fields, usage, failure = row
+    names = Turn.__struct_fields__[: len(fields)]
+    try:
+        return msgspec.convert(
+            {
+                **dict(zip(names, fields, strict=True)),
+                "usage": None if usage is None else _read(usage, Usage),
+                "failure": None if failure is None else _read(failure, Failed),
+            },
+            Turn,
+        )
+    except msgspec.MsgspecError as error:
+        raise DamagedData(f"a turn cannot be read: {error}") from error
+
+
+def _packed_json(value: Usage | Failed | None) -> bytes | None:
+    return None if value is None else packed(msgspec.json.encode(value))
+
+
+def _read(blob: object, type_: type[Value]) -> Value:
+    try:
+        return msgspec.json.decode(unpacked(blob), type=type_)
+    except msgspec.MsgspecError as error:
+        raise DamagedData(f"part of a turn cannot be read: {error}") from error

@@ -1,0 +1,518 @@
+"""What every store must do, as a class of tests: subclass it in a test module and say how to open the store.
+
+class TestSqliteStore(StoreContract):
+    def open_store(self, folder: Path) -> Store:
+        return SqliteStore(folder / "bullpen.db")
+"""
+
+# ruff: noqa: D102, S101, S106
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from bullpen.context.prompt import AssemblerOutput
+from bullpen.context.report import PromptReport
+from bullpen.errors import (
+    ConversationExists,
+    MessageDiffers,
+    NotTheOwner,
+    TurnConflict,
+    UnknownConversation,
+    UnknownMessage,
+    UnknownTurn,
+)
+from bullpen.events import Failed, Usage
+from bullpen.messages import ConversationMessage, Routing, Speaker, SpeakerType
+from bullpen.routing.queue import WaitingTurn
+from bullpen.store.base import (
+    EndState,
+    Owner,
+    StateChange,
+    Store,
+    StoredConversation,
+    StoredMessage,
+    Turn,
+    TurnEnd,
+    TurnRecord,
+)
+from bullpen.store.packing import StreamPacker
+
+KAI = Speaker(role_id="kai", role_name="Kai", type="human")
+MAX = Speaker(role_id="max", role_name="Max", type="ai", role_title="Architect")
+OWNER = Owner(token="first", pid=1, start_time=10, boot_id="boot")
+OTHER = Owner(token="second", pid=2, start_time=20, boot_id="boot")
+GIVEN = AssemblerOutput(
+    prompt="[MESSAGE]\n你好, Max 👍",
+    system_flag="You are Max.",
+    report=PromptReport(
+        agent_type="claude-code",
+        max_bytes=1000,
+        section_bytes={"system": 12, "message": 28},
+        context_ids=["m1", "m2"],
+        dropped_messages=1,
+    ),
+)
+ENDS: tuple[EndState, ...] = ("failed", "cancelled", "interrupted")
+
+
+def said(message_id: str, content: str = "hello", speaker: Speaker = KAI, at: int = 100) -> ConversationMessage:
+    """Return a message."""
+    return ConversationMessage(id=message_id, content=content, speaker=speaker, timestamp=at)
+
+
+def asked(message_id: str, member: str = "max", *, turn_id: str = "", intent: int = 2, step: int = 0) -> WaitingTurn:
+    """Return the turn that a message asks for."""
+    name = turn_id or f"{message_id}-{member}"
+    return WaitingTurn(id=name, member=member, message_id=message_id, intent=intent, step=step)
+
+
+def alive(_: Owner) -> bool:
+    """Tell that every owner is alive."""
+    return True
+
+
+def dead(_: Owner) -> bool:
+    """Tell that no owner is alive."""
+    return False
+
+
+def ids(turns: list[Turn]) -> list[str]:
+    """Return the ids of turns."""
+    return [turn.id for turn in turns]
+
+
+def sequences(messages: list[StoredMessage]) -> list[int]:
+    """Return the places of messages."""
+    return [stored.sequence for stored in messages]
+
+
+class StoreContract:
+    """What every store must do."""
+
+    def open_store(self, folder: Path) -> Store:
+        """Open the store of this folder; what one of them has written, the next one finds."""
+        raise NotImplementedError
+
+    @pytest.fixture
+    def empty(self, tmp_path: Path) -> Iterator[Store]:
+        """Give a new store."""
+        store = self.open_store(tmp_path)
+        yield store
+        store.close()
+
+    @pytest.fixture
+    def store(self, empty: Store) -> Store:
+        """Give a store with a conversation "c" that OWNER owns."""
+        begin(empty, "c")
+        assert empty.claim("c", OWNER, is_alive=alive)
+        return empty
+
+    # Conversations
+
+    def test_a_new_conversation_is_there(self, empty: Store) -> None:
+        empty.create("c", team="Builders", team_file="lead = 'max'", started_at=5, team_task="Ship it")
+
+        expected = StoredConversation(
+            id="c",
+            team="Builders",
+            team_file="lead = 'max'",
+            started_at=5,
+            last_at=5,
+            messages=0,
+            first_words="",
+            queued=0,
+            running=0,
+            team_task="Ship it",
+            waits_for=None,
+            paused=None,
+            counters={},
+            owner=None,
+        )
+        assert empty.conversation("c") == expected
+        assert empty.conversations() == [expected]
+        assert expected.state == "idle"
+
+    def test_the_latest_activity_comes_first(self, empty: Store) -> None:
+        for number, conversation_id in enumerate("abc"):
+            begin(empty, conversation_id, at=number)
+        empty.append("b", said("m1", "First\n words", at=50), turns=[asked("m1")])
+
+        listed = empty.conversations()
+
+        assert [conversation.id for conversation in listed] == ["b", "c", "a"]
+        assert (listed[0].messages, listed[0].last_at, listed[0].first_words) == (1, 50, "First words")
+        assert (listed[0].queued, listed[0].state) == (1, "queued")
+
+    def test_an_id_is_never_used_again(self, store: Store) -> None:
+        with pytest.raises(ConversationExists):
+            begin(store, "c")
+        store.delete("c", at=9)
+        with pytest.raises(ConversationExists):
+            begin(store, "c")
+
+    def test_a_deleted_conversation_leaves_nothing_behind(self, store: Store) -> None:
+        begin(store, "kept")
+        store.append("kept", said("m1", "a secret kept"))
+        store.append("c", said("m1", "a secret lost"), turns=[asked("m1")])
+        store.start_turn("c", "m1-max", owner=OWNER, given=GIVEN, at=1)
+
+        store.delete("c", at=9)
+
+        assert [conversation.id for conversation in store.conversations()] == ["kept"]
+        assert [found.conversation_id for found in store.search("secret")] == ["kept"]
+        assert store.fsck() == []
+        with pytest.raises(UnknownConversation):
+            store.messages("c")
+
+    def test_what_is_unknown_is_said_to_be(self, store: Store) -> None:
+        with pytest.raises(UnknownConversation):
+            store.append("nowhere", said("m1"))
+        with pytest.raises(UnknownMessage):
+            store.message("c", "m1")
+        with pytest.raises(UnknownMessage):
+            store.update("c", at=1, turns=[asked("m1")])
+        with pytest.raises(UnknownTurn):
+            store.turn("c", "t")
+        with pytest.raises(UnknownTurn):
+            store.start_turn("c", "t", owner=OWNER, given=GIVEN, at=1)
+
+    def test_state_changes_only_where_it_is_told_to(self, store: Store) -> None:
+        change = StateChange(
+            team_task="Ship it", waits_for="kai", paused="20 turns", counters={"turns": 20, "usd": 0.5}
+        )
+        store.append("c", said("m1"), change=change)
+        store.append("c", said("m2"), change=StateChange(paused=None))
+        store.update("c", at=200, change=StateChange(waits_for="ana"))
+
+        stored = store.conversation("c")
+        assert (stored.team_task, stored.waits_for, stored.paused) == ("Ship it", "ana", None)
+        assert (stored.counters, stored.last_at, stored.state) == ({"turns": 20, "usd": 0.5}, 200, "waiting")
+
+    # Messages
+
+    def test_a_message_comes_back_as_it_was(self, store: Store) -> None:
+        routing = Routing(
+            resolved_addressees=("Sarah", "Ana Lucía"),
+            raw_next_markers=("sarah & ana!P1",),
+            drop_targets=("ALL",),
+            parent_message_id="m0",
+            intent="P1",
+        )
+        for number, content in enumerate(
+            ["", "x", "naïve 你好 👩‍💻\r\n\t", "long " * 5000, "[NEXT: Max]\n```\n"], start=1
+        ):
+            message = ConversationMessage(
+                id=f"m{number}", content=content, speaker=MAX, timestamp=number, routing=routing if number % 2 else None
+            )
+            stored = store.append("c", message)
+
+            assert (stored.sequence, stored.message, stored.already_stored) == (number, message, False)
+            assert store.message("c", message.id) == stored
+            assert store.messages("c", limit=1) == [stored]
+
+    def test_windows_of_messages(self, store: Store) -> None:
+        for number in range(1, 11):
+            store.append("c", said(f"m{number}"))
+
+        assert sequences(store.messages("c")) == list(range(1, 11))
+        assert sequences(store.messages("c", limit=3)) == [8, 9, 10]
+        assert sequences(store.messages("c", before=8, limit=3)) == [5, 6, 7]
+        assert sequences(store.messages("c", after=0, limit=3)) == [1, 2, 3]
+        assert sequences(store.messages("c", after=8)) == [9, 10]
+        assert sequences(store.messages("c", after=2, before=5)) == [3, 4]
+        assert store.messages("c", after=10) == store.messages("c", before=1) == store.messages("c", limit=0) == []
+
+    def test_a_resend_changes_nothing(self, store: Store) -> None:
+        first = store.append("c", said("m1", at=100), turns=[asked("m1")], change=StateChange(waits_for=None))
+        again = store.append("c", said("m1", at=999), turns=[asked("m1")], change=StateChange(waits_for="kai"))
+
+        assert (again.sequence, again.message, again.already_stored) == (1, first.message, True)
+        assert len(store.messages("c")) == len(store.turns("c")) == 1
+        assert store.conversation("c").waits_for is None
+
+    def test_the_same_id_cannot_say_something_else(self, store: Store) -> None:
+        store.append("c", said("m1", "yes"))
+        with pytest.raises(MessageDiffers):
+            store.append("c", said("m1", "no"))
+        with pytest.raises(MessageDiffers):
+            store.append("c", said("m1", "yes", speaker=MAX))
+
+    def test_what_could_not_be_read_again_is_not_written(self, store: Store) -> None:
+        unknown = Speaker(role_id="kai", role_name="Kai", type=cast("SpeakerType", "robot"))
+        for message in (said("m1", speaker=unknown), said(cast("str", 1)), said("m1", at=cast("int", 1.5))):
+            with pytest.raises(TypeError):
+                store.append("c", message)
+        with pytest.raises(ValueError, match="JSON"):
+            store.update("c", at=1, change=StateChange(counters={"usd": float("nan")}))
+
+        assert store.messages("c") == []
+
+    def test_ids_belong_to_their_conversation(self, store: Store) -> None:
+        begin(store, "d")
+        store.append("c", said("m1", "here"), turns=[asked("m1")])
+        store.append("d", said("m1", "there"), turns=[asked("m1")])
+
+        assert store.message("d", "m1").message.content == "there"
+        assert ids(store.queued("d")) == ["m1-max"]
+
+    # Turns
+
+    def test_a_message_its_turns_and_its_drops_are_one(self, store: Store) -> None:
+        store.append("c", said("m1"), turns=[asked("m1", "max"), asked("m1", "sarah", step=1)])
+        store.append("c", said("m2"), turns=[asked("m2", "carol", intent=1)], drops=["m1-sarah"])
+
+        assert [turn.waiting for turn in store.queued("c")] == [asked("m1", "max"), asked("m2", "carol", intent=1)]
+        assert [turn.state for turn in store.turns("c")] == ["queued", "dropped", "queued"]
+
+    def test_what_cannot_be_done_whole_is_not_done(self, store: Store) -> None:
+        store.append("c", said("m1"), turns=[asked("m1")])
+        before = (store.conversation("c"), store.messages("c"), store.turns("c"))
+        taken, unknown = asked("m1"), asked("nothing", turn_id="t")
+
+        with pytest.raises(UnknownTurn):
+            store.append("c", said("m2", "lost word"), turns=[asked("m2")], drops=["m1-max", "m9-max"])
+        with pytest.raises(TurnConflict):
+            store.append("c", said("m2", "lost word"), turns=[asked("m2"), taken], change=StateChange(paused="x"))
+        with pytest.raises(UnknownMessage):
+            store.append("c", said("m2", "lost word"), turns=[asked("m2"), unknown])
+        with pytest.raises(TurnConflict):
+            store.append("c", said("m2", "lost word"), finishes=TurnEnd(turn_id="m1-max", state="done", at=1))
+        with pytest.raises(ValueError, match="surrogates"):
+            store.append("c", said("m2", "lost word \ud83d"))
+
+        assert (store.conversation("c"), store.messages("c"), store.turns("c")) == before
+        assert store.search("lost") == []
+
+    def test_a_turn_that_ends_with_a_reply(self, store: Store) -> None:
+        store.append("c", said("m1"), turns=[asked("m1")])
+        started = store.start_turn("c", "m1-max", owner=OWNER, given=GIVEN, at=110)
+        assert (started.state, store.conversation("c").state) == ("running", "running")
+        assert (ids(store.running("c")), store.queued("c")) == (["m1-max"], [])
+
+        usage = Usage(input_tokens=10, output_tokens=5, cost_usd=0.25)
+        end = TurnEnd(turn_id="m1-max", state="done", at=150, usage=usage)
+        store.append("c", said("m2", speaker=MAX, at=151), finishes=end)
+
+        assert store.running("c") == []
+        assert store.turn("c", "m1-max") == Turn(
+            id="m1-max",
+            member="max",
+            message_id="m1",
+            state="done",
+            queued_at=100,
+            started_at=110,
+            ended_at=150,
+            reply_id="m2",
+            usage=usage,
+        )
+
+    @pytest.mark.parametrize("state", ENDS)
+    def test_a_turn_that_ends_without_a_reply(self, store: Store, state: EndState) -> None:
+        failure = Failed(kind="crashed", message="It ended badly.", partial_text="I was 说")
+        running(store, "m1")
+
+        ended = store.end_turn(
+            "c",
+            TurnEnd(turn_id="m1-max", state=state, at=150, failure=failure),
+            change=StateChange(paused="max failed"),
+        )
+
+        assert (ended.state, ended.failure, ended.reply_id, ended.ended_at) == (state, failure, None, 150)
+        assert store.conversation("c").paused == "max failed"
+
+    def test_a_turn_ends_once(self, store: Store) -> None:
+        running(store, "m1")
+        store.end_turn("c", TurnEnd(turn_id="m1-max", state="failed", at=150))
+
+        for state in ENDS:
+            with pytest.raises(TurnConflict):
+                store.end_turn("c", TurnEnd(turn_id="m1-max", state=state, at=160))
+        with pytest.raises(TurnConflict):
+            store.append("c", said("m2"), finishes=TurnEnd(turn_id="m1-max", state="done", at=160))
+        with pytest.raises(TurnConflict):
+            store.start_turn("c", "m1-max", owner=OWNER, given=GIVEN, at=160)
+        with pytest.raises(TurnConflict):
+            store.update("c", at=160, drops=["m1-max"])
+        assert [turn.state for turn in store.turns("c")] == ["failed"]
+
+    def test_only_a_reply_makes_a_turn_done(self, store: Store) -> None:
+        running(store, "m1")
+        with pytest.raises(ValueError, match="reply"):
+            store.end_turn("c", TurnEnd(turn_id="m1-max", state="done", at=150))
+        with pytest.raises(ValueError, match="done"):
+            store.append("c", said("m2"), finishes=TurnEnd(turn_id="m1-max", state="failed", at=150))
+
+    def test_a_retry_is_a_new_turn_and_comes_first(self, store: Store) -> None:
+        running(store, "m1")
+        store.append("c", said("m2"), turns=[asked("m2", "sarah")])
+        store.end_turn(
+            "c", TurnEnd(turn_id="m1-max", state="cancelled", at=150), change=StateChange(paused="cancelled")
+        )
+
+        again = store.requeue(
+            "c", "m1-max", asked("m1", "carol", turn_id="again"), at=160, change=StateChange(paused=None)
+        )
+
+        assert (again.retry_of, again.member, again.queued_at, again.state) == ("m1-max", "carol", 160, "queued")
+        assert ids(store.queued("c")) == ["again", "m2-sarah"]
+        assert store.turn("c", "m1-max").state == "cancelled"
+        assert store.conversation("c").paused is None
+        with pytest.raises(TurnConflict):
+            store.requeue("c", "m1-max", asked("m1", turn_id="and again"), at=170)
+        with pytest.raises(TurnConflict):
+            store.requeue("c", "again", asked("m1", turn_id="and again"), at=170)
+
+    def test_the_queue_can_be_put_into_another_order(self, store: Store) -> None:
+        store.append("c", said("m1"), turns=[asked("m1", member) for member in "abcd"])
+
+        store.reorder("c", ["m1-c", "m1-b"])
+        store.append("c", said("m2"), turns=[asked("m2", "e")])
+
+        assert [turn.member for turn in store.queued("c")] == ["c", "b", "a", "d", "e"]
+        store.update("c", at=1, drops=["m1-c"])
+        with pytest.raises(TurnConflict):
+            store.reorder("c", ["m1-a", "m1-c"])
+        assert [turn.member for turn in store.queued("c")] == ["b", "a", "d", "e"]
+
+    def test_turns_can_be_asked_for_without_a_message(self, store: Store) -> None:
+        store.append("c", said("m1"), turns=[asked("m1", "max")])
+
+        store.update("c", at=200, turns=[asked("m1", "sarah")], drops=["m1-max"], change=StateChange(waits_for=None))
+
+        assert [(turn.member, turn.queued_at) for turn in store.queued("c")] == [("sarah", 200)]
+
+    def test_what_an_agent_saw_and_wrote_is_kept(self, store: Store) -> None:
+        store.append("c", said("m1"), turns=[asked("m1")])
+        assert store.record("c", "m1-max") is None
+        store.start_turn("c", "m1-max", owner=OWNER, given=GIVEN, at=110)
+        assert store.record("c", "m1-max") == record(command=(), stream=b"")
+
+        packer = StreamPacker()
+        packer.feed(b'{"event":"text"}\n' * 100)
+        command = ("claude", "-p", "--model", "größte")
+        store.end_turn("c", TurnEnd(turn_id="m1-max", state="failed", at=150, command=command, stream=packer.finish()))
+
+        assert store.record("c", "m1-max") == record(command=command, stream=b'{"event":"text"}\n' * 100)
+
+    # Ownership
+
+    def test_one_process_owns_a_conversation(self, store: Store) -> None:
+        assert not store.claim("c", OTHER, is_alive=alive)
+        assert store.conversation("c").owner == OWNER
+        assert store.claim("c", OWNER, is_alive=alive)
+
+        assert store.claim("c", OTHER, is_alive=dead)
+        assert store.conversation("c").owner == OTHER
+
+    def test_only_the_owner_can_give_it_back(self, store: Store) -> None:
+        store.release("c", OTHER)
+        assert store.conversation("c").owner == OWNER
+
+        store.release("c", OWNER)
+        assert store.conversation("c").owner is None
+        assert store.claim("c", OTHER, is_alive=alive)
+
+    def test_only_the_owner_runs_turns(self, store: Store) -> None:
+        store.append("c", said("m1"), turns=[asked("m1")])
+        with pytest.raises(NotTheOwner) as refused:
+            store.start_turn("c", "m1-max", owner=OTHER, given=GIVEN, at=1)
+        assert refused.value.pid == OWNER.pid
+
+        store.release("c", OWNER)
+        with pytest.raises(NotTheOwner):
+            store.start_turn("c", "m1-max", owner=OWNER, given=GIVEN, at=1)
+        assert ids(store.queued("c")) == ["m1-max"]
+
+    def test_what_a_dead_owner_left_running_is_interrupted_once(self, store: Store) -> None:
+        store.append("c", said("m1"), turns=[asked("m1", "max"), asked("m1", "sarah"), asked("m1", "carol")])
+        store.start_turn("c", "m1-max", owner=OWNER, given=GIVEN, at=110)
+        assert store.recover("c", at=120) == []
+
+        store.claim("c", OTHER, is_alive=dead)
+        store.start_turn("c", "m1-sarah", owner=OTHER, given=GIVEN, at=130)
+        interrupted = store.recover("c", at=140)
+
+        assert [(turn.id, turn.state, turn.ended_at) for turn in interrupted] == [("m1-max", "interrupted", 140)]
+        assert store.recover("c", at=150) == []
+        assert (ids(store.running("c")), ids(store.queued("c"))) == (["m1-sarah"], ["m1-carol"])
+
+    # Search and check
+
+    def test_search_finds_the_newest_first(self, store: Store) -> None:
+        begin(store, "d")
+        store.append("c", said("m1", "The old budget was too small"))
+        store.append("d", said("m1", "a new Budget, and 上下文窗口 needs more"))
+        store.append("c", said("m2", "nothing of the kind", speaker=MAX, at=7))
+
+        found = store.search("budget")
+        assert [(one.conversation_id, one.message_id) for one in found] == [("d", "m1"), ("c", "m1")]
+        assert found[1].snippet == "The old budget was too small"
+        assert [one.conversation_id for one in store.search("budget", limit=1)] == ["d"]
+        assert [one.conversation_id for one in store.search("budget", conversation_id="c")] == ["c"]
+        (kind,) = store.search("kind")
+        assert (kind.speaker, kind.timestamp, kind.sequence) == (MAX, 7, 2)
+        assert [one.conversation_id for one in store.search("下文")] == ["d"]
+
+    def test_all_that_is_written_is_found_sound(self, store: Store) -> None:
+        running(store, "m1")
+        store.append("c", said("m2", speaker=MAX), finishes=TurnEnd(turn_id="m1-max", state="done", at=1))
+        store.append("c", said("m3"), turns=[asked("m3", "a"), asked("m3", "b"), asked("m3", "c")], drops=[])
+        store.start_turn("c", "m3-a", owner=OWNER, given=GIVEN, at=2)
+        store.end_turn("c", TurnEnd(turn_id="m3-a", state="failed", at=3))
+        store.requeue("c", "m3-a", asked("m3", "a", turn_id="m3-a-2"), at=4)
+        store.update("c", at=5, drops=["m3-b"])
+
+        assert store.fsck() == store.fsck("c") == []
+
+    # The store itself
+
+    def test_everything_is_there_when_it_is_opened_again(self, store: Store, tmp_path: Path) -> None:
+        running(store, "m1")
+        store.append("c", said("m2", "你好"), turns=[asked("m2", "sarah")], change=StateChange(team_task="Ship it"))
+        before = (store.conversations(), store.messages("c"), store.turns("c"), store.record("c", "m1-max"))
+        store.close()
+
+        reopened = self.open_store(tmp_path)
+        after = (reopened.conversations(), reopened.messages("c"), reopened.turns("c"), reopened.record("c", "m1-max"))
+        reopened.close()
+        assert after == before
+
+    def test_it_can_be_used_from_many_threads(self, store: Store) -> None:
+        with ThreadPoolExecutor(4) as threads:
+            stored = list(threads.map(lambda number: store.append("c", said(f"m{number}")), range(20)))
+
+        assert sorted(one.sequence for one in stored) == list(range(1, 21))
+        assert store.fsck() == []
+
+    def test_closing_twice_is_harmless(self, store: Store) -> None:
+        store.close()
+        store.close()
+        with pytest.raises(ValueError, match="closed"):
+            store.conversations()
+
+
+def begin(store: Store, conversation_id: str, at: int = 0) -> None:
+    """Create a conversation."""
+    store.create(conversation_id, team="Builders", team_file="", started_at=at)
+
+
+def running(store: Store, message_id: str) -> None:
+    """Let a turn run that a new message asks for."""
+    store.append("c", said(message_id), turns=[asked(message_id)])
+    store.start_turn("c", f"{message_id}-max", owner=OWNER, given=GIVEN, at=110)
+
+
+def record(command: tuple[str, ...], stream: bytes) -> TurnRecord:
+    """Return the record of a turn that was started with GIVEN."""
+    return TurnRecord(
+        prompt=GIVEN.prompt,
+        system=GIVEN.system_flag,
+        report=GIVEN.report,
+        command=command,
+        stream=stream,
+        stream_is_cut=False,
+    )
