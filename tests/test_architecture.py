@@ -24,7 +24,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "team": {"errors", "names", "toml_lines"},
     "routing": {"context", "errors", "names", "team"},
     "agents": {"context", "errors", "events"},
-    "testing": set(),
+    "store": {"context", "errors", "events", "messages", "routing"},
+    "testing": {"context", "errors", "events", "messages", "routing", "store"},
     "cli": {"agents", "context", "errors", "events"},
     "__main__": {"cli"},
 }
