@@ -20,6 +20,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "errors": {"events"},
     "context": {"errors", "messages"},
     "names": set(),
+    "config": set(),
     "toml_lines": set(),
     "team": {"errors", "names", "toml_lines"},
     "routing": {"context", "errors", "names", "team"},

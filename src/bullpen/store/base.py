@@ -1,7 +1,7 @@
 """The Store protocol, and the values that go in and come out. Times are milliseconds since 1970."""
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Literal, Protocol, Self
+from typing import Any, Literal, Protocol, Self
 
 from msgspec import UNSET, Struct, UnsetType
 
@@ -39,8 +39,9 @@ class StateChange(Struct, frozen=True, kw_only=True):
     """The person whose word is awaited."""
     paused: str | UnsetType | None = UNSET
     """Why nothing goes on until a person says so."""
-    counters: dict[str, int | float] | UnsetType = UNSET
-    """What the caps count. Always given whole."""
+    progress: dict[str, Any] | UnsetType = UNSET
+    """What else must survive a restart, such as what the caps count. JSON, always given whole."""
+    team_path: str | UnsetType = UNSET
 
 
 NO_CHANGE = StateChange()
@@ -53,6 +54,8 @@ class StoredConversation(Struct, frozen=True, kw_only=True):
     team: str
     team_file: str
     """The text of the team file that it was started with."""
+    team_path: str
+    """Where that file lies; empty if it was no file."""
     started_at: int
     last_at: int
     messages: int
@@ -62,7 +65,7 @@ class StoredConversation(Struct, frozen=True, kw_only=True):
     team_task: str | None
     waits_for: str | None
     paused: str | None
-    counters: dict[str, int | float]
+    progress: dict[str, Any]
     owner: Owner | None
 
     @property
@@ -177,7 +180,14 @@ class Store(Protocol):
     """
 
     def create(
-        self, conversation_id: str, *, team: str, team_file: str, started_at: int, team_task: str | None = None
+        self,
+        conversation_id: str,
+        *,
+        team: str,
+        team_file: str,
+        team_path: str = "",
+        started_at: int,
+        team_task: str | None = None,
     ) -> None:
         """Begin a conversation. An id is never used twice, not even after delete: that raises ConversationExists."""
 
@@ -228,7 +238,16 @@ class Store(Protocol):
     def message(self, conversation_id: str, message_id: str) -> StoredMessage:
         """Return one message."""
 
-    def start_turn(self, conversation_id: str, turn_id: str, *, owner: Owner, given: AssemblerOutput, at: int) -> Turn:
+    def start_turn(
+        self,
+        conversation_id: str,
+        turn_id: str,
+        *,
+        owner: Owner,
+        given: AssemblerOutput,
+        at: int,
+        change: StateChange = NO_CHANGE,
+    ) -> Turn:
         """Take a queued turn and store what its agent is given. Of many that try, one succeeds."""
 
     def end_turn(self, conversation_id: str, end: TurnEnd, *, change: StateChange = NO_CHANGE) -> Turn:

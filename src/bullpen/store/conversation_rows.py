@@ -2,6 +2,7 @@
 
 import json
 from sqlite3 import Connection
+from typing import Any
 
 import msgspec
 from msgspec import UNSET, Struct
@@ -14,17 +15,17 @@ from bullpen.store.packing import DamagedData, packed, unpacked, unpacked_text
 FIRST_WORDS_CHARACTERS = 80
 
 SELECT = """
-    SELECT conversations.id, team, team_file, started_at, last_at, messages,
+    SELECT conversations.id, team, team_file, team_path, started_at, last_at, messages,
         (SELECT content FROM messages WHERE conversation = conversations.number AND sequence = 1),
         (SELECT count(*) FROM turns
             WHERE conversation = conversations.number AND ended_at IS NULL AND state = 'queued'),
         (SELECT count(*) FROM turns
             WHERE conversation = conversations.number AND ended_at IS NULL AND state = 'running'),
-        team_task, waits_for, paused, counters, owner
+        team_task, waits_for, paused, progress, owner
     FROM conversations JOIN states ON states.conversation = conversations.number
 """
 
-_counters_decoder = msgspec.json.Decoder(dict[str, int | float])
+_progress_decoder = msgspec.json.Decoder(dict[str, Any])
 
 
 class Place(Struct, frozen=True):
@@ -37,15 +38,22 @@ class Place(Struct, frozen=True):
 
 
 def create(
-    db: Connection, conversation_id: str, team: str, team_file: str, started_at: int, team_task: str | None
+    db: Connection,
+    conversation_id: str,
+    team: str,
+    team_file: str,
+    team_path: str,
+    started_at: int,
+    team_task: str | None,
 ) -> None:
     """Add a conversation without messages."""
     if db.execute("SELECT 1 FROM conversations WHERE id = ?", (conversation_id,)).fetchone():
         raise ConversationExists(conversation_id)
     link = first_link(conversation_id, team, team_file, started_at)
     number = db.execute(
-        "INSERT INTO conversations (id, team, team_file, started_at, first_link, team_task) VALUES (?, ?, ?, ?, ?, ?)",
-        (conversation_id, team, packed(team_file.encode()), started_at, link, team_task),
+        "INSERT INTO conversations (id, team, team_file, team_path, started_at, first_link, team_task)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?)",
+        (conversation_id, team, packed(team_file.encode()), team_path, started_at, link, team_task),
     ).lastrowid
     db.execute("INSERT INTO states (conversation, head, last_at) VALUES (?, ?, ?)", (number, link, started_at))
 
@@ -86,7 +94,7 @@ def apply(
     values: dict[str, object] = {
         "waits_for": change.waits_for,
         "paused": change.paused,
-        "counters": _json(change.counters),
+        "progress": _json(change.progress),
     }
     given = {column: value for column, value in values.items() if value is not UNSET}
     if end is not None:
@@ -96,6 +104,8 @@ def apply(
         f"UPDATE states SET last_at = max(last_at, :at){columns} WHERE conversation = :conversation",  # noqa: S608
         {**given, "at": at, "conversation": conversation},
     )
+    if change.team_path is not UNSET:
+        db.execute("UPDATE conversations SET team_path = ? WHERE number = ?", (change.team_path, conversation))
     if change.team_task is not UNSET:
         db.execute("UPDATE conversations SET team_task = ? WHERE number = ?", (change.team_task, conversation))
 
@@ -116,14 +126,15 @@ def delete(db: Connection, conversation: int, at: int) -> None:
     db.execute("DELETE FROM speakers WHERE conversation = ?", key)
     db.execute("DELETE FROM states WHERE conversation = ?", key)
     db.execute(
-        "UPDATE conversations SET team = '', team_file = ?, team_task = NULL, deleted_at = ? WHERE number = ?",
+        "UPDATE conversations SET team = '', team_file = ?, team_path = '', team_task = NULL, deleted_at = ?"
+        " WHERE number = ?",
         (packed(b""), at, conversation),
     )
 
 
 def _conversation(row: tuple[object, ...]) -> StoredConversation:
-    id_, team, team_file, started_at, last_at, messages, first, queued, running, *state = row
-    team_task, waits_for, paused, counters, owner = state
+    id_, team, team_file, team_path, started_at, last_at, messages, first, queued, running, *state = row
+    team_task, waits_for, paused, progress, owner = state
     first_words = "" if first is None else " ".join(unpacked_text(first)[: 4 * FIRST_WORDS_CHARACTERS].split())
     try:
         return msgspec.convert(
@@ -131,6 +142,7 @@ def _conversation(row: tuple[object, ...]) -> StoredConversation:
                 "id": id_,
                 "team": team,
                 "team_file": unpacked(team_file).decode(),
+                "team_path": team_path,
                 "started_at": started_at,
                 "last_at": last_at,
                 "messages": messages,
@@ -140,7 +152,7 @@ def _conversation(row: tuple[object, ...]) -> StoredConversation:
                 "team_task": team_task,
                 "waits_for": waits_for,
                 "paused": paused,
-                "counters": _counters_decoder.decode(str(counters)),
+                "progress": _progress_decoder.decode(str(progress)),
                 "owner": _owner(owner),
             },
             StoredConversation,
@@ -149,9 +161,9 @@ def _conversation(row: tuple[object, ...]) -> StoredConversation:
         raise DamagedData(f"the state of conversation {id_!r} cannot be read: {error}") from error
 
 
-def _json(counters: object) -> object:
+def _json(progress: object) -> object:
     # The standard library refuses what JSON cannot say, such as a number that is none.
-    return counters if counters is UNSET else json.dumps(counters, allow_nan=False)
+    return progress if progress is UNSET else json.dumps(progress, allow_nan=False)
 
 
 def _owner(text: object) -> Owner | None:

@@ -48,11 +48,18 @@ class SqliteStore:
         self._database.close()
 
     def create(
-        self, conversation_id: str, *, team: str, team_file: str, started_at: int, team_task: str | None = None
+        self,
+        conversation_id: str,
+        *,
+        team: str,
+        team_file: str,
+        team_path: str = "",
+        started_at: int,
+        team_task: str | None = None,
     ) -> None:
         """Begin a conversation."""
         with self._database.writing() as db:
-            conversation_rows.create(db, conversation_id, team, team_file, started_at, team_task)
+            conversation_rows.create(db, conversation_id, team, team_file, team_path, started_at, team_task)
 
     def conversations(self) -> list[StoredConversation]:
         """Return all conversations, the one with the latest activity first."""
@@ -139,14 +146,23 @@ class SqliteStore:
             raise UnknownMessage(message_id)
         return stored
 
-    def start_turn(self, conversation_id: str, turn_id: str, *, owner: Owner, given: AssemblerOutput, at: int) -> Turn:
+    def start_turn(
+        self,
+        conversation_id: str,
+        turn_id: str,
+        *,
+        owner: Owner,
+        given: AssemblerOutput,
+        at: int,
+        change: StateChange = NO_CHANGE,
+    ) -> Turn:
         """Take a queued turn and store what its agent is given."""
         with self._database.writing() as db:
             place = place_of(db, conversation_id)
             if place.owner != owner:
                 raise NotTheOwner(conversation_id, place.owner.pid if place.owner else None)
             turn_rows.start(db, place.number, turn_id, owner.token, given, at)
-            conversation_rows.apply(db, place.number, NO_CHANGE, at)
+            conversation_rows.apply(db, place.number, change, at)
             return turn_rows.find(db, place.number, turn_id)
 
     def end_turn(self, conversation_id: str, end: TurnEnd, *, change: StateChange = NO_CHANGE) -> Turn:

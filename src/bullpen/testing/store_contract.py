@@ -114,12 +114,20 @@ class StoreContract:
     # Conversations
 
     def test_a_new_conversation_is_there(self, empty: Store) -> None:
-        empty.create("c", team="Builders", team_file="lead = 'max'", started_at=5, team_task="Ship it")
+        empty.create(
+            "c",
+            team="Builders",
+            team_file="lead = 'max'",
+            team_path="/here/team.toml",
+            started_at=5,
+            team_task="Ship it",
+        )
 
         expected = StoredConversation(
             id="c",
             team="Builders",
             team_file="lead = 'max'",
+            team_path="/here/team.toml",
             started_at=5,
             last_at=5,
             messages=0,
@@ -129,7 +137,7 @@ class StoreContract:
             team_task="Ship it",
             waits_for=None,
             paused=None,
-            counters={},
+            progress={},
             owner=None,
         )
         assert empty.conversation("c") == expected
@@ -182,7 +190,7 @@ class StoreContract:
 
     def test_state_changes_only_where_it_is_told_to(self, store: Store) -> None:
         change = StateChange(
-            team_task="Ship it", waits_for="kai", paused="20 turns", counters={"turns": 20, "usd": 0.5}
+            team_task="Ship it", waits_for="kai", paused="20 turns", progress={"turns": 20, "usd": 0.5}
         )
         store.append("c", said("m1"), change=change)
         store.append("c", said("m2"), change=StateChange(paused=None))
@@ -190,7 +198,7 @@ class StoreContract:
 
         stored = store.conversation("c")
         assert (stored.team_task, stored.waits_for, stored.paused) == ("Ship it", "ana", None)
-        assert (stored.counters, stored.last_at, stored.state) == ({"turns": 20, "usd": 0.5}, 200, "waiting")
+        assert (stored.progress, stored.last_at, stored.state) == ({"turns": 20, "usd": 0.5}, 200, "waiting")
 
     # Messages
 
@@ -247,7 +255,7 @@ class StoreContract:
             with pytest.raises(TypeError):
                 store.append("c", message)
         with pytest.raises(ValueError, match="JSON"):
-            store.update("c", at=1, change=StateChange(counters={"usd": float("nan")}))
+            store.update("c", at=1, change=StateChange(progress={"usd": float("nan")}))
 
         assert store.messages("c") == []
 

@@ -13,6 +13,7 @@ CREATE TABLE conversations (
     id TEXT NOT NULL UNIQUE,
     team TEXT NOT NULL,
     team_file BLOB NOT NULL,                     -- packed
+    team_path TEXT NOT NULL,                     -- where the team file lies; it may move
     started_at INTEGER NOT NULL,
     deleted_at INTEGER,
     first_link BLOB NOT NULL,                    -- what the chain of hashes begins with
@@ -27,7 +28,7 @@ CREATE TABLE states (
     last_at INTEGER NOT NULL,
     waits_for TEXT,
     paused TEXT,
-    counters TEXT NOT NULL DEFAULT '{}',         -- JSON
+    progress TEXT NOT NULL DEFAULT '{}',         -- JSON
     owner TEXT                                   -- JSON
 );
 
