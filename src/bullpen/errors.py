@@ -14,6 +14,11 @@ BullpenError
 │   └── ProtocolBroken      nothing usable came
 ├── InvalidSnapshot     a snapshot that cannot be loaded; nothing was changed
 ├── InvalidTeam         a team file that cannot be used, with everything that is wrong with it
+├── ConversationInUse   another process owns the conversation, and is alive
+├── NobodyToAsk         nobody who could answer was named
+├── NothingRuns         there is no running turn to cancel
+├── NothingSaid         an empty message
+├── NothingToDecide     no turn ended without a reply
 ├── PromptTooLarge      what may not be cut does not fit the byte budget; nothing was sent
 ├── StoreConflict       what was asked of the store was done before, or by somebody else; nothing was changed
 │   ├── ConversationExists
@@ -30,6 +35,7 @@ BullpenError
 │   └── StoreTooNew         a newer bullpen wrote it
 ├── UnknownAgent        an agent type that no module knows
 ├── UnknownConversation a conversation id that the store does not have
+├── UnknownMember       a name that is nobody's, or more than one member's
 ├── UnknownSender       a message from a person, and no telling which
 ├── UnknownMessage      a message id that this conversation does not have
 ├── UnknownTurn         a turn id that this conversation does not have
@@ -162,6 +168,48 @@ class UnknownSender(BullpenError):
     def __init__(self, reason: str, people: Iterable[str]) -> None:
         self.people = tuple(people)
         super().__init__(f"{reason} The people in this team are: {', '.join(self.people)}.")
+
+
+class UnknownMember(BullpenError, LookupError):
+    """A name that is nobody's in the team, or more than one member's."""
+
+
+class NobodyToAsk(BullpenError):
+    """Nobody who could answer was named."""
+
+
+class NothingSaid(BullpenError):
+    """A message without a word."""
+
+    def __init__(self) -> None:
+        super().__init__("There is nothing in this message. Write something, and send it again.")
+
+
+class NothingRuns(BullpenError):
+    """There is no running turn to cancel."""
+
+    def __init__(self, turn_id: str | None) -> None:
+        super().__init__("Nobody is at work." if turn_id is None else f"Turn {turn_id} is not running.")
+
+
+class NothingToDecide(BullpenError):
+    """No turn waits for a decision."""
+
+    def __init__(self, turn_id: str | None) -> None:
+        which = "No turn" if turn_id is None else f"Turn {turn_id} is not one that"
+        super().__init__(f"{which} failed, was cancelled or interrupted and waits for a decision.")
+
+
+class ConversationInUse(BullpenError):
+    """Another process owns the conversation."""
+
+    def __init__(self, conversation_id: str, pid: int) -> None:
+        super().__init__(
+            f"Conversation {conversation_id} is open in process {pid}. Speak there, or watch it from here with: "
+            f"bullpen sessions watch {conversation_id}"
+        )
+        self.conversation_id = conversation_id
+        self.pid = pid
 
 
 class StoreError(BullpenError):

@@ -9,6 +9,7 @@ FailureKind = Literal[
     "not_signed_in",
     "quota",
     "overloaded",
+    "not_prepared",
     "prompt_too_long",
     "turn_limit",
     "permission_refused",

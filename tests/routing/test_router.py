@@ -32,8 +32,21 @@ TEAM = read_team(
 ROUTER = Router(TEAM)
 
 
-def route(text: str, sender: str = "kailai", **state: str | None) -> Route:
-    return ROUTER.route(TEAM.member(sender), read_markers(text), **state)
+def route(
+    text: str,
+    sender: str = "kailai",
+    *,
+    last_to_hand_over: str | None = None,
+    person: str | None = None,
+    in_relay: bool = False,
+) -> Route:
+    return ROUTER.route(
+        TEAM.member(sender),
+        read_markers(text),
+        last_to_hand_over=last_to_hand_over,
+        person=person,
+        in_relay=in_relay,
+    )
 
 
 def asked(member: str, intent: int = 2, step: int = 0) -> Asked:
@@ -62,7 +75,7 @@ def test_a_person_who_names_nobody_asks_the_lead() -> None:
 def test_a_person_who_names_nobody_answers_whoever_handed_over_last() -> None:
     found = route("yes", last_to_hand_over="sarah")
 
-    assert (found.addressees, found.reason) == (("sarah",), "sarah handed over to you last.")
+    assert (found.addressees, found.reason) == (("sarah",), "sarah spoke to you last.")
 
 
 def test_an_agent_that_names_nobody_goes_back_to_the_person() -> None:

@@ -56,11 +56,14 @@ async def run_turn(
     env: Mapping[str, str] | None = None,
     idle_timeout: float = IDLE_TIMEOUT_SECONDS,
     total_timeout: float = TOTAL_TIMEOUT_SECONDS,
+    on_command: Callable[[tuple[str, ...]], None] = lambda _: None,
+    on_output: Callable[[bytes], None] = lambda _: None,
 ) -> Reply:
     """Let the agent answer one prompt in its own program, and return its answer.
 
     Every event goes to `emit`, and the last is Finished or Failed. A failure is also raised, as a kind of AgentFailed.
-    To cancel a turn, cancel the task: its processes are ended, and Failed holds what was said by then.
+    To cancel a turn, cancel the task: its processes are ended, and Failed holds what was said by then. `on_command`
+    gets the command line before it runs, and `on_output` what the program writes, as it is.
     """
     if output.system_flag and spec.system_file_flag is None:
         raise ValueError(f"{spec.name} takes no system text beside the prompt; use an assembler that puts it inside")
@@ -76,6 +79,8 @@ async def run_turn(
             program = _program(spec, environment, folder)
             command = [program, *options, *system_arguments, *spec.last_arguments]
             prompt = _encoded_prompt(spec, output.prompt)
+            on_command(tuple(command))
+            transcript.on_output = on_output
             ending = await _play(spec, transcript, command, prompt, folder, environment, idle_timeout, total_timeout)
     except asyncio.CancelledError:
         emit(Failed(kind="cancelled", message="The turn was cancelled.", partial_text=transcript.text))

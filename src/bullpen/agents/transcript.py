@@ -36,6 +36,7 @@ class Transcript:
         self.verdict: Finished | Failed | None = None
         """The CLI's own word on how the turn ended. Its exit code must agree before we believe it."""
         self.on_verdict: Callable[[], None] = lambda: None
+        self.on_output: Callable[[bytes], None] = lambda _: None
 
     @property
     def text(self) -> str:
@@ -49,6 +50,7 @@ class Transcript:
 
     def feed(self, chunk: bytes) -> None:
         """Read a piece of standard output."""
+        self.on_output(chunk)
         if self._lines is None:
             self._read_text(self._decoder.decode(chunk))
         else:

@@ -6,7 +6,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from bullpen.context.agent_types import AssemblerSet
-from bullpen.context.assemblers import Overflow
+from bullpen.context.assemblers import ContextAssembler, Overflow
 from bullpen.context.budget import SECTION_SEPARATOR
 from bullpen.context.explaining import log_sent
 from bullpen.context.prompt import DEFAULT_MAX_BYTES, AssemblerInput, AssemblerOutput, PromptContextMessage
@@ -40,12 +40,19 @@ class PromptInput(Struct, frozen=True, kw_only=True):
     current_to: str | None = None
 
 
-def build_prompt(source: PromptInput, *, overflow: Overflow = "cut") -> PromptOutput:
-    """Return what to send to the agent. Neither instruction can erase the other, and no cut is silent."""
+def build_prompt(
+    source: PromptInput, *, overflow: Overflow = "cut", assembler: ContextAssembler | None = None
+) -> PromptOutput:
+    """Return what to send to the agent. Neither instruction can erase the other, and no cut is silent.
+
+    The agent type picks the assembler, unless one is given: an agent that the specification does not know brings its
+    own.
+    """
     configured = trimmed(source.system_instruction_text)
     limit = source.max_bytes // 2 if source.max_system_bytes is None else source.max_system_bytes
     file_text, bytes_cut = _shorten(trimmed(source.instruction_file_text), _room_for_file(limit, configured))
-    output = _assemblers.for_agent(source.agent_type, "PromptBuilder").assemble(
+    assembler = assembler or _assemblers.for_agent(source.agent_type, "PromptBuilder")
+    output = assembler.assemble(
         AssemblerInput(
             context_messages=source.context_messages,
             current_message=source.message,

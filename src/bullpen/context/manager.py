@@ -82,7 +82,7 @@ class ContextManager:
         """Set what the team works on; what exceeds 5 KB is cut off, with a warning."""
         if not isinstance(task, str):
             raise TypeError(f"Team task must be a string, not {type(task).__name__}")
-        self._team_task = _limited(task)
+        self._team_task = limited_team_task(task)
         _call(self._on_team_task_changed, self._team_task)
 
     def get_team_task(self) -> str | None:
@@ -141,7 +141,7 @@ class ContextManager:
 
     def import_snapshot(self, snapshot: ContextSnapshot) -> None:
         """Replace the state by a snapshot's; one that is not valid raises InvalidSnapshot and changes nothing."""
-        self._start(history_of(snapshot), _limited(snapshot.team_task))
+        self._start(history_of(snapshot), limited_team_task(snapshot.team_task))
         _call(self._on_team_task_changed, self._team_task)
 
     def _start(self, history: History, team_task: str | None) -> None:
@@ -166,7 +166,8 @@ class ContextManager:
         return positions
 
 
-def _limited(task: str | None) -> str | None:
+def limited_team_task(task: str | None) -> str | None:
+    """Return a team task, cut to what one may have, with a warning."""
     if task is None:
         return None
     task = clean_text(task)

@@ -1,14 +1,17 @@
 """TurnQueue: the turns that wait, and which may begin. Plain data, so that it can be stored and restored as it is."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from msgspec import Struct
 
 from bullpen.context.markers import DEFAULT_INTENT
 
+PUT_FIRST = 0
+"""The intent of a turn that a person moved to the front: before every intent that can be written."""
+
 
 class WaitingTurn(Struct, frozen=True, kw_only=True):
-    """One member's turn to answer."""
+    """One member's turn to answer. A person's turn holds up the relay behind it until the person has spoken."""
 
     id: str
     member: str
@@ -23,48 +26,64 @@ class TurnQueue:
     """Turns in the order in which they will begin: by intent, then first in, first out."""
 
     def __init__(self, waiting: Iterable[WaitingTurn] = ()) -> None:
-        self._waiting: list[WaitingTurn] = []
-        for turn in waiting:
-            self.add(turn)
+        self._waiting = sorted(waiting, key=lambda turn: turn.intent)
 
     @property
     def waiting(self) -> tuple[WaitingTurn, ...]:
         """Every turn that waits, the next one first."""
         return tuple(self._waiting)
 
-    def add(self, turn: WaitingTurn) -> None:
-        """Put a turn behind those of its intent. One turn per member and message: the stronger intent wins."""
-        for index, other in enumerate(self._waiting):
-            if (other.member, other.message_id) == (turn.member, turn.message_id):
-                if other.intent <= turn.intent:
-                    return
-                del self._waiting[index]
-                break
-        behind = [index for index, other in enumerate(self._waiting) if other.intent <= turn.intent]
-        self._waiting.insert(behind[-1] + 1 if behind else 0, turn)
+    def add(self, turns: Iterable[WaitingTurn]) -> None:
+        """Put turns behind those of their intents."""
+        self._waiting = sorted([*self._waiting, *turns], key=lambda turn: turn.intent)
 
-    def drop(self, member: str | None = None) -> tuple[WaitingTurn, ...]:
-        """Take a member's turns out of the queue, or all; return them."""
-        dropped = tuple(turn for turn in self._waiting if member is None or turn.member == member)
-        self._waiting = [turn for turn in self._waiting if turn not in dropped]
-        return dropped
+    def put_first(self, turns: Iterable[WaitingTurn]) -> None:
+        """Let turns begin before all others, in this order, whatever their intents were."""
+        first = [_with_intent(turn, PUT_FIRST) for turn in turns]
+        self.remove(turn.id for turn in first)
+        self._waiting[:0] = first
 
-    def move_first(self, turn_id: str) -> None:
-        """Let a turn begin next, whatever its intent."""
-        self._waiting.sort(key=lambda turn: turn.id != turn_id)
+    def remove(self, turn_ids: Iterable[str]) -> tuple[WaitingTurn, ...]:
+        """Take turns out of the queue; return them."""
+        gone = frozenset(turn_ids)
+        removed = tuple(turn for turn in self._waiting if turn.id in gone)
+        self._waiting = [turn for turn in self._waiting if turn.id not in gone]
+        return removed
 
-    def take_next(self, running: Iterable[WaitingTurn] = ()) -> tuple[WaitingTurn, ...]:
-        """Take out and return the turns that may begin now: the first group, once nothing else runs.
+    def of(self, member: str | None = None) -> tuple[WaitingTurn, ...]:
+        """Return a member's waiting turns, or all."""
+        return tuple(turn for turn in self._waiting if member is None or turn.member == member)
 
-        A group is what one message asked for in one step of its relay: its members answer in parallel.
+    def next_group(
+        self, *, people: Collection[str] = (), held: Collection[str] = (), undecided: Iterable[WaitingTurn] = ()
+    ) -> tuple[WaitingTurn, ...]:
+        """Return the turns that may begin together: those of one message, one step of its relay, and one intent.
+
+        A person's turn never begins, nor does one that is held. What stands behind such a turn in its relay waits, and
+        so does what stands behind an undecided one: it has failed, and nobody has said yet what to do about it.
         """
-        if tuple(running) or not self._waiting:
-            return ()
-        first = self._waiting[0]
-        group = tuple(turn for turn in self._waiting if _group(turn) == _group(first))
-        self._waiting = [turn for turn in self._waiting if turn not in group]
-        return group
+        stuck = [turn for turn in self._waiting if turn.member in people or turn.id in held]
+        standing = {turn.id for turn in stuck}
+        blocked = _first_steps([*stuck, *undecided])
+        able = [
+            turn
+            for turn in self._waiting
+            if turn.id not in standing and turn.step <= blocked.get(turn.message_id, turn.step)
+        ]
+        return tuple(turn for turn in able if _group(turn) == _group(able[0]))
+
+
+def _first_steps(turns: Iterable[WaitingTurn]) -> dict[str, int]:
+    """Return the first step of each message's relay among these turns."""
+    steps: dict[str, int] = {}
+    for turn in turns:
+        steps[turn.message_id] = min(steps.get(turn.message_id, turn.step), turn.step)
+    return steps
 
 
 def _group(turn: WaitingTurn) -> tuple[str, int, int]:
     return turn.message_id, turn.step, turn.intent
+
+
+def _with_intent(turn: WaitingTurn, intent: int) -> WaitingTurn:
+    return WaitingTurn(id=turn.id, member=turn.member, message_id=turn.message_id, intent=intent, step=turn.step)

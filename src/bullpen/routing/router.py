@@ -1,14 +1,18 @@
 """Who answers a message, and why: from its marks and the team's rules to turns, notes, and whom we wait for."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from bullpen.context.markers import Addressee, Markers
-from bullpen.errors import UnknownSender
+from bullpen.context.markers import DEFAULT_INTENT, Addressee, Markers
+from bullpen.errors import UnknownMember, UnknownSender
 from bullpen.names import normalized
 from bullpen.routing.resolver import Resolver, Unresolved
 from bullpen.team import EVERYONE, Member, Team
+
+MOST_NOTES = 5
 
 
 class Asked(Struct, frozen=True, kw_only=True):
@@ -23,11 +27,11 @@ class Route(Struct, frozen=True, kw_only=True):
     """What a message sets in motion."""
 
     asked: tuple[Asked, ...] = ()
-    """Agents, in the order of the relay."""
+    """Agents, in the order of the relay, and the people before some of them, who hold the rest up until they spoke."""
     waits_for: str | None = None
     """The person it is handed to."""
     addressees: tuple[str, ...] = ()
-    """Everyone it is addressed to; empty means everyone."""
+    """Everyone it is addressed to, as written; empty means everyone."""
     drops: tuple[str, ...] = ()
     """Whose waiting turns go, before anybody new is asked."""
     drops_all: bool = False
@@ -65,55 +69,81 @@ class Router:
             )
         return member
 
+    def member(self, name: str) -> Member:
+        """Return the member that somebody calls by this name, or raise UnknownMember."""
+        found = self._resolver.resolve(name)
+        if isinstance(found, Unresolved):
+            raise UnknownMember(str(found))
+        return found
+
     def route(
-        self, sender: Member, markers: Markers, *, last_to_hand_over: str | None = None, person: str | None = None
+        self,
+        sender: Member,
+        markers: Markers,
+        *,
+        last_to_hand_over: str | None = None,
+        person: str | None = None,
+        in_relay: bool = False,
     ) -> Route:
         """Return what a message sets in motion.
 
         `last_to_hand_over` is the agent that last handed over to the sender, if that is a person; `person` is the one
-        that an agent's reply without a hand-over goes back to.
+        that an agent's reply without a hand-over goes back to; `in_relay` says that others wait for the sender's word.
         """
-        asked, people, addressees, notes = self._hand_overs(sender, markers)
+        hand_overs, notes = self._hand_overs(sender, markers)
         drops, drops_all, drop_notes = self._drops(markers)
         task, task_notes = self._team_task(sender, markers)
-        waits_for, reason = (people[0] if people else None), ""
-        if not addressees and sender.type == "human":
-            member = last_to_hand_over or self._team.lead
-            asked = (Asked(member=member, intent=2, step=0),)
-            addressees = (member,)
-            reason = f"{member} handed over to you last." if last_to_hand_over else f"{member} leads the team."
-        elif not addressees:
-            waits_for = person
-        return Route(
-            asked=asked,
-            waits_for=waits_for,
-            addressees=addressees,
+        route = Route(
+            asked=self._turns_of(hand_overs),
+            waits_for=next((name for name in hand_overs if self._is_person(name)), None),
+            addressees=tuple(hand_overs),
             drops=drops,
             drops_all=drops_all,
             team_task=task,
-            reason=reason,
-            notes=(*notes, *drop_notes, *task_notes),
+            notes=_few([*notes, *drop_notes, *task_notes]),
         )
+        if hand_overs:
+            return route
+        if sender.type == "ai":
+            return replace(route, waits_for=person)
+        return replace(route, **self._without_hand_over(last_to_hand_over, in_relay))
 
-    def _hand_overs(
-        self, sender: Member, markers: Markers
-    ) -> tuple[tuple[Asked, ...], tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
-        """Return the agents asked, the people, all addressees, and notes on the names that did not work."""
+    def _without_hand_over(self, last_to_hand_over: str | None, in_relay: bool) -> dict[str, Any]:
+        """Return where a person's message goes that names nobody: nobody is left hanging."""
+        if in_relay:
+            return {"reason": "The others in the relay were waiting for this."}
+        if last_to_hand_over is None:
+            member, reason = self._team.lead, f"{self._team.lead} leads the team."
+        else:
+            member, reason = last_to_hand_over, f"{last_to_hand_over} spoke to you last."
+        asked = Asked(member=member, intent=DEFAULT_INTENT, step=0)
+        return {"asked": (asked,), "addressees": (member,), "reason": reason}
+
+    def _hand_overs(self, sender: Member, markers: Markers) -> tuple[dict[str, Asked], list[str]]:
+        """Return everyone who is handed to, as written, and notes on the names that did not work."""
         asked: dict[str, Asked] = {}
-        people: dict[str, None] = {}
-        notes: list[str] = []
+        notes: dict[str, None] = {}
+        seen: dict[str, Member | str] = {}
         for step, group in enumerate(markers.next):
             for addressee in group:
-                member = self._allowed(sender, addressee)
+                # A hostile reply may hold a hundred thousand names; each is looked up once.
+                if addressee.name not in seen:
+                    seen[addressee.name] = self._allowed(sender, addressee)
+                member = seen[addressee.name]
                 if isinstance(member, str):
-                    notes.append(member)
-                elif member.type == "human":
-                    people[member.name] = None
+                    notes[member] = None
                 else:
                     new = Asked(member=member.name, intent=addressee.intent, step=step)
                     asked[member.name] = min(asked.get(member.name, new), new, key=lambda turn: turn.intent)
-        addressees = tuple(dict.fromkeys([*asked, *people]))
-        return tuple(asked.values()), tuple(people), addressees, tuple(notes)
+        return asked, list(notes)
+
+    def _turns_of(self, hand_overs: Mapping[str, Asked]) -> tuple[Asked, ...]:
+        """Return whose turns are to be queued: those of agents, and those of people with an agent behind them."""
+        last_agent = max((turn.step for name, turn in hand_overs.items() if not self._is_person(name)), default=-1)
+        return tuple(turn for name, turn in hand_overs.items() if not self._is_person(name) or turn.step < last_agent)
+
+    def _is_person(self, name: str) -> bool:
+        return self._team.member(name).type == "human"
 
     def _allowed(self, sender: Member, addressee: Addressee) -> Member | str:
         """Return the member that is meant, or why it cannot be handed to."""
@@ -136,3 +166,10 @@ class Router:
         if markers.team_task is None or sender.type == "human" or sender.may_set_task:
             return markers.team_task, ()
         return None, [f"{sender.name} may not set the team's task: the team file does not allow it (may_set_task)."]
+
+
+def _few(notes: Iterable[str]) -> tuple[str, ...]:
+    """Return the first notes, and how many more there are: nobody reads a thousand."""
+    unique = tuple(dict.fromkeys(notes))
+    more = len(unique) - MOST_NOTES
+    return unique if more <= 0 else (*unique[:MOST_NOTES], f"{more:,} more names did not work either.")

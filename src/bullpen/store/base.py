@@ -259,10 +259,10 @@ class Store(Protocol):
         """Put a new turn first in the queue that does again what failed, was cancelled or interrupted, once."""
 
     def reorder(self, conversation_id: str, turn_ids: Sequence[str]) -> None:
-        """Put queued turns first in the queue, in this order."""
+        """Put queued turns first in the queue, in this order, whatever their intents were."""
 
-    def turns(self, conversation_id: str) -> list[Turn]:
-        """Return every turn there ever was, oldest first."""
+    def turns(self, conversation_id: str, *, message_id: str | None = None) -> list[Turn]:
+        """Return every turn there ever was, or those that one message asked for, oldest first."""
 
     def queued(self, conversation_id: str) -> list[Turn]:
         """Return the turns that wait: those put first, then as they came. Intents are for TurnQueue to order by."""

@@ -188,10 +188,10 @@ class SqliteStore:
         with self._database.writing() as db:
             turn_rows.reorder(db, place_of(db, conversation_id).number, turn_ids)
 
-    def turns(self, conversation_id: str) -> list[Turn]:
-        """Return every turn there ever was, oldest first."""
+    def turns(self, conversation_id: str, *, message_id: str | None = None) -> list[Turn]:
+        """Return every turn there ever was, or those that one message asked for, oldest first."""
         with self._database.reading() as db:
-            return turn_rows.all_of(db, place_of(db, conversation_id).number)
+            return turn_rows.all_of(db, place_of(db, conversation_id).number, message_id)
 
     def queued(self, conversation_id: str) -> list[Turn]:
         """Return the turns that wait."""

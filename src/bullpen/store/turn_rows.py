@@ -10,7 +10,7 @@ from bullpen.context.prompt import AssemblerOutput
 from bullpen.context.report import PromptReport
 from bullpen.errors import TurnConflict, UnknownTurn
 from bullpen.events import Failed, Usage
-from bullpen.routing.queue import WaitingTurn
+from bullpen.routing.queue import PUT_FIRST, WaitingTurn
 from bullpen.store.base import Turn, TurnEnd, TurnRecord
 from bullpen.store.message_rows import sequence_of
 from bullpen.store.packing import DamagedData, packed, unpacked
@@ -53,7 +53,7 @@ def reorder(db: Connection, conversation: int, turn_ids: Sequence[str]) -> None:
     """Put queued turns before all others."""
     first = _end_of_queue(db, conversation, "min") - len(turn_ids)
     for position, turn_id in enumerate(turn_ids, start=first):
-        _step(db, conversation, turn_id, "queued", "position = ?", (position,))
+        _step(db, conversation, turn_id, "queued", "position = ?, intent = ?", (position, PUT_FIRST))
 
 
 def drop(db: Connection, conversation: int, turn_ids: Iterable[str], at: int) -> None:
@@ -96,9 +96,14 @@ def interrupt(db: Connection, conversation: int, owner: str | None, at: int) -> 
     return [find(db, conversation, turn.id) for turn in turns]
 
 
-def all_of(db: Connection, conversation: int) -> list[Turn]:
-    """Return every turn, oldest first."""
-    return [_turn(row) for row in db.execute(f"{SELECT} ORDER BY turns.number", (conversation,))]
+def all_of(db: Connection, conversation: int, message_id: str | None) -> list[Turn]:
+    """Return every turn, or those that one message asked for, oldest first."""
+    if message_id is None:
+        rows = db.execute(f"{SELECT} ORDER BY turns.number", (conversation,))
+    else:
+        asked_by = sequence_of(db, conversation, message_id)
+        rows = db.execute(f"{SELECT} AND turns.asked_by = ? ORDER BY turns.number", (conversation, asked_by))
+    return [_turn(row) for row in rows]
 
 
 def open_in(db: Connection, conversation: int, state: str) -> list[Turn]:

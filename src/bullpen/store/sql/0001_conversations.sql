@@ -80,6 +80,7 @@ CREATE TABLE turns (
 );
 
 CREATE INDEX open_turns ON turns (conversation, position) WHERE ended_at IS NULL;
+CREATE INDEX turns_of_messages ON turns (conversation, asked_by);
 CREATE UNIQUE INDEX retries ON turns (retry_of) WHERE retry_of IS NOT NULL;
 
 -- What an agent was given. Written when its turn starts and never again, for it may be large.

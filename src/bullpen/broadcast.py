@@ -1,0 +1,127 @@
+"""Broadcast: news for many viewers, none of whom can delay the others or fill the memory.
+
+A viewer that does not keep up loses pieces of streams first: what they add up to comes whole at the end of the turn.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator
+from contextlib import contextmanager
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from bullpen.events import TextDelta, Thinking
+from bullpen.news import Lagged, News, TurnEvent
+
+MOST_PIECES = 2_000
+"""Waiting news above which a viewer gets no more pieces of streams."""
+MOST_NEWS = 20_000
+"""Waiting news above which a viewer is sent away; it can look again from where it was."""
+RECENT_NEWS = 5_000
+"""News kept for viewers that come back."""
+
+
+class Numbered(Struct, frozen=True):
+    """News with its place in the order of all news of one conversation in one process."""
+
+    number: int
+    news: News
+
+
+class Broadcast:
+    """Hands every news to every viewer. All in one thread: that of the event loop."""
+
+    def __init__(self) -> None:
+        self.number = 0
+        """The last number that was given."""
+        self._recent: deque[Numbered] = deque(maxlen=RECENT_NEWS)
+        self._viewers: set[_Viewer] = set()
+        self._closed = False
+
+    def publish(self, news: News) -> None:
+        """Hand news to all who watch."""
+        self.number += 1
+        numbered = Numbered(self.number, news)
+        self._recent.append(numbered)
+        may_drop = _is_piece(news)
+        for viewer in self._viewers:
+            viewer.take(numbered, may_drop)
+
+    @contextmanager
+    def viewing(self, after: int | None = None) -> Iterator[AsyncIterator[Numbered]]:
+        """Yield the news from now on, or those after a number; a first Lagged says that some of them are gone.
+
+        Nothing is missed between entering and the first news that is asked for.
+        """
+        viewer = _Viewer()
+        for numbered in self._missed_since(after):
+            viewer.take(numbered, may_drop=False)
+        self._viewers.add(viewer)
+        if self._closed:
+            viewer.close()
+        try:
+            yield viewer
+        finally:
+            self._viewers.discard(viewer)
+
+    def close(self) -> None:
+        """End every viewer's news after those it has not read yet."""
+        self._closed = True
+        for viewer in self._viewers:
+            viewer.close()
+
+    def _missed_since(self, after: int | None) -> list[Numbered]:
+        if after is None or after >= self.number:
+            return []
+        kept = [numbered for numbered in self._recent if numbered.number > after]
+        gone = self.number - after - len(kept)
+        first = kept[0].number - 1 if kept else self.number
+        return [Numbered(first, Lagged(missed=gone)), *kept] if gone else kept
+
+
+class _Viewer:
+    """One viewer's news that it has not read."""
+
+    def __init__(self) -> None:
+        self._unread: deque[Numbered] = deque()
+        self._missed = 0
+        self._ended = False
+        self._something = asyncio.Event()
+
+    def take(self, numbered: Numbered, may_drop: bool) -> None:
+        if self._ended:
+            return
+        if may_drop and len(self._unread) >= MOST_PIECES:
+            self._missed += 1
+            return
+        self._tell_what_was_missed(numbered.number)
+        self._unread.append(numbered)
+        if len(self._unread) >= MOST_NEWS:
+            self._unread.append(Numbered(numbered.number, Lagged(missed=0)))
+            self._ended = True
+        self._something.set()
+
+    def close(self) -> None:
+        self._ended = True
+        self._something.set()
+
+    def __aiter__(self) -> "_Viewer":
+        return self
+
+    async def __anext__(self) -> Numbered:
+        while not self._unread:
+            if self._ended:
+                raise StopAsyncIteration
+            self._something.clear()
+            await self._something.wait()
+        return self._unread.popleft()
+
+    def _tell_what_was_missed(self, number: int) -> None:
+        if self._missed:
+            self._unread.append(Numbered(number - 1, Lagged(missed=self._missed)))
+            self._missed = 0
+
+
+def _is_piece(news: News) -> bool:
+    return isinstance(news, TurnEvent) and isinstance(news.event, TextDelta | Thinking)

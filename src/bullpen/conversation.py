@@ -1,0 +1,315 @@
+"""Conversation: say → route → prompt → run → say. Doors call its methods and read `watch`; they hold no logic."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
+from contextlib import AbstractContextManager
+from functools import partial
+from itertools import chain, repeat
+from typing import Any
+
+from bullpen.broadcast import Broadcast, Numbered
+from bullpen.context.markers import DEFAULT_INTENT, read_markers
+from bullpen.context.prompt import AssemblerOutput
+from bullpen.context.report import PromptReport
+from bullpen.context.text import byte_length, clean_text
+from bullpen.errors import AgentFailed, BullpenError, NothingSaid, StoreError
+from bullpen.events import Event, Failed, Finished
+from bullpen.ledger import Change, Ledger
+from bullpen.news import (
+    Dropped,
+    Held,
+    MissedHandOver,
+    News,
+    Paused,
+    Queued,
+    Quiet,
+    Said,
+    TaskSet,
+    Trouble,
+    TurnBegan,
+    TurnEnded,
+    TurnEvent,
+    Undecided,
+)
+from bullpen.prompting import Prompts
+from bullpen.recording import Entry, new_message_id, reply_of_an_agent, word_of_a_person
+from bullpen.routing.progress import cap_reached, room_for_turns, with_usage
+from bullpen.routing.queue import WaitingTurn
+from bullpen.running import RunningTurn, milliseconds
+from bullpen.seats import Seat
+from bullpen.steering import Steering
+from bullpen.store.base import EndState, StoredMessage, TurnEnd
+from bullpen.team import Team
+
+logger = logging.getLogger(__name__)
+
+# How long to wait before what an agent said, and could not be stored, is tried again; the last one is repeated.
+STORE_RETRY_SECONDS = (0.2, 1.0, 5.0, 15.0)
+
+
+class Conversation(Steering):
+    """One conversation that this process owns. `open_team` makes it; closing it ends what runs."""
+
+    def __init__(self, team: Team, ledger: Ledger, seats: Mapping[str, Seat], prompts: Prompts) -> None:
+        super().__init__(team, ledger, Broadcast())
+        self._seats = seats
+        self._prompts = prompts
+        self._closing = False
+        self._was_busy = False
+        self._loop: asyncio.Task[None] | None = None
+
+    async def say(self, text: str, *, sender: str | None = None, message_id: str | None = None) -> StoredMessage:
+        """Say something as a person, and return when it is stored. With an id of your own, sending it again is safe."""
+        text = clean_text(text)
+        if not text.strip():
+            raise NothingSaid
+        return await self.atomically(self._say(text, sender, message_id or new_message_id()))
+
+    async def watch(self) -> AsyncIterator[News]:
+        """Yield everything that happens from now on, until the conversation is closed."""
+        with self.viewing() as viewer:
+            async for numbered in viewer:
+                yield numbered.news
+
+    def viewing(self, after: int | None = None) -> AbstractContextManager[AsyncIterator[Numbered]]:
+        """Watch from this moment on, or again from after a number."""
+        return self._broadcast.viewing(after)
+
+    @property
+    def last_number(self) -> int:
+        """The number of the latest news, for `viewing`."""
+        return self._broadcast.number
+
+    async def until_quiet(self) -> None:
+        """Wait until nobody is at work and nothing can begin."""
+        await self._quiet.wait()
+
+    async def preview(self, member: str) -> AssemblerOutput:
+        """Return what an agent would be given if it were asked about the last message now."""
+        seat = self._seats[self._agent(member).name]
+        message_id = await self._ledger.last_message_id()
+        turn = WaitingTurn(id="preview", member=seat.member.name, message_id=message_id or "", intent=DEFAULT_INTENT)
+        return await self._prompt_for(turn)
+
+    async def take_over(self) -> None:
+        """Look at what an earlier process left: what ran then is interrupted, and what waited waits for a word."""
+        await self.atomically(self._take_over())
+
+    def start(self) -> None:
+        """Begin turns from now on."""
+        self._loop = asyncio.create_task(self._begin_turns())
+        self._something_changed.set()
+
+    async def close(self) -> None:
+        """Cancel what runs, and store that. Everything that waits is there when the conversation is opened again."""
+        self._closing = True
+        tasks = [*self._tasks.values(), *([self._loop] if self._loop else [])]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, *self._changes, return_exceptions=True)
+        self._broadcast.close()
+
+    async def _begin_turns(self) -> None:
+        """Begin every turn that may begin, whenever something has changed."""
+        while True:
+            await self._something_changed.wait()
+            self._something_changed.clear()
+            async with self._ledger.changing:
+                turns = await self._next_turns()
+            for turn in turns:
+                self._tasks[turn.id] = asyncio.create_task(self._take_turn(turn))
+
+    async def _take_turn(self, turn: WaitingTurn) -> None:
+        """Prompt, run, say. However it goes, the turn ends, and those who watch learn how."""
+        running = self.running[turn.id]
+        try:
+            given = await self._prompt_for(turn)
+            await self.atomically(self._begin(running, given))
+            await self._seats[turn.member].take_turn(given, running, emit=partial(self._emit, running))
+            await self._stored(partial(self._reply, running, running.end("done")))
+        except StoreError as error:
+            await self.atomically(self._put_back(running, error))
+        except (asyncio.CancelledError, Exception) as error:
+            await self._stored(partial(self._end, running, running.end(*_how_it_ended(error))))
+        finally:
+            del self.running[turn.id], self._tasks[turn.id]
+            self._something_changed.set()
+
+    async def _say(self, text: str, sender: str | None, message_id: str) -> StoredMessage:
+        markers = read_markers(text)
+        person = self._router.sender_of(markers, given=sender, waited_for=self._ledger.waits_for)
+        entry = word_of_a_person(self._router, self._ledger, person, text, markers, message_id, milliseconds())
+        return await self._record(entry)
+
+    async def _reply(self, running: RunningTurn, end: TurnEnd) -> None:
+        turn, agent = running.turn, self.team.member(running.turn.member)
+        text = clean_text(running.reply)
+        entry = reply_of_an_agent(self.team, self._router, self._ledger, agent, text, read_markers(text), turn, end)
+        await self._record(entry, finishes=end)
+        self._publish_end(running, end)
+
+    async def _record(self, entry: Entry, finishes: TurnEnd | None = None) -> StoredMessage:
+        """Store a message with all that it causes, in one commit, and tell everyone."""
+        stored = await self._ledger.add(
+            entry.message, turns=entry.turns, drops=entry.drops, finishes=finishes, change=entry.change
+        )
+        if not stored.already_stored:
+            for news in news_of(entry, stored.sequence, finishes):
+                self._publish(news)
+        return stored
+
+    async def _take_over(self) -> None:
+        ledger = self._ledger
+        lost = await ledger.recover(at=milliseconds())
+        known = {member.name for member in self.team.members}
+        await ledger.update(at=milliseconds(), drops=tuple(turn for turn in self.waiting if turn.member not in known))
+        if lost:
+            names = ", ".join(f"turn {turn.id} of {turn.member}" for turn in lost)
+            await self._pause("interrupted", f"bullpen ended while {names} ran. It may have changed files.")
+        elif self.waiting and self.paused is None:
+            await self._pause("left_over", f"{len(self.waiting)} turns were waiting when bullpen ended.")
+        for turn in lost:
+            text = f"{turn.member} was interrupted when bullpen ended. It may have changed files."
+            self._publish(Undecided(turn=turn, state="interrupted", text=text))
+
+    async def _next_turns(self) -> tuple[WaitingTurn, ...]:
+        """Take out of the queue what may begin now: nothing while something runs, during a pause, or at a cap."""
+        ledger = self._ledger
+        if ledger.running:
+            return ()
+        progress, limits = ledger.progress, self.team.limits
+        group = ledger.queue.next_group(
+            people=self._people, held=progress.held, undecided=ledger.undecided.values()
+        )
+        if not group or ledger.paused is not None:
+            self._settle_down()
+            return ()
+        if reason := cap_reached(progress, limits, milliseconds()):
+            await self._pause("cap", reason)
+            self._settle_down()
+            return ()
+        turns = ledger.take(group[: room_for_turns(progress, limits)])
+        self.running.update({turn.id: RunningTurn(turn) for turn in turns})
+        self._was_busy = True
+        return turns
+
+    async def _prompt_for(self, turn: WaitingTurn) -> AssemblerOutput:
+        remark = self.progress.misses.get(turn.member, "")
+        return await self._ledger.outside(
+            self._prompts.for_turn, turn, self._seats[turn.member], team_task=self.team_task, remark=remark
+        )
+
+    async def _begin(self, running: RunningTurn, given: AssemblerOutput) -> None:
+        await self._ledger.begin(running.turn, given, at=milliseconds())
+        running.is_recorded = True
+        size = byte_length(given.prompt) + byte_length(given.system_flag or "")
+        began = TurnBegan(turn=running.turn, at=running.began_at, prompt_bytes=size, cuts=given.report.cuts)
+        self._publish(began)
+
+    async def _end(self, running: RunningTurn, end: TurnEnd) -> None:
+        """Record that a turn ended without a reply, unless its reply was stored just before."""
+        turn = running.turn
+        if turn.id not in self._ledger.running:
+            return
+        if not running.is_recorded:
+            if end.state == "cancelled":
+                self._ledger.put_back(turn)
+                return
+            await self._begin(running, _nothing(self._seats[turn.member]))
+        progress = with_usage(self.progress, end.usage)
+        await self._ledger.end(turn, end, Change(progress=progress, waits_for=progress.person))
+        self._publish_end(running, end)
+        text = "" if end.failure is None else f"{end.failure.message} {end.failure.hint}".strip()
+        self._publish(Undecided(turn=turn, state=end.state, text=f"{turn.member}: {text}"))
+
+    async def _put_back(self, running: RunningTurn, error: StoreError) -> None:
+        """Let a turn wait again that could not even be recorded. On a broken disk a pause cannot be recorded either."""
+        self._ledger.put_back(running.turn)
+        self._ledger.paused = str(error)
+        self._publish(Paused(kind="trouble", text=str(error)))
+
+    async def _stored(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Do something that must be stored; if the disk is full or fails, again and again until it works."""
+        for seconds in chain(STORE_RETRY_SECONDS, repeat(STORE_RETRY_SECONDS[-1])):
+            try:
+                return await self.atomically(work())
+            except StoreError as error:
+                logger.warning("not stored conversation=%s error=%s", self.id, error)
+                self._publish(Trouble(text=f"{error} What was said is kept here, and will be stored when that works."))
+                if self._closing:
+                    return None
+                await asyncio.sleep(seconds)
+
+    def _emit(self, running: RunningTurn, event: Event) -> None:
+        running.take(event)
+        # How a turn ended is told when it is stored.
+        if not isinstance(event, Finished | Failed):
+            self._publish(TurnEvent(turn_id=running.turn.id, member=running.turn.member, event=event))
+
+    def _publish_end(self, running: RunningTurn, end: TurnEnd) -> None:
+        self._publish(
+            TurnEnded(
+                turn_id=end.turn_id,
+                member=running.turn.member,
+                state=end.state,
+                seconds=running.seconds,
+                usage=end.usage,
+                failure=end.failure,
+            )
+        )
+
+    def _settle_down(self) -> None:
+        if self._was_busy:
+            self._was_busy = False
+            self._publish(Quiet(waits_for=self.waits_for))
+        self._quiet.set()
+
+
+def news_of(entry: Entry, sequence: int, finishes: TurnEnd | None) -> Iterator[News]:
+    """Yield what there is to tell about a message."""
+    route = entry.route
+    yield Said(
+        sequence=sequence,
+        message=entry.message,
+        turn_id=finishes.turn_id if finishes else None,
+        reason=route.reason,
+        notes=route.notes,
+    )
+    if entry.drops:
+        yield Dropped(turns=entry.drops)
+    if entry.holds:
+        yield Held(turns=entry.holds)
+    if entry.turns:
+        yield Queued(turns=entry.turns)
+    if route.team_task is not None:
+        yield TaskSet(task=route.team_task, by=entry.message.speaker.role_id)
+    if entry.missed is not None:
+        yield MissedHandOver(
+            member=entry.missed.sender,
+            message_id=entry.message.id,
+            names=entry.missed.members,
+            quote=entry.missed.quote,
+            text=entry.missed.sentence,
+        )
+
+
+def _how_it_ended(error: BaseException) -> tuple[EndState, Failed | None]:
+    """Return the state that an error leaves a turn in, and what is said about it."""
+    match error:
+        case asyncio.CancelledError():
+            return "cancelled", None
+        case AgentFailed():
+            return "failed", error.event
+        case BullpenError():
+            return "failed", Failed(kind="not_prepared", message=str(error))
+        case _:
+            logger.error("a turn met a bug", exc_info=error)
+            message = f"This is a bug in bullpen, sorry: {type(error).__name__}: {error}"
+            return "failed", Failed(kind="not_prepared", message=message, hint="Please report it.")
+
+
+def _nothing(seat: Seat) -> AssemblerOutput:
+    """Return what an agent was given whose prompt could not be made."""
+    report = PromptReport(agent_type=seat.spec.name, max_bytes=seat.member.max_bytes, section_bytes={})
+    return AssemblerOutput(prompt="", report=report)

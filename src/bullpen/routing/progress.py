@@ -1,0 +1,101 @@
+"""Progress: what a conversation must remember between messages, and the caps that end loops. Plain data."""
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from bullpen.events import Usage
+from bullpen.routing.likeness import alike, sketch
+from bullpen.team import Limits
+
+
+class Progress(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What is kept in the store beside the messages and turns, so that a restart changes nothing."""
+
+    turns_made: int = 0
+    """Turns there ever were; the next one gets the next number."""
+    person: str | None = None
+    """Who spoke last among the people, and gets the conversation back."""
+    handed_over: dict[str, str] = {}
+    """For each person, the agent that last handed over to them."""
+    misses: dict[str, str] = {}
+    """For each agent, what its next prompt says about a hand-over that did not work."""
+    held: tuple[str, ...] = ()
+    """Waiting turns that stand still until a person lets them go on."""
+    undecided: tuple[str, ...] = ()
+    """Turns that ended without a reply, until a person says what to do about them."""
+
+    # What the caps count, since a person last spoke or let the agents go on.
+    since: int = 0
+    turns: int = 0
+    tokens: int = 0
+    cost_usd: float = 0.0
+    pair: tuple[str, ...] = ()
+    pair_turns: int = 0
+    last_replies: dict[str, tuple[int, ...]] = {}
+    """For each agent, the sketch of its last reply."""
+    same_replies: dict[str, int] = {}
+    """For each agent, how often in a row it said nearly the same."""
+
+
+def counting_again(progress: Progress, at: int) -> Progress:
+    """Return the progress after a person's word: the caps count from zero."""
+    return replace(
+        progress,
+        since=at,
+        turns=0,
+        tokens=0,
+        cost_usd=0.0,
+        pair=(),
+        pair_turns=0,
+        last_replies={},
+        same_replies={},
+    )
+
+
+def with_usage(progress: Progress, usage: Usage | None) -> Progress:
+    """Return the progress after a turn that took something, however it ended."""
+    if usage is None:
+        return progress
+    tokens = progress.tokens + usage.input_tokens + usage.output_tokens
+    return replace(progress, tokens=tokens, cost_usd=progress.cost_usd + (usage.cost_usd or 0.0))
+
+
+def with_reply(progress: Progress, agent: str, text: str, hands_over_to: str | None) -> Progress:
+    """Return the progress after an agent's reply; `hands_over_to` is the agent that answers it."""
+    pair = tuple(sorted((agent, hands_over_to))) if hands_over_to is not None else ()
+    pair_turns = progress.pair_turns + 1 if pair and pair == progress.pair else len(pair[:1])
+    said = sketch(text)
+    before = progress.last_replies.get(agent)
+    same = progress.same_replies.get(agent, 1) + 1 if before is not None and alike(before, said) else 1
+    return replace(
+        progress,
+        pair=pair,
+        pair_turns=pair_turns,
+        last_replies={**progress.last_replies, agent: said},
+        same_replies={**progress.same_replies, agent: same},
+    )
+
+
+def cap_reached(progress: Progress, limits: Limits, now: int) -> str | None:
+    """Return why no agent may begin a turn now, in a sentence, or None."""
+    minutes = (now - progress.since) / 60_000
+    repeats = [name for name, count in progress.same_replies.items() if count >= limits.identical_replies]
+    if progress.turns >= limits.turns_per_message:
+        return f"The agents have taken {progress.turns} turns since you last spoke."
+    if progress.pair_turns >= limits.back_and_forth:
+        first, second = progress.pair
+        return f"{first} and {second} have handed over to each other {progress.pair_turns} times in a row."
+    if repeats:
+        return f"{repeats[0]} has said nearly the same {progress.same_replies[repeats[0]]} times in a row."
+    if limits.minutes is not None and minutes >= limits.minutes:
+        return f"The agents have worked for {minutes:.0f} minutes since you last spoke."
+    if limits.tokens is not None and progress.tokens >= limits.tokens:
+        return f"The agents have used {progress.tokens:,} tokens since you last spoke."
+    if limits.cost_usd is not None and progress.cost_usd >= limits.cost_usd:
+        return f"The agents have spent ${progress.cost_usd:.2f} since you last spoke."
+    return None
+
+
+def room_for_turns(progress: Progress, limits: Limits) -> int:
+    """Return how many more turns may begin before a person must speak."""
+    return max(0, limits.turns_per_message - progress.turns)

@@ -1,0 +1,102 @@
+"""RunningTurn: one turn while it runs: what it has said so far for those who come later, and what will be recorded."""
+
+import time
+
+from bullpen.events import Event, Failed, Finished, Notice, TextDelta, Thinking, TodoList, ToolFinished, ToolStarted, Usage
+from bullpen.routing.queue import WaitingTurn
+from bullpen.store.base import EndState, TurnEnd
+from bullpen.store.packing import StreamPacker
+
+CANCELLED = Failed(kind="cancelled", message="The turn was cancelled.")
+# Agents that use a thousand tools in a turn exist; nobody scrolls back through more than that.
+MOST_STEPS = 1_000
+
+
+class RunningTurn:
+    """A turn at work."""
+
+    def __init__(self, turn: WaitingTurn) -> None:
+        self.turn = turn
+        self.began_at = milliseconds()
+        self.is_recorded = False
+        """Whether the store knows that it runs."""
+        self.usage: Usage | None = None
+        self.todo: TodoList | None = None
+        self.steps: list[ToolStarted | ToolFinished | Notice] = []
+        """What it did so far, except for what it said."""
+        self.doing = "starting"
+        """The last thing it began, in a few words."""
+        self.reply = ""
+        """Its final answer, once there is one."""
+        self._pieces: list[str] = []
+        self._cancelled = CANCELLED
+        self._command: tuple[str, ...] = ()
+        self._packer = StreamPacker()
+
+    @property
+    def text(self) -> str:
+        """All that it has said so far."""
+        if len(self._pieces) > 1:
+            self._pieces = ["".join(self._pieces)]
+        return self._pieces[0] if self._pieces else ""
+
+    @property
+    def seconds(self) -> float:
+        """How long it has been running."""
+        return (milliseconds() - self.began_at) / 1000
+
+    def take(self, event: Event) -> None:
+        """Remember what an event says."""
+        match event:
+            case TextDelta():
+                self._pieces.append(event.text)
+                self.doing = "writing"
+            case Thinking():
+                self.doing = "thinking"
+            case ToolStarted():
+                self.doing = event.name
+                self._add_step(event)
+            case ToolFinished() | Notice():
+                self._add_step(event)
+            case TodoList():
+                self.todo = event
+            case Usage():
+                self.usage = event
+            case Finished():
+                self.reply = event.text
+            case Failed(kind="cancelled"):
+                self._cancelled = event
+            case _:
+                pass
+
+    def take_command(self, command: tuple[str, ...]) -> None:
+        """Remember the command line."""
+        self._command = command
+
+    def take_output(self, data: bytes) -> None:
+        """Keep what the program writes, as it is, as far as there is room."""
+        self._packer.feed(data)
+
+    def end(self, state: EndState, failure: Failed | None = None) -> TurnEnd:
+        """Return what is recorded about the turn at its end. Called once."""
+        if state == "cancelled":
+            failure = self._cancelled
+        return TurnEnd(
+            turn_id=self.turn.id,
+            state=state,
+            at=milliseconds(),
+            usage=self.usage,
+            failure=failure,
+            command=self._command,
+            stream=self._packer.finish(),
+        )
+
+    def _add_step(self, step: ToolStarted | ToolFinished | Notice) -> None:
+        self.steps.append(step)
+        if len(self.steps) > MOST_STEPS:
+            del self.steps[: MOST_STEPS // 2]
+
+
+def milliseconds() -> int:
+    """Return the time, in milliseconds since 1970."""
+    return time.time_ns() // 1_000_000
