@@ -25,6 +25,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "team": {"errors", "names", "toml_lines"},
     "routing": {"context", "errors", "names", "team"},
     "agents": {"context", "errors", "events"},
+    "team_files": {"errors", "team"},
     "store": {"context", "errors", "events", "messages", "routing"},
     "testing": {"context", "errors", "events", "messages", "routing", "store"},
     "cli": {"agents", "context", "errors", "events"},

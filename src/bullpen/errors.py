@@ -14,6 +14,8 @@ BullpenError
 │   └── ProtocolBroken      nothing usable came
 ├── InvalidSnapshot     a snapshot that cannot be loaded; nothing was changed
 ├── InvalidTeam         a team file that cannot be used, with everything that is wrong with it
+├── NoTeamFile          there is no team file of this name
+├── NotTrusted          a team file that nobody has agreed to run
 ├── PromptTooLarge      what may not be cut does not fit the byte budget; nothing was sent
 ├── StoreConflict       what was asked of the store was done before, or by somebody else; nothing was changed
 │   ├── ConversationExists
@@ -33,6 +35,7 @@ BullpenError
 ├── UnknownSender       a message from a person, and no telling which
 ├── UnknownMessage      a message id that this conversation does not have
 ├── UnknownTurn         a turn id that this conversation does not have
+├── UnreadableTeamFile  a team file that is no small text file, or that we may not read
 └── UnsupportedSystem   this operating system cannot run agents
 
 Arguments of the wrong type or range are the caller's bug and raise TypeError or ValueError, as in the rest of Python.
@@ -151,9 +154,37 @@ class TeamProblem:
 class InvalidTeam(BullpenError, ValueError):
     """A team file that cannot be used, with everything that is wrong with it."""
 
-    def __init__(self, problems: Iterable[TeamProblem]) -> None:
+    def __init__(self, problems: Iterable[TeamProblem], *, path: object = None) -> None:
         self.problems = tuple(problems)
-        super().__init__("The team file cannot be used.\n" + "\n".join(f"  {problem}" for problem in self.problems))
+        self.path = None if path is None else str(path)
+        name = "The team file" if path is None else self.path
+        super().__init__(f"{name} cannot be used.\n" + "\n".join(f"  {problem}" for problem in self.problems))
+
+
+class NoTeamFile(BullpenError, LookupError):
+    """There is no team file of this name."""
+
+    def __init__(self, path: object) -> None:
+        super().__init__(f"There is no file {path}. `bullpen init` writes one.")
+        self.path = str(path)
+
+
+class UnreadableTeamFile(BullpenError, ValueError):
+    """A team file that is no small text file, or that we may not read."""
+
+    def __init__(self, path: object, reason: str, hint: str = "") -> None:
+        super().__init__(f"{path} {reason}." + (f" {hint}" if hint else ""))
+        self.path = str(path)
+        self.reason = reason
+        self.hint = hint
+
+
+class NotTrusted(BullpenError):
+    """A team file that nobody has agreed to run."""
+
+    def __init__(self, path: object, advice: str) -> None:
+        super().__init__(f"{path} is not trusted, so nothing of it was run. {advice}")
+        self.path = str(path)
 
 
 class UnknownSender(BullpenError):
