@@ -42,8 +42,11 @@ Arguments of the wrong type or range are the caller's bug and raise TypeError or
 """
 
 from collections.abc import Iterable, Mapping
+from typing import Literal
 
 from bullpen.events import Failed
+
+Severity = Literal["error", "warning", "remark"]
 
 
 class BullpenError(Exception):
@@ -141,10 +144,11 @@ class UnsupportedSystem(BullpenError):
 class TeamProblem:
     """One thing that is wrong with a team file: where, what, and what was probably meant."""
 
-    def __init__(self, text: str, *, line: int | None = None, key: str = "") -> None:
+    def __init__(self, text: str, *, line: int | None = None, key: str = "", severity: Severity = "error") -> None:
         self.text = text
         self.line = line
         self.key = key
+        self.severity = severity
 
     def __str__(self) -> str:
         place = f"line {self.line}, " if self.line else ""
