@@ -25,9 +25,16 @@ MAY_IMPORT: dict[str, set[str]] = {
     "team": {"errors", "names", "toml_lines"},
     "routing": {"context", "errors", "names", "team"},
     "agents": {"context", "errors", "events"},
+    "team_files": {"errors", "team"},
+    "team_checks": {"agents", "errors", "names", "team", "toml_lines"},
+    "team_templates": {"agents", "errors", "team"},
+    "trust": {"agents", "config", "errors", "team"},
     "store": {"context", "errors", "events", "messages", "routing"},
     "testing": {"context", "errors", "events", "messages", "routing", "store"},
-    "cli": {"agents", "context", "errors", "events"},
+    "cli": {
+        *("agents", "context", "errors", "events"),
+        *("team", "team_checks", "team_files", "team_templates", "toml_lines", "trust"),
+    },
     "__main__": {"cli"},
 }
 

@@ -16,12 +16,12 @@ from bullpen.ids import new_conversation_id
 from bullpen.ledger import Ledger
 from bullpen.prompting import Prompts
 from bullpen.running import milliseconds
-from bullpen.seats import Extra, seat_of
+from bullpen.seats import NOTHING_EXTRA, Extra, seat_of
 from bullpen.store.base import Owner, StateChange, Store
 from bullpen.store.sqlite import SqliteStore
 from bullpen.team_files import LoadedTeam, load_team
 
-NOTHING_EXTRA: Mapping[str, Extra] = {}
+NO_EXTRAS: Mapping[str, Extra] = {}
 
 
 @asynccontextmanager
@@ -30,37 +30,54 @@ async def open_team(
     *,
     resume: str | None = None,
     db: Path | str | None = None,
-    store: Store | None = None,
-    extra: Mapping[str, Extra] = NOTHING_EXTRA,
+    extra: Mapping[str, Extra] = NO_EXTRAS,
 ) -> AsyncIterator[Conversation]:
     """Open a conversation of a team, a new one or the one to resume, and close it at the end.
 
-    The team file's programs run with the permissions it gives them: open only files that you trust.
+    The programs of the team file run with the permissions that it gives them: open only files that you trust.
     """
     loaded = team if isinstance(team, LoadedTeam) else await asyncio.to_thread(load_team, Path(team))
-    seats = {member.name: seat_of(member, loaded.root, extra.get(member.name, Extra())) for member in loaded.team.agents}
+    async with open_store(db) as (store, thread), open_conversation(loaded, store, thread, resume, extra) as opened:
+        yield opened
+
+
+@asynccontextmanager
+async def open_store(db: Path | str | None = None) -> AsyncIterator[tuple[Store, ThreadPoolExecutor]]:
+    """Open the database, and give it a thread of its own, where nothing can delay the event loop."""
     with ThreadPoolExecutor(1, thread_name_prefix="bullpen-store") as thread:
-        outside = asyncio.get_running_loop().run_in_executor
-        own = store is None
-        store = store or await outside(thread, SqliteStore, db or default_database())
-        owner = await outside(thread, _owner)
+        run = asyncio.get_running_loop().run_in_executor
+        store = await run(thread, SqliteStore, db or default_database())
         try:
-            conversation_id = await outside(thread, _claim, store, loaded, resume, owner)
-            try:
-                ledger = await outside(thread, Ledger, store, conversation_id, owner, thread)
-                prompts = Prompts(store=store, conversation_id=conversation_id, team=loaded.team, root=loaded.root)
-                conversation = Conversation(loaded.team, ledger, seats, prompts)
-                await conversation.take_over()
-                conversation.start()
-                try:
-                    yield conversation
-                finally:
-                    await conversation.close()
-            finally:
-                await outside(thread, store.release, conversation_id, owner)
+            yield store, thread
         finally:
-            if own:
-                await outside(thread, store.close)
+            await run(thread, store.close)
+
+
+@asynccontextmanager
+async def open_conversation(
+    loaded: LoadedTeam,
+    store: Store,
+    thread: ThreadPoolExecutor,
+    resume: str | None = None,
+    extra: Mapping[str, Extra] = NO_EXTRAS,
+) -> AsyncIterator[Conversation]:
+    """Open one of many conversations in a store: as open_team, for those who have a store already."""
+    run = asyncio.get_running_loop().run_in_executor
+    agents = loaded.team.agents
+    seats = {agent.name: seat_of(agent, loaded.root, extra.get(agent.name, NOTHING_EXTRA)) for agent in agents}
+    owner = _owner()
+    conversation_id = await run(thread, _claim, store, loaded, resume, owner)
+    try:
+        ledger = Ledger(store, conversation_id, owner, thread)
+        prompts = Prompts(store=store, conversation_id=conversation_id, team=loaded.team, root=loaded.root)
+        conversation = Conversation(loaded.team, ledger, seats, prompts)
+        await conversation.start()
+        try:
+            yield conversation
+        finally:
+            await conversation.close()
+    finally:
+        await run(thread, store.release, conversation_id, owner)
 
 
 def _claim(store: Store, loaded: LoadedTeam, resume: str | None, owner: Owner) -> str:
@@ -75,7 +92,7 @@ def _claim(store: Store, loaded: LoadedTeam, resume: str | None, owner: Owner) -
             started_at=milliseconds(),
             team_task=loaded.team.task,
         )
-    if not store.claim(conversation_id, owner, is_alive=_is_alive):
+    if not store.claim(conversation_id, owner, is_alive=is_alive):
         other = store.conversation(conversation_id).owner
         raise ConversationInUse(conversation_id, other.pid if other else 0)
     if resume is not None:
@@ -85,15 +102,11 @@ def _claim(store: Store, loaded: LoadedTeam, resume: str | None, owner: Owner) -
 
 def _owner() -> Owner:
     identity = orphans.process_id(os.getpid())
-    return Owner(
-        token=secrets.token_hex(8),
-        pid=os.getpid(),
-        start_time=identity.start_time if identity else 0,
-        boot_id=orphans.boot_id(),
-    )
+    start_time = identity.start_time if identity else 0
+    return Owner(token=secrets.token_hex(8), pid=os.getpid(), start_time=start_time, boot_id=orphans.boot_id())
 
 
-def _is_alive(owner: Owner) -> bool:
+def is_alive(owner: Owner) -> bool:
     """Tell whether the process that owns a conversation is still there, and not another one with its number."""
     identity = orphans.process_id(owner.pid)
     return owner.boot_id == orphans.boot_id() and identity is not None and identity.start_time == owner.start_time

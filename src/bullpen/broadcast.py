@@ -5,9 +5,8 @@ A viewer that does not keep up loses pieces of streams first: what they add up t
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
-from collections.abc import Iterator
 
 from msgspec import Struct
 

@@ -92,12 +92,9 @@ class Conversation(Steering):
         turn = WaitingTurn(id="preview", member=seat.member.name, message_id=message_id or "", intent=DEFAULT_INTENT)
         return await self._prompt_for(turn)
 
-    async def take_over(self) -> None:
-        """Look at what an earlier process left: what ran then is interrupted, and what waited waits for a word."""
+    async def start(self) -> None:
+        """Begin turns from now on. What an earlier process left running is interrupted; what waits needs a word."""
         await self.atomically(self._take_over())
-
-    def start(self) -> None:
-        """Begin turns from now on."""
         self._loop = asyncio.create_task(self._begin_turns())
         self._something_changed.set()
 
@@ -179,9 +176,7 @@ class Conversation(Steering):
         if ledger.running:
             return ()
         progress, limits = ledger.progress, self.team.limits
-        group = ledger.queue.next_group(
-            people=self._people, held=progress.held, undecided=ledger.undecided.values()
-        )
+        group = ledger.queue.next_group(people=self._people, held=progress.held, undecided=ledger.undecided.values())
         if not group or ledger.paused is not None:
             self._settle_down()
             return ()
@@ -233,12 +228,13 @@ class Conversation(Steering):
         """Do something that must be stored; if the disk is full or fails, again and again until it works."""
         for seconds in chain(STORE_RETRY_SECONDS, repeat(STORE_RETRY_SECONDS[-1])):
             try:
-                return await self.atomically(work())
+                await self.atomically(work())
+                return
             except StoreError as error:
                 logger.warning("not stored conversation=%s error=%s", self.id, error)
                 self._publish(Trouble(text=f"{error} What was said is kept here, and will be stored when that works."))
                 if self._closing:
-                    return None
+                    return
                 await asyncio.sleep(seconds)
 
     def _emit(self, running: RunningTurn, event: Event) -> None:

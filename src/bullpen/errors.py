@@ -19,6 +19,8 @@ BullpenError
 ├── NothingRuns         there is no running turn to cancel
 ├── NothingSaid         an empty message
 ├── NothingToDecide     no turn ended without a reply
+├── NoTeamFile          there is no team file of this name
+├── NotTrusted          a team file that nobody has agreed to run
 ├── PromptTooLarge      what may not be cut does not fit the byte budget; nothing was sent
 ├── StoreConflict       what was asked of the store was done before, or by somebody else; nothing was changed
 │   ├── ConversationExists
@@ -39,14 +41,18 @@ BullpenError
 ├── UnknownSender       a message from a person, and no telling which
 ├── UnknownMessage      a message id that this conversation does not have
 ├── UnknownTurn         a turn id that this conversation does not have
+├── UnreadableTeamFile  a team file that is no small text file, or that we may not read
 └── UnsupportedSystem   this operating system cannot run agents
 
 Arguments of the wrong type or range are the caller's bug and raise TypeError or ValueError, as in the rest of Python.
 """
 
 from collections.abc import Iterable, Mapping
+from typing import Literal
 
 from bullpen.events import Failed
+
+Severity = Literal["error", "warning", "remark"]
 
 
 class BullpenError(Exception):
@@ -102,6 +108,13 @@ class ProtocolBroken(AgentFailed):
     """The program ended well and yet gave no usable answer."""
 
 
+class InstructionFileProblem(BullpenError):
+    """A file with instructions for an agent that cannot be used, and what to do about it."""
+
+    def __init__(self, name: str, what: str, hint: str) -> None:
+        super().__init__(f"The instruction file {name} {what} {hint}")
+
+
 class InvalidSnapshot(BullpenError, ValueError):
     """A snapshot that cannot be loaded."""
 
@@ -144,10 +157,11 @@ class UnsupportedSystem(BullpenError):
 class TeamProblem:
     """One thing that is wrong with a team file: where, what, and what was probably meant."""
 
-    def __init__(self, text: str, *, line: int | None = None, key: str = "") -> None:
+    def __init__(self, text: str, *, line: int | None = None, key: str = "", severity: Severity = "error") -> None:
         self.text = text
         self.line = line
         self.key = key
+        self.severity = severity
 
     def __str__(self) -> str:
         place = f"line {self.line}, " if self.line else ""
@@ -157,9 +171,37 @@ class TeamProblem:
 class InvalidTeam(BullpenError, ValueError):
     """A team file that cannot be used, with everything that is wrong with it."""
 
-    def __init__(self, problems: Iterable[TeamProblem]) -> None:
+    def __init__(self, problems: Iterable[TeamProblem], *, path: object = None) -> None:
         self.problems = tuple(problems)
-        super().__init__("The team file cannot be used.\n" + "\n".join(f"  {problem}" for problem in self.problems))
+        self.path = None if path is None else str(path)
+        name = "The team file" if path is None else self.path
+        super().__init__(f"{name} cannot be used.\n" + "\n".join(f"  {problem}" for problem in self.problems))
+
+
+class NoTeamFile(BullpenError, LookupError):
+    """There is no team file of this name."""
+
+    def __init__(self, path: object) -> None:
+        super().__init__(f"There is no file {path}. `bullpen init` writes one.")
+        self.path = str(path)
+
+
+class UnreadableTeamFile(BullpenError, ValueError):
+    """A team file that is no small text file, or that we may not read."""
+
+    def __init__(self, path: object, reason: str, hint: str = "") -> None:
+        super().__init__(f"{path} {reason}." + (f" {hint}" if hint else ""))
+        self.path = str(path)
+        self.reason = reason
+        self.hint = hint
+
+
+class NotTrusted(BullpenError):
+    """A team file that nobody has agreed to run."""
+
+    def __init__(self, path: object, advice: str) -> None:
+        super().__init__(f"{path} is not trusted, so nothing of it was run. {advice}")
+        self.path = str(path)
 
 
 class UnknownSender(BullpenError):

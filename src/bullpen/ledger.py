@@ -32,6 +32,9 @@ class Change(Struct, frozen=True, kw_only=True):
     progress: Progress | UnsetType = UNSET
 
 
+NO_CHANGE = Change()
+
+
 class Ledger:
     """The queue, the running turns and the state of one conversation that this process owns."""
 
@@ -49,9 +52,7 @@ class Ledger:
         self.paused = stored.paused
         self.progress = msgspec.convert(stored.progress, Progress)
         self.queue = TurnQueue(turn.waiting for turn in store.queued(conversation_id))
-        self.undecided = {
-            turn_id: store.turn(conversation_id, turn_id).waiting for turn_id in self.progress.undecided
-        }
+        self.undecided = {turn_id: store.turn(conversation_id, turn_id).waiting for turn_id in self.progress.undecided}
 
     async def outside(
         self, work: Callable[Arguments, Result], *args: Arguments.args, **kwargs: Arguments.kwargs
@@ -69,7 +70,7 @@ class Ledger:
         change: Change,
     ) -> StoredMessage:
         """Store a message with all that it causes. One that is stored already changes nothing."""
-        stored = await self._write(
+        stored: StoredMessage = await self._write(
             self._store.append,
             message,
             turns=turns,
@@ -92,7 +93,7 @@ class Ledger:
         at: int,
         turns: tuple[WaitingTurn, ...] = (),
         drops: tuple[WaitingTurn, ...] = (),
-        change: Change = Change(),
+        change: Change = NO_CHANGE,
     ) -> None:
         """Queue turns, drop turns and change the state."""
         await self._write(self._store.update, at=at, turns=turns, drops=_ids(drops), change=_for_store(change))
@@ -142,9 +143,7 @@ class Ledger:
         self._apply(change)
         return again
 
-    async def settle(
-        self, turn: WaitingTurn, *, at: int, turns: tuple[WaitingTurn, ...] = (), change: Change
-    ) -> None:
+    async def settle(self, turn: WaitingTurn, *, at: int, turns: tuple[WaitingTurn, ...] = (), change: Change) -> None:
         """Take a turn off the undecided ones; others may be asked in its place."""
         change = self._decided(turn.id, change, turns_made=self.progress.turns_made + len(turns))
         await self.update(at=at, turns=turns, change=change)
@@ -163,9 +162,7 @@ class Ledger:
             await self.update(at=at, change=Change(progress=replace(self.progress, undecided=undecided)))
         return tuple(turn.waiting for turn in lost)
 
-    def new_turn(
-        self, member: str, message_id: str, *, intent: int, step: int = 0, number: int = 1
-    ) -> WaitingTurn:
+    def new_turn(self, member: str, message_id: str, *, intent: int, step: int = 0, number: int = 1) -> WaitingTurn:
         """Return a turn with the next number, or the one after it; whoever stores it counts it in turns_made."""
         turn_id = str(self.progress.turns_made + number)
         return WaitingTurn(id=turn_id, member=member, message_id=message_id, intent=intent, step=step)

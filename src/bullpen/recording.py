@@ -3,7 +3,7 @@
 import secrets
 from collections.abc import Sequence
 
-from msgspec import UNSET, Struct
+from msgspec import Struct
 from msgspec.structs import replace
 
 from bullpen.context.manager import limited_team_task
@@ -74,12 +74,19 @@ def word_of_a_person(
         turns=turns,
         drops=drops,
         holds=holds,
-        change=_change(route, progress, paused=None),
+        change=replace(_change(route, progress), paused=None),
     )
 
 
 def reply_of_an_agent(
-    team: Team, router: Router, ledger: Ledger, agent: Member, text: str, markers: Markers, turn: WaitingTurn, end: TurnEnd
+    team: Team,
+    router: Router,
+    ledger: Ledger,
+    agent: Member,
+    text: str,
+    markers: Markers,
+    turn: WaitingTurn,
+    end: TurnEnd,
 ) -> Entry:
     """Return what an agent's reply changes."""
     before = ledger.progress
@@ -126,11 +133,11 @@ def _first_agent(team: Team, turns: Sequence[WaitingTurn]) -> str | None:
     return next((turn.member for turn in turns if team.member(turn.member).type == "ai"), None)
 
 
-def _change(route: Route, progress: Progress, paused: None | object = UNSET) -> Change:
+def _change(route: Route, progress: Progress) -> Change:
     change = Change(waits_for=route.waits_for, progress=progress)
     if route.team_task is not None:
         change = replace(change, team_task=limited_team_task(route.team_task))
-    return replace(change, paused=None) if paused is None else change
+    return change
 
 
 def _message(

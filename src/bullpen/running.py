@@ -2,7 +2,18 @@
 
 import time
 
-from bullpen.events import Event, Failed, Finished, Notice, TextDelta, Thinking, TodoList, ToolFinished, ToolStarted, Usage
+from bullpen.events import (
+    Event,
+    Failed,
+    Finished,
+    Notice,
+    TextDelta,
+    Thinking,
+    TodoList,
+    ToolFinished,
+    ToolStarted,
+    Usage,
+)
 from bullpen.routing.queue import WaitingTurn
 from bullpen.store.base import EndState, TurnEnd
 from bullpen.store.packing import StreamPacker

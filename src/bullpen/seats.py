@@ -22,13 +22,16 @@ class Extra(Struct, frozen=True, kw_only=True):
     arguments: tuple[str, ...] = ()
 
 
+NOTHING_EXTRA = Extra()
+
+
 class Seat(Struct, frozen=True, kw_only=True):
     """An agent that can take turns."""
 
     member: Member
     spec: AgentSpec
     folder: Path
-    extra: Extra = Extra()
+    extra: Extra = NOTHING_EXTRA
 
     async def take_turn(self, given: AssemblerOutput, running: RunningTurn, *, emit: Emit) -> Reply:
         """Let the agent answer; everything that the team file says about it holds."""
@@ -52,7 +55,7 @@ class Seat(Struct, frozen=True, kw_only=True):
         return {name: os.environ[name] for name in self.member.env if name in os.environ}
 
 
-def seat_of(member: Member, root: Path, extra: Extra = Extra()) -> Seat:
+def seat_of(member: Member, root: Path, extra: Extra = NOTHING_EXTRA) -> Seat:
     """Return the seat of an agent in a team whose file lies in `root`. An unknown agent type raises UnknownAgent."""
     spec = agent_spec(member.agent) if member.agent else command_agent(member.command, name=member.name)
     return Seat(member=member, spec=spec, folder=(root / member.cwd).absolute(), extra=extra)

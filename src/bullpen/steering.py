@@ -1,4 +1,4 @@
-"""Steering: what a person may do beside speaking: cancel, drop, go on, retry, skip, hand over, reorder, set the task."""
+"""Steering: what a person does beside speaking: cancel, drop, go on, retry, skip, hand over, reorder, set the task."""
 
 import asyncio
 from collections.abc import Collection, Coroutine, Sequence
@@ -235,6 +235,7 @@ class Steering:
 
     def _publish(self, news: News) -> None:
         self._broadcast.publish(news)
+
 
 def _names(turns: Sequence[WaitingTurn]) -> str:
     return ", ".join(f"turn {turn.id} of {turn.member}" for turn in turns)

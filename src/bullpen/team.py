@@ -105,17 +105,23 @@ class Team(Struct, frozen=True, kw_only=True):
 
 def read_team(text: str) -> Team:
     """Return the team that a team.toml describes, or raise InvalidTeam with everything that is wrong with it."""
+    team, problems = examine_team(text)
+    if team is None or problems:
+        raise InvalidTeam(problems)
+    return team
+
+
+def examine_team(text: str) -> tuple[Team | None, tuple[TeamProblem, ...]]:
+    """Return everything that is wrong with a team.toml, and the team as far as it can be read, to look for more."""
     try:
         document = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         said = re.search(r"at line (\d+)", str(error))
         line = int(said[1]) if said else text.count("\n") + 1
-        raise InvalidTeam([TeamProblem(f"this is no valid TOML: {error}", line=line)]) from error
+        return None, (TeamProblem(f"this is no valid TOML: {error}", line=line),)
     reader = _Reader(document, TomlLines(text))
     team = reader.team()
-    if reader.problems:
-        raise InvalidTeam(sorted(reader.problems, key=lambda problem: problem.line or 0))
-    return team
+    return team, tuple(sorted(reader.problems, key=lambda problem: problem.line or 0))
 
 
 class _Kind(Struct, frozen=True):
@@ -131,7 +137,8 @@ def _need(condition: bool) -> None:
 
 
 def _read_text(value: Any) -> str:
-    _need(isinstance(value, str) and bool(value.strip()))
+    # The system ends arguments and paths at a NUL.
+    _need(isinstance(value, str) and bool(value.strip()) and "\0" not in value)
     return str(value)
 
 

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from importlib import import_module
 
 COMMANDS = {
+    "init": "write a team file for the agents that are installed here",
+    "check": "say everything that is wrong with a team file",
     "doctor": "say which agents are ready, and what to do about those that are not",
 }
 
@@ -26,7 +28,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Exception as error:
         if os.environ.get("BULLPEN_DEBUG"):
             raise
-        print(f"bullpen: {_sentence(error)}", file=sys.stderr)
+        from bullpen.cli.safe import printable
+
+        print(f"bullpen: {printable(_sentence(error))}", file=sys.stderr)
         return 1
 
 

@@ -1,0 +1,123 @@
+"""`bullpen init`: a team file that works with the agents that are here."""
+
+import argparse
+import asyncio
+import contextlib
+import getpass
+import os
+import secrets
+import shlex
+import sys
+from pathlib import Path
+
+from bullpen.agents.doctor import Finding, examine_all
+from bullpen.agents.registry import agent_spec, known_agents
+from bullpen.cli.safe import printable
+from bullpen.errors import BullpenError
+from bullpen.team_templates import SOMEBODY, TEMPLATES, team_text
+
+# Those that most people have come first, and so get the first role.
+USUAL_ORDER = ("claude-code", "openai-codex", "google-gemini", "qwen-code")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Describe the options."""
+    purposes = "; ".join(f"{template.name}: {template.purpose[:-1]}" for template in TEMPLATES.values())
+    parser.add_argument("place", nargs="?", default=".", help="a folder, or a file that ends in .toml (default: here)")
+    parser.add_argument("--template", default="pair", choices=list(TEMPLATES), help=f"{purposes} (default: pair)")
+    parser.add_argument("--force", action="store_true", help="replace a file that is there")
+    players = parser.add_mutually_exclusive_group()
+    players.add_argument(
+        "--agents", metavar="NAMES", help="which agents, e.g. claude,codex (default: all that are ready)"
+    )
+    players.add_argument("--scripted", action="store_true", help="agents that play from a script: no account is needed")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Write the file, and say what to do next."""
+    path = _target(options.place)
+    if not options.force and os.path.lexists(path):
+        raise _exists(path)
+    agents = [] if options.scripted else _chosen(options.agents) if options.agents is not None else _found()
+    text = team_text(TEMPLATES[options.template], agents, person=_person(), file=shlex.quote(path.name))
+    _write(path, text, replace=options.force)
+    _say_next(path, agents, asked_for_script=options.scripted)
+    return 0
+
+
+def _target(place: str) -> Path:
+    path = Path(place)
+    return path if path.is_file() or (path.suffix == ".toml" and not path.is_dir()) else path / "team.toml"
+
+
+def _exists(path: Path) -> BullpenError:
+    return BullpenError(f"{path} is there already, and was left as it is. Use --force to replace it, or name another.")
+
+
+def _chosen(names: str) -> list[str]:
+    agents = [agent_spec(name.strip()).name for name in names.split(",") if name.strip()]
+    if not agents:
+        raise BullpenError(f"--agents names none. Known are: {', '.join(known_agents())}.")
+    return agents
+
+
+def _found() -> list[str]:
+    """Return the agents that are ready, else those that are at least installed."""
+    print("Looking for agents. This takes a few seconds.", file=sys.stderr)
+    findings = asyncio.run(examine_all(list(known_agents().values()), cwd=Path.cwd()))
+    findings.sort(key=_place_in_order)
+    ready = [finding.agent for finding in findings if finding.ready]
+    installed = [finding.agent for finding in findings if finding.path is not None]
+    if installed and not ready:
+        print("None of the agents here is ready; `bullpen doctor` says what to do about that.", file=sys.stderr)
+    return ready or installed
+
+
+def _place_in_order(finding: Finding) -> int:
+    return USUAL_ORDER.index(finding.agent) if finding.agent in USUAL_ORDER else len(USUAL_ORDER)
+
+
+def _person() -> str:
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError, ImportError):
+        return SOMEBODY
+
+
+def _write(path: Path, text: str, *, replace: bool) -> None:
+    """Write the file whole or not at all; never over another one unless that was asked for."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if replace:
+            _replace(path, text)
+        else:
+            with path.open("x", encoding="utf-8") as file:
+                file.write(text)
+    except FileExistsError as error:
+        raise _exists(path) from error
+    except OSError as error:
+        raise BullpenError(f"{path} cannot be written: {error.strerror}.") from error
+
+
+def _replace(path: Path, text: str) -> None:
+    draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}.new")
+    try:
+        draft.write_text(text, encoding="utf-8")
+        draft.replace(path)
+    finally:
+        with contextlib.suppress(OSError):
+            draft.unlink(missing_ok=True)
+
+
+def _say_next(path: Path, agents: list[str], *, asked_for_script: bool) -> None:
+    if agents:
+        print(printable(f"Wrote {path} with {', '.join(dict.fromkeys(agents))}."))
+    elif asked_for_script:
+        print(printable(f"Wrote {path}. Its agents play from a script."))
+    else:
+        print(
+            printable(f"No agent is installed here, so the agents in {path} play from a script: no account is needed.")
+        )
+        print("`bullpen doctor` says how to install real ones. Then: bullpen init --force")
+    file = shlex.quote(str(path))
+    print(printable(f"Next:\n  bullpen check {file}\n  bullpen chat {file}"))
