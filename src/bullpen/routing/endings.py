@@ -8,7 +8,7 @@ import re
 from msgspec import Struct
 
 from bullpen.context.code import HIDDEN
-from bullpen.context.markers import MARKER
+from bullpen.context.markers import MARKER, hide_escaped_brackets
 from bullpen.context.text import WHITE_SPACE
 from bullpen.routing.phrases import STAND_IN
 
@@ -63,6 +63,7 @@ class Sentence(Struct, frozen=True):
 
 def last_sentences(text: str, visible: str) -> list[Sentence]:
     """Return the last paragraph's sentences, and the last two outside of lists. `visible` is `text` without code."""
+    visible = hide_escaped_brackets(visible)
     ending, is_whole = _ending(text, _MARKER.sub(lambda marker: HIDDEN * len(marker[0]), visible))
     *earlier, last = (_sentences(paragraph) for paragraph in _PARAGRAPH_END.split(ending))
     sentences = [sentence for paragraph in earlier for sentence in paragraph] + last
