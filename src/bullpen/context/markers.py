@@ -120,11 +120,11 @@ def searchable(text: str) -> str | None:
     None if it has no marker for certain.
     """
     if ("[" in text or "［" in text) and OPENING.search(text):
-        return hide_escaped_brackets(hide_code(text))
+        return _hide_escaped_brackets(hide_code(text))
     return None
 
 
-def hide_escaped_brackets(text: str) -> str:
+def _hide_escaped_brackets(text: str) -> str:
     """Return a text of the same length in which brackets behind a backslash are blotted out, so they are none."""
     if "\\[" not in text and "\\]" not in text:
         return text
