@@ -53,6 +53,7 @@ UNITS = (
     "\n\n`[NEXT:x]",
     "```\n[NEXT:x]\n",
     "> [NEXT:x]\n",
+    "\\[NEXT:x\\]",
     "[FR[NEXT:x]OM: h]",
     "[NEXT:x] ``` ` `` ",
     "[[[[NEXT:]",

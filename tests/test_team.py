@@ -222,6 +222,11 @@ def test_only_agents() -> None:
         ("limits.identical_replies = 1", "limits.identical_replies: must be a whole number of at least 2, not 1"),
         ("limits.tokens = 1.5", "limits.tokens: must be a whole number of at least 1, not 1.5"),
         ("limits.cost_usd = nan", "limits.cost_usd: must be a number above 0, not nan"),
+        ("limits.cost_usd = inf", "limits.cost_usd: must be a number above 0, not inf"),
+        ("limits.minutes = -inf", "limits.minutes: must be a number above 0, not -inf"),
+        ("limits.minutes = 1e999", "limits.minutes: must be a number above 0, not inf"),
+        ("limits.tokens = inf", "limits.tokens: must be a whole number of at least 1, not inf"),
+        (f"limits.minutes = 1{'0' * 400}", f"limits.minutes: must be a number above 0, not 1{'0' * 56}..."),
         ("limits = {cost = 1}", "limits.cost: there is no such key. Did you mean cost_usd?"),
     ],
 )
@@ -238,6 +243,8 @@ def test_what_may_be_wrong_with_the_team(line: str, complaint: str) -> None:
         ("window = true", "window: must be a whole number of at least 0, not True"),
         ("max_bytes = 0", "max_bytes: must be a whole number of at least 1, not 0"),
         ("idle_timeout = 0", "idle_timeout: must be a number of seconds above 0, not 0"),
+        ("idle_timeout = nan", "idle_timeout: must be a number of seconds above 0, not nan"),
+        ("total_timeout = inf", "total_timeout: must be a number of seconds above 0, not inf"),
         ("total_timeout = '5 min'", "total_timeout: must be a number of seconds above 0, not '5 min'"),
         ("permissions = 'all'", """permissions: must be "read-only" or "edit" or "full", not 'all'"""),
         ("visibility = 1", 'visibility: must be "all" or "addressed", not 1'),
@@ -293,6 +300,29 @@ def test_an_agent_is_a_known_cli_or_a_command(member: str, complaint: str) -> No
     assert problems(f'{TWO}[[member]]\nname = "sarah"\n{member}') == [f"line 6, {complaint}"]
 
 
+def test_a_total_timeout_below_the_idle_timeout_is_a_slip() -> None:
+    (problem,) = problems(f"{TWO}total_timeout = 30\nidle_timeout = 60.5")
+
+    assert problem.startswith("line 6, member.2.total_timeout: 30 is less than the idle_timeout of 60.5, ")
+
+
+def test_one_timeout_alone_may_be_anything() -> None:
+    assert read_team(f"{TWO}total_timeout = 30").member("max").total_timeout == 30.0
+    assert read_team(f"{TWO}idle_timeout = 7200").member("max").idle_timeout == 7200.0
+    assert read_team(f"{TWO}idle_timeout = 5\ntotal_timeout = 5").member("max").idle_timeout == 5.0
+
+
+def test_a_byte_order_mark_is_no_part_of_the_file() -> None:
+    assert read_team(f"\ufeff{TWO}") == read_team(TWO)
+    assert problems(f"\ufeffnmae = 'x'\n{TWO}") == ["line 1, nmae: there is no such key. Did you mean name?"]
+
+
+def test_a_number_of_more_digits_than_python_reads() -> None:
+    (problem,) = problems(f"{TWO}window = {'9' * 5000}")
+
+    assert "this is no valid TOML: " in problem
+
+
 def test_a_member_without_a_name() -> None:
     assert problems(f"{TWO}[[member]]\n[[member]]\n") == [
         "line 6, member.3: has no name",
@@ -327,6 +357,49 @@ def test_names_that_collide_after_normalising(name: str) -> None:
     assert problems(f'{TWO}[[member]]\nname = "{name}"') == [
         f"line 7, member.3.name: {name!r} and 'max' would be the same name in [NEXT: …]"
     ]
+
+
+@pytest.mark.parametrize("name", [" sarah", "sarah ", "\u3000sarah", "\u00a0sarah"])
+def test_names_with_white_space_around_them(name: str) -> None:
+    assert problems(f'{TWO}[[member]]\nname = "{name}"') == [
+        f"line 7, member.3.name: {name!r} begins or ends with white space"
+    ]
+
+
+def member(name: str, display_name: str) -> str:
+    return f'[[member]]\nname = "{name}"\ndisplay_name = "{display_name}"\n'
+
+
+@pytest.mark.parametrize(
+    ("members", "complaint"),
+    [
+        (member("ana", "Max"), "line 8, member.3.display_name: 'Max' and 'max' would be the same name in [NEXT: …]"),
+        (
+            member("ana", "Li Na") + member("lee", "@li-na"),
+            "line 11, member.4.display_name: '@li-na' and 'Li Na' would be the same name in [NEXT: …]",
+        ),
+        (
+            member("ana", "lee") + member("lee", "Lee"),
+            "line 8, member.3.display_name: 'lee' and 'lee' would be the same name in [NEXT: …]",
+        ),
+        (member("ana", "All"), "line 8, member.3.display_name: 'All' means everyone in [DROP: …]"),
+    ],
+)
+def test_display_names_that_could_mean_somebody_else(members: str, complaint: str) -> None:
+    assert problems(TWO + members) == [complaint]
+
+
+def test_a_display_name_may_be_the_members_own_name_or_mere_decoration() -> None:
+    team = read_team(TWO + member("ana", "Ana") + member("lee", "***") + member("bo", "'*'"))
+
+    assert [member.display_name for member in team.members] == ["", "", "Ana", "***", "'*'"]
+
+
+def test_a_long_name_is_shown_in_part() -> None:
+    long_name = "x" * 500
+    for line in (f'lead = "{long_name}"\n{TWO}', f'{TWO}[[member]]\nname = "{long_name}]"'):
+        (problem,) = problems(line)
+        assert len(problem) < 160
 
 
 def test_everything_that_is_wrong_is_said_at_once_in_the_order_of_the_file() -> None:

@@ -3,6 +3,7 @@
 Pure: it takes the text of a team.toml. Which files exist and which CLIs are installed is for others to say.
 """
 
+import math
 import re
 import tomllib
 import unicodedata
@@ -67,6 +68,8 @@ class Member(Struct, frozen=True, kw_only=True):
     visibility: Visibility = "all"
     max_bytes: int = DEFAULT_MAX_BYTES
     idle_timeout: float = 600.0
+    """Seconds without a word. May be above total_timeout if the team file gives only one of them; whoever waits takes
+    the smaller one."""
     total_timeout: float = 3600.0
     may_address: tuple[str, ...] | None = None
     """Whom it may hand over to; None means everyone."""
@@ -113,9 +116,11 @@ def read_team(text: str) -> Team:
 
 def examine_team(text: str) -> tuple[Team | None, tuple[TeamProblem, ...]]:
     """Return everything that is wrong with a team.toml, and the team as far as it can be read, to look for more."""
+    text = text.removeprefix("\ufeff")
     try:
         document = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    # A plain ValueError: a number of more digits than Python reads.
+    except (ValueError, RecursionError) as error:
         said = re.search(r"at line (\d+)", str(error))
         line = int(said[1]) if said else text.count("\n") + 1
         return None, (TeamProblem(f"this is no valid TOML: {error}", line=line),)
@@ -185,7 +190,12 @@ def _whole(least: int) -> _Kind:
 
 def _read_positive(value: Any) -> float:
     _need(isinstance(value, int | float) and not isinstance(value, bool) and value > 0)
-    return float(value)
+    try:
+        number = float(value)
+    except OverflowError as error:
+        raise ValueError from error
+    _need(math.isfinite(number))
+    return number
 
 
 def _one_of(*choices: str) -> _Kind:
@@ -291,6 +301,7 @@ class _Reader:
                 self._problem(path, 'needs either agent = "claude" (or another CLI) or command = ["program"]')
             if runs and table.get("type") == "human":
                 self._problem((*path, "type"), "a member with an agent or a command is not human")
+            self._check_timeouts(values, path)
             yield Member(**{"name": f"member {index + 1}", **values, "type": "ai" if is_agent else "human"})
 
     def _values(
@@ -329,26 +340,44 @@ class _Reader:
         if not team.people:
             self._problem((), 'nobody in the team is a person. Add a [[member]] with only a name = "you"')
 
+    def _check_timeouts(self, values: Mapping[str, Any], path: Path) -> None:
+        idle, total = values.get("idle_timeout"), values.get("total_timeout")
+        if idle is not None and total is not None and total < idle:
+            self._problem(
+                (*path, "total_timeout"),
+                f"{total:g} is less than the idle_timeout of {idle:g}, which would never count. Raise it, or leave out "
+                "idle_timeout",
+            )
+
     def _check_names(self, team: Team) -> None:
-        seen: dict[str, str] = {}
+        owners: dict[str, tuple[str | int, str]] = {}
         for index, member in enumerate(team.members):
             path: Path = ("member", index, "name")
-            key = normalized(member.name)
-            if not key or key == EVERYONE or not all(map(_may_be_in_a_name, member.name)):
-                self._problem(path, f"{member.name!r} cannot be a name in [NEXT: …]")
-            if key in seen:
-                self._problem(path, f"{member.name!r} and {seen[key]!r} would be the same name in [NEXT: …]")
-            seen[key] = member.name
+            if not all(map(_may_be_in_a_name, member.name)) or normalized(member.name) in ("", EVERYONE):
+                self._problem(path, f"{_shown(member.name)} cannot be a name in [NEXT: …]")
+            elif member.name != member.name.strip():
+                self._problem(path, f"{_shown(member.name)} begins or ends with white space")
+            self._check_is_free(path, member.name, owners)
             for name in member.may_address or ():
                 self._check_reference(("member", index, "may_address"), name, [m.name for m in team.members])
+        for index, member in enumerate(team.members):
+            self._check_is_free(("member", index, "display_name"), member.display_name, owners)
         if "lead" in self._document and isinstance(team.lead, str):
             self._check_reference(("lead",), team.lead, [agent.name for agent in team.agents])
 
+    def _check_is_free(self, path: Path, name: str, owners: dict[str, tuple[str | int, str]]) -> None:
+        """Give a name to a member, unless [NEXT: …] would not know who is meant. Nobody is meant by decoration."""
+        key, member = normalized(name), path[1]
+        owner, spelling = owners.setdefault(key, (member, name))
+        if key and owner != member:
+            self._problem(path, f"{_shown(name)} and {_shown(spelling)} would be the same name in [NEXT: …]")
+        elif key == EVERYONE and path[-1] == "display_name":
+            self._problem(path, f"{_shown(name)} means everyone in [DROP: …]")
+
     def _check_reference(self, path: Path, name: str, known: list[str]) -> None:
         if name not in known:
-            self._problem(
-                path, f"there is no such {'agent' if path[0] == 'lead' else 'member'}: {name!r}.{_perhaps(name, known)}"
-            )
+            kind = "agent" if path[0] == "lead" else "member"
+            self._problem(path, f"there is no such {kind}: {_shown(name)}.{_perhaps(name, known)}")
 
     def _problem(self, path: Path, text: str) -> None:
         key = ".".join(str(part + 1) if isinstance(part, int) else part for part in path)

@@ -52,6 +52,13 @@ def test_empty_names_are_nobody() -> None:
     assert (markers.next, len(markers)) == ((), 1)
 
 
+@pytest.mark.parametrize(
+    ("text", "names"), [("[NEXT: !P1]", ()), ("[NEXT: ！P3 & max]", ("max",)), ("[NEXT: a, !P1, b]", ("a", "b"))]
+)
+def test_an_intent_without_a_name_is_nobody(text: str, names: tuple[str, ...]) -> None:
+    assert addressees(text) == names
+
+
 def test_the_sender() -> None:
     assert read_markers("[FROM: kailai] hello").sender == "kailai"
     assert read_markers("[FROM:] hello") == Markers()
@@ -141,6 +148,12 @@ def test_what_only_looks_like_code_does_route(text: str) -> None:
         "[TEAM TASK] x",
         "[DONE]",
         "[ſROM: x]",
+        "\\[NEXT: x\\]",
+        "\\[NEXT: x]",
+        "[NEXT: x\\]",
+        "\\\\\\[NEXT: x]",
+        "\\[TEAM_TASK\\] x",
+        "[TEAM_TASK\\] x",
     ],
 )
 def test_what_is_no_marker(text: str) -> None:
@@ -163,3 +176,22 @@ def test_a_close_bracket_in_code_does_not_close() -> None:
 
 def test_an_unfinished_marker_does_not_swallow_the_next() -> None:
     assert addressees("[NEXT: [NEXT: max]") == ("max",)
+
+
+def test_a_backslash_that_is_escaped_itself_escapes_no_bracket() -> None:
+    assert addressees("C:\\\\[NEXT: max]") == ("max",)
+    assert read_markers("[NEXT: max\\\\]").found[0].value == "max\\\\"
+
+
+def test_an_escaped_bracket_within_a_marker_is_text() -> None:
+    assert read_markers("[TEAM_TASK: explain \\[NEXT: x\\] to them]").team_task == "explain \\[NEXT: x\\] to them"
+    assert addressees("[NEXT: \\[NEXT: y\\], max]") == ("\\[NEXT: y\\]", "max")
+
+
+def test_a_backslash_in_code_escapes_nothing_behind_it() -> None:
+    assert addressees("`C:\\`[NEXT: max]") == ("max",)
+    assert addressees("``C:\\``[NEXT: max]") == ("max",)
+
+
+def test_only_the_brackets_of_markdown_can_be_escaped() -> None:
+    assert addressees("\\［NEXT：max］") == ("max",)

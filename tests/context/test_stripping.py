@@ -38,6 +38,9 @@ CODE = "Here:\n\n    def f():\n        return  1\n\n\tdone  now"
         ("[TEAM_TASK: x] go on", "go on"),
         ("see a[0], [x](y) and `[NEXT: max]`", "see a[0], [x](y) and `[NEXT: max]`"),
         ("> [NEXT: max]\nok [NEXT: max]", "> [NEXT: max]\nok"),
+        ("see \\[NEXT: a\\] and [NEXT: max]", "see \\[NEXT: a\\] and"),
+        ("[NEXT: a\\], b] c", "c"),
+        ("a \\\\[NEXT: max] b", "a \\\\ b"),
         (f"{CODE}\n[NEXT: max]", CODE),
     ],
 )
@@ -83,7 +86,7 @@ def test_stripping_makes_no_marker(text: str, stripped: str) -> None:
 SYNTAX = (
     "[ ] ［ ］ : ： NEXT FROM DROP TEAM_TASK [NEXT:a] [TEAM_TASK] [TEAM_TASK: ` `` ``` ~~~ > - \\ # FR OM:x] a 文 😀"
 )
-PIECES = st.sampled_from([*SYNTAX.split(), "\n", "\n\n", "\r\n", " ", "\t", "> ", "- "])
+PIECES = st.sampled_from([*SYNTAX.split(), "\\[", "\\]", "\n", "\n\n", "\r\n", " ", "\t", "> ", "- "])
 MARKED_TEXTS = st.one_of(st.lists(PIECES, max_size=24).map("".join), st.text())
 
 

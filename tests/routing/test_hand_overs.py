@@ -6,8 +6,11 @@ with 2 false ones, whereupon they were improved; on third_look.toml, written las
 that it showed was corrected, and its other three misses were left as they are.
 """
 
+import re
+import sys
 import tomllib
 from collections import Counter
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
@@ -16,8 +19,10 @@ from hypothesis import strategies as st
 from msgspec import Struct, convert
 
 from bullpen.context import read_markers
-from bullpen.routing.hand_overs import LONGEST_QUOTE, MissedHandOver, missed_hand_over
-from bullpen.routing.phrases import ASKING, HANDING
+from bullpen.names import nearest
+from bullpen.routing.endings import LONGEST_ENDING
+from bullpen.routing.hand_overs import LONGEST_QUOTE, MOST_NAMES, MissedHandOver, missed_hand_over
+from bullpen.routing.phrases import ASKING, HANDING, hand_overs
 from bullpen.routing.resolver import Resolver
 from bullpen.team import Member, Team, read_team
 
@@ -167,6 +172,7 @@ def team_of(*names: str, **display_names: str) -> Team:
             "[NEXT: sahra & crol]",
             "max wrote [NEXT: sahra & crol]; nobody here is called that. Did max mean sarah and carol?",
         ),
+        ("Done. \\[NEXT: sarah\\]", "max wrote \\[NEXT: sarah\\], which the backslashes make mere text."),
         ("Tests pass. Over to you, Sarah.", "max wrote “Over to you, Sarah” without [NEXT: sarah]."),
         ("@sarah It works. Please check it!", "max wrote “@sarah, … Please check it!” without [NEXT: sarah]."),
         (
@@ -227,7 +233,15 @@ def test_a_marker_for_a_member_leaves_nothing_to_suggest() -> None:
 
 
 def test_a_name_that_fits_two_members_is_left_to_the_router() -> None:
-    team = team_of("max", a="Sarah", b="Sarah")
+    team = Team(
+        name="twins",
+        lead="max",
+        members=(
+            Member(name="max", type="ai"),
+            Member(name="a", type="ai", display_name="Sarah"),
+            Member(name="b", type="ai", display_name="Sarah"),
+        ),
+    )
 
     assert missed("[NEXT: Sarah]", "max", team) is None
     assert missed("Over to Sarah.", "max", team) is None
@@ -254,6 +268,45 @@ def test_words_to_the_only_person_need_no_key_since_the_reply_goes_there() -> No
     assert meant("Kim, could you confirm?") == ()
     assert meant("`[NEXT: kim]`") == ("kim",)
     assert meant("Ana, could you confirm?", "max", STUDIO) == ("ana",)
+
+
+@pytest.mark.parametrize("text", ["`[NEXT: ana]`", "[NEXT: anna]", "Ana, could you confirm?"])
+def test_a_hand_over_to_whom_the_reply_returns_anyway_is_not_missed(text: str) -> None:
+    max_ = STUDIO.member("max")
+
+    assert missed_hand_over(text, max_, STUDIO, returns_to="ana") is None
+    assert missed_hand_over(text, max_, STUDIO, returns_to="kailai") is not None
+
+
+def test_a_hand_over_to_somebody_else_too_is_missed_wherever_the_reply_returns() -> None:
+    max_ = STUDIO.member("max")
+
+    both = missed_hand_over("Ana and Carol, could you confirm?", max_, STUDIO, returns_to="ana")
+    behind_it = missed_hand_over("Over to Carol. [NEXT: anna]", max_, STUDIO, returns_to="ana")
+
+    assert both is not None
+    assert both.members == ("ana", "carol")
+    assert behind_it is not None
+    assert behind_it.members == ("carol",)
+
+
+@pytest.mark.parametrize("text", ["Done.\n\n\\[NEXT: sarah\\]\n", "It works. \\[NEXT: sarah]", "\\[NEXT: sarah\\]"])
+def test_an_escaped_marker_at_the_end_was_meant(text: str) -> None:
+    assert meant(text) == ("sarah",)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Such a marker is written \\[NEXT: sarah\\]",
+        "You end a reply with \\[NEXT: sarah\\]",
+        "\\[NEXT: sarah\\] is how it ends there, and the tests for that are all in place now.",
+        "> \\[NEXT: sarah\\]",
+        "It works. \\[NEXT: somebody\\]",
+    ],
+)
+def test_another_escaped_marker_is_text(text: str) -> None:
+    assert missed(text) is None
 
 
 def test_people_miss_hand_overs_too() -> None:
@@ -420,3 +473,66 @@ def test_a_mebibyte_of_anything_takes_no_longer_than_reading_it_a_few_times(piec
 def test_a_mebibyte_in_one_marker() -> None:
     assert missed(f"[NEXT: {'sarah ' * (MEBIBYTE // 6)}]") is None
     assert missed(f"[NEXT: {', '.join(f'm{number}' for number in range(5_000))}]") is None
+
+
+def test_however_long_a_reply_only_its_ending_is_searched_for_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    searched: list[str] = []
+
+    def noted(sentence: str) -> list[re.Match[str]]:
+        searched.append(sentence)
+        return hand_overs(sentence)
+
+    monkeypatch.setattr("bullpen.routing.hand_overs.hand_overs", noted)
+    found = missed("Carol, could you look at this? " * (MEBIBYTE // 30))
+
+    assert found is not None
+    assert found.members == ("carol",)
+    assert 0 < len("".join(searched)) <= LONGEST_ENDING
+
+
+def calls_during(action: Callable[[], object]) -> int:
+    """Count the calls, of Python and of C, that an action makes."""
+    calls = 0
+
+    def count(_frame: object, event: str, _argument: object) -> None:
+        nonlocal calls
+        calls += event in ("call", "c_call")
+
+    sys.setprofile(count)
+    try:
+        action()
+    finally:
+        sys.setprofile(None)
+    return calls
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        lambda size: f"[NEXT: {', '.join(f'm{number}' for number in range(size))}]",
+        lambda size: " ".join(f"[NEXT: m{number}]" for number in range(size)),
+        lambda size: "\n\n".join("Sarah, could you review `this`?" for _ in range(size)),
+        lambda size: "\n\n".join(f"`[NEXT: m{number}]`" for number in range(size)),
+        lambda size: "\\[NEXT: sarah\\] " * size,
+    ],
+    ids=["names", "markers", "words", "code", "escaped"],
+)
+def test_four_times_the_reply_is_at_most_four_times_the_work(reply: Callable[[int], str]) -> None:
+    missed(reply(1))
+    small, large = reply(2_000), reply(8_000)
+
+    assert calls_during(lambda: missed(large)) <= 4.2 * calls_during(lambda: missed(small))
+
+
+def test_no_name_out_of_many_is_compared_with_every_member(monkeypatch: pytest.MonkeyPatch) -> None:
+    compared: list[str] = []
+
+    def noted(word: str, known: Iterable[str], limit: int = 3) -> tuple[str, ...]:
+        compared.append(word)
+        return nearest(word, known, limit)
+
+    monkeypatch.setattr("bullpen.routing.resolver.nearest", noted)
+    monkeypatch.setattr("bullpen.routing.spellings.nearest", noted)
+    missed(f"[NEXT: {', '.join(f'm{number}' for number in range(5_000))}]")
+
+    assert 0 < len(compared) <= MOST_NAMES

@@ -1,8 +1,8 @@
-"""The one grammar of markers: [FROM: x], [NEXT: a, b], [TEAM_TASK] …, [TEAM_TASK: …] and [DROP: a | ALL].
+r"""The one grammar of markers: [FROM: x], [NEXT: a, b], [TEAM_TASK] …, [TEAM_TASK: …] and [DROP: a | ALL].
 
 Reading and stripping use the same grammar, so what is removed is exactly what was understood. Case does not matter;
 full-width brackets, colons, commas and exclamation marks count, since many people type Chinese. Nothing in code or in a
-quote is a marker.
+quote is a marker, and neither is "\[NEXT: x\]": in Markdown, a bracket behind a backslash is a mere character.
 """
 
 import re
@@ -12,7 +12,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from bullpen.context.code import hide_code
+from bullpen.context.code import HIDDEN, hide_code
 
 MarkerKind = Literal["from", "next", "drop", "team_task"]
 
@@ -115,10 +115,22 @@ def read_markers(text: str) -> Markers:
 
 
 def searchable(text: str) -> str | None:
-    """Return the text, code and quotes blotted out, for the marker patterns; None if it has no marker for certain."""
+    """Return the text as the marker patterns must see it: without code, quotes and escaped brackets.
+
+    None if it has no marker for certain.
+    """
     if ("[" in text or "［" in text) and OPENING.search(text):
-        return hide_code(text)
+        return _hide_escaped_brackets(hide_code(text))
     return None
+
+
+def _hide_escaped_brackets(text: str) -> str:
+    """Return a text of the same length in which brackets behind a backslash are blotted out, so they are none."""
+    if "\\[" not in text and "\\]" not in text:
+        return text
+    # Two backslashes are one that is written: pairs go first, from the left, and what is left of a run escapes.
+    unpaired = text.replace("\\\\", HIDDEN * 2)
+    return unpaired.replace("\\[", HIDDEN * 2).replace("\\]", HIDDEN * 2)
 
 
 def _find_markers(text: str) -> Iterator[Marker]:
@@ -130,8 +142,13 @@ def _find_markers(text: str) -> Iterator[Marker]:
 
 @lru_cache(maxsize=256)
 def _relay(value: str) -> tuple[tuple[Addressee, ...], ...]:
-    groups = (tuple(map(_addressee, _names(_PARALLEL, part))) for part in _RELAY.split(value))
+    groups = (tuple(_addressees(part)) for part in _RELAY.split(value))
     return tuple(group for group in groups if group)
+
+
+def _addressees(group: str) -> Iterator[Addressee]:
+    found = map(_addressee, _names(_PARALLEL, group))
+    return (addressee for addressee in found if addressee.name)
 
 
 def _addressee(name: str) -> Addressee:

@@ -1,4 +1,4 @@
-"""How a reply ends: its last sentences, without code and quotes; or a marker in code that was meant.
+"""How a reply ends: its last sentences, without code and quotes; or a marker, in code or escaped, that was meant.
 
 Agents hand over in their last words. Only so much of a reply is looked at, which also bounds the time that it takes.
 """
@@ -33,6 +33,7 @@ _LIST_ITEM = re.compile(r"[ \t]*+(?:[-*+•]|[0-9]{1,3}[.)])[ \t]++(?:\[[ xX]\][
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s++|(?<=[。！？；])\s*+|;\s++")
 
 _NEXT = r"[\[［]NEXT[:：][^\[\]［］\n`]++[\]］]"
+_ESCAPED_MARKER = re.compile(r"\\\[NEXT[:：][^\[\]\n`\\]++\\?+\]", re.ASCII | re.IGNORECASE)
 _NEXT_MARKERS = re.compile(rf"{_NEXT}(?:\s*+{_NEXT})*+", re.ASCII | re.IGNORECASE)
 _QUOTED_LINE = re.compile(r"[ \t]*+(?:(?:[-*+]|[0-9]{1,9}[.)])[ \t]++)*+>")
 _FENCE = r"(?:`{3,}+|~{3,}+)"
@@ -63,7 +64,9 @@ class Sentence(Struct, frozen=True):
 
 def last_sentences(text: str, visible: str) -> list[Sentence]:
     """Return the last paragraph's sentences, and the last two outside of lists. `visible` is `text` without code."""
-    ending, is_whole = _ending(text, _MARKER.sub(lambda marker: HIDDEN * len(marker[0]), visible))
+    for pattern in (_ESCAPED_MARKER, _MARKER):
+        visible = pattern.sub(lambda marker: HIDDEN * len(marker[0]), visible)
+    ending, is_whole = _ending(text, visible)
     *earlier, last = (_sentences(paragraph) for paragraph in _PARAGRAPH_END.split(ending))
     sentences = [sentence for paragraph in earlier for sentence in paragraph] + last
     outside_lists = [number for number, sentence in enumerate(sentences) if not sentence.in_list]
@@ -104,6 +107,15 @@ def marker_in_code(text: str, visible: str) -> str:
     is_hidden = visible[marker.start()] == HIDDEN
     is_last_code = is_hidden and _ends_in_code(text, visible, before, text[marker.end() :])
     return marker[0] if is_last_code and _leads_to_a_hand_over(before) else ""
+
+
+def escaped_marker(text: str, visible: str) -> str:
+    r"""Return the \[NEXT: …\] that a reply ends with, if it hands over. `visible` is `text` without code."""
+    found = list(_ESCAPED_MARKER.finditer(visible, max(0, len(text.rstrip()) - LONGEST_ENDING)))
+    if not found or not _NOTHING_MORE.match(text[found[-1].end() :]):
+        return ""
+    before = text[max(0, found[-1].start() - LONGEST_ENDING) : found[-1].start()]
+    return found[-1][0] if _leads_to_a_hand_over(before) else ""
 
 
 def _ends_in_code(text: str, visible: str, before: str, after: str) -> bool:

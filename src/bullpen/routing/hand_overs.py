@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from bullpen.context.code import HIDDEN, hide_code
 from bullpen.context.markers import Markers, read_markers
-from bullpen.routing.endings import Sentence, last_sentences, marker_in_code
+from bullpen.routing.endings import Sentence, escaped_marker, last_sentences, marker_in_code
 from bullpen.routing.phrases import STAND_IN, hand_overs, is_address, is_request
 from bullpen.routing.resolver import Resolver
 from bullpen.routing.spellings import Named, Spellings
@@ -42,6 +42,8 @@ class MissedHandOver(Struct, frozen=True, kw_only=True):
         match self.kind:
             case "in_code":
                 return f"{self.sender} wrote {self.quote} only in code."
+            case "misspelled" if self.quote.startswith("\\"):
+                return f"{self.sender} wrote {self.quote}, which the backslashes make mere text."
             case "misspelled":
                 meant = " and ".join(self.members)
                 return f"{self.sender} wrote {self.quote}; nobody here is called that. Did {self.sender} mean {meant}?"
@@ -49,16 +51,17 @@ class MissedHandOver(Struct, frozen=True, kw_only=True):
                 return f"{self.sender} wrote “{self.quote}” without [NEXT: {', '.join(self.members)}]."
 
 
-def missed_hand_over(text: str, sender: Member, team: Team) -> MissedHandOver | None:
-    """Return the hand-over that a reply probably means and does not make; None if a marker names a member."""
+def missed_hand_over(text: str, sender: Member, team: Team, *, returns_to: str | None = None) -> MissedHandOver | None:
+    """Return the hand-over that a reply probably means and does not make; None if a marker names a member.
+
+    `returns_to` is the person that the reply goes back to anyway: handing over to that one alone changes nothing.
+    """
     markers = read_markers(text)
-    resolver = Resolver(team)
-    named = map(resolver.resolve, dict.fromkeys(markers.addressees))
-    if any(isinstance(found, Member) or found.ambiguous for found in named):
+    if any(map(Resolver(team).members_called, dict.fromkeys(markers.addressees))):
         return None
     for kind, names, quote in _clues(text, markers, sender, team):
         members = tuple(dict.fromkeys(name for name in names if _may_hand_over(sender, name)))
-        if members:
+        if members and members != (returns_to,):
             return MissedHandOver(sender=sender.name, members=members, kind=kind, quote=_shortened(quote))
     return None
 
@@ -76,6 +79,7 @@ def _clues(text: str, markers: Markers, sender: Member, team: Team) -> Iterator[
     """Yield what a reply may mean, the surest first."""
     visible = hide_code(text)
     yield _misspelled(text, markers, Spellings(team.members))
+    yield _escaped(text, visible, Resolver(team))
     yield _in_code(text, visible, Resolver(team))
     yield _in_words(text, visible, Spellings(_spoken_to(sender, team)))
 
@@ -92,10 +96,19 @@ def _misspelled(text: str, markers: Markers, spellings: Spellings) -> Clue:
     return "misspelled", names, quote
 
 
+def _escaped(text: str, visible: str, resolver: Resolver) -> Clue:
+    quote = escaped_marker(text, visible)
+    return "misspelled", _addressed_by(quote.replace("\\", ""), resolver), quote
+
+
 def _in_code(text: str, visible: str, resolver: Resolver) -> Clue:
     quote = marker_in_code(text, visible)
-    found = map(resolver.resolve, read_markers(quote).addressees)
-    return "in_code", [member.name for member in found if isinstance(member, Member)], quote
+    return "in_code", _addressed_by(quote, resolver), quote
+
+
+def _addressed_by(marker: str, resolver: Resolver) -> list[str]:
+    found = map(resolver.members_called, read_markers(marker).addressees)
+    return [members[0].name for members in found if len(members) == 1]
 
 
 def _in_words(text: str, visible: str, spellings: Spellings) -> Clue:

@@ -5,6 +5,10 @@ from msgspec import Struct
 from bullpen.names import nearest, normalized
 from bullpen.team import Member, Team
 
+LONGEST_SHOWN = 100
+"""Characters of a wrong name that people get to see. Nothing longer is a slip for a name, either."""
+MOST_CANDIDATES = 3
+
 
 class Unresolved(Struct, frozen=True, kw_only=True):
     """A name that is nobody's, or more than one member's."""
@@ -16,9 +20,15 @@ class Unresolved(Struct, frozen=True, kw_only=True):
 
     def __str__(self) -> str:
         choices = " or ".join(self.candidates)
+        if not self.name.strip():
+            return "A name is missing."
         if self.ambiguous:
-            return f"{self.name!r} could be {choices}."
-        return f"Nobody here is called {self.name!r}." + (f" Did you mean {choices}?" if choices else "")
+            return f"{self._shown} could be {choices}."
+        return f"Nobody here is called {self._shown}." + (f" Did you mean {choices}?" if choices else "")
+
+    @property
+    def _shown(self) -> str:
+        return repr(self.name if len(self.name) <= LONGEST_SHOWN else f"{self.name[: LONGEST_SHOWN - 1]}…")
 
 
 class Resolver:
@@ -28,18 +38,27 @@ class Resolver:
         self._names = {normalized(member.name): member for member in team.members}
         self._display_names: dict[str, list[Member]] = {}
         for member in team.members:
-            if member.display_name:
-                self._display_names.setdefault(normalized(member.display_name), []).append(member)
+            # A display name that is only decoration would be found by "@".
+            if key := normalized(member.display_name):
+                self._display_names.setdefault(key, []).append(member)
 
     def resolve(self, name: str) -> Member | Unresolved:
         """Return the member of that name: the name itself counts more than a display name."""
+        found = self.members_called(name)
+        if len(found) == 1:
+            return found[0]
+        candidates = tuple(member.name for member in found) or self._nearest(name)
+        return Unresolved(name=name, candidates=candidates, ambiguous=bool(found))
+
+    def members_called(self, name: str) -> tuple[Member, ...]:
+        """Return everyone whom a name fits; quick, since it looks for no names that are near."""
         key = normalized(name)
-        if key in self._names:
-            return self._names[key]
-        matches = self._display_names.get(key, [])
-        if len(matches) == 1:
-            return matches[0]
-        if matches:
-            return Unresolved(name=name, candidates=tuple(member.name for member in matches), ambiguous=True)
-        known = [member.name for member in self._names.values()]
-        return Unresolved(name=name, candidates=nearest(name, known))
+        return (self._names[key],) if key in self._names else tuple(self._display_names.get(key, ()))
+
+    def _nearest(self, name: str) -> tuple[str, ...]:
+        if len(name) > LONGEST_SHOWN:
+            return ()
+        members = {key: found[0].name for key, found in self._display_names.items() if len(found) == 1}
+        members |= {key: member.name for key, member in self._names.items()}
+        close = nearest(name, members, limit=2 * MOST_CANDIDATES)
+        return tuple(dict.fromkeys(members[key] for key in close))[:MOST_CANDIDATES]
