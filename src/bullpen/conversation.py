@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mappin
 from contextlib import AbstractContextManager
 from functools import partial
 from itertools import chain, repeat
-from typing import Any
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from bullpen.broadcast import Broadcast, Numbered
 from bullpen.context.markers import DEFAULT_INTENT, read_markers
@@ -39,10 +39,13 @@ from bullpen.routing.queue import WaitingTurn
 from bullpen.running import RunningTurn, milliseconds
 from bullpen.seats import Seat
 from bullpen.steering import Steering
-from bullpen.store.base import EndState, StoredMessage, TurnEnd
+from bullpen.store.base import EndState, Store, StoredMessage, TurnEnd
 from bullpen.team import Team
 
 logger = logging.getLogger(__name__)
+
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
 
 # How long to wait before what an agent said, and could not be stored, is tried again; the last one is repeated.
 STORE_RETRY_SECONDS = (0.2, 1.0, 5.0, 15.0)
@@ -84,6 +87,21 @@ class Conversation(Steering):
     async def until_quiet(self) -> None:
         """Wait until nobody is at work and nothing can begin."""
         await self._quiet.wait()
+
+    async def messages(
+        self, *, after: int | None = None, before: int | None = None, limit: int = 50
+    ) -> list[StoredMessage]:
+        """Return stored messages, oldest first: the newest ones, those before a number, or the first after one."""
+        return await self._ledger.messages(after=after, before=before, limit=limit)
+
+    async def read(
+        self,
+        work: Callable[Concatenate[Store, str, Arguments], Result],
+        *args: Arguments.args,
+        **kwargs: Arguments.kwargs,
+    ) -> Result:
+        """Call something with the store and the conversation's id, where it delays nobody."""
+        return await self._ledger.read(work, *args, **kwargs)
 
     async def preview(self, member: str) -> AssemblerOutput:
         """Return what an agent would be given if it were asked about the last message now."""

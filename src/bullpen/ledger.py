@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import Callable, Iterable
 from concurrent.futures import Executor
 from functools import partial
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
@@ -59,6 +59,15 @@ class Ledger:
     ) -> Result:
         """Do something that blocks in the store's own thread."""
         return await asyncio.get_running_loop().run_in_executor(self._thread, partial(work, *args, **kwargs))
+
+    async def read(
+        self,
+        work: Callable[Concatenate[Store, str, Arguments], Result],
+        *args: Arguments.args,
+        **kwargs: Arguments.kwargs,
+    ) -> Result:
+        """Call something with the store and the conversation's id in the store's own thread."""
+        return await self.outside(work, self._store, self.conversation_id, *args, **kwargs)
 
     async def add(
         self,
@@ -112,9 +121,16 @@ class Ledger:
         del self.running[turn.id]
         self.queue = TurnQueue([turn, *self.queue.waiting])
 
+    async def messages(
+        self, *, after: int | None = None, before: int | None = None, limit: int | None = None
+    ) -> list[StoredMessage]:
+        """Return stored messages."""
+        messages: list[StoredMessage] = await self._write(self._store.messages, after=after, before=before, limit=limit)
+        return messages
+
     async def last_message_id(self) -> str | None:
         """Return the id of the newest message."""
-        newest = await self._write(self._store.messages, limit=1)
+        newest = await self.messages(limit=1)
         return newest[0].message.id if newest else None
 
     async def begin(self, turn: WaitingTurn, given: AssemblerOutput, *, at: int) -> None:

@@ -96,12 +96,11 @@ class Prompts(Struct, frozen=True, kw_only=True):
     def _instruction_files(self, seat: Seat) -> str:
         """Return the team's instruction file and the member's own, read anew for every turn."""
         allowed = self.team.outside_files
-        names = [self.team.instruction_file, seat.member.instruction_file]
-        texts = [read_instruction_file(self.root, name, outside_allowed=allowed) for name in names if name]
-        if seat.member.instruction_file is None:
-            found = find_instruction_file(self.root, seat.folder, seat.spec.instruction_file, outside_allowed=allowed)
-            texts += [found] if found is not None else []
-        return _joined(texts)
+        own = seat.member.instruction_file
+        if own is None:
+            own = find_instruction_file(self.root, seat.folder, seat.spec.instruction_file, outside_allowed=allowed)
+        names = dict.fromkeys(name for name in (self.team.instruction_file, own) if name)
+        return _joined(read_instruction_file(self.root, name, outside_allowed=allowed) for name in names)
 
 
 def _may_see(member: Member, message: ConversationMessage) -> bool:
