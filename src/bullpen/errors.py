@@ -12,6 +12,7 @@ BullpenError
 │   ├── AgentCrashed
 │   ├── AgentTimedOut
 │   └── ProtocolBroken      nothing usable came
+├── InstructionFileProblem  a file with instructions for an agent that cannot be used
 ├── InvalidSnapshot     a snapshot that cannot be loaded; nothing was changed
 ├── InvalidTeam         a team file that cannot be used, with everything that is wrong with it
 ├── PromptTooLarge      what may not be cut does not fit the byte budget; nothing was sent
@@ -41,6 +42,8 @@ Arguments of the wrong type or range are the caller's bug and raise TypeError or
 from collections.abc import Iterable, Mapping
 
 from bullpen.events import Failed
+
+LONGEST_SHOWN = 200
 
 
 class BullpenError(Exception):
@@ -94,6 +97,16 @@ class AgentTimedOut(AgentFailed):
 
 class ProtocolBroken(AgentFailed):
     """The program ended well and yet gave no usable answer."""
+
+
+class InstructionFileProblem(BullpenError):
+    """A file with instructions for an agent that cannot be used, and what to do about it."""
+
+    def __init__(self, name: str, what: str, hint: str) -> None:
+        shown = repr(name if len(name) <= LONGEST_SHOWN else f"…{name[-LONGEST_SHOWN:]}")
+        super().__init__(f"The instruction file {shown} {what} {hint}")
+        self.name = name
+        self.hint = hint
 
 
 class InvalidSnapshot(BullpenError, ValueError):

@@ -178,6 +178,7 @@ SPEC = AgentSpec(
     parser=ClaudeParser,
     system_file_flag="--append-system-prompt-file",
     model_flag="--model",
+    instruction_file="CLAUDE.md",
     # A folder's own settings may name hooks, helpers and servers to run, so only yours count unless all is allowed.
     permissions={
         "read-only": (

@@ -122,6 +122,7 @@ SPEC = AgentSpec(
     assembler=CodexContextAssembler,
     parser=CodexParser,
     model_flag="--model",
+    instruction_file="AGENTS.md",
     permissions={
         "read-only": ("--sandbox", "read-only"),
         "edit": ("--sandbox", "workspace-write"),

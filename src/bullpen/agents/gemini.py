@@ -91,6 +91,7 @@ SPEC = AgentSpec(
     assembler=GeminiContextAssembler,
     parser=GeminiParser,
     model_flag="--model",
+    instruction_file="GEMINI.md",
     permissions={
         "read-only": ("--approval-mode", "default"),
         "edit": ("--approval-mode", "auto_edit"),

@@ -136,6 +136,7 @@ SPEC = AgentSpec(
     assembler=GeminiContextAssembler,
     parser=QwenParser,
     model_flag="--model",
+    instruction_file="QWEN.md",
     # Left alone, it lets a model decide what is allowed. A tool that is excluded is so whatever its own settings allow.
     permissions={
         "read-only": (

@@ -49,6 +49,8 @@ class AgentSpec(Struct, frozen=True, kw_only=True):
     system_file_flag: str | None = None
     """For the path of a file with the system text. None: the assembler puts the text into the prompt."""
     model_flag: str | None = None
+    instruction_file: str | None = None
+    """The file that the CLI's users keep instructions in."""
     permissions: Mapping[Permission, tuple[str, ...]]
     max_prompt_bytes: int | None = None
     """What the CLI takes on standard input, where it has a limit of its own."""
