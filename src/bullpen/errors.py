@@ -12,6 +12,7 @@ BullpenError
 │   ├── AgentCrashed
 │   ├── AgentTimedOut
 │   └── ProtocolBroken      nothing usable came
+├── InstructionFileProblem  a file with instructions for an agent that cannot be used
 ├── InvalidSnapshot     a snapshot that cannot be loaded; nothing was changed
 ├── InvalidTeam         a team file that cannot be used, with everything that is wrong with it
 ├── ConversationInUse   another process owns the conversation, and is alive
@@ -53,6 +54,7 @@ from typing import Literal
 from bullpen.events import Failed
 
 Severity = Literal["error", "warning", "remark"]
+LONGEST_SHOWN = 200
 
 
 class BullpenError(Exception):
@@ -112,7 +114,10 @@ class InstructionFileProblem(BullpenError):
     """A file with instructions for an agent that cannot be used, and what to do about it."""
 
     def __init__(self, name: str, what: str, hint: str) -> None:
-        super().__init__(f"The instruction file {name} {what} {hint}")
+        shown = repr(name if len(name) <= LONGEST_SHOWN else f"…{name[-LONGEST_SHOWN:]}")
+        super().__init__(f"The instruction file {shown} {what} {hint}")
+        self.name = name
+        self.hint = hint
 
 
 class InvalidSnapshot(BullpenError, ValueError):

@@ -3,8 +3,6 @@
 It shows markers in the open, which is fine: system text is never read for markers.
 """
 
-import unicodedata
-
 from bullpen.team import Member, Team
 
 LONGEST_ROLE = 160
@@ -65,6 +63,5 @@ def _task(member: Member) -> list[str]:
 
 def _one_line(text: str) -> str:
     """Return a text from the team file as part of one line: nothing in it ends the line or speaks to a terminal."""
-    words = " ".join(text.split())
-    plain = "".join(character for character in words if unicodedata.category(character) not in ("Cc", "Cs"))
+    plain = "".join(filter(str.isprintable, " ".join(text.split())))
     return plain if len(plain) <= LONGEST_ROLE else f"{plain[: LONGEST_ROLE - 1]}…"

@@ -23,7 +23,7 @@ HASH_BYTES = 6
 # Chinese, Japanese, Thai and their neighbours are written without spaces, so there each character is a word.
 _NO_SPACES = r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\ua4cf\uf900-\ufaff\U00020000-\U0003ffff"
 # No word is long, so that a text without any space has words, too.
-_WORD = re.compile(rf"[{_NO_SPACES}]|[^\W{_NO_SPACES}]{{1,16}}")
+_WORD = re.compile(rf"(?=\w)[{_NO_SPACES}]|[^\W{_NO_SPACES}]{{1,16}}")
 _NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
 
 
