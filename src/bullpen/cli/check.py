@@ -3,6 +3,7 @@
 import argparse
 import json
 import os
+import shlex
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -52,6 +53,6 @@ def _print(path: Path, problems: Sequence[TeamProblem]) -> None:
         print(printable(f"{place}: {problem.severity}: {said}").replace("\n", " "))
     counts = Counter(problem.severity for problem in problems)
     if not counts["error"]:
-        print(printable(f"{path} is fine. Next: bullpen chat {path}"))
+        print(printable(f"{path} is fine. Next: bullpen chat {shlex.quote(str(path))}"))
     else:
         print(printable(f"{path} cannot be used: {counts['error']} {'error' if counts['error'] == 1 else 'errors'}."))

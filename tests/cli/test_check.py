@@ -1,0 +1,114 @@
+"""bullpen check: everything at once, for people and for programs."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from bullpen.cli import main
+
+GOOD = f"""\
+[[member]]
+name = "kim"
+[[member]]
+name = "max"
+command = ["{sys.executable}"]
+"""
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("TOKEN", raising=False)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_a_file_that_is_fine(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("team.toml").write_text(GOOD)
+
+    assert main(["check"]) == 0
+    assert capsys.readouterr().out == "team.toml is fine. Next: bullpen chat team.toml\n"
+
+
+def test_warnings_are_said_and_are_not_wrong(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("my team.toml").write_text(GOOD + 'env = ["TOKEN"]\n')
+
+    assert main(["check", "my team.toml"]) == 0
+    assert capsys.readouterr().out == (
+        "my team.toml:6: warning: member.2.env: TOKEN is not set, so it cannot be passed on\n"
+        "my team.toml is fine. Next: bullpen chat 'my team.toml'\n"
+    )
+
+
+def test_what_the_file_and_what_the_machine_says_comes_at_once(
+    capsys: pytest.CaptureFixture[str], folder: Path
+) -> None:
+    Path("team.toml").write_text('naem = "x"\n' + GOOD + 'window = "5"\ncwd = "none"\n')
+
+    assert main(["check"]) == 1
+    assert capsys.readouterr().out == (
+        "team.toml:1: error: naem: there is no such key. Did you mean name?\n"
+        "team.toml:7: error: member.2.window: must be a whole number of at least 0, not '5'\n"
+        f"team.toml:8: error: member.2.cwd: there is no folder {folder}/none\n"
+        "team.toml cannot be used: 3 errors.\n"
+    )
+
+
+def test_json_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("team.toml").write_text(GOOD + 'modle = "x"\n')
+
+    assert main(["check", "--json"]) == 1
+    assert json.loads(capsys.readouterr().out) == {
+        "file": "team.toml",
+        "ok": False,
+        "problems": [
+            {
+                "severity": "error",
+                "line": 6,
+                "key": "member.2.modle",
+                "text": "there is no such key. Did you mean model or role?",
+            }
+        ],
+    }
+
+
+def test_json_about_a_file_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", "--json"]) == 1
+    assert json.loads(capsys.readouterr().out)["problems"] == [
+        {"severity": "error", "line": None, "key": "", "text": "There is no file team.toml. `bullpen init` writes one."}
+    ]
+
+
+def test_a_file_that_is_not_there_is_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check"]) == 1
+    assert capsys.readouterr().err == "bullpen: There is no file team.toml. `bullpen init` writes one.\n"
+
+
+def test_text_that_is_no_toml(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("team.toml").write_text(GOOD + "[[member]\n")
+
+    assert main(["check"]) == 1
+    assert capsys.readouterr().out.startswith("team.toml:6: error: this is no valid TOML: ")
+
+
+def test_nothing_in_a_file_reaches_the_terminal_but_text(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("team.toml").write_text(GOOD + '"\\u001b[31m\\nkey" = 1\ncwd = "\\u001b[2J\\nx is fine"\n')
+
+    assert main(["check"]) == 1
+
+    printed = capsys.readouterr().out
+    assert "\x1b" not in printed
+    assert len(printed.splitlines()) == 3
+
+
+def test_a_member_that_is_half_written_is_looked_at_as_far_as_possible(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("team.toml").write_text('[[member]]\nname = "kim"\n[[member]]\ntype = "ai"\ncwd = "none"\nagent = 3\n')
+
+    assert main(["check"]) == 1
+
+    printed = capsys.readouterr().out
+    assert "has no name" in printed
+    assert "must be a text, not 3" in printed
+    assert "there is no folder" in printed

@@ -1,0 +1,164 @@
+"""bullpen init, on machines with and without agents."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from bullpen.agents.registry import known_agents
+from bullpen.cli import main
+from bullpen.cli.init import USUAL_ORDER
+from bullpen.team import Team
+from bullpen.team_files import load_team
+
+KEYS = ["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN", "CODEX_API_KEY", "OPENAI_API_KEY"]
+
+
+@pytest.fixture
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A machine with no agents and no keys; programs in its folder are found."""
+    for key in KEYS:
+        monkeypatch.delenv(key, raising=False)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("LOGNAME", "kim")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    (tmp_path / "project").mkdir()
+    monkeypatch.chdir(tmp_path / "project")
+    return tmp_path
+
+
+def install(machine: Path, name: str, *, signed_in: bool) -> None:
+    program = machine / name
+    asked = f'case "$1 $2" in "auth status"|"login status") exit {0 if signed_in else 1};; esac'
+    program.write_text(f"#!/bin/sh\n{asked}\necho 1.2.3\n")
+    program.chmod(0o755)
+
+
+def team(path: str = "team.toml") -> Team:
+    return load_team(Path(path)).team
+
+
+def players(path: str = "team.toml") -> list[str]:
+    return [member.agent for member in team(path).agents]
+
+
+def test_the_agents_that_are_ready_get_the_roles(machine: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    install(machine, "codex", signed_in=True)
+    install(machine, "claude", signed_in=True)
+    install(machine, "gemini", signed_in=False)
+
+    assert main(["init"]) == 0
+
+    assert capsys.readouterr().out == (
+        "Wrote team.toml with claude-code, openai-codex.\nNext:\n  bullpen check team.toml\n  bullpen chat team.toml\n"
+    )
+    assert [member.name for member in team().members] == ["kim", "builder", "reviewer"]
+    assert players() == ["claude", "codex"]
+    assert main(["check"]) == 0
+
+
+def test_one_agent_may_play_every_role(machine: Path) -> None:
+    install(machine, "codex", signed_in=True)
+
+    assert main(["init", "--template", "debate"]) == 0
+
+    assert players() == ["codex", "codex", "codex"]
+
+
+def test_an_agent_that_is_not_ready_is_better_than_none(machine: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    install(machine, "claude", signed_in=False)
+
+    assert main(["init"]) == 0
+
+    assert players() == ["claude", "claude"]
+    assert "None of the agents here is ready; `bullpen doctor` says what to do about that." in capsys.readouterr().err
+
+
+def test_without_any_agent_a_newcomer_can_still_go_on(machine: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["init"]) == 0
+
+    printed = capsys.readouterr().out
+    assert printed.startswith("No agent is installed here, so the agents in team.toml play from a script")
+    assert [member.command[0] for member in team().agents] == [sys.executable, sys.executable]
+    assert main(["check"]) == 0
+
+
+def test_scripted_agents_when_asked_for(machine: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    install(machine, "claude", signed_in=True)
+
+    assert main(["init", "--scripted"]) == 0
+
+    assert capsys.readouterr().out.startswith("Wrote team.toml. Its agents play from a script.\n")
+    assert players() == ["", ""]
+
+
+def test_agents_that_are_chosen_are_not_looked_for(machine: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["init", "--agents", "gemini, codex", "--template", "design-build-test"]) == 0
+
+    assert players() == ["gemini", "codex", "gemini"]
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    ("names", "sentence"), [("clade", "There is no agent type 'clade'."), (" , ", "--agents names none. Known are: ")]
+)
+def test_agents_that_cannot_be_chosen(
+    machine: Path, capsys: pytest.CaptureFixture[str], names: str, sentence: str
+) -> None:
+    assert main(["init", "--agents", names]) == 1
+
+    assert sentence in capsys.readouterr().err
+    assert list(Path().iterdir()) == []
+
+
+def test_a_file_that_is_there_stays_as_it_is_unless_forced(machine: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("team.toml").write_text("mine")
+
+    assert main(["init", "--scripted"]) == 1
+    assert Path("team.toml").read_text() == "mine"
+    assert capsys.readouterr().err == (
+        "bullpen: team.toml is there already, and was left as it is. Use --force to replace it, or name another.\n"
+    )
+
+    assert main(["init", "--scripted", "--force"]) == 0
+    assert team().name == "pair"
+    assert list(Path().iterdir()) == [Path("team.toml")]
+
+
+def test_a_link_that_leads_nowhere_is_there_too(machine: Path) -> None:
+    Path("team.toml").symlink_to("elsewhere.toml")
+
+    assert main(["init", "--scripted"]) == 1
+    assert not Path("elsewhere.toml").exists()
+
+
+def test_places(machine: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("odd.toml").mkdir()
+    Path("plain").touch()
+
+    assert [main(["init", "--scripted", place]) for place in ("new/folder", "a/crew.toml", "odd.toml")] == [0, 0, 0]
+    assert [team(path).name for path in ("new/folder/team.toml", "a/crew.toml", "odd.toml/team.toml")] == ["pair"] * 3
+    assert "# " in Path("a/crew.toml").read_text()
+    assert "bullpen chat crew.toml" in Path("a/crew.toml").read_text()
+    assert main(["init", "--scripted", "plain/below"]) == 1
+    assert "cannot be written: Not a directory." in capsys.readouterr().err
+
+
+def test_names_from_outside_give_a_file_that_works(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for user, name in {"max]": "max", "名字": "名字", "reviewer": "you", "\x1b": "you"}.items():
+        monkeypatch.setenv("LOGNAME", user)
+        assert main(["init", "--scripted", "--force", "{x}\n.toml"]) == 0
+        assert team("{x}\n.toml").people[0].name == name
+
+
+def test_what_is_printed_is_text(machine: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["init", "--scripted", "\x1b[31m.toml"]) == 0
+
+    assert "\x1b" not in capsys.readouterr().out
+
+
+def test_every_agent_that_ships_has_its_place_in_the_order() -> None:
+    ours = {spec.name for spec in known_agents().values() if spec.tested_versions}
+
+    assert ours == set(USUAL_ORDER)
