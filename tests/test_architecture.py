@@ -24,7 +24,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "toml_lines": set(),
     "team": {"errors", "names", "toml_lines"},
     "hand_over_note": {"team"},
-    "routing": {"context", "errors", "names", "team"},
+    "routing": {"context", "errors", "events", "names", "team"},
     "instruction_files": {"errors"},
     "agents": {"context", "errors", "events"},
     "team_files": {"errors", "team"},
@@ -32,6 +32,11 @@ MAY_IMPORT: dict[str, set[str]] = {
     "team_templates": {"agents", "errors", "team"},
     "trust": {"agents", "config", "errors", "team"},
     "store": {"context", "errors", "events", "messages", "routing"},
+    "conversation": {
+        *("agents", "context", "errors", "events", "hand_over_note", "instruction_files", "messages", "routing"),
+        *("store", "team"),
+    },
+    "app": {"agents", "config", "conversation", "errors", "store", "team_files"},
     "testing": {"context", "errors", "events", "messages", "routing", "store"},
     "cli": {
         *("agents", "context", "errors", "events"),

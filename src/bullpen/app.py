@@ -10,13 +10,13 @@ from pathlib import Path
 
 from bullpen.agents import orphans
 from bullpen.config import default_database
-from bullpen.conversation import Conversation
+from bullpen.conversation.ids import new_conversation_id
+from bullpen.conversation.ledger import Ledger
+from bullpen.conversation.loop import Conversation
+from bullpen.conversation.prompting import Prompts
+from bullpen.conversation.running import milliseconds
+from bullpen.conversation.seats import NOTHING_EXTRA, Extra, seat_of
 from bullpen.errors import ConversationInUse
-from bullpen.ids import new_conversation_id
-from bullpen.ledger import Ledger
-from bullpen.prompting import Prompts
-from bullpen.running import milliseconds
-from bullpen.seats import NOTHING_EXTRA, Extra, seat_of
 from bullpen.store.base import Owner, StateChange, Store
 from bullpen.store.sqlite import SqliteStore
 from bullpen.team_files import LoadedTeam, load_team

@@ -6,16 +6,16 @@ from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
-from bullpen.broadcast import Broadcast
 from bullpen.context.manager import limited_team_task
 from bullpen.context.markers import read_markers
+from bullpen.conversation.broadcast import Broadcast
+from bullpen.conversation.ledger import Change, Ledger
+from bullpen.conversation.news import Decided, Dropped, News, Paused, PauseKind, Queued, Reordered, TaskSet, WentOn
+from bullpen.conversation.running import RunningTurn, milliseconds
 from bullpen.errors import NobodyToAsk, NothingRuns, NothingToDecide, UnknownTurn
-from bullpen.ledger import Change, Ledger
-from bullpen.news import Decided, Dropped, News, Paused, PauseKind, Queued, Reordered, TaskSet, WentOn
 from bullpen.routing.progress import Progress, counting_again
 from bullpen.routing.queue import PUT_FIRST, WaitingTurn
 from bullpen.routing.router import Router
-from bullpen.running import RunningTurn, milliseconds
 from bullpen.team import Member, Team
 
 Result = TypeVar("Result")

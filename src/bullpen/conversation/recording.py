@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from bullpen.context.manager import limited_team_task
 from bullpen.context.markers import Markers
-from bullpen.ledger import Change, Ledger
+from bullpen.conversation.ledger import Change, Ledger
 from bullpen.messages import ConversationMessage, Routing, Speaker
 from bullpen.routing.hand_overs import MissedHandOver, missed_hand_over
 from bullpen.routing.progress import Progress, counting_again, with_reply, with_usage

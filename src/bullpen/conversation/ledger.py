@@ -46,7 +46,6 @@ class Ledger:
         self._owner = owner
         self._thread = thread
         stored = store.conversation(conversation_id)
-        self.messages = stored.messages
         self.team_task = stored.team_task
         self.waits_for = stored.waits_for
         self.paused = stored.paused
@@ -88,7 +87,6 @@ class Ledger:
             change=_for_store(change),
         )
         if not stored.already_stored:
-            self.messages = stored.sequence
             if finishes is not None:
                 self.running.pop(finishes.turn_id, None)
             self.queue.remove(_ids(drops))

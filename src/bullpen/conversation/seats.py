@@ -11,7 +11,7 @@ from bullpen.agents.registry import agent_spec
 from bullpen.agents.runner import Reply, run_turn
 from bullpen.agents.spec import AgentSpec, Emit
 from bullpen.context.prompt import AssemblerOutput
-from bullpen.running import RunningTurn
+from bullpen.conversation.running import RunningTurn
 from bullpen.team import Member
 
 

@@ -10,11 +10,11 @@ from bullpen.context.manager import ContextManager
 from bullpen.context.prepared import format_addressees
 from bullpen.context.prompt import AssemblerOutput
 from bullpen.context.snapshot import VERSION, ContextSnapshot
+from bullpen.conversation.seats import Seat
 from bullpen.hand_over_note import hand_over_note
 from bullpen.instruction_files import find_instruction_file, read_instruction_file
 from bullpen.messages import ConversationMessage
 from bullpen.routing.queue import WaitingTurn
-from bullpen.seats import Seat
 from bullpen.store.base import Store, StoredMessage
 from bullpen.team import Member, Team
 

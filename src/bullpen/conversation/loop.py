@@ -8,15 +8,13 @@ from functools import partial
 from itertools import chain, repeat
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from bullpen.broadcast import Broadcast, Numbered
 from bullpen.context.markers import DEFAULT_INTENT, read_markers
 from bullpen.context.prompt import AssemblerOutput
 from bullpen.context.report import PromptReport
 from bullpen.context.text import byte_length, clean_text
-from bullpen.errors import AgentFailed, BullpenError, NothingSaid, StoreError
-from bullpen.events import Event, Failed, Finished
-from bullpen.ledger import Change, Ledger
-from bullpen.news import (
+from bullpen.conversation.broadcast import Broadcast, Numbered
+from bullpen.conversation.ledger import Change, Ledger
+from bullpen.conversation.news import (
     Dropped,
     Held,
     MissedHandOver,
@@ -32,13 +30,15 @@ from bullpen.news import (
     TurnEvent,
     Undecided,
 )
-from bullpen.prompting import Prompts
-from bullpen.recording import Entry, new_message_id, reply_of_an_agent, word_of_a_person
+from bullpen.conversation.prompting import Prompts
+from bullpen.conversation.recording import Entry, new_message_id, reply_of_an_agent, word_of_a_person
+from bullpen.conversation.running import RunningTurn, milliseconds
+from bullpen.conversation.seats import Seat
+from bullpen.conversation.steering import Steering
+from bullpen.errors import AgentFailed, BullpenError, NothingSaid, StoreError
+from bullpen.events import Event, Failed, Finished
 from bullpen.routing.progress import cap_reached, room_for_turns, with_usage
 from bullpen.routing.queue import WaitingTurn
-from bullpen.running import RunningTurn, milliseconds
-from bullpen.seats import Seat
-from bullpen.steering import Steering
 from bullpen.store.base import EndState, Store, StoredMessage, TurnEnd
 from bullpen.team import Team
 
