@@ -52,7 +52,7 @@ $(READY): requirements.txt pyproject.toml
 lock: $(READY)
 	$(BIN)/python -m pip install --quiet uv
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
-	  --extra cli --group dev pyproject.toml --output-file requirements.txt
+	  --extra all --group dev pyproject.toml --output-file requirements.txt
 
 clean:
 	rm -rf $(VENV) .cache .hypothesis .mypy_cache .pytest_cache .ruff_cache
