@@ -36,11 +36,12 @@ MAY_IMPORT: dict[str, set[str]] = {
         *("agents", "context", "errors", "events", "hand_over_note", "instruction_files", "messages", "routing"),
         *("store", "team"),
     },
+    "rehearsal": {"agents", "app", "conversation", "store", "team_files", "testing"},
     "app": {"agents", "config", "conversation", "errors", "store", "team_files"},
     "testing": {"context", "errors", "events", "messages", "routing", "store"},
     "cli": {
         *("agents", "context", "errors", "events"),
-        *("team", "team_checks", "team_files", "team_templates", "toml_lines", "trust"),
+        *("team", "team_checks", "team_files", "team_templates", "toml_lines", "trust", "rehearsal"),
     },
     "__main__": {"cli"},
 }

@@ -9,6 +9,7 @@ from importlib import import_module
 COMMANDS = {
     "init": "write a team file for the agents that are installed here",
     "check": "say everything that is wrong with a team file",
+    "rehearse": "let every agent take a turn with its real CLI against models played here, without spending a token",
     "doctor": "say which agents are ready, and what to do about those that are not",
 }
 

@@ -63,6 +63,7 @@ class Broadcast:
             yield viewer
         finally:
             self._viewers.discard(viewer)
+            viewer.close()
 
     def close(self) -> None:
         """End every viewer's news after those it has not read yet."""
