@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 
 from bullpen.cli.screen import local_time, print_heading, print_indented, safe_line
 from bullpen.difference import Difference
-from bullpen.exporting.reading import counted
 from bullpen.explanation import Explanation, SeenMessage
+from bullpen.exporting.reading import counted
 from bullpen.store.base import Turn
 
 LONGEST_COMMAND = 400

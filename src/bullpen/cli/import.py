@@ -30,7 +30,7 @@ def run(options: argparse.Namespace) -> int:
         )
     print(f"Imported {counted(len(imported.messages), 'message')} as {conversation_id}.")
     if copies:
-        print(f"The same was imported before, as {', '.join(copies)}; now it is there {len(copies) + 1} times.")
+        print(safe_line(f"The same messages were there already, as {', '.join(copies)}. This is another copy."))
     print(f"Read it with: bullpen sessions show {conversation_id}")
     return 0
 

@@ -1,19 +1,18 @@
 """Printing for people: tables and texts, in our colours on a terminal, plain elsewhere. All of it made safe."""
 
+import os
+import shutil
 import sys
 import time
+import unicodedata
 from collections.abc import Iterable, Sequence
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
 
 from bullpen.cli.safe import printable
 from bullpen.context.text import one_line
-from bullpen.errors import BullpenError
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 INDENT = "  "
+BOLD, CYAN = "1", "1;36"
 
 
 def safe_line(text: str) -> str:
@@ -31,52 +30,57 @@ def local_time(milliseconds: int, *, seconds: bool = False) -> str:
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Print rows below their columns. The first column is never shortened, and the last one takes the room there is."""
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for position, column in enumerate(columns):
-        is_last = position == len(columns) - 1
-        table.add_column(column, no_wrap=True, overflow="ellipsis", ratio=1 if is_last else None)
-    for row in rows:
-        table.add_row(*(Text(safe_line(cell), style="bold" if place == 0 else "") for place, cell in enumerate(row)))
-    _console().print(table)
+    """Print rows below their columns. On a terminal, the last column is cut where the line ends."""
+    table = [tuple(columns), *(tuple(map(safe_line, row)) for row in rows)]
+    widths = [max(map(_width, cells)) for cells in zip(*table, strict=True)]
+    left = sum(widths[:-1]) + len(INDENT) * (len(widths) - 1)
+    room = max(shutil.get_terminal_size().columns - left, _width(columns[-1])) if sys.stdout.isatty() else None
+    for number, (*cells, last) in enumerate(table):
+        padded = [cell + " " * (width - _width(cell)) for cell, width in zip(cells, widths, strict=False)]
+        line = INDENT.join([*padded, last if room is None else _cut(last, room)]).rstrip()
+        print(_painted(line, BOLD) if number == 0 else line)
 
 
 def print_heading(text: str) -> None:
     """Print a line that stands out."""
-    if sys.stdout.isatty():
-        from rich.text import Text
-
-        _console().print(Text(safe_line(text), style="bold cyan"))
-    else:
-        print(safe_line(text))
+    print(_painted(safe_line(text), CYAN))
 
 
 def print_indented(text: str) -> None:
     """Print a text of any length to the right of the margin, so that no line of it looks like one of ours."""
     lines = [printable(line) for line in text.splitlines()]
-    if sys.stdout.isatty():
+    if sys.stdout.isatty() and find_spec("rich") is not None:
+        from rich.console import Console
         from rich.padding import Padding
         from rich.text import Text
 
         # A terminal would go on at the margin where a long line ends; rich knows where that is.
-        _console().print(Padding(Text("\n".join(lines)), (0, 0, 0, len(INDENT))))
+        Console(highlight=False).print(Padding(Text("\n".join(lines)), (0, 0, 0, len(INDENT))))
     else:
         for line in lines:
             print(f"{INDENT}{line}" if line else "")
 
 
-def need_rich() -> None:
-    """Raise an error that says how to get the package for tables, if it is not there."""
-    if find_spec("rich") is None:
-        raise BullpenError("Printing this needs the package rich. Try: pip install 'bullpen[cli]', or use --json.")
+def _painted(text: str, colour: str) -> str:
+    if not sys.stdout.isatty() or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+        return text
+    return f"\x1b[{colour}m{text}\x1b[0m"
 
 
-def _console() -> "Console":
-    need_rich()
-    from rich.console import Console
+def _width(text: str) -> int:
+    """Return how many columns a text takes: Chinese and emoji take two."""
+    return len(text) if text.isascii() else sum(map(_letter_width, text))
 
-    return Console(highlight=False, markup=False, emoji=False)
+
+def _letter_width(letter: str) -> int:
+    if unicodedata.combining(letter):
+        return 0
+    return 2 if unicodedata.east_asian_width(letter) in "WF" else 1
+
+
+def _cut(text: str, room: int) -> str:
+    if _width(text) <= room:
+        return text
+    while text and _width(text) > room - 1:
+        text = text[:-1]
+    return f"{text}…"

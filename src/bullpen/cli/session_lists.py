@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from bullpen.cli.database import find_conversation, open_store
-from bullpen.cli.screen import local_time, need_rich, print_heading, print_indented, print_table, safe_line
+from bullpen.cli.screen import local_time, print_heading, print_indented, print_table, safe_line
 from bullpen.errors import BullpenError, NoConversations
 from bullpen.exporting.reading import addressees_of, all_messages, counted, sender_of
 from bullpen.store.base import Store, StoredConversation, StoredMessage
@@ -24,7 +24,6 @@ def list_all(options: argparse.Namespace) -> int:
     if options.json:
         print(msgspec.json.encode([_as_json(conversation) for conversation in conversations]).decode())
     elif conversations:
-        need_rich()
         print_table(COLUMNS, map(_row, conversations))
     else:
         print(NoConversations())

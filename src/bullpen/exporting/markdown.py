@@ -18,7 +18,7 @@ _LINE_BREAK = re.compile("(\r\n|\n|\r)")
 _TAG = re.compile(r"<(?=[A-Za-z/!?])(?!(?:https?|mailto):)")
 # https://spec.commonmark.org/0.31.2/#fenced-code-blocks
 _FENCE = re.compile(r" {0,3}(?P<fence>`{3,}(?=[^`]*$)|~{3,})")
-_SPECIAL = re.compile(r"([\\`*_{}\[\]()<>#+\-.!|~&])")
+_SPECIAL = re.compile(r"([\\`*_\[\]<>#|~&$])")
 
 
 def write_markdown(store: Store, conversation_id: str, file: Writable) -> None:
@@ -29,12 +29,9 @@ def write_markdown(store: Store, conversation_id: str, file: Writable) -> None:
 
 
 def _beginning(conversation: StoredConversation) -> str:
-    facts = (
-        f"Team {one_line(conversation.team)}",
-        utc_time(conversation.started_at),
-        counted(conversation.messages, "message"),
-    )
-    lines = [f"# {conversation.id}", "", " · ".join(_plain(fact) for fact in facts if fact), "", NOTE, ""]
+    time = utc_time(conversation.started_at)
+    about = f"Team {_plain(one_line(conversation.team))} · {time} · {counted(conversation.messages, 'message')}"
+    lines = [f"# {_plain(conversation.id)}", "", about, "", NOTE, ""]
     if conversation.team_task:
         lines += ["Team task:", "", quoted(conversation.team_task), ""]
     return "\n".join(lines)
