@@ -16,8 +16,8 @@ NOTE = "What was said is quoted, word for word. A heading inside a quote is part
 _LINE_BREAK = re.compile("(\r\n|\n|\r)")
 # Everything that may begin a tag; a link in angle brackets is harmless.
 _TAG = re.compile(r"<(?=[A-Za-z/!?])(?!(?:https?|mailto):)")
-# https://spec.commonmark.org/0.31.2/#fenced-code-blocks
-_FENCE = re.compile(r" {0,3}(?P<fence>`{3,}(?=[^`]*$)|~{3,})")
+# https://spec.commonmark.org/0.31.2/#fenced-code-blocks, but only at the margin: one within a list ends with the list.
+_FENCE = re.compile(r"(?P<fence>`{3,}(?=[^`]*$)|~{3,})")
 _SPECIAL = re.compile(r"([\\`*_\[\]<>#|~&$])")
 
 
