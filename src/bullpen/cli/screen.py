@@ -89,4 +89,4 @@ def _cut(text: str, room: int) -> str:
         return text
     while text and _width(text) > room - 1:
         text = text[:-1]
-    return f"{text}…"
+    return f"{text.rstrip()}…"

@@ -6,7 +6,6 @@ import sys
 import time
 from pathlib import Path
 
-from bullpen.agents.orphans import ProcessId, boot_id, is_alive
 from bullpen.cli.database import find_conversation, open_store
 from bullpen.cli.safe import printable
 from bullpen.cli.screen import safe_line
@@ -80,4 +79,7 @@ def _is_sure(what: str) -> bool:
 
 
 def _is_alive(owner: Owner) -> bool:
+    # Only deleting needs it, and it brings asyncio along.
+    from bullpen.agents.orphans import ProcessId, boot_id, is_alive
+
     return owner.boot_id == boot_id() and is_alive(ProcessId(owner.pid, owner.start_time))
