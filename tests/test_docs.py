@@ -2,13 +2,18 @@
 
 import contextlib
 import io
+import os
 import re
+import shlex
 import subprocess
 import sys
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
+
+from bullpen.store.sqlite import SqliteStore
+from bullpen.testing.conversations import write_example
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
@@ -33,6 +38,25 @@ def test_examples_run_and_print_what_the_page_says(page: Path) -> None:
             exec(compile(code, str(page), "exec"), namespace)
         if following == "text":
             assert printed.getvalue() == expected
+
+
+def test_the_commands_about_sessions_print_what_the_page_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with SqliteStore(tmp_path / "conversations.db") as store:
+        write_example(store)
+    monkeypatch.chdir(tmp_path)
+    environment = {**os.environ, "BULLPEN_HOME": str(tmp_path), "TZ": "UTC"}
+    commands = 0
+    for (language, code), (following, expected) in pairwise(blocks(ROOT / "docs" / "sessions.md")):
+        if (language, following) != ("console", "text"):
+            continue
+        program, *words = shlex.split(code.removeprefix("$ "))
+        assert program == "bullpen"
+        command = [sys.executable, "-m", "bullpen", *words]
+        done = subprocess.run(command, check=True, capture_output=True, encoding="utf-8", env=environment)
+        assert done.stdout.replace(str(tmp_path), "~") == expected
+        commands += 1
+
+    assert commands == 7
 
 
 def test_the_readmes_first_command_prints_what_the_readme_shows() -> None:
