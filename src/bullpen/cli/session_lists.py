@@ -103,9 +103,14 @@ def _print_conversation(conversation: StoredConversation, messages: Iterable[Sto
     if earlier > 0:
         print(f"{counted(earlier, 'earlier message')}: --last N or --all shows more.")
     for stored in messages:
-        print()
-        print_heading("  ".join(_heading(stored)))
-        print_indented(stored.message.content)
+        print_message(stored)
+
+
+def print_message(stored: StoredMessage) -> None:
+    """Print one message under its heading."""
+    print()
+    print_heading("  ".join(_heading(stored)))
+    print_indented(stored.message.content)
 
 
 def _heading(stored: StoredMessage) -> Iterator[str]:
