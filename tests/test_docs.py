@@ -83,3 +83,24 @@ def test_make_targets_in_the_docs_exist() -> None:
 
     assert named
     assert named <= targets
+
+
+def test_the_page_on_conversations_names_every_news() -> None:
+    from bullpen.conversation.news import News
+
+    page = (ROOT / "docs" / "conversation.md").read_text(encoding="utf-8").partition("## What there is to watch")[2]
+
+    assert set(re.findall(r"`([A-Z]\w+)`", page)) == {news.__name__ for news in News.__args__}
+
+
+def test_ten_lines_are_enough_for_a_conversation(tmp_path: Path) -> None:
+    from bullpen.team_templates import PAIR, team_text
+
+    (tmp_path / "team.toml").write_text(team_text(PAIR, (), person="kim"), encoding="utf-8")
+    command = [sys.executable, str(ROOT / "examples" / "ten_lines.py"), str(tmp_path / "team.toml")]
+    environment = {**os.environ, "BULLPEN_HOME": str(tmp_path)}
+
+    printed = subprocess.run(command, check=True, capture_output=True, encoding="utf-8", env=environment).stdout
+
+    assert [line.partition("(")[0] for line in printed.splitlines()][-1] == "Quiet"
+    assert printed.count("Said(") == 3

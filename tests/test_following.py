@@ -1,5 +1,6 @@
 """Following a conversation that another process runs."""
 
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from bullpen.following import Standing, follow
@@ -24,16 +25,17 @@ def test_a_follower_sees_every_message_once_and_each_change_of_state_until_nobod
         runner.claim("c", OWNER, is_alive=lambda _: False)
         for number in range(250):
             runner.append("c", said(f"m{number}"))
-        steps = iter(
+        asks = [WaitingTurn(id="1", member="max", message_id="last")]
+        steps: Iterator[Callable[[], object]] = iter(
             [
                 lambda: None,
-                lambda: runner.append("c", said("last"), turns=[WaitingTurn(id="1", member="max", message_id="last")]),
+                lambda: runner.append("c", said("last"), turns=asks),
                 lambda: runner.update("c", at=2, drops=["1"], change=StateChange(paused="20 turns")),
                 lambda: runner.release("c", OWNER),
             ]
         )
 
-        seen = list(follow(follower, "c", after=240, is_alive=lambda _: True, wait=lambda: next(steps)()))
+        seen = list(follow(follower, "c", after=240, is_alive=lambda _: True, wait=lambda: print(next(steps)())))
 
     messages = [item.message.id for item in seen if isinstance(item, StoredMessage)]
     assert messages == [*(f"m{number}" for number in range(240, 250)), "last"]
