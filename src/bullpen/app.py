@@ -1,14 +1,16 @@
 """Opening a team: file, store, agents and conversation wired together in one place."""
 
 import asyncio
+import logging
 import os
 import secrets
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 from bullpen.agents import orphans
+from bullpen.agents.runner import to_the_end
 from bullpen.config import default_database
 from bullpen.conversation.ids import new_conversation_id
 from bullpen.conversation.ledger import Ledger
@@ -16,10 +18,12 @@ from bullpen.conversation.loop import Conversation
 from bullpen.conversation.prompting import Prompts
 from bullpen.conversation.running import milliseconds
 from bullpen.conversation.seats import NOTHING_EXTRA, Extra, seat_of
-from bullpen.errors import ConversationInUse
+from bullpen.errors import ConversationInUse, StoreError, UnknownConversation
 from bullpen.store.base import Owner, StateChange, Store
 from bullpen.store.sqlite import SqliteStore
 from bullpen.team_files import LoadedTeam, load_team
+
+logger = logging.getLogger(__name__)
 
 NO_EXTRAS: Mapping[str, Extra] = {}
 
@@ -66,9 +70,10 @@ async def open_conversation(
     agents = loaded.team.agents
     seats = {agent.name: seat_of(agent, loaded.root, extra.get(agent.name, NOTHING_EXTRA)) for agent in agents}
     owner = _owner()
-    conversation_id = await run(thread, _claim, store, loaded, resume, owner)
+    conversation_id = resume or new_conversation_id()
     try:
-        ledger = Ledger(store, conversation_id, owner, thread)
+        await run(thread, _claim, store, loaded, conversation_id, resume is None, owner)
+        ledger = await run(thread, Ledger, store, conversation_id, owner, thread)
         prompts = Prompts(store=store, conversation_id=conversation_id, team=loaded.team, root=loaded.root)
         conversation = Conversation(loaded.team, ledger, seats, prompts)
         await conversation.start()
@@ -77,13 +82,13 @@ async def open_conversation(
         finally:
             await conversation.close()
     finally:
-        await run(thread, store.release, conversation_id, owner)
+        # In the store's thread this comes after everything else, even after what nobody waits for any more.
+        await to_the_end(_released(run(thread, _release, store, conversation_id, owner)))
 
 
-def _claim(store: Store, loaded: LoadedTeam, resume: str | None, owner: Owner) -> str:
-    """Make this process the owner of the conversation, and return its id."""
-    conversation_id = resume or new_conversation_id()
-    if resume is None:
+def _claim(store: Store, loaded: LoadedTeam, conversation_id: str, is_new: bool, owner: Owner) -> None:
+    """Make this process the owner of the conversation."""
+    if is_new:
         store.create(
             conversation_id,
             team=loaded.team.name,
@@ -95,9 +100,20 @@ def _claim(store: Store, loaded: LoadedTeam, resume: str | None, owner: Owner) -
     if not store.claim(conversation_id, owner, is_alive=is_alive):
         other = store.conversation(conversation_id).owner
         raise ConversationInUse(conversation_id, other.pid if other else 0)
-    if resume is not None:
+    if store.conversation(conversation_id).team_path != str(loaded.path):
         store.update(conversation_id, at=milliseconds(), change=StateChange(team_path=str(loaded.path)))
-    return conversation_id
+
+
+async def _released(released: Awaitable[None]) -> None:
+    await released
+
+
+def _release(store: Store, conversation_id: str, owner: Owner) -> None:
+    """Stop being the owner, if we are: a disk that fails now must not hide what failed before."""
+    try:
+        store.release(conversation_id, owner)
+    except (StoreError, UnknownConversation) as error:
+        logger.warning("not released conversation=%s error=%s", conversation_id, error)
 
 
 def _owner() -> Owner:
