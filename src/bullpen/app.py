@@ -4,10 +4,12 @@ import asyncio
 import logging
 import os
 import secrets
-from collections.abc import AsyncIterator, Awaitable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import AsyncIterator, Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
+from typing import ParamSpec, TypeVar
 
 from bullpen.agents import orphans
 from bullpen.agents.runner import to_the_end
@@ -24,6 +26,9 @@ from bullpen.store.sqlite import SqliteStore
 from bullpen.team_files import LoadedTeam, load_team
 
 logger = logging.getLogger(__name__)
+
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
 
 NO_EXTRAS: Mapping[str, Extra] = {}
 
@@ -49,12 +54,12 @@ async def open_team(
 async def open_store(db: Path | str | None = None) -> AsyncIterator[tuple[Store, ThreadPoolExecutor]]:
     """Open the database, and give it a thread of its own, where nothing can delay the event loop."""
     with ThreadPoolExecutor(1, thread_name_prefix="bullpen-store") as thread:
-        run = asyncio.get_running_loop().run_in_executor
-        store = await run(thread, SqliteStore, db or default_database())
+        opening = thread.submit(SqliteStore, db or default_database())
         try:
+            store = await asyncio.wrap_future(opening)
             yield store, thread
         finally:
-            await run(thread, store.close)
+            await to_the_end(_in(thread, _close, opening))
 
 
 @asynccontextmanager
@@ -66,14 +71,13 @@ async def open_conversation(
     extra: Mapping[str, Extra] = NO_EXTRAS,
 ) -> AsyncIterator[Conversation]:
     """Open one of many conversations in a store: as open_team, for those who have a store already."""
-    run = asyncio.get_running_loop().run_in_executor
     agents = loaded.team.agents
     seats = {agent.name: seat_of(agent, loaded.root, extra.get(agent.name, NOTHING_EXTRA)) for agent in agents}
     owner = _owner()
     conversation_id = resume or new_conversation_id()
     try:
-        await run(thread, _claim, store, loaded, conversation_id, resume is None, owner)
-        ledger = await run(thread, Ledger, store, conversation_id, owner, thread)
+        await _in(thread, _claim, store, loaded, conversation_id, resume is None, owner)
+        ledger = await _in(thread, Ledger, store, conversation_id, owner, thread)
         prompts = Prompts(store=store, conversation_id=conversation_id, team=loaded.team, root=loaded.root)
         conversation = Conversation(loaded.team, ledger, seats, prompts)
         await conversation.start()
@@ -83,7 +87,19 @@ async def open_conversation(
             await conversation.close()
     finally:
         # In the store's thread this comes after everything else, even after what nobody waits for any more.
-        await to_the_end(_released(run(thread, _release, store, conversation_id, owner)))
+        await to_the_end(_in(thread, _release, store, conversation_id, owner))
+
+
+async def _in(
+    thread: ThreadPoolExecutor, work: Callable[Arguments, Result], *args: Arguments.args, **kwargs: Arguments.kwargs
+) -> Result:
+    return await asyncio.get_running_loop().run_in_executor(thread, partial(work, *args, **kwargs))
+
+
+def _close(opening: Future[SqliteStore]) -> None:
+    """Close the store, also if nobody waited for it to open."""
+    if not opening.cancelled() and opening.exception() is None:
+        opening.result().close()
 
 
 def _claim(store: Store, loaded: LoadedTeam, conversation_id: str, is_new: bool, owner: Owner) -> None:
@@ -102,10 +118,6 @@ def _claim(store: Store, loaded: LoadedTeam, conversation_id: str, is_new: bool,
         raise ConversationInUse(conversation_id, other.pid if other else 0)
     if store.conversation(conversation_id).team_path != str(loaded.path):
         store.update(conversation_id, at=milliseconds(), change=StateChange(team_path=str(loaded.path)))
-
-
-async def _released(released: Awaitable[None]) -> None:
-    await released
 
 
 def _release(store: Store, conversation_id: str, owner: Owner) -> None:
