@@ -45,8 +45,8 @@ async def test_prompt_and_system_text_are_recorded_exactly(stage: Stage, monkeyp
 
 async def test_the_report_says_what_was_left_out(team: Stage) -> None:
     team.members["a"]["max_bytes"] = 400
-    record, _ = await record_of(team, "[NEXT: kim] " + "x" * 300, "Well? [NEXT: a]")
-    assert len(record.report.dropped) == 1
+    record, _ = await record_of(team, "x" * 380, "Well? [NEXT: a]")
+    assert record.report.dropped_messages == 1
     assert len(record.prompt.encode()) <= 400
 
 
@@ -87,7 +87,7 @@ async def test_a_member_may_see_only_what_concerns_it(team: Stage) -> None:
 @pytest.mark.parametrize(
     ("tune", "words"),
     [
-        ({"max_bytes": 5}, "does not fit into 5 bytes"),
+        ({"max_bytes": 50, "system_instruction": "Be brief." * 9}, "does not fit into 50 bytes"),
         ({"instruction_file": "NOTES.md"}, "'NOTES.md' does not exist"),
         ({"instruction_file": "big.md"}, "longer than 256 KiB"),
         ({"instruction_file": "../outside.md"}, "lies outside"),

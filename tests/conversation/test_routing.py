@@ -228,6 +228,26 @@ async def test_a_relay_through_a_person_goes_on_although_it_was_paused_and_opene
         assert (await said(conversation))[-1] == "b: I am b."
 
 
+async def test_a_word_before_ones_place_in_the_relay_does_not_take_it(stage: Stage) -> None:
+    stage.people_and_agents("kim", "b c")
+    stage.agent("a", [{"say": "Looking"}, {"sleep": 0.3}])
+    async with stage.open() as conversation:
+        await conversation.say("Look, let me decide, build. [NEXT: a, kim, b]")
+        await until_at_work(conversation, "a")
+        await tell(conversation, "By the way [NEXT: c]")
+        assert waiting(conversation) == ["kim", "b"]
+        assert (await tell(conversation, "Yes, do."))[-1] == "b: I am b."
+
+
+async def test_a_person_whose_relay_has_nobody_left_behind_them_is_not_left_hanging(stage: Stage) -> None:
+    stage.people_and_agents("kim", "a b")
+    async with stage.open() as conversation:
+        await tell(conversation, "Look, decide, build. [NEXT: a, kim, b]")
+        assert waiting(conversation) == ["kim", "b"]
+        await conversation.drop(member="b")
+        assert (await tell(conversation, "Anybody?"))[-2:] == ["kim: Anybody?", "a: I am a."]
+
+
 async def test_a_missed_hand_over_is_told_to_people_and_to_the_agent(stage: Stage) -> None:
     stage.people_and_agents("kim", "b")
     stage.agent("a", "All done. Over to b!", "Better. [NEXT: b]", "Good.")

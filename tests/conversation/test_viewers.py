@@ -24,8 +24,7 @@ async def test_a_viewer_sees_everything_in_order_until_the_end(team: Stage) -> N
     seen: list[type] = []
 
     async def look() -> None:
-        async for news in conversation.watch():
-            seen.append(type(news))
+        seen.extend([type(news) async for news in conversation.watch()])
 
     async with team.open() as conversation:
         looking = asyncio.create_task(look())

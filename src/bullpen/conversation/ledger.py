@@ -119,6 +119,11 @@ class Ledger:
         """Return the turns that may begin together."""
         return self.queue.next_group(people=people, held=self.progress.held, undecided=self.undecided.values())
 
+    def is_behind_others(self, turn: WaitingTurn) -> bool:
+        """Tell whether others come before it in its relay, who wait, are at work, or have failed."""
+        others = [*self.queue.waiting, *self.running.values(), *self.undecided.values()]
+        return any(other.message_id == turn.message_id and other.step < turn.step for other in others)
+
     def put_back(self, turn: WaitingTurn) -> None:
         """Let a turn wait again that was taken and not begun."""
         del self.running[turn.id]

@@ -168,7 +168,8 @@ class Conversation(Steering):
         except Exception as error:
             await to_the_end(self._stored(partial(self._give_up, running, error)))
         finally:
-            del self.running[turn.id], self._tasks[turn.id]
+            self._leave(running)
+            del self._tasks[turn.id]
             self._something_changed.set()
 
     async def _say(self, text: str, sender: str | None, message_id: str | None) -> StoredMessage:
@@ -244,6 +245,7 @@ class Conversation(Steering):
             return
         if not running.is_recorded:
             if self._closing.is_set():
+                self._leave(running)
                 self._ledger.put_back(turn)
                 return
             await self._begin(running, _nothing(self._seats[turn.member]))
@@ -255,6 +257,7 @@ class Conversation(Steering):
 
     async def _put_back(self, running: RunningTurn, error: BullpenError) -> None:
         """Let a turn wait again that could not even be recorded."""
+        self._leave(running)
         self._ledger.put_back(running.turn)
         self._pause_in_memory(str(error))
 
@@ -266,6 +269,7 @@ class Conversation(Steering):
             raise
         except Exception:
             logger.exception("the end of a turn could not be recorded conversation=%s", self.id)
+            self._leave(running)
             self._ledger.running.pop(running.turn.id, None)
             self._pause_in_memory(f"The end of turn {running.turn.id} could not be recorded: {error}")
 
@@ -301,7 +305,12 @@ class Conversation(Steering):
         if not isinstance(event, Finished | Failed):
             self._publish(TurnEvent(turn_id=running.turn.id, member=running.turn.member, event=event))
 
+    def _leave(self, running: RunningTurn) -> None:
+        """Take a turn off those at work, at the moment when its end is known: the next one may begin right after."""
+        self.running.pop(running.turn.id, None)
+
     def _publish_end(self, running: RunningTurn, end: TurnEnd) -> None:
+        self._leave(running)
         self._publish(
             TurnEnded(
                 turn_id=end.turn_id,

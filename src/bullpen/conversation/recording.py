@@ -54,14 +54,15 @@ def word_of_a_person(
 ) -> Entry:
     """Return what a person's message changes. What waits behind a pause stays where it is; what is new may begin."""
     before = ledger.progress
-    answered = ledger.queue.of(person.name)
-    route = router.route(
-        person, markers, last_to_hand_over=before.handed_over.get(person.name), in_relay=bool(answered)
-    )
+    answered = tuple(turn for turn in ledger.queue.of(person.name) if not ledger.is_behind_others(turn))
+    awaited = {turn.message_id for turn in answered}
+    last_to_hand_over = before.handed_over.get(person.name)
+    route = router.route(person, markers, last_to_hand_over=last_to_hand_over)
     drops = tuple(dict.fromkeys([*answered, *_dropped(route, ledger)]))
     kept = tuple(turn for turn in ledger.queue.waiting if turn not in drops)
+    if any(turn.message_id in awaited for turn in kept):
+        route = router.route(person, markers, last_to_hand_over=last_to_hand_over, in_relay=True)
     # Who waited in a relay for this word goes on; a pause does not change what it means.
-    awaited = {turn.message_id for turn in answered}
     holds = tuple(turn for turn in kept if ledger.paused is not None and turn.message_id not in awaited)
     turns = _turns(route, ledger, message_id)
     progress = replace(
