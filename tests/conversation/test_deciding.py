@@ -7,7 +7,7 @@ from tests.conversation.stage import FAIL, HANG, Stage, news_so_far, said, tell,
 
 from bullpen.conversation.loop import Conversation
 from bullpen.conversation.news import Decided, Dropped, Held, Paused, Undecided
-from bullpen.errors import NobodyToAsk, NothingRuns, NothingToDecide, UnknownMember, UnknownTurn
+from bullpen.errors import NobodyToAsk, NothingRuns, NothingToDecide, TurnConflict, UnknownMember
 from bullpen.store.base import Turn
 
 
@@ -157,7 +157,7 @@ async def test_after_a_cancel_the_queue_can_be_dropped(stage: Stage) -> None:
         await conversation.cancel("1")
         assert [turn.member for turn in await conversation.drop(member="b")] == ["b"]
         assert conversation.paused is not None
-        with pytest.raises(UnknownTurn):
+        with pytest.raises(TurnConflict, match="not waiting"):
             await conversation.drop(turn_ids=["1"])
         assert [turn.member for turn in await conversation.drop()] == ["c"]
         assert waiting(conversation) == []
@@ -227,7 +227,7 @@ async def test_the_queue_can_be_put_in_another_order_which_a_restart_keeps(stage
             await conversation.say(f"Go [NEXT: {name}]")
         await conversation.reorder(["4", "3"])
         assert waiting(conversation) == ["d", "c", "b"]
-        with pytest.raises(UnknownTurn):
+        with pytest.raises(TurnConflict, match="not waiting"):
             await conversation.reorder(["1"])
     async with stage.open(conversation.id) as again:
         assert waiting(again) == ["d", "c", "b"]

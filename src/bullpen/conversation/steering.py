@@ -13,7 +13,7 @@ from bullpen.conversation.ledger import Change, Ledger
 from bullpen.conversation.news import Decided, Dropped, News, Paused, PauseKind, Queued, Reordered, TaskSet, WentOn
 from bullpen.conversation.resuming import names
 from bullpen.conversation.running import RunningTurn, milliseconds
-from bullpen.errors import ConversationClosed, NobodyToAsk, NothingRuns, NothingToDecide, UnknownTurn
+from bullpen.errors import ConversationClosed, NobodyToAsk, NothingRuns, NothingToDecide, TurnConflict
 from bullpen.routing.progress import Progress, counting_again
 from bullpen.routing.queue import PUT_FIRST, WaitingTurn
 from bullpen.routing.router import Router
@@ -162,7 +162,7 @@ class Steering:
         turns = tuple(turn for turn in self._ledger.queue.of(name) if not turn_ids or turn.id in turn_ids)
         for turn_id in turn_ids:
             if turn_id not in {turn.id for turn in turns}:
-                raise UnknownTurn(turn_id)
+                raise TurnConflict(turn_id, "not waiting", "queued")
         left = len(self.waiting) - len(turns)
         change = Change(paused=None) if not left else Change()
         await self._ledger.update(at=milliseconds(), drops=turns, change=change)
@@ -219,7 +219,7 @@ class Steering:
         waiting = {turn.id: turn for turn in self.waiting}
         for turn_id in turn_ids:
             if turn_id not in waiting:
-                raise UnknownTurn(turn_id)
+                raise TurnConflict(turn_id, "not waiting", "queued")
         await self._ledger.reorder(tuple(waiting[turn_id] for turn_id in turn_ids))
         self._publish(Reordered(turns=self.waiting))
 
