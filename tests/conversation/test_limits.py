@@ -138,3 +138,19 @@ async def test_what_was_counted_before_a_restart_still_counts(stage: Stage) -> N
     async with stage.open(conversation.id) as again:
         assert [turn.member for turn in again.undecided] == ["b"]
         assert again.progress.turns == 2, "opening is no word of a person"
+
+
+@pytest.mark.parametrize("cost", ["1e999", "-5", "true", "1e308"])
+async def test_a_cost_that_is_none_harms_nobody(stage: Stage, monkeypatch: pytest.MonkeyPatch, cost: str) -> None:
+    stage.put_claude_on_the_path(monkeypatch)
+    stage.limits.update(cost_usd=1.0)
+    stage.people_and_agents("kim", "b")
+    result = f'{{"type":"result","subtype":"success","is_error":false,"result":"ok","total_cost_usd":{cost},'
+    result += '"modelUsage":{"m":{"inputTokens":99999999999999999999999,"outputTokens":-7}}}\n'
+    stage.agent("a", [{"raw": result}, {"exit": 0}], agent="claude")
+    async with stage.open() as conversation:
+        await tell(conversation, "Go [NEXT: a & b]")
+        await tell(conversation, "Go [NEXT: a]")
+        assert [line for line in await said(conversation) if line.startswith("a:")] == ["a: ok", "a: ok"]
+        assert conversation.progress.cost_usd >= 0
+        assert await conversation.read(lambda store, _: store.fsck()) == []
