@@ -13,6 +13,7 @@ BullpenError
 │   ├── AgentTimedOut
 │   └── ProtocolBroken      nothing usable came
 ├── InstructionFileProblem  a file with instructions for an agent that cannot be used
+├── ConversationClosed  the conversation was closed in this process
 ├── ConversationInUse   another process owns the conversation, and is alive
 ├── NobodyToAsk         nobody who could answer was named
 ├── NothingRuns         there is no running turn to cancel
@@ -249,6 +250,14 @@ class NothingToDecide(BullpenError):
     def __init__(self, turn_id: str | None) -> None:
         which = "No turn" if turn_id is None else f"Turn {turn_id} is not one that"
         super().__init__(f"{which} failed, was cancelled or interrupted and waits for a decision.")
+
+
+class ConversationClosed(BullpenError):
+    """Something was wanted of a conversation after it was closed."""
+
+    def __init__(self, conversation_id: str) -> None:
+        super().__init__(f"Conversation {conversation_id} is closed. Open it again to go on.")
+        self.conversation_id = conversation_id
 
 
 class ConversationInUse(BullpenError):
