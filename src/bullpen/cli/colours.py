@@ -6,8 +6,15 @@ from typing import TextIO
 from bullpen.team import Team
 
 CODES = {
-    **{"red": "31", "green": "32", "yellow": "33", "blue": "34", "magenta": "35", "cyan": "36", "white": "37"},
-    **{"bold": "1", "dim": "2"},
+    "red": "31",
+    "green": "32",
+    "yellow": "33",
+    "blue": "34",
+    "magenta": "35",
+    "cyan": "36",
+    "white": "37",
+    "bold": "1",
+    "dim": "2",
 }
 # Red is for what went wrong.
 PALETTE = ("cyan", "magenta", "green", "yellow", "blue")

@@ -54,5 +54,7 @@ def _file_of(conversation_id: str, team_path: str) -> Path:
     if not team_path:
         raise BullpenError(f"{conversation_id} was begun without a team file. Name one beside --resume.")
     if not Path(team_path).exists():
-        raise BullpenError(f"{NoTeamFile(team_path)} To go on with {conversation_id}, name another one beside --resume.")
+        raise BullpenError(
+            f"{NoTeamFile(team_path)} To go on with {conversation_id}, name another one beside --resume."
+        )
     return Path(team_path)

@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+import contextlib
 import sys
 from pathlib import Path
 
@@ -27,7 +28,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.usage = 'bullpen run [options] [team.toml] ["message" | -]'
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = EXIT_CODES
-    parser.add_argument("words", nargs="*", metavar="team.toml message", help="the team file, and what to say (-: stdin)")
+    parser.add_argument(
+        "words", nargs="*", metavar="team.toml message", help="the team file, and what to say (-: stdin)"
+    )
     parser.add_argument("--json", action="store_true", help="print every news as a line of JSON, and nothing else")
     parser.add_argument("--max-turns", type=_at_least_one, metavar="N", help="pause after so many turns of agents")
     parser.add_argument("--timeout", type=_seconds, metavar="SECONDS", help="cancel what runs after so long")
@@ -38,7 +41,9 @@ def run(options: argparse.Namespace) -> int:
     """Say it, show what happens, and return how it ended."""
     team, message = _team_and_message(options.words, resumes=options.resume is not None)
     if message is None and options.resume is None:
-        print("bullpen run: say something: bullpen run team.toml \"message\", or - to read it from stdin.", file=sys.stderr)
+        print(
+            'bullpen run: say something: bullpen run team.toml "message", or - to read it from stdin.', file=sys.stderr
+        )
         return 2
     opening = prepare(options, team)
     if message == "-":
@@ -79,10 +84,8 @@ async def _say_and_wait(
         quiet.result()
         return ending_of(conversation)
     quiet.cancel()
-    try:
+    with contextlib.suppress(NothingRuns):
         await conversation.cancel()
-    except NothingRuns:
-        pass
     await follower.until_shown()
     return "interrupted" if interruptions.exit_code is not None else "timeout"
 
@@ -109,7 +112,7 @@ def _team_and_message(words: list[str], *, resumes: bool) -> tuple[Path | None, 
         case [team, message]:
             return Path(team), message
         case _:
-            raise BullpenError("There are too many words. Put the message in quotes: bullpen run team.toml \"message\"")
+            raise BullpenError('There are too many words. Put the message in quotes: bullpen run team.toml "message"')
 
 
 def _with_fewer_turns(loaded: LoadedTeam, most: int) -> LoadedTeam:

@@ -36,7 +36,7 @@ from bullpen.routing.queue import WaitingTurn
 
 
 class Show:
-    """Writes news. What people can do about it is written as the commands of `bullpen chat`, if that is where we are."""
+    """Writes news; and in a chat also what people can type now."""
 
     def __init__(self, page: Page, colours: Colours, *, in_chat: bool, repeats_people: bool = True) -> None:
         self._page = page
@@ -60,15 +60,19 @@ class Show:
         else:
             self._write(news)
 
-    def message(self, message: ConversationMessage, sequence: int, *, with_text: bool = True) -> None:
+    def message(self, message: ConversationMessage, sequence: int) -> None:
         """Write a message that is stored."""
         name = message.speaker.role_id
         to = ", ".join(message.routing.resolved_addressees) if message.routing else ""
         who = self._colours.member(name, safe_line(message.speaker.role_name))
         details = f"#{sequence} · {local_time(message.timestamp)[-5:]}"
         arrow = f" → {safe_line(to)}" if to else ""
-        text = wrapped(message.content, self._page.columns) if with_text else ""
+        text = wrapped(message.content, self._page.columns)
         self._block(f"\n{who}{arrow}  {self._colours.paint(details, 'dim')}\n{text}")
+
+    def text(self, text: str) -> None:
+        """Write a text of several lines, made safe, in no colour."""
+        self._block(wrapped(text, self._page.columns, ""))
 
     def note(self, text: str, style: str = "dim") -> None:
         """Write a remark of ours, each line of it safe."""
@@ -120,8 +124,13 @@ class Show:
 
     def _remark(self, news: News) -> None:
         match news:
+            case Said() if self._repeats_people:
+                self.message(news.message, news.sequence)
+                self._notes(news)
             case Said():
-                self.message(news.message, news.sequence, with_text=self._repeats_people)
+                routing = news.message.routing
+                to = ", ".join(routing.resolved_addressees) if routing else ""
+                self.note(f"  #{news.sequence}" + (f" → {to}" if to else ""))
                 self._notes(news)
             case Queued(turns=turns) if len(turns) > 1:
                 self.note(f"  next: {_names(turns)}")
@@ -154,7 +163,9 @@ class Show:
         """Write that a turn ended without a reply, and what can be done."""
         self.note(f"! {text}", "red")
         if self._in_chat:
-            self.note("  /retry does it again · /skip goes on without it · /hand NAME lets another one answer", "yellow")
+            self.note(
+                "  /retry does it again · /skip goes on without it · /hand NAME lets another one answer", "yellow"
+            )
 
     def paused(self, text: str) -> None:
         """Write why nothing goes on, and what can be done."""
