@@ -33,8 +33,8 @@ class Commands:
         name, _, argument = text[1:].strip().partition(" ")
         command = COMMANDS.get(name.lower())
         if command is None:
-            near = nearest(name.lower(), COMMANDS) if name else None
-            meant = f" Did you mean /{near}?" if near else ""
+            near = nearest(name.lower(), COMMANDS) if name else ()
+            meant = f" Did you mean /{' or /'.join(near)}?" if near else ""
             raise BullpenError(f"There is no command /{name}.{meant} /help lists them; begin with a space to send it.")
         await command.act(self, argument.strip())
 
@@ -76,8 +76,7 @@ class Commands:
 
     async def skip(self, turn_id: str) -> None:
         """Go on without a turn."""
-        turn = await self._conversation.skip(turn_id or None)
-        self._show.note(f"Turn {turn.id} of {turn.member} is skipped.")
+        await self._conversation.skip(turn_id or None)
 
     async def hand(self, argument: str) -> None:
         """Let another member answer in place of one that did not."""

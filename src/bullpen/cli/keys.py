@@ -112,7 +112,7 @@ class KeyReader:
             self._rest = unfinished[0]
             text = text[: unfinished.start()]
         plain = _lines(text)
-        # Nobody types lines at once: so comes what is pasted into a terminal that does not mark it. Pasting never sends.
+        # Nobody types lines at once: a terminal that does not mark it sends a paste so. Pasting never sends.
         if "\n" in plain[:-1] and "\x1b" not in plain:
             yield Typed(plain)
             return

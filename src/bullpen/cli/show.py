@@ -49,6 +49,9 @@ class Show:
         self._view: TurnView | None = None
         self._later: dict[str, list[News]] = {}
         """News of the other turns that run, until they are followed."""
+        self._reply: list[News] = []
+        """The reply that ends the turn we follow, and what it sets in motion."""
+        self._previous: News | None = None
         self._ending = ""
         """The turn whose reply is stored: news up to its end belong to it."""
 
@@ -72,7 +75,8 @@ class Show:
 
     def text(self, text: str) -> None:
         """Write a text of several lines, made safe, in no colour."""
-        self._block(wrapped(text, self._page.columns, ""))
+        lines = [(line[: len(line) - len(line.lstrip(" "))], line.lstrip(" ")) for line in text.split("\n")]
+        self._block("".join(wrapped(line, self._page.columns, indent) or "\n" for indent, line in lines))
 
     def note(self, text: str, style: str = "dim") -> None:
         """Write a remark of ours, each line of it safe."""
@@ -98,6 +102,10 @@ class Show:
                 return self._ending
 
     def _write(self, news: News) -> None:
+        self._write_one(news)
+        self._previous = news
+
+    def _write_one(self, news: News) -> None:
         match news:
             case TurnBegan():
                 self._live = news.turn.id
@@ -106,14 +114,24 @@ class Show:
                 self._view.event(news.event)
             case Said() if news.turn_id is not None and self._view is not None:
                 self._view.said(news)
-                self._notes(news)
+                self._reply = [news]
             case TurnEnded() if self._view is not None:
                 self._view.ended(news)
                 self._view = None
                 self._live = ""
+                self._tell_what_followed()
                 self._follow_next()
+            case _ if self._reply:
+                # What a reply sets in motion is told below the line that says what it took.
+                self._reply.append(news)
             case _:
                 self._remark(news)
+
+    def _tell_what_followed(self) -> None:
+        reply, self._reply = self._reply, []
+        for news in reply:
+            self._notes(news) if isinstance(news, Said) else self._remark(news)
+            self._previous = news
 
     def _follow_next(self) -> None:
         """Go on with a turn that had to wait to be read, from its beginning."""
@@ -132,8 +150,10 @@ class Show:
                 to = ", ".join(routing.resolved_addressees) if routing else ""
                 self.note(f"  #{news.sequence}" + (f" → {to}" if to else ""))
                 self._notes(news)
-            case Queued(turns=turns) if len(turns) > 1:
-                self.note(f"  next: {_names(turns)}")
+            case Queued(turns=turns):
+                if not isinstance(self._previous, Said | Dropped | Held):
+                    # What a message asks for stands in its own line.
+                    self.note(f"  asked: {_names(turns)}")
             case Dropped(turns=turns):
                 self.note(f"  dropped: {_names(turns)}")
             case Reordered(turns=turns):

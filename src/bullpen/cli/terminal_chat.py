@@ -120,10 +120,11 @@ class TerminalChat:
         self._sent.put_nowait(text)
 
     async def _send(self) -> None:
-        """Do what was sent, in order. What could not be done goes back into the line, unless another is begun there."""
+        """Do what was sent, in order. What could not be said goes back into the line, unless another is begun."""
         while True:
             text = await self._sent.get()
-            if not await self._lines.take(text) and text.strip() and not self._editor.text:
+            is_done = await self._lines.take(text)
+            if not is_done and not text.startswith("/") and not self._editor.text:
                 self._editor.put(text)
             if self._lines.wants_to_leave:
                 self._leave(0)

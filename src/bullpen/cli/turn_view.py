@@ -74,6 +74,7 @@ class TurnView:
     def ended(self, ended: TurnEnded) -> None:
         """Write how it ended and what it took."""
         self.end_line()
+        self._interrupted = False
         parts = [part for part in self._how(ended) if part]
         style = "dim" if ended.state == "done" else "yellow"
         self._line(" · ".join(parts), style)

@@ -74,6 +74,8 @@ class Wrapper:
 
     def _space(self, size: int) -> str:
         if self._right is not None and self.column + size >= self._right:
+            # The end of the line takes its place.
+            self.column = self._right
             return ""
         return self._at_margin(" " * size, size)
 
