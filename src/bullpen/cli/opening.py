@@ -7,7 +7,8 @@ from msgspec import Struct
 
 from bullpen.cli.database import add_database_option, find_conversation, open_store
 from bullpen.cli.trusting import ensure_trusted
-from bullpen.errors import BullpenError, NoTeamFile
+from bullpen.errors import BullpenError
+from bullpen.store.base import StoredConversation
 from bullpen.team_files import LoadedTeam, load_team
 
 USUAL_FILE = Path("team.toml")
@@ -32,29 +33,28 @@ def add_opening_options(parser: argparse.ArgumentParser) -> None:
 
 def prepare(options: argparse.Namespace, team: Path | None) -> Opening:
     """Find and load what the options name, and ask for trust if that is needed."""
-    resume: str | None = None
-    path = team or USUAL_FILE
+    stored: StoredConversation | None = None
     if options.resume is not None:
         with open_store(options) as store:
             stored = find_conversation(store, options.resume)
-        resume = stored.id
-        path = team or _file_of(stored.id, stored.team_path)
-    elif team is None and not USUAL_FILE.exists():
-        raise BullpenError(
-            "There is no team.toml here. `bullpen init` writes one for the agents that you have, and `bullpen demo` "
-            "shows a conversation that needs none. Or name a file."
-        )
-    loaded = load_team(path)
+    loaded = load_team(team_file(stored, team))
     ensure_trusted(loaded, trust=options.trust)
-    return Opening(loaded=loaded, resume=resume, db=options.db)
+    return Opening(loaded=loaded, resume=stored.id if stored else None, db=options.db)
 
 
-def _file_of(conversation_id: str, team_path: str) -> Path:
-    """Return the team file that a conversation was last opened with."""
-    if not team_path:
-        raise BullpenError(f"{conversation_id} was begun without a team file. Name one beside --resume.")
-    if not Path(team_path).exists():
-        raise BullpenError(
-            f"{NoTeamFile(team_path)} To go on with {conversation_id}, name another one beside --resume."
-        )
-    return Path(team_path)
+def team_file(stored: StoredConversation | None, named: Path | None) -> Path:
+    """Return the team file that is named, else the one that a conversation was last opened with, else the usual one."""
+    if named is not None:
+        return named
+    if stored is None:
+        if not USUAL_FILE.exists():
+            raise BullpenError(
+                "There is no team.toml here. Name a file, or let `bullpen init` write one for the agents you have. "
+                "`bullpen demo` shows a conversation that needs neither."
+            )
+        return USUAL_FILE
+    if not stored.team_path:
+        raise BullpenError(f"{stored.id} was begun without a team file. Name one beside it.")
+    if not Path(stored.team_path).exists():
+        raise BullpenError(f"The team file of {stored.id}, {stored.team_path}, is gone. Name another one beside it.")
+    return Path(stored.team_path)

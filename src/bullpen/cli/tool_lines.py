@@ -1,6 +1,7 @@
 """What an agent does with tools, a line for each thing."""
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -13,6 +14,9 @@ LONGEST = 110
 TELLING = ("command", "file_path", "path", "absolute_path", "pattern", "query", "url", "prompt", "description")
 # Their lists are shown as lists.
 TODO_TOOLS = frozenset({"TodoWrite", "write_todos", "todo_write"})
+
+# Codex tells every command so.
+_IN_A_SHELL = re.compile(r"\A/bin/(?:ba|z|da)?sh -l?c '([^']*)'\Z")
 
 
 def tool_line(tool: ToolStarted) -> str:
@@ -37,8 +41,8 @@ def todo_line(items: Iterable[TodoItem]) -> str:
 
 def _short_input(values: Mapping[str, Any]) -> str:
     for name in TELLING:
-        if isinstance(values.get(name), str):
-            return safe_line(values[name])
+        if isinstance(said := values.get(name), str):
+            return safe_line(_IN_A_SHELL.sub(r"\1", said))
     if isinstance(changes := values.get("changes"), list):
         return safe_line(", ".join(str(change.get("path", "")) for change in changes if isinstance(change, dict)))
     return safe_line(json.dumps(values, ensure_ascii=False, default=str)) if values else ""

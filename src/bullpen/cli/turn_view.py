@@ -11,7 +11,7 @@ from bullpen.cli.tool_lines import TODO_TOOLS, result_line, todo_line, tool_line
 from bullpen.cli.wrapping import Wrapper, wrapped
 from bullpen.context.text import clean_text
 from bullpen.conversation.news import Said, TurnBegan, TurnEnded
-from bullpen.events import Event, Notice, TextDelta, Thinking, TodoList, ToolFinished, ToolStarted, Usage
+from bullpen.events import Event, Notice, TextDelta, Thinking, TodoItem, TodoList, ToolFinished, ToolStarted, Usage
 
 THINKING = "  ~ "
 MOST_THOUGHT = 100
@@ -31,6 +31,7 @@ class TurnView:
         """How much of a thought can still be shown; below 0 while the agent does not think."""
         self._tools: dict[str, str] = {}
         self._last_tool = ""
+        self._todo: tuple[TodoItem, ...] = ()
         self._changed: dict[str, None] = {}
         self._said: Said | None = None
         self._interrupted = False
@@ -54,7 +55,8 @@ class TurnView:
                 self._tool(event)
             case ToolFinished():
                 self._result(event)
-            case TodoList(items) if items:
+            case TodoList(items) if items and items != self._todo:
+                self._todo = items
                 self._line(todo_line(items), "dim")
             case Notice():
                 style = "yellow" if event.kind in ("retry", "warning") else "dim"
