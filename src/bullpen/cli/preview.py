@@ -112,7 +112,11 @@ def _as_json(member: Member, output: AssemblerOutput) -> dict[str, object]:
         "member": member.name,
         "prompt": output.prompt,
         "system": output.system_flag,
-        "report": {**msgspec.to_builtins(report), "total_bytes": report.total_bytes, "cuts": report.cuts},
+        "report": {
+            **msgspec.to_builtins(report, enc_hook=list),
+            "total_bytes": report.total_bytes,
+            "cuts": report.cuts,
+        },
     }
 
 
