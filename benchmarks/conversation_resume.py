@@ -38,7 +38,7 @@ def measure(*, quick: bool) -> Figure:
         ],
         meaning="By the clock. Bare SQLite opens the file, selects the last messages and unpacks their text. Ours also "
         "looks whether the file is private and undamaged, sets what makes commits safe, becomes the owner in a commit "
-        "that waits for the disk, looks for turns that were interrupted, and checks every message's hash. "
+        "of its own, looks for turns that were interrupted, and checks every message's hash. "
         f"{lengths[-1]:,} messages are ready after {times(ready[-1] / ready[0])} times as long as {lengths[0]:,}.",
     )
 
