@@ -48,7 +48,7 @@ async def _chat_in_lines(opening: Opening, sender: str | None) -> int:
             lines = ChatLines(conversation, show, sender)
             ending: Ending = "interrupted"
             all_done = True
-            async with following(conversation, lines.tell) as follower:
+            async with following(conversation, lines.tell, show.catch_up) as follower:
                 leaving = asyncio.ensure_future(interruptions.wait())
                 async for text in typed_lines(leaving):
                     all_done = await lines.take(text) and all_done

@@ -70,7 +70,7 @@ class TerminalChat:
             await self._greet(is_resumed=is_resumed)
             loop.add_reader(sys.stdin.fileno(), self._read)
             try:
-                async with following(self._conversation, self._tell) as follower:
+                async with following(self._conversation, self._tell, self._show.catch_up) as follower:
                     workers = [asyncio.ensure_future(work) for work in (self._send(), self._keep_status())]
                     await follower.until(self._left.wait())
                     for worker in workers:
