@@ -34,7 +34,7 @@ def test_a_conversation_at_a_terminal(write_team: Write, at_terminal: AtTerminal
         "kim ▸ Good morning",
         "  #1 → ada",
         "  (ada leads the team.)",
-        "ada  turn 1 · N · given 339 bytes",
+        "ada  turn 1 · N · given 327 bytes",
         "  Hello, Kim.",
         "  #2 · N",
     ]
@@ -54,7 +54,7 @@ def test_what_is_being_typed_survives_what_agents_say(write_team: Write, at_term
         terminal.wait_until(lambda: terminal.screen.lines[terminal.screen.row] != "", what="the line")
 
         rows = [line for line in terminal.screen.lines if line]
-        assert rows[-2:] == ["kim ▸ 你好 and more than fits in one row", ", surely"]
+        assert rows[-2:] == ["kim ▸ 你好 and more than fits in one ro", "w, surely"]
         assert all(re.fullmatch(r"  (word|字)( (word|字))*", line) for line in rows if "字" in line)
         said = " ".join(line for line in terminal.screen.text.splitlines() if "字" in line).split()
         assert said == ["word", "字"] * 60
@@ -102,7 +102,9 @@ def test_two_ctrl_c_in_mid_turn_cancel_store_and_leave(
         terminal.wait_for(READY)
         terminal.press("x\n")
         terminal.wait_for("I begin")
-        terminal.press("\x03\x03")
+        terminal.press("\x03")
+        terminal.wait_for("Ctrl-C again leaves.")
+        terminal.press("\x03")
         assert terminal.leave() == 130
 
     again = bullpen("chat", "--resume", "last")
@@ -119,6 +121,7 @@ def test_ctrl_d_asks_while_somebody_is_at_work(write_team: Write, at_terminal: A
         terminal.press("\x04")
         terminal.wait_for("ada is at work. Leave, and cancel that? [y/N]")
         terminal.press("n\n")
+        terminal.wait_for("kim ▸ n")
         terminal.press("/queue\n")
         terminal.wait_for("turn 1  ada: writing")
         terminal.press("\x04")
@@ -147,10 +150,11 @@ def test_pasting_never_sends(write_team: Write, at_terminal: AtTerminal) -> None
         terminal.wait_for("kim ▸ one", "… two")
         assert "#1" not in terminal.screen.text
         terminal.press("three\\\n")
+        terminal.wait_until(lambda: terminal.screen.lines[terminal.screen.row - 1 :][:2] == ["… three", "…"])
         terminal.press("four\n")
-        terminal.wait_for("#2 · ")
+        terminal.wait_for("#2 → kim · ")
 
-        assert "  one\n  two\n  three\n  four\n" in terminal.screen.text
+        assert "  kim: one\n  two\n  three\n  four\n" in terminal.screen.text
 
 
 def test_tab_completes_and_arrows_bring_back_what_was_sent(
@@ -249,8 +253,9 @@ def test_ctrl_c_without_a_terminal(write_team: Write, start_bullpen: Start) -> N
     assert process.stdout is not None
     process.stdin.write(b"x\n")
     process.stdin.flush()
-    while b"I begin" not in process.stdout.readline():
-        pass
+    seen = b""
+    while b"I begin" not in seen:
+        seen += os.read(process.stdout.fileno(), 4096)
 
     os.killpg(process.pid, signal.SIGINT)
 

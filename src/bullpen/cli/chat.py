@@ -60,7 +60,7 @@ async def _chat_in_lines(opening: Opening, sender: str | None) -> int:
                 if not leaving.done():
                     ending = ending_of(conversation)
                 leaving.cancel()
-            say_next(conversation, ending)
+            say_next(conversation, ending, opening.db)
     if interruptions.exit_code is not None:
         return interruptions.exit_code
     return ENDINGS[ending] if all_done else ENDINGS[ending] or 1

@@ -61,7 +61,7 @@ async def _run(opening: Opening, message: str | None, options: argparse.Namespac
             told = (_as_json,) if options.json else (show.tell, show.catch_up)
             async with following(conversation, *told) as follower:
                 ending = await _say_and_wait(conversation, follower, message, options, interruptions)
-            say_next(conversation, ending)
+            say_next(conversation, ending, opening.db)
     return interruptions.exit_code if interruptions.exit_code is not None else ENDINGS[ending]
 
 
