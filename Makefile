@@ -2,6 +2,7 @@
 # make example  show the library at work
 # make test     set up and run every test
 # make check    the same, and format, lint and types first: what CI runs
+# make torture  kill it a thousand times, and let a thousand teams loop; takes minutes
 # make bench    measure, and write docs/benchmarks.md
 # make pictures draw the pictures of the docs from real runs
 # make format   put the code into its form
@@ -14,7 +15,7 @@ BIN := $(VENV)/bin
 # Compiled once, so that measurements of start-up see what a user sees.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo example test check lint format bench pictures lock clean
+.PHONY: demo example test torture check lint format bench pictures lock clean
 
 demo: $(READY)
 	@$(BIN)/bullpen demo
@@ -25,6 +26,9 @@ example: $(READY)
 test: $(READY)
 	@$(BIN)/python tests/real_cli/install.py
 	$(BIN)/pytest
+
+torture: $(READY)
+	BULLPEN_TORTURE=full $(BIN)/pytest -s tests/torture
 
 check: lint test
 

@@ -4,12 +4,16 @@ import contextlib
 import io
 import os
 import re
+import shlex
 import subprocess
 import sys
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
+
+from bullpen.store.sqlite import SqliteStore
+from bullpen.testing.conversations import write_example
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
@@ -34,6 +38,25 @@ def test_examples_run_and_print_what_the_page_says(page: Path) -> None:
             exec(compile(code, str(page), "exec"), namespace)
         if following == "text":
             assert printed.getvalue() == expected
+
+
+def test_the_commands_about_sessions_print_what_the_page_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with SqliteStore(tmp_path / "conversations.db") as store:
+        write_example(store)
+    monkeypatch.chdir(tmp_path)
+    environment = {**os.environ, "BULLPEN_HOME": str(tmp_path), "TZ": "UTC"}
+    commands = 0
+    for (language, code), (following, expected) in pairwise(blocks(ROOT / "docs" / "sessions.md")):
+        if (language, following) != ("console", "text"):
+            continue
+        program, *words = shlex.split(code.removeprefix("$ "))
+        assert program == "bullpen"
+        command = [sys.executable, "-m", "bullpen", *words]
+        done = subprocess.run(command, check=True, capture_output=True, encoding="utf-8", env=environment)
+        assert done.stdout.replace(str(tmp_path), "~") == expected
+        commands += 1
+
+    assert commands == 7
 
 
 def test_the_readmes_first_command_prints_what_the_readme_shows(tmp_path: Path) -> None:
@@ -83,3 +106,24 @@ def test_make_targets_in_the_docs_exist() -> None:
 
     assert named
     assert named <= targets
+
+
+def test_the_page_on_conversations_names_every_news() -> None:
+    from bullpen.conversation.news import News
+
+    page = (ROOT / "docs" / "conversation.md").read_text(encoding="utf-8").partition("## What there is to watch")[2]
+
+    assert set(re.findall(r"`([A-Z]\w+)`", page)) == {news.__name__ for news in News.__args__}
+
+
+def test_ten_lines_are_enough_for_a_conversation(tmp_path: Path) -> None:
+    from bullpen.team_templates import PAIR, team_text
+
+    (tmp_path / "team.toml").write_text(team_text(PAIR, (), person="kim"), encoding="utf-8")
+    command = [sys.executable, str(ROOT / "examples" / "ten_lines.py"), str(tmp_path / "team.toml")]
+    environment = {**os.environ, "BULLPEN_HOME": str(tmp_path)}
+
+    printed = subprocess.run(command, check=True, capture_output=True, encoding="utf-8", env=environment).stdout
+
+    assert [line.partition("(")[0] for line in printed.splitlines()][-1] == "Quiet"
+    assert printed.count("Said(") == 3

@@ -1,15 +1,18 @@
-"""Teams of scripted agents, and the command line as a real process, in a home of its own."""
+"""Homes with and without a conversation; teams of scripted agents; the command line as a real process."""
 
 import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from bullpen.store.sqlite import SqliteStore
+from bullpen.testing.conversations import write_example
 from bullpen.testing.terminal import Terminal
 
 Steps = list[dict[str, Any]]
@@ -99,3 +102,23 @@ def at_terminal(tmp_path: Path, environment: dict[str, str]) -> Callable[..., Te
         return Terminal(command, env={**environment, **more}, cwd=tmp_path, columns=columns)
 
     return start
+
+
+@pytest.fixture
+def empty_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Give a home without conversations, and return where their file would be."""
+    monkeypatch.setenv("BULLPEN_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("TZ", "UTC")
+    monkeypatch.chdir(tmp_path)
+    time.tzset()
+    yield tmp_path / "home" / "conversations.db"
+    monkeypatch.undo()
+    time.tzset()
+
+
+@pytest.fixture
+def database(empty_home: Path) -> Path:
+    """Give a home with the example conversation, and return its file."""
+    with SqliteStore(empty_home) as store:
+        write_example(store)
+    return empty_home

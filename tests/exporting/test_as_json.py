@@ -36,8 +36,8 @@ def test_all_messages_and_turns_are_there(store: SqliteStore) -> None:
     assert document["conversation"] == {
         "id": "quiet-river-4f2a",
         "team": "Builders",
-        "startedAt": 1_772_442_000_000,
-        "lastAt": 1_772_442_300_000,
+        "startedAt": 1_740_992_400_000,
+        "lastAt": 1_740_992_700_000,
         "messages": 6,
         "state": "queued",
         "waitsFor": None,

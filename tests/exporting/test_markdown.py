@@ -15,7 +15,7 @@ from bullpen.testing.conversations import write_example
 BEGINNING = """\
 # quiet-river-4f2a
 
-Team Builders · 2026-03-02 09:00 UTC · 6 messages
+Team Builders · 2025-03-03 09:00 UTC · 6 messages
 
 What was said is quoted, word for word. A heading inside a quote is part of what was said.
 
@@ -23,11 +23,11 @@ Team task:
 
 > Build the login.
 
-## #1 Kai → max · 2026-03-02 09:00 UTC
+## #1 Kai → max · 2025-03-03 09:00 UTC
 
 > Where do we start?
 
-## #2 Max → kai · 2026-03-02 09:01 UTC
+## #2 Max → kai · 2025-03-03 09:01 UTC
 
 > With the login: one form, one cookie, and a test for each.
 """

@@ -107,6 +107,17 @@ def test_a_finding_says_what_and_where(path: Path) -> None:
     assert findings(path) == [Finding(kind="changed", conversation_id="c", text=text)]
 
 
+def test_damage_that_was_found_ends_all_writing(path: Path) -> None:
+    tamper(path, "UPDATE messages SET content = 'Short' WHERE id = 'm2'")
+
+    with SqliteStore(path) as store:
+        store.fsck("d")
+        store.append("d", said("m2"))
+        store.fsck("c")
+        with pytest.raises(StoreDamaged):
+            store.append("d", said("m3"))
+
+
 @pytest.mark.parametrize("change", ["team = 'Others'", "team_file = x'00'", "started_at = 1", "id = 'c '"])
 def test_a_changed_beginning_is_found(path: Path, change: str) -> None:
     tamper(path, f"UPDATE conversations SET {change} WHERE id = 'c'")

@@ -38,9 +38,10 @@ def child_environment(
 ) -> dict[str, str]:
     """Return the environment for a CLI: the basics, what it documents, its settings, and what the caller names."""
     patterns = ALWAYS_PASSED + spec.environment
-    passed = {name: value for name, value in ours.items() if _matches(name, patterns)}
+    passed = {name: value for name, value in ours.items() if matches(name, patterns)}
     return {"TERM": "dumb", **passed, **spec.settings, **(extra or {})}
 
 
-def _matches(name: str, patterns: tuple[str, ...]) -> bool:
+def matches(name: str, patterns: tuple[str, ...]) -> bool:
+    """Tell whether the name of a variable is one of these; a trailing * stands for any ending."""
     return any(name.startswith(pattern[:-1]) if pattern.endswith("*") else name == pattern for pattern in patterns)

@@ -10,6 +10,7 @@ COMMANDS = {
     "demo": "watch a small team at work; no account is needed",
     "init": "write a team file for the agents that are installed here",
     "check": "say everything that is wrong with a team file",
+    "rehearse": "let every agent take a turn with its real CLI against models played here, without spending a token",
     "doctor": "say which agents are ready, and what to do about those that are not",
     "chat": "talk with a team, here in the terminal",
     "run": "say one thing to a team, and show what happens",

@@ -27,4 +27,4 @@ def cut(text: str, room: int) -> str:
         if taken > room - 1:
             break
         kept.append(letter)
-    return "".join(kept) + "…"
+    return "".join(kept).rstrip() + "…"

@@ -29,6 +29,12 @@ def local_time(milliseconds: int, *, seconds: bool = False) -> str:
     return time.strftime("%Y-%m-%d %H:%M:%S" if seconds else "%Y-%m-%d %H:%M", moment) if milliseconds else ""
 
 
+def short_time(milliseconds: int) -> str:
+    """Return the hour of a time today, and the day of any other."""
+    day, _, hour = local_time(milliseconds).partition(" ")
+    return hour if day == local_time(time.time_ns() // 1_000_000).partition(" ")[0] else day
+
+
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """Print rows below their columns. On a terminal, the last column is cut where the line ends."""
     table = [tuple(columns), *(tuple(map(safe_line, row)) for row in rows)]
@@ -55,7 +61,7 @@ def print_indented(text: str) -> None:
         from rich.text import Text
 
         # A terminal would go on at the margin where a long line ends; rich knows where that is.
-        Console(highlight=False).print(Padding(Text("\n".join(lines)), (0, 0, 0, len(INDENT))))
+        Console(highlight=False).print(Padding(Text("\n".join(lines)), (0, 0, 0, len(INDENT)), expand=False))
     else:
         for line in lines:
             print(f"{INDENT}{line}" if line else "")

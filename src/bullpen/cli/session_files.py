@@ -6,14 +6,13 @@ import sys
 import time
 from pathlib import Path
 
-from bullpen.agents.orphans import ProcessId, boot_id, is_alive
 from bullpen.cli.database import find_conversation, open_store
 from bullpen.cli.safe import printable
 from bullpen.cli.screen import safe_line
 from bullpen.errors import BullpenError, OutputExists
 from bullpen.exporting.files import FORMATS, Format, write_export, write_private_file
 from bullpen.exporting.reading import Writable, counted
-from bullpen.store.base import Owner
+from bullpen.owners import is_alive
 
 
 class SafeOutput:
@@ -51,7 +50,7 @@ def delete(options: argparse.Namespace) -> int:
     """Remove a conversation, if the person is sure."""
     with open_store(options) as store:
         conversation = find_conversation(store, options.id)
-        if conversation.owner is not None and _is_alive(conversation.owner):
+        if conversation.owner is not None and is_alive(conversation.owner):
             who = f"Process {conversation.owner.pid}"
             raise BullpenError(f"{who} has {conversation.id} open. Leave it there first. Nothing was deleted.")
         count = counted(conversation.messages, "message")
@@ -77,7 +76,3 @@ def _is_sure(what: str) -> bool:
     except EOFError:
         return False
     return answer.strip().lower() in ("y", "yes")
-
-
-def _is_alive(owner: Owner) -> bool:
-    return owner.boot_id == boot_id() and is_alive(ProcessId(owner.pid, owner.start_time))

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from bullpen.cli.database import find_conversation, open_store
-from bullpen.cli.screen import local_time, print_heading, print_indented, print_table, safe_line
+from bullpen.cli.screen import local_time, print_heading, print_indented, print_table, safe_line, short_time
 from bullpen.errors import BullpenError, NoConversations
 from bullpen.exporting.reading import addressees_of, all_messages, counted, sender_of
 from bullpen.store.base import Store, StoredConversation, StoredMessage
 
-COLUMNS = ("id", "team", "last activity", "messages", "state", "begins with")
+COLUMNS = ("id", "team", "last", "messages", "state", "begins with")
 
 
 def list_all(options: argparse.Namespace) -> int:
@@ -77,7 +77,7 @@ def _row(conversation: StoredConversation) -> tuple[str, ...]:
     return (
         conversation.id,
         conversation.team,
-        local_time(conversation.last_at),
+        short_time(conversation.last_at),
         f"{conversation.messages:,}",
         _state(conversation),
         conversation.first_words,
@@ -103,9 +103,14 @@ def _print_conversation(conversation: StoredConversation, messages: Iterable[Sto
     if earlier > 0:
         print(f"{counted(earlier, 'earlier message')}: --last N or --all shows more.")
     for stored in messages:
-        print()
-        print_heading("  ".join(_heading(stored)))
-        print_indented(stored.message.content)
+        print_message(stored)
+
+
+def print_message(stored: StoredMessage) -> None:
+    """Print one message under its heading."""
+    print()
+    print_heading("  ".join(_heading(stored)))
+    print_indented(stored.message.content)
 
 
 def _heading(stored: StoredMessage) -> Iterator[str]:

@@ -3,7 +3,7 @@
 import argparse
 from collections.abc import Callable
 
-from bullpen.cli import session_files, session_lists
+from bullpen.cli import session_files, session_lists, session_watch
 from bullpen.cli.database import add_database_option
 from bullpen.exporting.files import FORMATS
 
@@ -22,6 +22,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _add_id(show)
     show.add_argument("--last", type=int, default=20, metavar="N", help="how many messages (default: 20)")
     show.add_argument("--all", action="store_true", help="all messages")
+
+    watch = _add(actions, "watch", "follow a conversation that another process runs", session_watch.watch)
+    _add_id(watch)
+    watch.add_argument("--last", type=int, default=5, metavar="N", help="how many messages to begin with (default: 5)")
 
     search = _add(actions, "search", "find what was said", session_lists.search, json=True)
     search.add_argument("query", nargs="+", help='words; what stands "in quotes" must occur as it is written')

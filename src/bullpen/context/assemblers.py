@@ -1,7 +1,8 @@
 """From prepared context to one prompt: four layouts, one mechanism, an exact byte budget."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from operator import itemgetter
 from typing import ClassVar, Literal
 
 from msgspec import Struct
@@ -47,7 +48,7 @@ class ContextAssembler:
         self._line_pieces = _PLACEHOLDERS.split(self.layout.context_line)
         self._body_pieces = _PLACEHOLDERS.split(self.layout.context_line.removeprefix("- "))
         self._forged_heading = _heading_line(self.layout.headings)
-        self._lines: ByteBoundedCache[PromptContextMessage, str] = ByteBoundedCache(2 * DEFAULT_MAX_BYTES)
+        self._lines = ByteBoundedCache(2 * DEFAULT_MAX_BYTES, self._line, size_of=itemgetter(1))
 
     def get_agent_type(self) -> str:
         """Return the agent type whose prompts these are."""
@@ -112,21 +113,18 @@ class ContextAssembler:
         """Return the section's lines with the newest messages that fit, paid for, and how many messages they are."""
         header = self.layout.context_header
         self._lines.max_bytes = max(self._lines.max_bytes, 2 * budget.left)
-        lines, size = newest_that_fit(self._newest_lines_first(messages), budget.room - _header_bytes(header))
+        newest_first = map(self._lines.__getitem__, reversed(messages))
+        lines, size = newest_that_fit(newest_first, budget.room - _header_bytes(header))
         if not lines:
             return [], 0
         budget.spend("context", size + _header_bytes(header))
         return ([header, *lines] if header else lines), len(lines)
 
-    def _newest_lines_first(self, messages: Sequence[PromptContextMessage]) -> Iterator[tuple[str, int]]:
-        known_line = self._lines.get
-        for message in reversed(messages):
-            yield known_line(message) or self._new_line(message)
-
-    def _new_line(self, message: PromptContextMessage) -> tuple[str, int]:
+    def _line(self, message: PromptContextMessage) -> tuple[str, int]:
+        """Return a message's line and its size."""
         content = clean_text(message.content)
         line = self._without_headings(_fill(self._line_pieces, message.sender, message.to, content))
-        return self._lines.add(message, line, byte_length(line))
+        return line, byte_length(line)
 
     def _message_body(self, source: AssemblerInput) -> str:
         body = trimmed(source.current_message)

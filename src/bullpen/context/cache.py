@@ -1,26 +1,28 @@
 """A cache that holds about so many bytes of text, and forgets what came first."""
 
-from typing import Generic, TypeVar
+from collections.abc import Callable
+from typing import TypeVar
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
 
 
-class ByteBoundedCache(Generic[Key, Value]):
-    """Values by key, together at most max_bytes by the sizes they were added with."""
+class ByteBoundedCache(dict[Key, Value]):
+    """Values by key, made when first asked for, together at most max_bytes.
 
-    def __init__(self, max_bytes: int) -> None:
+    It is a dict because a prompt asks for every line it holds: what is known is found without running any Python.
+    """
+
+    def __init__(self, max_bytes: int, make: Callable[[Key], Value], size_of: Callable[[Value], int]) -> None:
+        super().__init__()
         self.max_bytes = max_bytes
+        self._make = make
+        self._size_of = size_of
         self._bytes = 0
-        self._entries: dict[Key, tuple[Value, int]] = {}
-        # Bound once: a prompt asks for every line it holds.
-        self.get = self._entries.get
 
-    def add(self, key: Key, value: Value, size: int) -> tuple[Value, int]:
-        """Remember the value of a new key, and return what `get` will return for it."""
-        entry = self._entries[key] = value, size
-        self._bytes += size
+    def __missing__(self, key: Key) -> Value:
+        value = self[key] = self._make(key)
+        self._bytes += self._size_of(value)
         while self._bytes > self.max_bytes:
-            oldest = next(iter(self._entries))
-            self._bytes -= self._entries.pop(oldest)[1]
-        return entry
+            self._bytes -= self._size_of(self.pop(next(iter(self))))
+        return value

@@ -37,7 +37,8 @@ def hide_code(text: str) -> str:
         text = _blot_out(text, (match.span() for match in _BLOCKS.finditer(text)))
     if "`" in text:
         parts = _NEW_PARAGRAPH.split(text)
-        text = "".join([_hide_code_spans(part) if "`" in part else part for part in parts])
+        # A lone backtick opens nothing.
+        text = "".join([_hide_code_spans(part) if part.count("`") > 1 else part for part in parts])
     return text
 
 

@@ -1,12 +1,11 @@
 """Every message of one conversation, in as little memory as its text takes."""
 
 from collections.abc import Iterable
-from json.encoder import encode_basestring
 
 import msgspec
 from msgspec import Raw, Struct
 
-from bullpen.context.text import clean_text
+from bullpen.context.text import SYMBOL_FOR_NULL, clean_text
 from bullpen.context.validation import clean_strings
 from bullpen.context.views import View
 from bullpen.errors import UnknownMessage
@@ -113,9 +112,15 @@ class History:
             resolved_addressees=tuple(routing.resolved_addressees),
             raw_next_markers=tuple(routing.raw_next_markers),
             drop_targets=tuple(routing.drop_targets),
-            parent_message_id=routing.parent_message_id,
+            parent_message_id=routing.parent_message_id and self._known_id(routing.parent_message_id),
             intent=routing.intent,
         )
+
+    def _known_id(self, message_id: str) -> str:
+        """Return the id as its message holds it, so that it is in memory only once."""
+        position = message_number(message_id) - 1
+        known = self.rows[position].id if 0 <= position < len(self.rows) else message_id
+        return known if known == message_id else message_id
 
     def _indexed_position_of(self, message_id: str) -> int:
         if self._positions is None:
@@ -145,9 +150,14 @@ def message_number(message_id: str) -> int:
 
 def packed(text: str) -> str | Raw:
     """Return a text, cleaned, as a row keeps it."""
-    text = clean_text(text)
-    # Not with msgspec: it would leave a copy in UTF-8 inside the caller's string, and take more room than it needs.
-    return text if text.isascii() else Raw(encode_basestring(text).encode())
+    if text.isascii() and "\0" not in text:
+        return text
+    try:
+        encoded = msgspec.json.encode(text.replace("\0", SYMBOL_FOR_NULL))
+    except UnicodeEncodeError:
+        encoded = msgspec.json.encode(clean_text(text))
+    # A copy, since msgspec's has room for half as much again.
+    return Raw(memoryview(encoded).tobytes())
 
 
 def unpacked(content: str | Raw) -> str:

@@ -42,7 +42,7 @@ def _marker(group: str) -> str:
     bracketed = f"{_OPEN}(?=[FNDT]){keyword}{_COLON}{group}{_balanced(3)}){_CLOSE}"
     block = f"{_OPEN}TEAM_TASK{_CLOSE}"
     next_marker = _marker("(?:") if group == "(" else f"{bracketed}|{block}"
-    return f"(?:{bracketed}|{block}{group}(?:[^\\[［]++|(?!{next_marker}){_OPEN})*+))"
+    return f"(?:{bracketed}|{block}{group}(?:[^\\[［]++|{_OPEN}(?![FNDT])|(?!{next_marker}){_OPEN})*+))"
 
 
 MARKER = _marker("(?:")
@@ -142,13 +142,13 @@ def _find_markers(text: str) -> Iterator[Marker]:
 
 @lru_cache(maxsize=256)
 def _relay(value: str) -> tuple[tuple[Addressee, ...], ...]:
-    groups = (tuple(_addressees(part)) for part in _RELAY.split(value))
-    return tuple(group for group in groups if group)
+    return tuple(filter(None, map(_group, _RELAY.split(value))))
 
 
-def _addressees(group: str) -> Iterator[Addressee]:
-    found = map(_addressee, _names(_PARALLEL, group))
-    return (addressee for addressee in found if addressee.name)
+@lru_cache(maxsize=256)
+def _group(names: str) -> tuple[Addressee, ...]:
+    found = map(_addressee, _names(_PARALLEL, names))
+    return tuple(addressee for addressee in found if addressee.name)
 
 
 def _addressee(name: str) -> Addressee:

@@ -1,9 +1,10 @@
 """A history as agents read it: markers stripped, names instead of ids, each message prepared once."""
 
 from collections.abc import Sequence
+from functools import partial
 
 from bullpen.context.cache import ByteBoundedCache
-from bullpen.context.history import History, unpacked
+from bullpen.context.history import History, Row, unpacked
 from bullpen.context.prompt import EVERYONE, PromptContextMessage
 from bullpen.context.stripping import Whitespace, strip_all_markers
 from bullpen.context.text import byte_length
@@ -15,17 +16,16 @@ class PreparedHistory:
 
     def __init__(self, history: History, whitespace: Whitespace, cache_bytes: int) -> None:
         self._rows = history.rows
-        self._whitespace = whitespace
-        self._known: ByteBoundedCache[int, PromptContextMessage] = ByteBoundedCache(cache_bytes)
+        # Not a method, which would tie history and cache into a knot that only the garbage collector can undo.
+        self._known = ByteBoundedCache(cache_bytes, partial(_prepare, history.rows, whitespace), size_of=_size)
 
     def window(self, positions: Sequence[int]) -> Window[PromptContextMessage]:
         """Return the messages at these positions; none is prepared before it is looked at."""
-        return Window(positions, self.message, self.id_at)
+        return Window(positions, self._known.__getitem__, self.id_at)
 
     def message(self, position: int) -> PromptContextMessage:
         """Return the message at a position as an agent reads it."""
-        known = self._known.get(position)
-        return known[0] if known else self._prepare(position)
+        return self._known[position]
 
     def id_at(self, position: int) -> str:
         """Return the id of the message at a position."""
@@ -38,16 +38,19 @@ class PreparedHistory:
         earlier, latest = self.message(position), self.message(current)
         return (earlier.sender, earlier.content) == (latest.sender, latest.content)
 
-    def _prepare(self, position: int) -> PromptContextMessage:
-        row = self._rows[position]
-        addressees = row.routing.resolved_addressees if row.routing else ()
-        message = PromptContextMessage(
-            sender=row.speaker.role_name,
-            to=format_addressees(addressees),
-            content=strip_all_markers(unpacked(row.content), self._whitespace),
-        )
-        self._known.add(position, message, byte_length(message.content))
-        return message
+
+def _prepare(rows: list[Row], whitespace: Whitespace, position: int) -> PromptContextMessage:
+    row = rows[position]
+    addressees = row.routing.resolved_addressees if row.routing else ()
+    return PromptContextMessage(
+        sender=row.speaker.role_name,
+        to=format_addressees(addressees),
+        content=strip_all_markers(unpacked(row.content), whitespace),
+    )
+
+
+def _size(message: PromptContextMessage) -> int:
+    return byte_length(message.content)
 
 
 def format_addressees(addressees: Sequence[str] | None) -> str:

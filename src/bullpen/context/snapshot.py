@@ -5,9 +5,9 @@ from collections.abc import Callable, Sequence
 from functools import cache
 
 import msgspec
-from msgspec import Raw, Struct
+from msgspec import Struct
 
-from bullpen.context.history import History, Messages, Row
+from bullpen.context.history import History, Messages, Row, packed
 from bullpen.context.text import clean_json, clean_text
 from bullpen.context.validation import check_message, clean_strings, milliseconds
 from bullpen.errors import InvalidSnapshot
@@ -145,11 +145,14 @@ def _snapshot(wire: _Snapshot) -> ContextSnapshot:
     history = History()
     # There are few speakers and few sets of addressees, however many messages: each is translated once.
     speaker, addressees = cache(_speaker), cache(_addressees)
-    for message in wire.messages:
+    # Each is forgotten as soon as it is translated, so that the conversation is not in memory twice.
+    wire.messages.reverse()
+    while wire.messages:
+        message = wire.messages.pop()
         history.rows.append(
             Row(
                 id=message.id,
-                content=_content(message.content),
+                content=packed(message.content),
                 speaker=speaker(message.speaker),
                 timestamp=milliseconds(message.timestamp or 0),
                 routing=None if message.routing is None else _routing(message.routing, addressees, history),
@@ -162,13 +165,6 @@ def _snapshot(wire: _Snapshot) -> ContextSnapshot:
         timestamp=milliseconds(wire.timestamp or 0),
         version=wire.version,
     )
-
-
-def _content(text: str) -> str | Raw:
-    """Return a text as a row keeps it: `packed`, but faster, since the decoder made it and nobody else holds it."""
-    if "\0" in text:
-        text = clean_text(text)
-    return text if text.isascii() else Raw(memoryview(msgspec.json.encode(text)).tobytes())
 
 
 def _speaker(wire: _Speaker) -> Speaker:

@@ -26,7 +26,10 @@ def strip_all_markers(text: str, whitespace: Whitespace = "preserve") -> str:
     if visible is None:
         return tidy(text)
     between = _all_between_markers if whitespace == "collapse" else _words_between_markers
-    return _without_new_markers(tidy("".join(between(text, visible))))
+    pieces = list(between(text, visible))
+    stripped = tidy("".join(pieces))
+    # Where nothing was taken out and no line joined, nothing can have come about.
+    return stripped if len(pieces) == 1 and whitespace == "preserve" else _without_new_markers(stripped)
 
 
 def _all_between_markers(text: str, visible: str) -> Iterator[str]:

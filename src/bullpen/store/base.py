@@ -293,7 +293,10 @@ class Store(Protocol):
         """
 
     def fsck(self, conversation_id: str | None = None) -> list[Finding]:
-        """Return what is wrong with one conversation, or with all and the file they are in. Changes nothing."""
+        """Return what is wrong with one conversation, or with all and the file they are in.
+
+        Changes nothing; and if anything is wrong, this store writes nothing any more.
+        """
 
     def close(self) -> None:
         """Give everything back. Closing twice is harmless."""

@@ -44,8 +44,8 @@ BUDGETS = {"max": 786_432, "sarah": 300}
 
 OWNER = Owner(token="example", pid=1, start_time=1, boot_id="example")  # noqa: S106
 
-# 2026-03-02, 09:00 UTC, and a minute for each message.
-BEGINNING = 1_772_442_000_000
+# 2025-03-03, 09:00 UTC, and a minute for each message.
+BEGINNING = 1_740_992_400_000
 MINUTE = 60_000
 
 SAID = (

@@ -1,0 +1,20 @@
+"""A conversation in ten lines: open a team, say something, watch, close."""
+
+import asyncio
+import sys
+
+from bullpen import open_team
+
+
+async def main(team_file: str) -> None:
+    """Say one thing to a team, and print what is said until everybody is done."""
+    async with open_team(team_file) as conversation:
+        with conversation.viewing() as news:
+            await conversation.say("Please add a dark theme, and have it reviewed.")
+            await conversation.until_quiet()
+        async for numbered in news:
+            print(numbered.news)
+
+
+if __name__ == "__main__":
+    asyncio.run(main(sys.argv[1]))

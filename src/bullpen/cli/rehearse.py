@@ -1,0 +1,49 @@
+"""`bullpen rehearse`: the team's real CLIs against models on this machine, without spending a token."""
+
+import argparse
+import asyncio
+import sys
+from pathlib import Path
+
+import msgspec
+
+from bullpen.cli.safe import printable
+from bullpen.cli.trusting import ensure_trusted
+from bullpen.rehearsal import Rehearsed, rehearse
+from bullpen.team_files import LoadedTeam, load_team
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Describe the options."""
+    parser.add_argument("file", nargs="?", default="team.toml", type=Path, help="the team file (default: team.toml)")
+    parser.add_argument("--json", action="store_true", help="print one JSON object for each agent")
+    parser.add_argument("--trust", action="store_true", help="run what the team file names without asking")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print how each agent's rehearsal went; 0 only if nothing was wrong."""
+    loaded = load_team(options.file)
+    ensure_trusted(loaded, trust=options.trust)
+    if not options.json:
+        print("Each agent takes one turn with its real CLI; the models are played on this machine.", file=sys.stderr)
+    return asyncio.run(_run(loaded, as_json=options.json))
+
+
+async def _run(loaded: LoadedTeam, *, as_json: bool) -> int:
+    all_passed = True
+    async for rehearsed in rehearse(loaded):
+        all_passed &= rehearsed.passed
+        print(_json(rehearsed) if as_json else printable(_told(rehearsed)), flush=True)
+    return 0 if all_passed else 1
+
+
+def _json(rehearsed: Rehearsed) -> str:
+    return msgspec.json.encode({**msgspec.to_builtins(rehearsed), "passed": rehearsed.passed}).decode()
+
+
+def _told(rehearsed: Rehearsed) -> str:
+    head = f"{rehearsed.member} ({rehearsed.agent})"
+    if not rehearsed.checks:
+        return f"- {head}: {rehearsed.remark}"
+    marks = [f"    {'ok ' if check.passed else 'NO '} {check.text}" for check in rehearsed.checks]
+    return "\n".join([f"{'✓' if rehearsed.passed else '✗'} {head}, {rehearsed.seconds:.1f} s", *marks])

@@ -1,0 +1,158 @@
+"""Rehearsal: every agent of a team takes one turn with its real CLI against models on loopback. No token is spent.
+
+What is found out: the program starts in its folder with its flags, the prompt arrives whole, and its permissions hold.
+"""
+
+import asyncio
+import os
+import secrets
+import tempfile
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, contextmanager
+from pathlib import Path
+
+from msgspec import Struct
+
+from bullpen.agents.environment import matches
+from bullpen.agents.registry import known_agents
+from bullpen.app import open_team
+from bullpen.conversation.loop import Conversation
+from bullpen.conversation.seats import Extra, Seat, seat_of
+from bullpen.store.base import Store, Turn, TurnRecord
+from bullpen.team_files import LoadedTeam
+from bullpen.testing.models import ModelServer, Reply, ToolCall
+from bullpen.testing.settings import CliSettings, claude_settings, codex_settings, gemini_settings, qwen_settings
+
+ANSWER = "This is a rehearsal, and I am here."
+
+
+class Stand(Struct, frozen=True, kw_only=True):
+    """How to rehearse one CLI: settings that lead it to our models, and how its model asks to write a file."""
+
+    settings: Callable[[str, Path], CliSettings]
+    write: Callable[[Path], ToolCall]
+
+
+STANDS: Mapping[str, Stand] = {
+    "claude-code": Stand(
+        settings=claude_settings,
+        write=lambda file: ToolCall(name="Write", arguments={"file_path": str(file), "content": "rehearsed"}),
+    ),
+    "openai-codex": Stand(
+        settings=codex_settings,
+        write=lambda file: ToolCall(name="exec_command", arguments={"cmd": f"echo rehearsed > {file.name}"}),
+    ),
+    "google-gemini": Stand(
+        settings=gemini_settings,
+        write=lambda file: ToolCall(name="write_file", arguments={"file_path": str(file), "content": "rehearsed"}),
+    ),
+    "qwen-code": Stand(
+        settings=qwen_settings,
+        write=lambda file: ToolCall(name="write_file", arguments={"file_path": str(file), "content": "rehearsed"}),
+    ),
+}
+
+
+class Check(Struct, frozen=True, kw_only=True):
+    """One thing that was looked at."""
+
+    passed: bool
+    text: str
+
+
+class Rehearsed(Struct, frozen=True, kw_only=True):
+    """How one agent's rehearsal went; without checks it could not be rehearsed, and `remark` says why."""
+
+    member: str
+    agent: str
+    checks: tuple[Check, ...] = ()
+    remark: str = ""
+    seconds: float = 0.0
+
+    @property
+    def passed(self) -> bool:
+        """Whether nothing was wrong."""
+        return all(check.passed for check in self.checks)
+
+
+async def rehearse(loaded: LoadedTeam) -> AsyncIterator[Rehearsed]:
+    """Let every agent of the team take one turn, and yield how each went as soon as it is known."""
+    seats = [seat_of(agent, loaded.root) for agent in loaded.team.agents]
+    with tempfile.TemporaryDirectory(prefix="bullpen-rehearsal-") as folder, _without_keys_of_ours():
+        async with AsyncExitStack() as stack:
+            models = {seat.member.name: await stack.enter_async_context(ModelServer()) for seat in seats}
+            extras = {
+                seat.member.name: _extra(seat, models[seat.member.name], Path(folder, str(number)))
+                for number, seat in enumerate(seats)
+                if seat.spec.name in STANDS
+            }
+            opened = open_team(loaded, db=Path(folder, "rehearsal.db"), extra=extras)
+            conversation = await stack.enter_async_context(opened)
+            for seat in seats:
+                yield await _rehearsed(conversation, seat, models[seat.member.name])
+
+
+def _extra(seat: Seat, models: ModelServer, home: Path) -> Extra:
+    settings = STANDS[seat.spec.name].settings(models.base_url, home)
+    arguments = settings.arguments
+    if seat.member.model is not None and "-m" in arguments:
+        # The member's own model is part of what is rehearsed.
+        place = arguments.index("-m")
+        arguments = arguments[:place] + arguments[place + 2 :]
+    return Extra(env=settings.env, arguments=arguments)
+
+
+async def _rehearsed(conversation: Conversation, seat: Seat, models: ModelServer) -> Rehearsed:
+    member, agent = seat.member.name, seat.spec.name
+    if agent not in STANDS:
+        return Rehearsed(member=member, agent=agent, remark="It is no CLI that can be led to other models; not run.")
+    file = seat.folder / f"bullpen-rehearsal-{secrets.token_hex(4)}.txt"
+    models.script(Reply(tool_calls=(STANDS[agent].write(file),)), Reply(text=ANSWER))
+    try:
+        await conversation.say(f"[NEXT: {member}] This is a rehearsal: please say that you are here.")
+        await conversation.until_quiet()
+        has_written = await asyncio.to_thread(file.exists)
+    finally:
+        await asyncio.to_thread(file.unlink, missing_ok=True)
+    turn, record = await conversation.read(_last_turn)
+    if conversation.undecided:
+        await conversation.skip()
+    checks = tuple(_checks(seat, turn, record, models, has_written))
+    seconds = ((turn.ended_at or 0) - (turn.started_at or 0)) / 1000
+    return Rehearsed(member=member, agent=agent, checks=checks, seconds=seconds)
+
+
+def _last_turn(store: Store, conversation_id: str) -> tuple[Turn, TurnRecord]:
+    turn = store.turns(conversation_id)[-1]
+    record = store.record(conversation_id, turn.id)
+    if record is None:
+        raise AssertionError("a turn that has ended has a record")
+    return turn, record
+
+
+def _checks(seat: Seat, turn: Turn, record: TurnRecord, models: ModelServer, has_written: bool) -> Iterator[Check]:
+    if turn.failure is not None:
+        yield Check(passed=False, text=f"{turn.failure.message} {turn.failure.hint}".strip())
+        return
+    yield Check(passed=True, text=f"it answered in {seat.folder}")
+    given = [text for text in (record.prompt, record.system) if text]
+    texts = [text for request in models.requests for text in request.texts]
+    size = sum(len(text.encode()) for text in given)
+    arrived = all(any(part.strip() in text for text in texts) for part in given)
+    yield Check(passed=arrived, text=f"its prompt of {size:,} bytes arrived {'whole' if arrived else 'CHANGED'}")
+    may_write = seat.member.permissions != "read-only"
+    wrote = "it wrote a file" if has_written else "it could not write a file"
+    yield Check(passed=has_written == may_write, text=f"{wrote}, and its permissions are {seat.member.permissions}")
+
+
+@contextmanager
+def _without_keys_of_ours() -> Iterator[None]:
+    """Hide from the CLIs every variable that could lead them to real models or give them a real key."""
+    patterns: Sequence[str] = [name for spec in known_agents().values() for name in spec.environment]
+    hidden = {name: value for name, value in os.environ.items() if matches(name, tuple(patterns))}
+    for name in hidden:
+        del os.environ[name]
+    try:
+        yield
+    finally:
+        os.environ.update(hidden)

@@ -1,0 +1,103 @@
+"""bullpen fsck, on files that somebody has changed: it says so, and changes nothing."""
+
+import shutil
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from bullpen.cli import main
+from bullpen.store.sqlite import SqliteStore
+from bullpen.testing.conversations import write_example
+
+Printed = pytest.CaptureFixture[str]
+
+
+def tamper(path: Path, statement: str) -> None:
+    db = sqlite3.connect(path, isolation_level=None)
+    db.execute(statement)
+    db.close()
+
+
+def test_all_is_well(database: Path, capsys: Printed) -> None:
+    assert main(["fsck"]) == 0
+    assert capsys.readouterr().out == f"{database}: everything is as it was written.\n"
+    assert main(["fsck", "quiet"]) == 0
+    assert main(["fsck", "loud"]) == 1
+    assert "There is no conversation 'loud'" in capsys.readouterr().err
+
+
+def test_a_changed_message_is_named_and_the_file_left_alone(database: Path, capsys: Printed) -> None:
+    tamper(database, "UPDATE messages SET content = 'x' WHERE sequence = 2")
+    before = database.read_bytes()
+
+    for words in (["fsck"], ["fsck", "quiet"], ["fsck", "--db", str(database)]):
+        assert main(words) == 1
+        said = capsys.readouterr().out
+        assert said.startswith(
+            "Conversation quiet-river-4f2a: message 'm2' is not as it was stored: its hash does not fit.\n"
+        )
+        assert f"1 finding. Nothing was changed. Copy {database} to a safe place first" in said
+
+    assert database.read_bytes() == before
+
+
+def test_what_is_in_the_log_of_a_crash_stays_there(tmp_path: Path, capsys: Printed) -> None:
+    """The log holds a change that was never put into the file: closing must not put it there."""
+    store = SqliteStore(tmp_path / "a.db")
+    write_example(store)
+    store.close()
+    db = sqlite3.connect(tmp_path / "a.db", isolation_level=None)
+    db.execute("PRAGMA wal_autocheckpoint = 0")
+    db.execute("UPDATE messages SET content = 'x' WHERE sequence = 2")
+    crashed = tmp_path / "b.db"
+    for ending in ("", "-wal"):
+        shutil.copy(f"{tmp_path}/a.db{ending}", f"{crashed}{ending}")
+    db.close()
+    before = crashed.read_bytes(), Path(f"{crashed}-wal").read_bytes()
+
+    assert main(["fsck", "--db", str(crashed)]) == 1
+
+    assert "message 'm2'" in capsys.readouterr().out
+    assert (crashed.read_bytes(), Path(f"{crashed}-wal").read_bytes()) == before
+
+
+@pytest.mark.parametrize("place", [0, 20, 5000])
+def test_bytes_written_over_anywhere_are_found(database: Path, capsys: Printed, place: int) -> None:
+    data = bytearray(database.read_bytes())
+    data[place : place + 4000] = b"\xaa" * 4000
+    database.write_bytes(data)
+
+    assert main(["fsck"]) == 1
+
+    captured = capsys.readouterr()
+    assert captured.out or captured.err
+    assert "Traceback" not in captured.err
+    assert "bug" not in captured.err
+    assert database.read_bytes() == bytes(data)
+
+
+def test_a_damaged_index_loses_no_message(database: Path, capsys: Printed) -> None:
+    tamper(database, "UPDATE indexed SET number = 1000")
+
+    assert main(["fsck"]) == 1
+    said = capsys.readouterr().out
+    assert said.startswith("The index for searching: the next messages would not be found by a search.\n")
+    assert "All messages are whole" in said
+
+
+def test_nothing_to_check(empty_home: Path, capsys: Printed) -> None:
+    assert main(["fsck"]) == 0
+    assert capsys.readouterr().out.startswith("No conversations yet.")
+    assert main(["fsck", "--db", "nowhere.db"]) == 1
+    assert not empty_home.parent.exists()
+    assert not Path("nowhere.db").exists()
+
+
+def test_another_programs_file_is_no_damage_of_ours(tmp_path: Path, capsys: Printed) -> None:
+    other = tmp_path / "other.db"
+    other.write_text("hello")
+
+    assert main(["fsck", "--db", str(other)]) == 1
+    assert "is not a database" in capsys.readouterr().err
+    assert other.read_text() == "hello"
