@@ -48,7 +48,7 @@ async def _chat_in_lines(opening: Opening, sender: str | None) -> int:
             lines = ChatLines(conversation, show, sender)
             ending: Ending = "interrupted"
             all_done = True
-            async with following(conversation, lines.tell) as follower:
+            async with following(conversation, lines.tell, show.catch_up) as follower:
                 leaving = asyncio.ensure_future(interruptions.wait())
                 async for text in typed_lines(leaving):
                     all_done = await lines.take(text) and all_done
@@ -60,7 +60,7 @@ async def _chat_in_lines(opening: Opening, sender: str | None) -> int:
                 if not leaving.done():
                     ending = ending_of(conversation)
                 leaving.cancel()
-            say_next(conversation, ending)
+            say_next(conversation, ending, opening.db)
     if interruptions.exit_code is not None:
         return interruptions.exit_code
     return ENDINGS[ending] if all_done else ENDINGS[ending] or 1

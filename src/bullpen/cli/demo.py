@@ -80,7 +80,7 @@ async def _play(loaded: LoadedTeam, extras: Mapping[str, Extra], pace: float, db
 
 
 async def _tell(conversation: Conversation, show: Show, page: StreamPage, pace: float) -> None:
-    async with following(conversation, show.tell) as follower:
+    async with following(conversation, show.tell, show.catch_up) as follower:
         await _type(page, FIRST_WORDS, pace)
         await conversation.say(FIRST_WORDS, sender=YOU)
         await follower.until_quiet()

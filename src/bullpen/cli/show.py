@@ -63,6 +63,11 @@ class Show:
         else:
             self._write(news)
 
+    def catch_up(self) -> None:
+        """Write what was held back in case that more would come soon."""
+        if self._view is not None:
+            self._view.catch_up()
+
     def message(self, message: ConversationMessage, sequence: int) -> None:
         """Write a message that is stored."""
         name = message.speaker.role_id

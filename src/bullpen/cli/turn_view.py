@@ -87,6 +87,10 @@ class TurnView:
         if rest := self._wrapper.end_line():
             self._page.write(rest)
 
+    def catch_up(self) -> None:
+        """Write what was held back, since nothing more comes for a while."""
+        self._write(self._wrapper.flush())
+
     def interrupt(self) -> None:
         """Make room for something else; what comes next says whose it is."""
         self.end_line()

@@ -11,7 +11,7 @@ NARROWEST = 20
 
 
 class Wrapper:
-    """Turns pieces of a text into what can be written at once. A word is held back until it is whole."""
+    """Turns pieces of a text into what can be written now. Where lines are wrapped, half a word is held back."""
 
     def __init__(self, columns: int | None, indent: str = "  ") -> None:
         self.column = 0
@@ -24,7 +24,8 @@ class Wrapper:
 
     def feed(self, piece: str) -> str:
         """Return what of the text so far can be written now."""
-        return "".join(map(self._letter, piece))
+        out = "".join(map(self._letter, piece))
+        return out if self._right is not None else out + self.flush()
 
     def flush(self) -> str:
         """Return what was held back."""
