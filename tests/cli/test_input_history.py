@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from bullpen.cli.input_history import MOST_ENTRIES, InputHistory
+from bullpen.cli.chatting.input_history import MOST_ENTRIES, InputHistory
 
 
 def test_entries_keep_their_lines_in_a_private_file(tmp_path: Path) -> None:

@@ -2,9 +2,9 @@
 
 import pytest
 
-from bullpen.cli.completion import Completion
-from bullpen.cli.keys import KeyReader, Pressed, Typed
-from bullpen.cli.line_editor import LineEditor
+from bullpen.cli.chatting.completion import Completion
+from bullpen.cli.chatting.keys import KeyReader, Pressed, Typed
+from bullpen.cli.chatting.line_editor import LineEditor
 from bullpen.team import Limits, Member, Team
 
 TEAM = Team(

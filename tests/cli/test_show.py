@@ -2,8 +2,8 @@
 
 import pytest
 
-from bullpen.cli.colours import Colours
-from bullpen.cli.show import Show
+from bullpen.cli.showing.colours import Colours
+from bullpen.cli.showing.show import Show
 from bullpen.conversation.news import (
     Held,
     Lagged,

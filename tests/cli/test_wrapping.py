@@ -6,8 +6,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from bullpen.cli.columns import cut, width
-from bullpen.cli.wrapping import Wrapper, wrapped
+from bullpen.cli.showing.columns import cut, width
+from bullpen.cli.showing.wrapping import Wrapper, wrapped
 
 COLUMNS = 24
 

@@ -10,12 +10,12 @@ import msgspec
 from msgspec.structs import replace
 
 from bullpen.app import open_team
-from bullpen.cli.colours import Colours, wants_colours
 from bullpen.cli.endings import ENDINGS, EXIT_CODES, Ending, ending_of, say_next
 from bullpen.cli.following import Follower, following
 from bullpen.cli.opening import Opening, add_opening_options, prepare
-from bullpen.cli.page import StreamPage
-from bullpen.cli.show import Show
+from bullpen.cli.showing.colours import Colours, wants_colours
+from bullpen.cli.showing.page import StreamPage
+from bullpen.cli.showing.show import Show
 from bullpen.cli.signals import Interruptions
 from bullpen.conversation.loop import Conversation
 from bullpen.conversation.news import News

@@ -9,23 +9,23 @@ from collections.abc import Callable
 from functools import partial
 
 from bullpen.app import open_team
-from bullpen.cli.chat_commands import COMMANDS
-from bullpen.cli.chat_lines import ChatLines
-from bullpen.cli.colours import Colours, wants_colours
-from bullpen.cli.completion import Completion
+from bullpen.cli.chatting.chat_commands import COMMANDS
+from bullpen.cli.chatting.chat_lines import ChatLines
+from bullpen.cli.chatting.completion import Completion
+from bullpen.cli.chatting.input_area import InputArea
+from bullpen.cli.chatting.input_history import InputHistory
+from bullpen.cli.chatting.keys import KeyReader, Pressed
+from bullpen.cli.chatting.line_editor import LineEditor
+from bullpen.cli.chatting.raw_terminal import RawTerminal
 from bullpen.cli.endings import ending_of, say_next
 from bullpen.cli.following import following
-from bullpen.cli.input_area import InputArea
-from bullpen.cli.input_history import InputHistory
-from bullpen.cli.keys import KeyReader, Pressed
-from bullpen.cli.line_editor import LineEditor
 from bullpen.cli.opening import Opening
-from bullpen.cli.raw_terminal import RawTerminal
-from bullpen.cli.screen import safe_line
-from bullpen.cli.show import Show
+from bullpen.cli.showing.colours import Colours, wants_colours
+from bullpen.cli.showing.screen import safe_line
+from bullpen.cli.showing.show import Show
+from bullpen.cli.showing.wrapping import wrapped
 from bullpen.cli.signals import INTERRUPTED_EXIT, LEAVING, handling
 from bullpen.cli.standing import show_standing, status_of
-from bullpen.cli.wrapping import wrapped
 from bullpen.conversation.loop import Conversation
 from bullpen.conversation.news import News
 
