@@ -43,5 +43,5 @@ def _row(bar: Bar, top: int, most: int) -> str:
     return f"""<text x="16" y="{line}" fill="#1f2328">{escape(bar.name)}</text>
 <rect x="{LABELS}" y="{top + 6}" width="{length}" height="20" rx="3" fill="{color}" fill-opacity="0.25"/>
 <text x="{LABELS + 8}" y="{line}" fill="#1f2328">{bar.tried:,} {escape(bar.unit)}</text>
-<text x="{WIDTH - 16}" y="{line}" fill="{color}" font-weight="600" text-anchor="end" font-size="15">{bar.broken:,}</text>
+<text x="{WIDTH - 16}" y="{line}" fill="{color}" font-weight="600" text-anchor="end">{bar.broken:,}</text>
 """
