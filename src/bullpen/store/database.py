@@ -7,6 +7,7 @@ from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from sqlite3 import Connection
 from threading import Lock
+from weakref import WeakSet
 
 from bullpen.errors import (
     StoreBusy,
@@ -17,7 +18,7 @@ from bullpen.errors import (
     StoreReadOnly,
     StoreTooNew,
 )
-from bullpen.store import files, schema
+from bullpen.store import files, log, schema
 from bullpen.store.packing import DamagedData
 
 BUSY_SECONDS = 10.0
@@ -37,6 +38,12 @@ PRAGMA journal_size_limit = {LOG_BYTES};
 """
 
 
+# Whoever closes a file takes all locks of his process off it, also those that SQLite relies on: so we may look at a
+# file ourselves only while no connection to it is open here. https://www.sqlite.org/howtocorrupt.html (2.2)
+_opening = Lock()
+_open_here: "WeakSet[Database]" = WeakSet()
+
+
 class Database:
     """A file of conversations that can be read and written. Damage that is found ends all writing."""
 
@@ -45,9 +52,13 @@ class Database:
         self._lock = Lock()
         self._damage = ""
         self._connection: Connection | None = None
+        self._inode: tuple[int, int] | None = None
         if not os.path.lexists(self.path):
             files.create_file(self.path, self._fill)
-        self._connection = self._open()
+        with _opening:
+            self._connection = self._open()
+            self._inode = files.inode(self.path)
+            _open_here.add(self)
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
@@ -81,6 +92,7 @@ class Database:
             if self._damage and files.has_log(self.path):
                 self._close_without_writing(connection)
             connection.close()
+            _open_here.discard(self)
 
     def _open_connection(self) -> Connection:
         if self._connection is None:
@@ -133,7 +145,10 @@ class Database:
 
     def _open_checked(self) -> Connection:
         has_log = files.has_log(self.path)
-        files.check_file(self.path, schema.latest_version(), has_log=has_log)
+        if not self._is_open_here():
+            files.check_file(self.path, schema.latest_version(), has_log=has_log)
+            if has_log and (reason := log.damage(self.path)):
+                raise StoreDamaged(self.path, reason)
         files.make_private(self.path)
         with self._translating(), ExitStack() as unless_all_is_well:
             if has_log:
@@ -145,6 +160,10 @@ class Database:
             self._set_up(db)
             unless_all_is_well.pop_all()
         return db
+
+    def _is_open_here(self) -> bool:
+        inode = files.inode(self.path)
+        return inode is not None and any(other._inode == inode for other in _open_here)
 
     def _check_tables(self, db: Connection) -> None:
         version = schema.version_of(db)
