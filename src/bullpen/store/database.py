@@ -52,13 +52,12 @@ class Database:
         self._lock = Lock()
         self._damage = ""
         self._connection: Connection | None = None
+        self._is_closed = False
+        self._may_only_read = False
         self._inode: tuple[int, int] | None = None
         if not os.path.lexists(self.path):
             files.create_file(self.path, self._fill)
-        with _opening:
-            self._connection = self._open()
-            self._inode = files.inode(self.path)
-            _open_here.add(self)
+        self._connect()
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
@@ -76,7 +75,7 @@ class Database:
 
     def empty_log(self) -> None:
         """Take out of the log what is not in the file any more, as far as others and the disk let us."""
-        with self._lock, suppress(sqlite3.Error):
+        with self._lock, suppress(sqlite3.Error, StoreError):
             self._open_connection().execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
 
     def note_damage(self, reason: str) -> None:
@@ -86,18 +85,32 @@ class Database:
     def close(self) -> None:
         """Close the file. Closing twice is harmless."""
         with self._lock:
-            connection, self._connection = self._connection, None
-            if connection is None:
-                return
-            if self._damage and files.has_log(self.path):
-                self._close_without_writing(connection)
-            connection.close()
-            _open_here.discard(self)
+            self._is_closed = True
+            self._disconnect()
 
     def _open_connection(self) -> Connection:
-        if self._connection is None:
+        if self._is_closed:
             raise ValueError("The store is closed.")
-        return self._connection
+        if self._may_only_read:
+            self._disconnect()
+        return self._connection or self._connect()
+
+    def _connect(self) -> Connection:
+        with _opening:
+            connection = self._connection = self._open()
+            self._may_only_read = False
+            self._inode = files.inode(self.path)
+            _open_here.add(self)
+        return connection
+
+    def _disconnect(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is None:
+            return
+        if self._damage and files.has_log(self.path):
+            self._close_without_writing(connection)
+        connection.close()
+        _open_here.discard(self)
 
     @contextmanager
     def _transaction(self, begin: str) -> Iterator[Connection]:
@@ -124,6 +137,9 @@ class Database:
         # Not the error itself: it would keep alive what was going on, and so the connection.
         if isinstance(error, StoreDamaged):
             self._damage = error.reason
+        if isinstance(error, StoreReadOnly):
+            # SQLite opens what it may not write to for reading, also when a full disk was the reason, and stays so.
+            self._may_only_read = True
         return error
 
     def _fill(self, draft: Path) -> None:
