@@ -19,7 +19,6 @@ from bullpen.store.sqlite import SqliteStore
 
 TEXTS = 24
 LASTING = 1_000_000
-LONGEST_SECONDS = 10
 TEAM = """
 lead = "max"
 hand_over_note = false
@@ -34,6 +33,8 @@ command = ["/bin/sh", "-c", 'cat > /dev/null; echo ran >> {runs}; echo an answer
 
 class Talk:
     """A person who says one thing after the other, and mends the disk when told that it is broken."""
+
+    patience_seconds = 20.0
 
     def __init__(self, folder: Path, shim: Shim) -> None:
         self.db = folder / "root" / "new" / "conversations.db"
@@ -76,7 +77,7 @@ class Talk:
                 self.mend(str(error))
                 await conversation.say(text, message_id=text)
             self.said.append(text)
-            async with asyncio.timeout(LONGEST_SECONDS):
+            async with asyncio.timeout(self.patience_seconds):
                 await self.until_answered(conversation)
 
     async def until_answered(self, conversation: Conversation) -> None:
@@ -143,6 +144,7 @@ def plant(fault: str) -> None:
                 return
 
         setattr(Conversation, "_stored", once)  # noqa: B010
+        Talk.patience_seconds = 2.0
 
 
 if __name__ == "__main__":
