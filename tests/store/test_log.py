@@ -1,5 +1,6 @@
 """What a killed process left in its log is all there, or we say that it is not."""
 
+import os
 import shutil
 from pathlib import Path
 
@@ -105,6 +106,14 @@ def test_a_log_that_was_cut_and_holds_nothing_yet_is_no_damage(killed: Path, siz
     beside(killed, "-shm").write_bytes(stale)
 
     assert count(killed) == 8
+
+
+def test_an_index_from_before_the_machine_was_started_is_not_believed(killed: Path) -> None:
+    """A power cut may keep the index, and lose what was written to the log and not synced yet."""
+    change(beside(killed, "-wal"), -1)
+    os.utime(beside(killed, "-shm"), (0, 0))
+
+    assert count(killed) == 7
 
 
 @pytest.mark.parametrize("index", [b"", b"\0" * 32768, b"\xff" * 32768])

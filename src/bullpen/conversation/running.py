@@ -2,6 +2,8 @@
 
 import time
 
+from msgspec.structs import replace
+
 from bullpen.events import (
     Event,
     Failed,
@@ -15,7 +17,7 @@ from bullpen.events import (
     Usage,
 )
 from bullpen.routing.queue import WaitingTurn
-from bullpen.store.base import EndState, TurnEnd
+from bullpen.store.base import EndState, PackedStream, TurnEnd
 from bullpen.store.packing import StreamPacker
 
 CANCELLED = Failed(kind="cancelled", message="The turn was cancelled.")
@@ -43,6 +45,7 @@ class RunningTurn:
         self._cancelled = CANCELLED
         self._command: tuple[str, ...] = ()
         self._packer = StreamPacker()
+        self._stream: PackedStream | None = None
 
     @property
     def text(self) -> str:
@@ -89,9 +92,12 @@ class RunningTurn:
         self._packer.feed(data)
 
     def end(self, state: EndState, failure: Failed | None = None) -> TurnEnd:
-        """Return what is recorded about the turn at its end. Called once."""
+        """Return what is recorded about the turn at its end. Nothing can be added to its stream after that."""
         if state == "cancelled":
             failure = self._cancelled
+        if failure is not None and not failure.partial_text:
+            failure = replace(failure, partial_text=self.reply or self.text)
+        self._stream = self._stream or self._packer.finish()
         return TurnEnd(
             turn_id=self.turn.id,
             state=state,
@@ -99,7 +105,7 @@ class RunningTurn:
             usage=self.usage,
             failure=failure,
             command=self._command,
-            stream=self._packer.finish(),
+            stream=self._stream,
         )
 
     def _add_step(self, step: ToolStarted | ToolFinished | Notice) -> None:

@@ -37,6 +37,10 @@ PRAGMA trusted_schema = OFF;
 PRAGMA journal_size_limit = {LOG_BYTES};
 """
 
+# Without waiting for the disk. The log must not be put into the file meanwhile: that would not be waited for either.
+HASTY = "PRAGMA synchronous = OFF; PRAGMA wal_autocheckpoint = 0;"
+CAREFUL = "PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 1000;"
+
 
 # Whoever closes a file takes all locks of his process off it, also those that SQLite relies on: so we may look at a
 # file ourselves only while no connection to it is open here. https://www.sqlite.org/howtocorrupt.html (2.2)
@@ -71,6 +75,17 @@ class Database:
         if self._damage:
             raise StoreDamaged(self.path, self._damage)
         with self._transaction("BEGIN IMMEDIATE") as db:
+            yield db
+
+    @contextmanager
+    def noting(self) -> Iterator[Connection]:
+        """Let the block change what means nothing after a power cut: others see it, and nobody waits for the disk.
+
+        The next thing that is written takes it to the disk.
+        """
+        if self._damage:
+            raise StoreDamaged(self.path, self._damage)
+        with self._transaction("BEGIN IMMEDIATE", HASTY, CAREFUL) as db:
             yield db
 
     def empty_log(self) -> None:
@@ -113,17 +128,21 @@ class Database:
         _open_here.discard(self)
 
     @contextmanager
-    def _transaction(self, begin: str) -> Iterator[Connection]:
+    def _transaction(self, begin: str, before: str = "", after: str = "") -> Iterator[Connection]:
         with self._lock, self._translating():
             db = self._open_connection()
-            db.execute(begin)
+            if before:
+                db.executescript(before)
             try:
+                db.execute(begin)
                 yield db
                 db.execute("COMMIT")
             finally:
                 # SQLite may have ended the transaction itself, on a full disk for example.
                 if db.in_transaction:
                     db.execute("ROLLBACK")
+                if after:
+                    db.executescript(after)
 
     @contextmanager
     def _translating(self) -> Iterator[None]:

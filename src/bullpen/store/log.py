@@ -1,7 +1,7 @@
 """The write-ahead log, looked at before SQLite does: what is damaged in it would be left out without a word.
 
-To SQLite a page that does not fit its checksum is the end of the log, as after a power cut. But the log's index (-shm)
-says how far it was synced and acknowledged, and up to there nothing may be missing.
+To SQLite a page that does not fit its checksum is the end of the log, as after a power cut. But when a process was only
+killed, the log's index (-shm) says how far it was written, and up to there nothing may be missing.
 https://www.sqlite.org/walformat.html
 """
 
@@ -9,6 +9,7 @@ import fcntl
 import os
 import struct
 import sys
+import time
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -53,16 +54,26 @@ def damage(path: Path) -> str:
 
 
 def _witness(index: Path) -> Witness | None:
-    """Return what an index says that nobody uses; while somebody does, SQLite does not read the log anew."""
+    """Return what an index says that nobody uses; while somebody does, SQLite does not read the log anew.
+
+    One from before this machine was started knows nothing: a power cut keeps and loses what it likes.
+    """
     try:
         handle = os.open(index, os.O_RDONLY | os.O_NONBLOCK)
     except OSError:
         return None
     try:
         headers = os.read(handle, 2 * INDEX_HEADER.size)
-        return None if _is_in_use(handle) else _sound_witness(headers)
+        if _is_in_use(handle) or os.fstat(handle).st_mtime < _last_start():
+            return None
+        return _sound_witness(headers)
     finally:
         os.close(handle)
+
+
+def _last_start() -> float:
+    """Return when this machine was started, in seconds since 1970."""
+    return time.time() - time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
 
 
 def _is_in_use(handle: int) -> bool:
