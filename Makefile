@@ -2,8 +2,8 @@
 # make example  show the library at work
 # make test     set up and run every test
 # make check    the same, and format, lint and types first: what CI runs
-# make torture  kill it a thousand times, and let a thousand teams loop; takes minutes
 # make bench    measure, and write docs/benchmarks.md
+# make torture  do everything bad to it, very often, and write docs/reliability.md
 # make pictures draw the pictures of the docs from real runs
 # make format   put the code into its form
 # make lock     choose new versions of what the tests need
@@ -27,9 +27,6 @@ test: $(READY)
 	@$(BIN)/python tests/real_cli/install.py
 	$(BIN)/pytest
 
-torture: $(READY)
-	BULLPEN_TORTURE=full $(BIN)/pytest -s tests/torture
-
 check: lint test
 
 lint: $(READY)
@@ -43,6 +40,9 @@ format: $(READY)
 
 bench: $(READY)
 	$(BIN)/python -m benchmarks
+
+torture: $(READY)
+	$(BIN)/python -m tests.torture
 
 pictures: $(READY)
 	@$(BIN)/python tests/real_cli/install.py
