@@ -115,7 +115,7 @@ class ContextAssembler:
         room = budget.room - _header_bytes(header)
         if size > room:
             body = self._cut(whole, room) if overflow == "cut" and room > 0 else ""
-            if not body:
+            if len(body) <= len(self._who_asks(source)):
                 budget.section_bytes["message"] = size
                 raise self._too_large(source, budget, "Shorten the message or the instructions, or raise max_bytes.")
         section = _section(header, body)
@@ -144,8 +144,13 @@ class ContextAssembler:
         body = trimmed(source.current_message)
         if not body or source.current_from is None:
             return self._forgeries.indented(body)
-        body = _fill(self._body_pieces, source.current_from, source.current_to, body)
-        return self._forgeries.indented_after_first_line(body)
+        return self._forgeries.indented_after_first_line(self._who_asks(source) + body)
+
+    def _who_asks(self, source: AssemblerInput) -> str:
+        """Return what stands before the current message."""
+        if source.current_from is None:
+            return ""
+        return _fill(self._body_pieces, source.current_from, source.current_to, "")
 
     def _cut(self, text: str, room: int) -> str:
         cut = truncate_to_bytes(text, room)
