@@ -2,6 +2,7 @@
 # make test     set up and run every test
 # make check    the same, and format, lint and types first: what CI runs
 # make bench    measure, and write docs/benchmarks.md
+# make torture  do everything bad to it, very often, and write docs/reliability.md
 # make pictures draw the pictures of the docs from real runs
 # make format   put the code into its form
 # make lock     choose new versions of what the tests need
@@ -13,7 +14,7 @@ BIN := $(VENV)/bin
 # Compiled once, so that measurements of start-up see what a user sees.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: example test check lint format bench pictures lock clean
+.PHONY: example test check lint format bench torture pictures lock clean
 
 example: $(READY)
 	@$(BIN)/python examples/first_prompt.py
@@ -35,6 +36,9 @@ format: $(READY)
 
 bench: $(READY)
 	$(BIN)/python -m benchmarks
+
+torture: $(READY)
+	$(BIN)/python -m tests.torture
 
 pictures: $(READY)
 	@$(BIN)/python tests/real_cli/install.py
