@@ -9,9 +9,10 @@ from itertools import product
 from pathlib import Path
 from time import process_time
 
+from tests.torture.hostile_inputs import BLOCKS, CODE, MARKERS, NAME, QUOTES
+
 import bullpen
 from bullpen.context import ClaudeContextAssembler, GeminiContextAssembler
-from tests.torture.hostile_inputs import BLOCKS, CODE, MARKERS, NAME, QUOTES
 
 CHARACTERS = 4_000
 QUICK_SECONDS = 0.004

@@ -3,7 +3,6 @@
 import re
 
 import pytest
-
 from tests.torture.hostile_patterns import all_patterns, slow_patterns
 from tests.torture.hostile_text import failures_with
 from tests.torture.outcome import DEFAULT_SEED
@@ -55,4 +54,4 @@ def test_slow_expressions_are_noticed() -> None:
 def test_every_module_is_searched_for_expressions() -> None:
     modules = {name.rpartition(".")[0] for name in all_patterns()}
 
-    assert {"bullpen.context.markers", "bullpen.routing.phrases", "bullpen.cli.safe", "bullpen.store.words"} <= modules
+    assert {"bullpen.context.markers", "bullpen.routing.endings", "bullpen.cli.safe", "bullpen.store.words"} <= modules

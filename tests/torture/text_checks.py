@@ -8,11 +8,16 @@ from contextlib import redirect_stdout
 from html import escape, unescape
 from html.parser import HTMLParser
 from importlib.util import find_spec
+from itertools import pairwise
 from random import Random
 
 from markdown_it import MarkdownIt
 from msgspec import Struct
 from msgspec.structs import replace
+from tests.torture.hostile_inputs import PEOPLE
+from tests.torture.markdown_view import routed_from_code
+from tests.torture.one_conversation import OneConversation, conversation_about
+from tests.torture.prompt_reader import Forged, Said, is_beginning, read_prompt, same_text
 
 from bullpen.cli.safe import printable
 from bullpen.cli.screen import print_indented, safe_line
@@ -33,10 +38,6 @@ from bullpen.exporting.html import write_html
 from bullpen.exporting.markdown import write_markdown
 from bullpen.messages import ConversationMessage, Routing, Speaker
 from bullpen.store.base import StoredMessage
-from tests.torture.hostile_inputs import PEOPLE
-from tests.torture.markdown_view import routed_from_code
-from tests.torture.one_conversation import OneConversation, conversation_about
-from tests.torture.prompt_reader import Forged, Said, is_beginning, read_prompt, same_text
 
 Render = Callable[[str], str]
 
@@ -279,11 +280,7 @@ def _markdown(texts: list[str], random: Random, doors: Doors) -> Iterator[str]:
     file = io.StringIO()
     doors.markdown(conversation, "quiet-river", file)
     tokens = _COMMONMARK.parse(file.getvalue())
-    ours = [
-        token.content
-        for before, token in zip(tokens, tokens[1:], strict=False)
-        if _is_heading(before.type, before.level)
-    ]
+    ours = [token.content for before, token in pairwise(tokens) if _is_heading(before.type, before.level)]
     if len(ours) != 1 + len(conversation.stored):
         yield f"{len(ours)} headings for {len(conversation.stored)} messages: {texts!r}"
     for heading, stored in zip(ours[1:], conversation.stored, strict=False):

@@ -1,7 +1,7 @@
 """The blocks of a text in Markdown, line by line: which lines are code or quoted, and which belong to one paragraph.
 
-It follows https://spec.commonmark.org/0.31.2/#appendix-a-parsing-strategy as far as markers need it. HTML is text, as in
-our pages, and so is what is merely indented.
+It follows https://spec.commonmark.org/0.31.2/#appendix-a-parsing-strategy as far as markers need it. HTML is text, as
+in our pages, and so is what is merely indented.
 """
 
 import re
@@ -161,7 +161,7 @@ def _behind_quote_mark(stripped: str) -> str:
 
 
 def _may_not_interrupt(item: re.Match[str], stripped: str) -> bool:
-    """Tell whether a list item may not begin in the middle of a paragraph: an empty one, or one that is not the first."""
+    """Tell whether a list item cannot begin within a paragraph: an empty one, or one that is not the first."""
     return not stripped[item.end(1) :].strip(" ") or item[2] not in (None, "1")
 
 

@@ -1,8 +1,8 @@
 """Where a text is code or a quote: there nothing is a marker.
 
 The rules are Markdown's: fenced blocks, code spans within a paragraph, and lines that begin with ">". Two differences
-are meant: a quote ends with its line, so that a marker on the line below a quote counts, and what is only indented is no
-code.
+are meant: a quote ends with its line, so that a marker on the line below a quote counts, and what is only indented is
+no code.
 
 The patterns are possessive and the lists are walked once, so the time grows with the length of the text and no faster.
 """

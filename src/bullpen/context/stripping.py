@@ -29,7 +29,7 @@ def strip_all_markers(text: str, whitespace: Whitespace = "preserve") -> str:
     pieces = list(between(text, visible))
     stripped = tidy("".join(pieces))
     # Where nothing was taken out, no line joined, and none moved to the left, nothing can have come about.
-    is_as_it_was = len(pieces) == 1 and whitespace == "preserve" and not text[:1].isspace()
+    is_as_it_was = len(pieces) == 1 and whitespace == "preserve" and stripped[:1] == text[:1]
     return stripped if is_as_it_was else _without_new_markers(stripped)
 
 
