@@ -92,8 +92,8 @@ TORTURE = Torture(
     "package gets input that grows.",
     promise="A parser that knows only the documentation finds who said what in every prompt; no text forges a heading "
     "or speaks for somebody else; nothing that markdown-it calls code or a quote routes; no escape, control or "
-    "reordering character reaches a terminal; no export or page holds a tag, heading or link that is not ours; every regular "
-    "expression takes time in proportion to its input.",
+    "reordering character reaches a terminal; no export or page holds a tag, heading or link that is not ours; "
+    "every regular expression takes time in proportion to its input.",
     run=run,
     fault="one in each part: markers in code count, stripping once is thought enough, names are not protected in "
     "prompts, one escape character passes, quotes in exports are not kept together.",
