@@ -22,10 +22,8 @@ _FORMS = re.compile(
     r"|eyJ[\w-]{8,}+\.[\w-]{8,}+(?:\.[\w-]*+)?"
     r")"
 )
-_AFTER_WORD = re.compile(
-    rf"""(?<![a-z0-9])({_WORD}["']?[ \t]{{0,3}}[=:][ \t]{{0,3}}["']?|(?:bearer|basic)[ \t]{{1,3}})([^\s"',;&]{{6,}}+)""",
-    re.IGNORECASE,
-)
+_ANNOUNCED = rf"""{_WORD}["']?[ \t]{{0,3}}[=:][ \t]{{0,3}}["']?|(?:bearer|basic)[ \t]{{1,3}}"""
+_AFTER_WORD = re.compile(rf"""(?<![a-z0-9])({_ANNOUNCED})([^\s"',;&]{{6,}}+)""", re.IGNORECASE)
 _IN_ADDRESS = re.compile(r"(?<=://)([^\s/:@]{1,200}+):([^\s/@]{1,200}+)(?=@)")
 _PRIVATE_KEY = re.compile(r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----[^-]*+(?:-----END [A-Z ]{0,40}PRIVATE KEY-----)?")
 
