@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import redirect_stdout
 from html import escape, unescape
 from html.parser import HTMLParser
+from importlib import import_module
 from importlib.util import find_spec
 from itertools import pairwise
 from random import Random
@@ -77,19 +78,31 @@ def _indented(text: str) -> str:
     return written.getvalue()
 
 
+def _streamed() -> tuple[Render, ...]:
+    """Return what writes an agent's words to a terminal as they come, where that part is there."""
+    if find_spec("bullpen.cli.wrapping") is None:
+        return ()
+    make = import_module("bullpen.cli.wrapping").Wrapper
+
+    def written(text: str) -> str:
+        wrapper = make(40)
+        pieces = [text[start : start + 3] for start in range(0, len(text), 3)]
+        return "".join([*map(wrapper.feed, pieces), wrapper.end_line()])
+
+    return (written,)
+
+
 def _page() -> Render | None:
     """Return what makes HTML of Markdown for the browser, where that part is there."""
     if find_spec("bullpen.web") is None or find_spec("bullpen.web.markdown") is None:
         return None
-    from importlib import import_module
-
     render: Render = import_module("bullpen.web.markdown").render
     return render
 
 
 DOORS = Doors(
     assemblers=(ClaudeContextAssembler(), CodexContextAssembler(), GeminiContextAssembler(), PlainTextAssembler()),
-    terminal=(printable, safe_line, _indented),
+    terminal=(printable, safe_line, _indented, *_streamed()),
     markdown=write_markdown,  # type: ignore[arg-type]
     html=write_html,  # type: ignore[arg-type]
     page=_page(),
@@ -396,7 +409,7 @@ def _pages(texts: list[str], _: Random, doors: Doors) -> Iterator[str]:
         return
     for text in texts:
         tags = _Tags()
-        tags.feed(str(doors.page(text)))
+        tags.feed(str(doors.page(_clean(text))))
         tags.close()
         for tag, attributes in tags.tags:
             addresses = [value or "" for name, value in attributes if name in ("href", "src")]
