@@ -1,6 +1,8 @@
 """From bytes to lines to records, bounded: what a program writes may be anything, and as much as it likes."""
 
 import json
+import re
+from itertools import islice
 from typing import Any
 
 import msgspec
@@ -8,6 +10,10 @@ import msgspec
 from bullpen.context.text import clean_json
 
 MAX_LINE_BYTES = 8 * 1024 * 1024
+MAX_VALUES = 400_000
+"""In one record. Eight megabytes of brackets would be a quarter of a gigabyte of lists."""
+
+_STRING_OR_SIGN = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|[\[{,]', re.DOTALL)
 
 _decoder = msgspec.json.Decoder()
 
@@ -56,6 +62,8 @@ class LineSplitter:
 
 def record_from(line: bytes) -> dict[str, Any] | None:
     """Return the JSON object on a line, or None if there is none that can be read."""
+    if len(line) > 2 * MAX_VALUES and _has_too_many_values(line):
+        return None
     try:
         record = _decoder.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -63,6 +71,15 @@ def record_from(line: bytes) -> dict[str, Any] | None:
     except RecursionError:
         return None
     return record if isinstance(record, dict) else None
+
+
+def _has_too_many_values(line: bytes) -> bool:
+    """Tell whether a record would be more lists, objects and members than any CLI writes."""
+    if line.count(b",") + line.count(b"[") + line.count(b"{") <= MAX_VALUES:
+        return False
+    # Most of them may stand in texts, which may be as long as they like.
+    signs = (found for found in _STRING_OR_SIGN.finditer(line) if line[found.start()] != ord('"'))
+    return next(islice(signs, MAX_VALUES, None), None) is not None
 
 
 def _record_from_broken_text(line: bytes) -> object:
