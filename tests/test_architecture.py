@@ -38,9 +38,13 @@ MAY_IMPORT: dict[str, set[str]] = {
     },
     "app": {"agents", "config", "conversation", "errors", "store", "team_files"},
     "testing": {"context", "errors", "events", "messages", "routing", "store"},
+    "explanation": {"context", "errors", "store", "team"},
+    "difference": {"explanation", "store"},
+    "exporting": {"context", "errors", "messages", "store"},
+    "importing": {"context", "errors", "messages", "store"},
     "cli": {
-        *("agents", "context", "errors", "events"),
-        *("team", "team_checks", "team_files", "team_templates", "toml_lines", "trust"),
+        *("agents", "config", "context", "difference", "errors", "events", "explanation", "exporting", "importing"),
+        *("names", "store", "team", "team_checks", "team_files", "team_templates", "toml_lines", "trust"),
     },
     "__main__": {"cli"},
 }

@@ -12,16 +12,20 @@ BullpenError
 │   ├── AgentCrashed
 │   ├── AgentTimedOut
 │   └── ProtocolBroken      nothing usable came
+├── AmbiguousConversation   the beginning of a conversation id that fits several
+├── ConversationInUse   another process owns the conversation, and is alive
 ├── InstructionFileProblem  a file with instructions for an agent that cannot be used
+├── InvalidImport       a file that cannot become a conversation; nothing was written
 ├── InvalidSnapshot     a snapshot that cannot be loaded; nothing was changed
 ├── InvalidTeam         a team file that cannot be used, with everything that is wrong with it
-├── ConversationInUse   another process owns the conversation, and is alive
 ├── NobodyToAsk         nobody who could answer was named
+├── NoConversations     there is no file of conversations yet
+├── NoTeamFile          there is no team file of this name
 ├── NothingRuns         there is no running turn to cancel
 ├── NothingSaid         an empty message
 ├── NothingToDecide     no turn ended without a reply
-├── NoTeamFile          there is no team file of this name
 ├── NotTrusted          a team file that nobody has agreed to run
+├── OutputExists        a file that would be written over
 ├── PromptTooLarge      what may not be cut does not fit the byte budget; nothing was sent
 ├── StoreConflict       what was asked of the store was done before, or by somebody else; nothing was changed
 │   ├── ConversationExists
@@ -374,3 +378,35 @@ class UnknownTurn(BullpenError, LookupError):
     def __init__(self, turn_id: str) -> None:
         super().__init__(f"There is no turn {turn_id!r} in this conversation.")
         self.turn_id = turn_id
+
+
+class AmbiguousConversation(BullpenError, LookupError):
+    """The beginning of a conversation id that fits several."""
+
+    def __init__(self, beginning: str, ids: Iterable[str]) -> None:
+        self.ids = tuple(ids)
+        few = ", ".join(self.ids[:5]) + (", …" if len(self.ids) > 5 else "")
+        super().__init__(f"{beginning!r} could be any of {len(self.ids)} conversations: {few}. Write more of the id.")
+
+
+class NoConversations(BullpenError):
+    """There is no file of conversations, or nothing in it."""
+
+    def __init__(self) -> None:
+        super().__init__("No conversations yet. `bullpen chat team.toml` starts one.")
+
+
+class OutputExists(BullpenError):
+    """A file that would be written over."""
+
+    def __init__(self, path: object) -> None:
+        super().__init__(f"{path} exists already and was left as it is. Name another file, or add --force.")
+        self.path = str(path)
+
+
+class InvalidImport(BullpenError, ValueError):
+    """A file that cannot become a conversation."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"This cannot be imported: {reason}. Nothing was written.")
+        self.reason = reason

@@ -10,6 +10,10 @@ COMMANDS = {
     "init": "write a team file for the agents that are installed here",
     "check": "say everything that is wrong with a team file",
     "doctor": "say which agents are ready, and what to do about those that are not",
+    "sessions": "list, show, search, export and delete conversations",
+    "explain": "say what an agent saw in a turn, what was left out, and why",
+    "fsck": "check that every conversation is as it was written",
+    "import": "make a conversation of a snapshot or of a session of the TypeScript system",
 }
 
 
@@ -56,11 +60,12 @@ def _run(words: list[str]) -> int:
 
 
 def _sentence(error: Exception) -> str:
+    from bullpen.cli.safe import printable
     from bullpen.errors import BullpenError
 
     if isinstance(error, BullpenError | OSError):
-        return str(error)
+        return printable(str(error))
     return (
-        f"this is a bug in bullpen, sorry: {type(error).__name__}: {error}\n"
+        f"this is a bug in bullpen, sorry: {type(error).__name__}: {printable(str(error))}\n"
         "With BULLPEN_DEBUG=1 in the environment it shows where."
     )

@@ -68,6 +68,10 @@ class Database:
         with self._lock, suppress(sqlite3.Error):
             self._open_connection().execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
 
+    def note_damage(self, reason: str) -> None:
+        """End all writing, since somebody has found damage. Closing leaves a log as it is, then."""
+        self._damage = self._damage or reason
+
     def close(self) -> None:
         """Close the file. Closing twice is harmless."""
         with self._lock:

@@ -247,6 +247,12 @@ class SqliteStore:
 
     def fsck(self, conversation_id: str | None = None) -> list[Finding]:
         """Return what is wrong with one conversation, or with all and the file they are in."""
+        findings = self._findings(conversation_id)
+        if findings:
+            self._database.note_damage(findings[0].text)
+        return findings
+
+    def _findings(self, conversation_id: str | None) -> list[Finding]:
         with self._database.reading() as db:
             findings = list(fsck.check_conversations(db, conversation_id))
             if conversation_id is not None:

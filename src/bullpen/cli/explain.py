@@ -1,0 +1,112 @@
+"""`bullpen explain`: what an agent saw in a turn, what was left out, and why."""
+
+import argparse
+import sys
+
+import msgspec
+
+from bullpen.cli.database import LAST, add_database_option, find_conversation, open_store
+from bullpen.cli.explained import print_difference, print_explanation
+from bullpen.cli.safe import printable
+from bullpen.difference import difference
+from bullpen.errors import BullpenError, UnknownTurn
+from bullpen.explanation import explain
+from bullpen.names import normalized
+from bullpen.store.base import Store, Turn
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Describe the options."""
+    parser.add_argument("turn", metavar="TURN", help="14, or last, or #12: the turn that ended with message 12")
+    parser.add_argument("--session", metavar="ID", default=LAST, help="the conversation (default: the latest)")
+    parser.add_argument("--diff", metavar="TURN|MEMBER", help="compare with another turn, or with what a member saw")
+    parser.add_argument("--prompt", action="store_true", help="print what the agent was given, byte for byte")
+    parser.add_argument("--stream", action="store_true", help="print what its program wrote, byte for byte")
+    parser.add_argument("--json", action="store_true", help="print JSON for programs")
+    add_database_option(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print what was asked for."""
+    with open_store(options) as store:
+        conversation_id = find_conversation(store, options.session).id
+        turn = _turn(store, conversation_id, options.turn)
+        if options.prompt or options.stream:
+            _print_record(store, conversation_id, turn, stream=options.stream)
+        elif options.diff is not None:
+            other = _other(store, conversation_id, turn, options.diff)
+            compared = difference(store, conversation_id, turn.id, other.id)
+            print(_json(compared)) if options.json else print_difference(compared)
+        else:
+            explanation = explain(store, conversation_id, turn.id)
+            print(_json(explanation)) if options.json else print_explanation(explanation)
+    return 0
+
+
+def _turn(store: Store, conversation_id: str, reference: str) -> Turn:
+    try:
+        return store.turn(conversation_id, reference)
+    except UnknownTurn:
+        turns = store.turns(conversation_id)
+    if not turns:
+        raise BullpenError(f"No agent has had a turn in {conversation_id} yet.")
+    if reference == LAST:
+        return next((turn for turn in reversed(turns) if turn.started_at is not None), turns[-1])
+    if reference.startswith("#"):
+        return _ending_with(store, conversation_id, turns, reference)
+    raise BullpenError(
+        f"There is no turn {reference!r} in {conversation_id}. Its turns go from {turns[0].id} to {turns[-1].id}."
+    )
+
+
+def _ending_with(store: Store, conversation_id: str, turns: list[Turn], reference: str) -> Turn:
+    """Return the turn whose reply is the message with a number."""
+    number = int(reference[1:]) if reference[1:].isdecimal() else 0
+    messages = store.messages(conversation_id, after=number - 1, limit=1) if number else []
+    for turn in turns:
+        if messages and turn.reply_id == messages[0].message.id:
+            return turn
+    raise BullpenError(f"No turn of {conversation_id} ended with message {reference}. A person may have said it.")
+
+
+def _other(store: Store, conversation_id: str, turn: Turn, reference: str) -> Turn:
+    """Return the turn to compare with: a member's answer to the same message, else its last turn before this one."""
+    turns = store.turns(conversation_id)
+    for other in turns:
+        if other.id == reference:
+            return other
+    before = True
+    nearest: Turn | None = None
+    for other in turns:
+        before = before and other.id != turn.id
+        if other.id == turn.id or other.started_at is None or normalized(other.member) != normalized(reference):
+            continue
+        if other.message_id == turn.message_id:
+            return other
+        nearest = other if before else nearest
+    if nearest is None:
+        raise BullpenError(
+            f"{reference} has had no turn for the same message, and none before turn {turn.id}, in {conversation_id}. "
+            "Name a turn, or another member."
+        )
+    return nearest
+
+
+def _print_record(store: Store, conversation_id: str, turn: Turn, *, stream: bool) -> None:
+    record = store.record(conversation_id, turn.id)
+    if record is None:
+        raise BullpenError(f"Turn {turn.id} of {conversation_id} is {turn.state}: its agent was given nothing yet.")
+    if stream and record.stream_is_cut:
+        print("There was more than is kept; this is its beginning.", file=sys.stderr)
+    if not stream and record.system is not None:
+        print(f"The system text of {len(record.system.encode()):,} bytes went beside it: see --json.", file=sys.stderr)
+    data = record.stream if stream else record.prompt.encode()
+    if sys.stdout.isatty():
+        print(printable(data.decode(errors="replace")))
+    else:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(data)
+
+
+def _json(value: object) -> str:
+    return msgspec.json.encode(value).decode()

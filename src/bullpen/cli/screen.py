@@ -1,0 +1,86 @@
+"""Printing for people: tables and texts, in our colours on a terminal, plain elsewhere. All of it made safe."""
+
+import os
+import shutil
+import sys
+import time
+import unicodedata
+from collections.abc import Iterable, Sequence
+from importlib.util import find_spec
+
+from bullpen.cli.safe import printable
+from bullpen.context.text import one_line
+
+INDENT = "  "
+BOLD, CYAN = "1", "1;36"
+
+
+def safe_line(text: str) -> str:
+    """Return a text on one line that a terminal only shows."""
+    return printable(one_line(text)).replace("\t", " ")
+
+
+def local_time(milliseconds: int, *, seconds: bool = False) -> str:
+    """Return a time as the person's clock shows it."""
+    try:
+        moment = time.localtime(milliseconds / 1000)
+    except (ValueError, OverflowError, OSError):
+        return ""
+    return time.strftime("%Y-%m-%d %H:%M:%S" if seconds else "%Y-%m-%d %H:%M", moment) if milliseconds else ""
+
+
+def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Print rows below their columns. On a terminal, the last column is cut where the line ends."""
+    table = [tuple(columns), *(tuple(map(safe_line, row)) for row in rows)]
+    widths = [max(map(_width, cells)) for cells in zip(*table, strict=True)]
+    left = sum(widths[:-1]) + len(INDENT) * (len(widths) - 1)
+    room = max(shutil.get_terminal_size().columns - left, _width(columns[-1])) if sys.stdout.isatty() else None
+    for number, (*cells, last) in enumerate(table):
+        padded = [cell + " " * (width - _width(cell)) for cell, width in zip(cells, widths, strict=False)]
+        line = INDENT.join([*padded, last if room is None else _cut(last, room)]).rstrip()
+        print(_painted(line, BOLD) if number == 0 else line)
+
+
+def print_heading(text: str) -> None:
+    """Print a line that stands out."""
+    print(_painted(safe_line(text), CYAN))
+
+
+def print_indented(text: str) -> None:
+    """Print a text of any length to the right of the margin, so that no line of it looks like one of ours."""
+    lines = [printable(line) for line in text.splitlines()]
+    if sys.stdout.isatty() and find_spec("rich") is not None:
+        from rich.console import Console
+        from rich.padding import Padding
+        from rich.text import Text
+
+        # A terminal would go on at the margin where a long line ends; rich knows where that is.
+        Console(highlight=False).print(Padding(Text("\n".join(lines)), (0, 0, 0, len(INDENT))))
+    else:
+        for line in lines:
+            print(f"{INDENT}{line}" if line else "")
+
+
+def _painted(text: str, colour: str) -> str:
+    if not sys.stdout.isatty() or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+        return text
+    return f"\x1b[{colour}m{text}\x1b[0m"
+
+
+def _width(text: str) -> int:
+    """Return how many columns a text takes: Chinese and emoji take two."""
+    return len(text) if text.isascii() else sum(map(_letter_width, text))
+
+
+def _letter_width(letter: str) -> int:
+    if unicodedata.combining(letter):
+        return 0
+    return 2 if unicodedata.east_asian_width(letter) in "WF" else 1
+
+
+def _cut(text: str, room: int) -> str:
+    if _width(text) <= room:
+        return text
+    while text and _width(text) > room - 1:
+        text = text[:-1]
+    return f"{text}…"

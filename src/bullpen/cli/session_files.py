@@ -1,0 +1,83 @@
+"""`bullpen sessions export` and `delete`: what makes files, or ends conversations."""
+
+import argparse
+import os
+import sys
+import time
+from pathlib import Path
+
+from bullpen.agents.orphans import ProcessId, boot_id, is_alive
+from bullpen.cli.database import find_conversation, open_store
+from bullpen.cli.safe import printable
+from bullpen.cli.screen import safe_line
+from bullpen.errors import BullpenError, OutputExists
+from bullpen.exporting.files import FORMATS, Format, write_export, write_private_file
+from bullpen.exporting.reading import Writable, counted
+from bullpen.store.base import Owner
+
+
+class SafeOutput:
+    """Standard output. A terminal gets only what it would show; a file or another program gets every byte."""
+
+    def write(self, text: str) -> None:
+        """Print a piece."""
+        sys.stdout.write(printable(text) if sys.stdout.isatty() else text)
+
+
+def export(options: argparse.Namespace) -> int:
+    """Write a conversation to a file, or print it."""
+    path = None if options.output in (None, "-") else Path(options.output)
+    file_format = options.format or _format_of(path)
+    if options.prompts and file_format != "json":
+        raise BullpenError("Only JSON holds prompts. Add --format json, or leave --prompts out.")
+    # Before the file of conversations is even looked at: the answer would be the same.
+    if path is not None and os.path.lexists(path) and not options.force:
+        raise OutputExists(path)
+    with open_store(options) as store:
+        conversation = find_conversation(store, options.id)
+
+        def write(file: Writable) -> None:
+            write_export(store, conversation.id, file, file_format, prompts=options.prompts)
+
+        if path is None:
+            write(SafeOutput())
+        else:
+            write_private_file(path, write, overwrite=options.force)
+            print(safe_line(f"{path}: {counted(conversation.messages, 'message')} of {conversation.id}."))
+    return 0
+
+
+def delete(options: argparse.Namespace) -> int:
+    """Remove a conversation, if the person is sure."""
+    with open_store(options) as store:
+        conversation = find_conversation(store, options.id)
+        if conversation.owner is not None and _is_alive(conversation.owner):
+            who = f"Process {conversation.owner.pid}"
+            raise BullpenError(f"{who} has {conversation.id} open. Leave it there first. Nothing was deleted.")
+        count = counted(conversation.messages, "message")
+        what = safe_line(f"{conversation.id} ({count}, team {conversation.team})")
+        if not options.yes and not _is_sure(what):
+            print("Nothing was deleted.")
+            return 1
+        store.delete(conversation.id, at=time.time_ns() // 1_000_000)
+    print(f"Deleted {what}.")
+    return 0
+
+
+def _format_of(path: Path | None) -> Format:
+    ending = "" if path is None else path.suffix.removeprefix(".").lower()
+    return next((known for known in FORMATS if known == ending), "md")
+
+
+def _is_sure(what: str) -> bool:
+    if not sys.stdin.isatty():
+        raise BullpenError("There is nobody to ask. Add --yes to delete it. Nothing was deleted.")
+    try:
+        answer = input(f"Delete {what} for good? [y/N] ")
+    except EOFError:
+        return False
+    return answer.strip().lower() in ("y", "yes")
+
+
+def _is_alive(owner: Owner) -> bool:
+    return owner.boot_id == boot_id() and is_alive(ProcessId(owner.pid, owner.start_time))

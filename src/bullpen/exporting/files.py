@@ -1,0 +1,48 @@
+"""An export as a file: private, whole or not at all, and never over another one unasked."""
+
+import os
+import secrets
+from collections.abc import Callable
+from pathlib import Path
+from typing import Literal
+
+from bullpen.errors import OutputExists
+from bullpen.exporting.as_json import write_json
+from bullpen.exporting.html import write_html
+from bullpen.exporting.markdown import write_markdown
+from bullpen.exporting.reading import Writable
+from bullpen.store.base import Store
+
+Format = Literal["md", "html", "json"]
+FORMATS: tuple[Format, ...] = ("md", "html", "json")
+FILE_MODE = 0o600
+
+
+def write_export(
+    store: Store, conversation_id: str, file: Writable, file_format: Format, *, prompts: bool = False
+) -> None:
+    """Write a conversation in one of the formats; only JSON can hold prompts."""
+    match file_format:
+        case "md":
+            write_markdown(store, conversation_id, file)
+        case "html":
+            write_html(store, conversation_id, file)
+        case "json":
+            write_json(store, conversation_id, file, prompts=prompts)
+
+
+def write_private_file(path: Path, write: Callable[[Writable], None], *, overwrite: bool = False) -> None:
+    """Let `write` fill a file that only its owner can read. If that fails, nothing is left of it."""
+    draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}.new") if overwrite else path
+    try:
+        handle = os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, FILE_MODE)
+    except FileExistsError as error:
+        raise OutputExists(path) from error
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
+            write(file)
+        if overwrite:
+            draft.replace(path)
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise
