@@ -13,6 +13,7 @@ BullpenError
 │   ├── AgentTimedOut
 │   └── ProtocolBroken      nothing usable came
 ├── AmbiguousConversation   the beginning of a conversation id that fits several
+├── CannotListen        no address to serve pages at
 ├── ConversationInUse   another process owns the conversation, and is alive
 ├── InstructionFileProblem  a file with instructions for an agent that cannot be used
 ├── InvalidImport       a file that cannot become a conversation; nothing was written
@@ -27,6 +28,7 @@ BullpenError
 ├── NotTrusted          a team file that nobody has agreed to run
 ├── OutputExists        a file that would be written over
 ├── PromptTooLarge      what may not be cut does not fit the byte budget; nothing was sent
+├── ReadOnlyHere        a conversation that can be looked at, but not continued, from here
 ├── StoreConflict       what was asked of the store was done before, or by somebody else; nothing was changed
 │   ├── ConversationExists
 │   ├── MessageDiffers      the same message id with another content
@@ -261,6 +263,18 @@ class ConversationInUse(BullpenError):
         )
         self.conversation_id = conversation_id
         self.pid = pid
+
+
+class CannotListen(BullpenError):
+    """There is no safe address to serve pages at."""
+
+    def __init__(self, host: str, reason: str, hint: str) -> None:
+        super().__init__(f"Nothing was served: {host} {reason}. {hint}")
+        self.host = host
+
+
+class ReadOnlyHere(BullpenError):
+    """A conversation that can be looked at, but not continued, from here."""
 
 
 class StoreError(BullpenError):
