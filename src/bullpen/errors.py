@@ -43,6 +43,7 @@ BullpenError
 │   ├── StoreReadOnly       we may not write to it, or not even read it
 │   └── StoreTooNew         a newer bullpen wrote it
 ├── UnknownAgent        an agent type that no module knows
+├── UnknownCommand      a word behind a slash that is no command
 ├── UnknownConversation a conversation id that the store does not have
 ├── UnknownMember       a name that is nobody's, or more than one member's
 ├── UnknownSender       a message from a person, and no telling which
@@ -376,6 +377,13 @@ class TurnConflict(StoreConflict):
         super().__init__(f"Turn {turn_id!r} is {state}, and it would have to be {expected}. Look at the queue again.")
         self.turn_id = turn_id
         self.state = state
+
+
+class UnknownCommand(BullpenError, LookupError):
+    """A word behind a slash that is no command."""
+
+    def __init__(self, word: str, known: Iterable[str]) -> None:
+        super().__init__(f"There is no command {word!r}. There are: {', '.join(known)}. To say it, begin with a word.")
 
 
 class UnknownConversation(BullpenError, LookupError):

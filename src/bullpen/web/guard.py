@@ -1,4 +1,4 @@
-"""The guard before every route: the right Host, the right Origin, a key, a body of bearable size; and safe headers back.
+"""The guard before every route: the right Host, the right Origin, a key, a body of bearable size; safe headers back.
 
 It wraps the whole application, so that no route can be without it. What needs no key is listed here, and nowhere else.
 """

@@ -29,12 +29,18 @@ LONGEST_HIGHLIGHTED_LINE = 1_000
 """Some lexers take very long for such lines, and an agent may write what it likes."""
 
 LANGUAGES = frozenset(
-    "bash c console cpp csharp css diff dockerfile go graphql html ini java javascript js json jsx kotlin lua make "
-    "markdown md nginx php powershell py pycon python ruby rust scala sh shell sql swift toml ts tsx typescript "
-    "xml yaml yml zig zsh".split()
+    {
+        *("bash", "c", "console", "cpp", "csharp", "css", "diff", "dockerfile", "go", "graphql", "html", "ini"),
+        *("java", "javascript", "js", "json", "jsx", "kotlin", "lua", "make", "markdown", "md", "nginx", "php"),
+        *("powershell", "py", "pycon", "python", "ruby", "rust", "scala", "sh", "shell", "sql", "swift"),
+        *("toml", "ts", "tsx", "typescript", "xml", "yaml", "yml", "zig", "zsh"),
+    }
 )
 TAGS = frozenset(
-    "a b blockquote br code del div em h3 h4 h5 h6 hr li ol p pre s span strong table tbody td th thead tr ul".split()
+    {
+        *("a", "b", "blockquote", "br", "code", "del", "div", "em", "h3", "h4", "h5", "h6", "hr", "li", "ol"),
+        *("p", "pre", "s", "span", "strong", "table", "tbody", "td", "th", "thead", "tr", "ul"),
+    }
 )
 ATTRIBUTES = {"a": {"href"}, "ol": {"start"}, "code": {"class"}, "span": {"class"}, "div": {"class"}, "pre": {"class"}}
 SCHEMES = frozenset({"http", "https", "mailto"})
