@@ -19,6 +19,7 @@ BullpenError
 ├── InvalidImport       a file that cannot become a conversation; nothing was written
 ├── InvalidSnapshot     a snapshot that cannot be loaded; nothing was changed
 ├── InvalidTeam         a team file that cannot be used, with everything that is wrong with it
+├── MissingExtra        a door whose packages are not installed
 ├── NobodyToAsk         nobody who could answer was named
 ├── NoConversations     there is no file of conversations yet
 ├── NoTeamFile          there is no team file of this name
@@ -272,6 +273,14 @@ class CannotListen(BullpenError):
     def __init__(self, host: str, reason: str, hint: str) -> None:
         super().__init__(f"Nothing was served: {host} {reason}. {hint}")
         self.host = host
+
+
+class MissingExtra(BullpenError):
+    """A door whose packages are not installed."""
+
+    def __init__(self, extra: str, module: str) -> None:
+        super().__init__(f"This needs {module}, which is not installed. Try: pip install 'bullpen[{extra}]'")
+        self.extra = extra
 
 
 class ReadOnlyHere(BullpenError):

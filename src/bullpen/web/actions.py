@@ -1,4 +1,4 @@
-"""What a person can do beside speaking, as data: each a name, what it takes, and the conversation's method behind it."""
+"""What a person can do beside speaking, as data: a name, what it takes, and what the conversation then does."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any

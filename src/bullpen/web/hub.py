@@ -14,6 +14,7 @@ from bullpen.errors import BullpenError, ReadOnlyHere
 from bullpen.store.base import Store, StoredConversation
 from bullpen.team_files import LoadedTeam, load_team
 from bullpen.trust import Trust
+from bullpen.web.room import Room
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
@@ -29,40 +30,41 @@ class Hub:
     ) -> None:
         self.team = team
         """What new conversations are of; None: there can be none."""
-        self._store = store
+        self.store = store
         self._thread = thread
         self._trust = trust or Trust()
         self._open: dict[str, _Opened] = {}
         self._opening = asyncio.Lock()
 
-    def get(self, conversation_id: str) -> Conversation | None:
+    def get(self, conversation_id: str) -> Room | None:
         """Return a conversation that is open here."""
         opened = self._open.get(conversation_id)
-        return None if opened is None else opened.conversation
+        return None if opened is None else opened.room
 
-    def need(self, conversation_id: str) -> Conversation:
-        """Return a conversation that is open here, or raise ReadOnlyHere."""
-        conversation = self.get(conversation_id)
-        if conversation is None:
+    async def need(self, conversation_id: str) -> Room:
+        """Return a conversation that is open here, or raise UnknownConversation or ReadOnlyHere."""
+        room = self.get(conversation_id)
+        if room is None:
+            await self.read(self._stored, conversation_id)
             raise ReadOnlyHere(f"Conversation {conversation_id} is not open here. Continue it first.")
-        return conversation
+        return room
 
-    async def begin(self) -> Conversation:
+    async def begin(self) -> Room:
         """Open a new conversation of the team that the server was started with."""
         if self.team is None:
             raise ReadOnlyHere("There is no team here to begin with. Start `bullpen serve` with a team file.")
         return await self._opened(self.team, None)
 
-    async def resume(self, conversation_id: str) -> Conversation:
+    async def resume(self, conversation_id: str) -> Room:
         """Open a conversation again, if its team file is there and trusted, and nobody else has it open."""
-        stored = await self.read(self._store_conversation, conversation_id)
+        stored = await self.read(self._stored, conversation_id)
         opened = self.get(conversation_id)
         return opened or await self._opened(await asyncio.to_thread(self._team_of, stored), conversation_id)
 
     async def let_go(self, conversation_id: str) -> None:
         """Close a conversation in which nobody is at work, so that another process may open it."""
-        conversation = self.need(conversation_id)
-        if conversation.running:
+        room = await self.need(conversation_id)
+        if room.conversation.running:
             raise ReadOnlyHere("Somebody is at work in this conversation. Cancel that first, or wait.")
         await self._open.pop(conversation_id).close()
 
@@ -74,7 +76,7 @@ class Hub:
 
     async def ask(self, work: Callable[[Store], Result]) -> Result:
         """Call something with the store, in the store's own thread."""
-        return await self.read(work, self._store)
+        return await self.read(work, self.store)
 
     def why_read_only(self, stored: StoredConversation) -> str:
         """Return why a conversation cannot be continued here, or nothing if it can. Reads files: not for the loop."""
@@ -91,23 +93,23 @@ class Hub:
         opened, self._open = list(self._open.values()), {}
         await asyncio.gather(*(one.close() for one in opened))
 
-    async def _opened(self, team: LoadedTeam, resume: str | None) -> Conversation:
+    async def _opened(self, team: LoadedTeam, resume: str | None) -> Room:
         # Shielded: a browser that goes away meanwhile must not leave a conversation half open.
         return await asyncio.shield(asyncio.ensure_future(self._keep_open(team, resume)))
 
-    async def _keep_open(self, team: LoadedTeam, resume: str | None) -> Conversation:
+    async def _keep_open(self, team: LoadedTeam, resume: str | None) -> Room:
         async with self._opening:
             already = self.get(resume) if resume else None
             if already is not None:
                 return already
             if len(self._open) >= MOST_OPEN:
                 raise ReadOnlyHere(f"{MOST_OPEN} conversations are open here. Close one first.")
-            opened = await _Opened.begin(partial(open_conversation, team, self._store, self._thread, resume))
-            self._open[opened.conversation.id] = opened
-            return opened.conversation
+            opened = await _Opened.begin(partial(open_conversation, team, self.store, self._thread, resume))
+            self._open[opened.room.conversation.id] = opened
+            return opened.room
 
-    def _store_conversation(self, conversation_id: str) -> StoredConversation:
-        return self._store.conversation(conversation_id)
+    def _stored(self, conversation_id: str) -> StoredConversation:
+        return self.store.conversation(conversation_id)
 
     def _team_of(self, stored: StoredConversation) -> LoadedTeam:
         """Return the team of a stored conversation, or raise the sentence that says why it may not run."""
@@ -128,8 +130,8 @@ class Hub:
 class _Opened:
     """An open conversation, with the task that entered it and will leave it."""
 
-    def __init__(self, conversation: Conversation, task: "asyncio.Task[None]", leave: asyncio.Event) -> None:
-        self.conversation = conversation
+    def __init__(self, room: Room, task: "asyncio.Task[None]", leave: asyncio.Event) -> None:
+        self.room = room
         self._task = task
         self._leave = leave
 
@@ -138,7 +140,7 @@ class _Opened:
         leave = asyncio.Event()
         entered: asyncio.Future[Conversation] = asyncio.get_running_loop().create_future()
         task = asyncio.create_task(_stay(enter, entered, leave))
-        return cls(await entered, task, leave)
+        return cls(Room(await entered), task, leave)
 
     async def close(self) -> None:
         self._leave.set()

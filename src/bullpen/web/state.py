@@ -133,11 +133,13 @@ def _to_decide(turn: Turn) -> ToDecide:
     return ToDecide(turn=turn.id, member=turn.member, state=turn.state, text=text, partial_text=partial_text)
 
 
-async def state_of(conversation: Conversation, spent: dict[str, Spent], epoch: str) -> State:
+async def state_of(
+    conversation: Conversation, spent: dict[str, Spent], working: Iterable[RunningTurn], epoch: str
+) -> State:
     """Return how a conversation stands that is open here."""
     number = conversation.last_number
     undecided = await conversation.read(undecided_turns, [turn.id for turn in conversation.undecided])
-    running = {running.turn.member: _working(running) for running in conversation.running.values()}
+    running = {running.turn.member: _working(running) for running in working}
     return State(
         id=conversation.id,
         team=conversation.team.name,

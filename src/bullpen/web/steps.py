@@ -11,7 +11,7 @@ from bullpen.agents.registry import agent_spec
 from bullpen.agents.transcript import TooMuchText, Transcript
 from bullpen.errors import UnknownAgent
 from bullpen.events import Event, Notice, Thinking, TodoList, ToolFinished, ToolStarted
-from bullpen.store.base import Store
+from bullpen.store.base import TurnRecord
 
 MOST_CHARACTERS = 20_000
 """Of one output that a page shows."""
@@ -47,11 +47,8 @@ def steps_of(events: Iterable[Event]) -> list[Step]:
     return list(steps.values())
 
 
-def recorded_steps(store: Store, conversation_id: str, turn_id: str) -> list[Step]:
-    """Return what an agent did in a turn that has ended, read again from what its program wrote."""
-    record = store.record(conversation_id, turn_id)
-    if record is None:
-        return []
+def recorded_steps(record: TurnRecord) -> list[Step]:
+    """Return what an agent did in a turn that has ended, read again from what its program wrote. Not for the loop."""
     events: list[Event] = []
     try:
         spec = agent_spec(record.report.agent_type)

@@ -1,0 +1,105 @@
+"""A room: one open conversation with what all who look at it share, so that nothing is rendered for each anew."""
+
+import asyncio
+import secrets
+
+from bullpen.context.cache import ByteBoundedCache
+from bullpen.conversation.broadcast import Numbered
+from bullpen.conversation.loop import Conversation
+from bullpen.conversation.news import TurnEnded
+from bullpen.conversation.running import RunningTurn
+from bullpen.web.frames import message_frame, quick_frame, state_frame
+from bullpen.web.state import Spent, State, spent_by_member, state_of
+from bullpen.web.templates import rendered
+
+FRAME_BYTES = 8 * 1024 * 1024
+LIVE_BYTES = 2 * 1024 * 1024
+MOST_ENDED = 1_000
+
+Standing = tuple[object, State, bytes]
+"""What the state depends on, the state, and what a page is sent of it."""
+
+
+class Room:
+    """What is known of one open conversation beyond the conversation itself."""
+
+    def __init__(self, conversation: Conversation) -> None:
+        self.conversation = conversation
+        self.epoch = secrets.token_hex(4)
+        """News are numbered from one again whenever a conversation is opened; this tells the numbers apart."""
+        self._frames: ByteBoundedCache[int, bytes] = ByteBoundedCache(FRAME_BYTES)
+        self._making: dict[int, asyncio.Future[bytes]] = {}
+        self._live: ByteBoundedCache[tuple[str, int], str] = ByteBoundedCache(LIVE_BYTES)
+        self._ended: dict[str, None] = {}
+        self._spent: tuple[int, dict[str, Spent]] = (-1, {})
+        self._standing: Standing | None = None
+        self._looking = asyncio.Lock()
+
+    @property
+    def working(self) -> tuple[RunningTurn, ...]:
+        """The turns at work; the conversation forgets one only a moment after it has told that it ended."""
+        return tuple(one for turn_id, one in self.conversation.running.items() if turn_id not in self._ended)
+
+    async def frame(self, numbered: Numbered) -> bytes:
+        """Return what a page is sent for one news."""
+        known = self._frames.get(numbered.number)
+        if known is not None:
+            return known[0]
+        self._note(numbered)
+        frame = quick_frame(numbered)
+        if frame is None:
+            frame = await self._made(numbered)
+        if self._frames.get(numbered.number) is None:
+            self._frames.add(numbered.number, frame, len(frame))
+        return frame
+
+    async def state(self) -> State:
+        """Return how the conversation stands."""
+        return (await self._look())[1]
+
+    async def state_frame(self) -> bytes:
+        """Return how the conversation stands, as a page is sent it."""
+        return (await self._look())[2]
+
+    def live(self, turn_id: str) -> str:
+        """Return a turn at work as part of a page; nothing if it has ended."""
+        running = self.conversation.running.get(turn_id)
+        if running is None or turn_id in self._ended:
+            return ""
+        key = turn_id, self.conversation.last_number
+        known = self._live.get(key)
+        if known is None:
+            html = rendered("live.html", running=running, number=self.conversation.last_number)
+            known = self._live.add(key, html, len(html))
+        return known[0]
+
+    async def _made(self, numbered: Numbered) -> bytes:
+        """Make a frame that takes longer, once for all who want it."""
+        task = self._making.get(numbered.number)
+        if task is None:
+            task = self._making[numbered.number] = asyncio.ensure_future(message_frame(numbered))
+            task.add_done_callback(lambda _: self._making.pop(numbered.number))
+        # Shielded: who goes away must not take it from the others.
+        return await asyncio.shield(task)
+
+    async def _look(self) -> Standing:
+        """Look at most once for each news, however many ask."""
+        async with self._looking:
+            working = self.working
+            depends_on = self.conversation.last_number, [running.turn.id for running in working]
+            if self._standing is None or self._standing[0] != depends_on:
+                state = await state_of(self.conversation, await self._spent_until_now(), working, self.epoch)
+                self._standing = depends_on, state, state_frame(state)
+            return self._standing
+
+    async def _spent_until_now(self) -> dict[str, Spent]:
+        ended = self.conversation.progress.turns_made - len(self.conversation.waiting) - len(self.working)
+        if self._spent[0] != ended:
+            self._spent = ended, await self.conversation.read(spent_by_member)
+        return self._spent[1]
+
+    def _note(self, numbered: Numbered) -> None:
+        if isinstance(numbered.news, TurnEnded):
+            self._ended[numbered.news.turn_id] = None
+            while len(self._ended) > MOST_ENDED:
+                del self._ended[next(iter(self._ended))]
