@@ -12,6 +12,7 @@ from bullpen.cli.safe import printable
 from bullpen.cli.trusting import ensure_trusted
 from bullpen.errors import MissingExtra
 from bullpen.exporting.files import write_private_file
+from bullpen.exporting.reading import Writable
 from bullpen.team_files import LoadedTeam, load_team
 
 TEAM_FILE = Path("team.toml")
@@ -62,7 +63,7 @@ def _team(options: argparse.Namespace) -> LoadedTeam | None:
 async def _serve(options: argparse.Namespace, team: LoadedTeam | None) -> int:
     from bullpen.web.keys import Keys
     from bullpen.web.place import listening
-    from bullpen.web.serving import Tls, serving
+    from bullpen.web.serving import Tls, new_url, serving
 
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -71,21 +72,26 @@ async def _serve(options: argparse.Namespace, team: LoadedTeam | None) -> int:
     tls = Tls(certificate=options.tls_cert, key=options.tls_key) if options.tls_cert else None
     with listening(options.host, options.port, tls=tls is not None) as (listener, place):
 
-        def show_address() -> str:
-            url = f"{place.url}/enter/{keys.new_ticket()}"
-            print(f"  {printable(url)}", flush=True)
-            return url
+        def show_address() -> None:
+            print(f"  {printable(new_url(place, keys))}", flush=True)
 
         if options.token_file:
-            write_private_file(options.token_file, lambda file: file.write(f"{keys.token}\n"), overwrite=True)
+            _write_token(options.token_file, keys.token)
         async with serving(listener, place, team=team, db=options.db, keys=keys, tls=tls, on_entry=show_address):
             print(_greeting(team))
-            url = show_address()
+            show_address()
             if not options.no_open:
-                await asyncio.to_thread(webbrowser.open, url)
+                await asyncio.to_thread(webbrowser.open, new_url(place, keys))
             await stop.wait()
             print("\nClosing what is open ...", flush=True)
     return 0
+
+
+def _write_token(path: Path, token: str) -> None:
+    def write(file: Writable) -> None:
+        file.write(f"{token}\n")
+
+    write_private_file(path, write, overwrite=True)
 
 
 def _greeting(team: LoadedTeam | None) -> str:

@@ -1,6 +1,5 @@
 """The application: one table of routes, the guard around all of them."""
 
-import logging
 from collections.abc import Callable
 
 import msgspec
@@ -21,8 +20,6 @@ from bullpen.web.guard import Guard
 from bullpen.web.hub import Hub
 from bullpen.web.keys import Keys
 from bullpen.web.place import Place
-
-logger = logging.getLogger(__name__)
 
 SMALLEST_COMPRESSED = 1_000
 
@@ -61,7 +58,8 @@ def create_app(hub: Hub, keys: Keys, place: Place, on_entry: Callable[[], None] 
             HTTPException: _answer_problem,
             msgspec.ValidationError: _answer_problem,
             msgspec.DecodeError: _answer_problem,
-            Exception: _answer_bug,
+            # The server logs it.
+            Exception: _answer_problem,
         },
     )
     app.state.hub, app.state.keys, app.state.place, app.state.on_entry = hub, keys, place, on_entry
@@ -69,9 +67,4 @@ def create_app(hub: Hub, keys: Keys, place: Place, on_entry: Callable[[], None] 
 
 
 async def _answer_problem(request: Request, error: Exception) -> Response:
-    return problem(request, error)
-
-
-async def _answer_bug(request: Request, error: Exception) -> Response:
-    logger.error("a request met a bug path=%s", request.url.path, exc_info=error)
     return problem(request, error)

@@ -7,7 +7,6 @@ from http import HTTPStatus
 from pathlib import Path
 
 from msgspec import Struct
-from pygments.formatters import HtmlFormatter
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
@@ -18,8 +17,6 @@ TYPES = {
     ".js": "text/javascript; charset=utf-8",
     ".svg": "image/svg+xml",
 }
-LIGHT, DARK = "default", "github-dark"
-"""Pygments' styles for code."""
 
 
 class Asset(Struct, frozen=True, kw_only=True):
@@ -35,7 +32,7 @@ class Asset(Struct, frozen=True, kw_only=True):
 def assets() -> dict[str, Asset]:
     """Return every file by its name. Nothing else can be asked for, whatever the path says."""
     found = {path.name: path.read_bytes() for path in sorted(FOLDER.iterdir()) if path.suffix in TYPES}
-    return {name: _asset(name, content) for name, content in {**found, "code.css": _code_colours()}.items()}
+    return {name: _asset(name, content) for name, content in found.items()}
 
 
 def address(name: str) -> str:
@@ -61,14 +58,3 @@ def _asset(name: str, content: bytes) -> Asset:
         media_type=TYPES[Path(name).suffix],
         version=hashlib.sha256(content).hexdigest()[:12],
     )
-
-
-def _code_colours() -> bytes:
-    return f"{_colours(LIGHT)}\n@media (prefers-color-scheme: dark) {{\n{_colours(DARK)}\n}}\n".encode()
-
-
-def _colours(style: str) -> str:
-    formatter: HtmlFormatter[str] = HtmlFormatter(style=style, classprefix="k-")
-    # Only what is coloured: the background is the page's.
-    rules = [line.split(" /*")[0] for line in formatter.get_style_defs(".code").splitlines()]
-    return "\n".join(rule for rule in rules if rule.startswith(".code .k-") and "color" in rule)

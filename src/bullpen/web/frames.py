@@ -4,14 +4,17 @@ A page gets pieces of text as JSON, and everything else as HTML that is ready to
 """
 
 import asyncio
+from typing import Any
 
 import msgspec
+from markupsafe import Markup
 
 from bullpen.conversation.broadcast import Numbered
+from bullpen.conversation.loop import Conversation
 from bullpen.conversation.news import Lagged, Said, Trouble, TurnBegan, TurnEnded, TurnEvent
 from bullpen.conversation.running import RunningTurn
 from bullpen.events import Event, Notice, TextDelta, Thinking, TodoList, ToolFinished, ToolStarted, Usage
-from bullpen.web.state import Spent, State
+from bullpen.web.state import State, color_of, used
 from bullpen.web.steps import steps_of
 from bullpen.web.templates import rendered
 from bullpen.web.visible import visible
@@ -19,7 +22,7 @@ from bullpen.web.visible import visible
 QUICK_CHARACTERS = 4_000
 """A longer message is rendered in a thread, so that nobody waits for it."""
 
-_ENCODE = msgspec.json.Encoder().encode
+_ENCODE = msgspec.json.Encoder(enc_hook=str).encode
 
 
 def server_sent(event: str, data: bytes, number: int | None = None) -> bytes:
@@ -31,16 +34,16 @@ def server_sent(event: str, data: bytes, number: int | None = None) -> bytes:
     return head + b"".join(b"data: %s\n" % line for line in lines) + b"\n"
 
 
-def quick_frame(numbered: Numbered) -> bytes | None:
+def quick_frame(numbered: Numbered, conversation: Conversation) -> bytes | None:
     """Return what a page is sent for one news; None if that takes longer: then it is for message_frame."""
     news = numbered.news
     match news:
         case Said() if len(news.message.content) > QUICK_CHARACTERS:
             return None
         case Said():
-            return _said(numbered.number, news)
+            return _said(numbered.number, news, conversation)
         case TurnBegan():
-            live = rendered("live.html", running=RunningTurn(news.turn), number=numbered.number)
+            live = live_turn(RunningTurn(news.turn), numbered.number, conversation)
             return _json("began", numbered.number, turn=news.turn.id, html=live)
         case TurnEvent():
             return _turn_event(numbered.number, news.turn_id, news.event)
@@ -55,10 +58,16 @@ def quick_frame(numbered: Numbered) -> bytes | None:
             return b"id: %d\n" % numbered.number
 
 
-async def message_frame(numbered: Numbered) -> bytes:
+async def message_frame(numbered: Numbered, conversation: Conversation) -> bytes:
     """Return what a page is sent for a long message."""
     assert isinstance(numbered.news, Said)  # noqa: S101 (quick_frame makes all others)
-    return await asyncio.to_thread(_said, numbered.number, numbered.news)
+    return await asyncio.to_thread(_said, numbered.number, numbered.news, conversation)
+
+
+def live_turn(running: RunningTurn, number: int, conversation: Conversation) -> Markup:
+    """Return a turn at work as a page shows it, with everything up to a number of news."""
+    steps = steps_of([*running.steps, *([running.todo] if running.todo else [])])
+    return rendered("live.html", running=running, steps=steps, number=number, **_where(conversation))
 
 
 def state_frame(state: State) -> bytes:
@@ -66,8 +75,20 @@ def state_frame(state: State) -> bytes:
     return server_sent("state", rendered("state.html", state=state).encode())
 
 
-def _said(number: int, news: Said) -> bytes:
-    html = rendered("message.html", sequence=news.sequence, message=news.message, turn=news.turn_id, news=news)
+def _where(conversation: Conversation) -> dict[str, Any]:
+    members = enumerate(conversation.team.members)
+    return {"id": conversation.id, "colors": {member.name: color_of(member, index) for index, member in members}}
+
+
+def _said(number: int, news: Said, conversation: Conversation) -> bytes:
+    html = rendered(
+        "message.html",
+        sequence=news.sequence,
+        message=news.message,
+        turn=news.turn_id,
+        news=news,
+        **_where(conversation),
+    )
     return _json("said", number, turn=news.turn_id, sequence=news.sequence, html=html)
 
 
@@ -85,8 +106,7 @@ def _turn_event(number: int, turn_id: str, event: Event) -> bytes:
             part = isinstance(event, ToolFinished)
             return _json("step", number, turn=turn_id, key=step.key, html=html, finishes=part, doing=doing)
         case Usage():
-            spent = Spent()
-            spent.add(event)
+            spent = used(event)
             return _json("usage", number, turn=turn_id, tokens=spent.tokens, cost=spent.cost_usd)
         case _:
             return b"id: %d\n" % number

@@ -55,9 +55,9 @@ async def enter(request: Request) -> Response:
 
 async def invite(request: Request) -> Response:
     """Make a ticket for another browser."""
-    ticket = cast(Keys, request.app.state.keys).new_ticket()
-    url = f"{cast(Place, request.app.state.place).url}/enter/{ticket}"
-    return page("invite.html", url=url, is_part="hx-request" in request.headers)
+    state = request.app.state
+    url = f"{cast(Place, state.place).url}/enter/{cast(Keys, state.keys).new_ticket()}"
+    return page("invite_part.html" if "hx-request" in request.headers else "invite.html", url=url)
 
 
 async def conversations(request: Request) -> Response:
@@ -125,6 +125,8 @@ async def conversation(request: Request) -> Response:
         message_id=new_message_id(),
         formats=FORMATS,
         around=around,
+        colors=state.colors,
+        id=conversation_id,
     )
 
 
@@ -133,7 +135,8 @@ async def older(request: Request) -> Response:
     hub, conversation_id = hub_of(request), id_in(request)
     before = number_in(request, "before")
     messages = await hub.ask(lambda store: _messages(store, conversation_id, before=before))
-    return page("older.html", messages=messages, id=conversation_id)
+    state = await state_asked_for(request)
+    return page("older.html", messages=messages, id=conversation_id, colors=state.colors)
 
 
 async def newer(request: Request) -> Response:
@@ -142,7 +145,9 @@ async def newer(request: Request) -> Response:
     after = number_in(request, "after") or 0
     messages = await hub.ask(lambda store: _messages(store, conversation_id, after=after))
     state = await state_asked_for(request)
-    return page("newer.html", messages=messages, state=state)
+    room = hub.get(conversation_id)
+    live = [room.live(running.turn.id) for running in room.working] if room else []
+    return page("newer.html", messages=messages, state=state, live=live, id=conversation_id, colors=state.colors)
 
 
 async def live(request: Request) -> Response:

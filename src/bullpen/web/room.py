@@ -2,18 +2,21 @@
 
 import asyncio
 import secrets
+from time import monotonic
+
+from markupsafe import Markup
 
 from bullpen.context.cache import ByteBoundedCache
 from bullpen.conversation.broadcast import Numbered
 from bullpen.conversation.loop import Conversation
 from bullpen.conversation.news import TurnEnded
 from bullpen.conversation.running import RunningTurn
-from bullpen.web.frames import message_frame, quick_frame, state_frame
+from bullpen.web.frames import live_turn, message_frame, quick_frame, state_frame
 from bullpen.web.state import Spent, State, spent_by_member, state_of
-from bullpen.web.templates import rendered
 
 FRAME_BYTES = 8 * 1024 * 1024
-LIVE_BYTES = 2 * 1024 * 1024
+LIVE_SECONDS = 0.4
+LIVE_SHARE = 20
 MOST_ENDED = 1_000
 
 Standing = tuple[object, State, bytes]
@@ -29,7 +32,7 @@ class Room:
         """News are numbered from one again whenever a conversation is opened; this tells the numbers apart."""
         self._frames: ByteBoundedCache[int, bytes] = ByteBoundedCache(FRAME_BYTES)
         self._making: dict[int, asyncio.Future[bytes]] = {}
-        self._live: ByteBoundedCache[tuple[str, int], str] = ByteBoundedCache(LIVE_BYTES)
+        self._live: dict[str, tuple[float, Markup]] = {}
         self._ended: dict[str, None] = {}
         self._spent: tuple[int, dict[str, Spent]] = (-1, {})
         self._standing: Standing | None = None
@@ -46,7 +49,7 @@ class Room:
         if known is not None:
             return known[0]
         self._note(numbered)
-        frame = quick_frame(numbered)
+        frame = quick_frame(numbered, self.conversation)
         if frame is None:
             frame = await self._made(numbered)
         if self._frames.get(numbered.number) is None:
@@ -61,23 +64,29 @@ class Room:
         """Return how the conversation stands, as a page is sent it."""
         return (await self._look())[2]
 
-    def live(self, turn_id: str) -> str:
-        """Return a turn at work as part of a page; nothing if it has ended."""
+    def live(self, turn_id: str) -> Markup:
+        """Return a turn at work as part of a page; nothing if it has ended.
+
+        It may be a moment old: it says up to which news it goes, and a page has those after that.
+        """
         running = self.conversation.running.get(turn_id)
         if running is None or turn_id in self._ended:
-            return ""
-        key = turn_id, self.conversation.last_number
-        known = self._live.get(key)
-        if known is None:
-            html = rendered("live.html", running=running, number=self.conversation.last_number)
-            known = self._live.add(key, html, len(html))
-        return known[0]
+            self._live.pop(turn_id, None)
+            return Markup()
+        good_until, html = self._live.get(turn_id, (0.0, Markup()))
+        began = monotonic()
+        if began > good_until:
+            html = live_turn(running, self.conversation.last_number, self.conversation)
+            # A long text takes long to render, and so is rendered more seldom.
+            took = monotonic() - began
+            self._live[turn_id] = monotonic() + max(LIVE_SECONDS, LIVE_SHARE * took), html
+        return html
 
     async def _made(self, numbered: Numbered) -> bytes:
         """Make a frame that takes longer, once for all who want it."""
         task = self._making.get(numbered.number)
         if task is None:
-            task = self._making[numbered.number] = asyncio.ensure_future(message_frame(numbered))
+            task = self._making[numbered.number] = asyncio.ensure_future(message_frame(numbered, self.conversation))
             task.add_done_callback(lambda _: self._making.pop(numbered.number))
         # Shielded: who goes away must not take it from the others.
         return await asyncio.shield(task)

@@ -34,9 +34,10 @@ class Served(Struct, frozen=True, kw_only=True):
     keys: Keys
     place: Place
 
-    def new_url(self) -> str:
-        """Return an address that lets one browser in, once."""
-        return f"{self.place.url}/enter/{self.keys.new_ticket()}"
+
+def new_url(place: Place, keys: Keys) -> str:
+    """Return an address that lets one browser in, once."""
+    return f"{place.url}/enter/{keys.new_ticket()}"
 
 
 @asynccontextmanager

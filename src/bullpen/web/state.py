@@ -17,20 +17,23 @@ from bullpen.team import Member, Team, examine_team
 COLORS = ("blue", "magenta", "green", "yellow", "cyan", "red")
 
 
-class Spent(Struct, kw_only=True):
-    """What a member's turns took."""
+class Spent(Struct, frozen=True, kw_only=True):
+    """What turns took."""
 
     turns: int = 0
     failures: int = 0
     tokens: int = 0
     cost_usd: float | None = None
+    """None where no CLI says."""
 
-    def add(self, usage: Usage | None) -> None:
-        """Count the usage of one more turn."""
-        if usage is not None:
-            self.tokens += usage.input_tokens + usage.output_tokens
-            if usage.cost_usd is not None:
-                self.cost_usd = (self.cost_usd or 0.0) + usage.cost_usd
+    def __add__(self, other: "Spent") -> "Spent":
+        costs = [cost for cost in (self.cost_usd, other.cost_usd) if cost is not None]
+        return Spent(
+            turns=self.turns + other.turns,
+            failures=self.failures + other.failures,
+            tokens=self.tokens + other.tokens,
+            cost_usd=sum(costs) if costs else None,
+        )
 
 
 class Working(Struct, frozen=True, kw_only=True):
@@ -108,17 +111,27 @@ class State(Struct, frozen=True, kw_only=True):
     missed: Missed | None = None
     total: Spent = Spent()
 
+    @property
+    def colors(self) -> dict[str, str]:
+        """Each member's colour, by its name."""
+        return {member.name: member.color for member in self.members}
+
 
 def spent_by_member(store: Store, conversation_id: str) -> dict[str, Spent]:
     """Return what every member's turns took until now."""
     spent: dict[str, Spent] = defaultdict(Spent)
     for turn in store.turns(conversation_id):
         if turn.started_at is not None:
-            one = spent[turn.member]
-            one.turns += 1
-            one.failures += turn.state in ("failed", "interrupted")
-            one.add(turn.usage)
+            failures = int(turn.state in ("failed", "interrupted"))
+            spent[turn.member] += Spent(turns=1, failures=failures) + used(turn.usage)
     return dict(spent)
+
+
+def used(usage: Usage | None) -> Spent:
+    """Return what one turn has used."""
+    if usage is None:
+        return Spent()
+    return Spent(tokens=usage.input_tokens + usage.output_tokens, cost_usd=usage.cost_usd)
 
 
 def undecided_turns(store: Store, conversation_id: str, turn_ids: Iterable[str]) -> tuple[ToDecide, ...]:
@@ -208,16 +221,14 @@ def _members(team: Team | None, spent: dict[str, Spent], running: dict[str, Work
 
 
 def _working(running: RunningTurn) -> Working:
-    usage = Spent()
-    usage.add(running.usage)
-    turn = running.turn
+    turn, spent = running.turn, used(running.usage)
     return Working(
         turn=turn.id,
         member=turn.member,
         doing=running.doing,
         since=running.began_at,
-        tokens=usage.tokens,
-        cost_usd=usage.cost_usd,
+        tokens=spent.tokens,
+        cost_usd=spent.cost_usd,
     )
 
 
@@ -244,15 +255,5 @@ async def _missed(conversation: Conversation) -> Missed | None:
 
 
 def _total(spent: dict[str, Spent], running: Iterable[Working]) -> Spent:
-    total = Spent()
-    for one in spent.values():
-        total.turns += one.turns
-        total.failures += one.failures
-        total.tokens += one.tokens
-        if one.cost_usd is not None:
-            total.cost_usd = (total.cost_usd or 0.0) + one.cost_usd
-    for working in running:
-        total.tokens += working.tokens
-        if working.cost_usd is not None:
-            total.cost_usd = (total.cost_usd or 0.0) + working.cost_usd
-    return total
+    now = [Spent(tokens=working.tokens, cost_usd=working.cost_usd) for working in running]
+    return sum([*spent.values(), *now], start=Spent())

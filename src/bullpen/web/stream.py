@@ -53,6 +53,10 @@ class EventStream:
         sending = asyncio.ensure_future(self._send_news(send))
         try:
             await asyncio.wait([gone, sending], return_when=asyncio.FIRST_COMPLETED)
+            if sending.done():
+                # Who takes nothing for too long has been waited for; anything else is a bug, and rises.
+                with contextlib.suppress(TimeoutError):
+                    sending.result()
         finally:
             for task in (gone, sending):
                 task.cancel()

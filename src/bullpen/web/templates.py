@@ -8,20 +8,16 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from bullpen.context.stripping import strip_all_markers
+from bullpen.web.assets import address
 from bullpen.web.markdown import code, plain, render
 from bullpen.web.visible import visible
 
 FOLDER = Path(__file__).parent / "templates"
 
 
-def rendered(template: str, **values: Any) -> str:
+def rendered(template: str, **values: Any) -> Markup:
     """Return a page or a part of one."""
-    return _ENVIRONMENT.get_template(template).render(**values)
-
-
-def macro(template: str, name: str, *args: Any) -> str:
-    """Return what one macro of a template makes."""
-    return str(getattr(_ENVIRONMENT.get_template(template).module, name)(*args))
+    return Markup(_ENVIRONMENT.get_template(template).render(**values))  # noqa: S704 (everything in it is escaped)
 
 
 def size(count: int) -> str:
@@ -75,6 +71,11 @@ def initials(name: str) -> str:
     return "".join(word[0] for word in words[:2]).upper() or "?"
 
 
+def moved_up(turns: list[str], index: int) -> list[str]:
+    """Return the order of a queue in which one turn is a place earlier."""
+    return [*turns[: index - 1], turns[index], turns[index - 1], *turns[index + 1 :]]
+
+
 def _shown(value: object) -> object:
     return value if isinstance(value, Markup) else visible(str(value))
 
@@ -89,7 +90,8 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         auto_reload=False,
     )
-    filters = (size, short, money, span, clock, said, initials, code, plain, render)
+    filters = (size, short, money, span, clock, said, initials, moved_up, code, plain, render)
+    environment.globals["address"] = address
     environment.filters.update({function.__name__: function for function in filters})
     return environment
 
