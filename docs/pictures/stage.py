@@ -1,10 +1,6 @@
-"""A team that plays a small conversation from scripts, for pictures: no account is needed, and it is always the same."""
+"""The conversation in the pictures: a team, and what each of its agents does and says."""
 
-import json
-import os
-import stat
-import sys
-from pathlib import Path
+from bullpen.testing.stage import Script
 
 TEAM = """
 name = "shop"
@@ -76,26 +72,58 @@ DONE = """Both done: sessions now end on the tick, and every restart gives a new
 
 Shall it be 14 days, as the docs say?"""
 
-SCRIPTS: dict[str, list[list[dict[str, object]]]] = {
+SCRIPTS: dict[str, list[Script]] = {
     "claude": [
         [
             {"think": "The session dictionary is a module global. It must move into the store."},
-            {"tool": {"name": "Read", "input": {"file_path": "shop/login.py"}, "output": "SESSIONS: dict[str, Session] = {}\n"}},
-            {"tool": {"name": "Edit", "input": {"file_path": "shop/login.py", "old_string": "SESSIONS", "new_string": "store.sessions"}, "output": "The file shop/login.py has been updated."}},
-            {"tool": {"name": "Bash", "input": {"command": "pytest -q tests/test_restart.py"}, "output": "14 passed in 0.41s", "seconds": 0.4}},
-            {"say": PLAN, "chunk": 24, "delay": 0.02},
+            {
+                "tool": {
+                    "name": "Read",
+                    "input": {"file_path": "shop/login.py"},
+                    "output": "SESSIONS: dict[str, Session] = {}\n",
+                }
+            },
+            {
+                "tool": {
+                    "name": "Edit",
+                    "input": {"file_path": "shop/login.py", "old_string": "SESSIONS", "new_string": "store.sessions"},
+                    "output": "The file shop/login.py has been updated.",
+                }
+            },
+            {
+                "tool": {
+                    "name": "Bash",
+                    "input": {"command": "pytest -q tests/test_restart.py"},
+                    "output": "14 passed in 0.41s",
+                    "seconds": 0.4,
+                }
+            },
+            {"say": PLAN, "chunk": 24, "delay": 0.05},
             {"usage": {"input": 18200, "output": 912, "cached": 15100}, "cost": 0.0412},
         ],
         [
             {"think": "Rotate on restore, and compare with <=."},
-            {"tool": {"name": "Edit", "input": {"file_path": "shop/login.py"}, "output": "The file shop/login.py has been updated."}},
+            {
+                "tool": {
+                    "name": "Edit",
+                    "input": {"file_path": "shop/login.py"},
+                    "output": "The file shop/login.py has been updated.",
+                }
+            },
             {"say": DONE, "chunk": 12, "delay": 0.05},
             {"usage": {"input": 21900, "output": 388, "cached": 18000}, "cost": 0.0287},
         ],
     ],
     "codex": [
         [
-            {"tool": {"name": "shell", "input": {"command": "pytest -q"}, "output": "14 passed in 0.52s", "seconds": 0.3}},
+            {
+                "tool": {
+                    "name": "shell",
+                    "input": {"command": "pytest -q"},
+                    "output": "14 passed in 0.52s",
+                    "seconds": 0.3,
+                }
+            },
             {"say": REVIEW, "chunk": 30, "delay": 0.03},
             {"usage": {"input": 9400, "output": 260, "cached": 4000}},
         ]
@@ -107,44 +135,3 @@ SCRIPTS: dict[str, list[list[dict[str, object]]]] = {
         ]
     ],
 }
-
-WRAPPER = """#!{python} -SE
-import os, sys
-counter = {counter!r}
-turn = os.path.getsize(counter) if os.path.exists(counter) else 0
-if "--version" not in sys.argv:
-    with open(counter, "a") as file:
-        file.write(".")
-scripts = {scripts!r}
-script = scripts[min(turn, len(scripts) - 1)]
-os.environ["PYTHONPATH"] = {path!r}
-os.execv({python!r}, [{python!r}, "-m", "bullpen.testing.agent", "--as", {cli!r}, "--script", script, *sys.argv[1:]])
-"""
-
-
-def set_up(folder: Path) -> Path:
-    """Write the team file and programs with the names of the CLIs; put them first on the PATH; return the team file."""
-    programs = folder / "bin"
-    programs.mkdir(parents=True, exist_ok=True)
-    for cli, plays in SCRIPTS.items():
-        files = []
-        for number, play in enumerate(plays):
-            script = folder / f"{cli}-{number}.json"
-            script.write_text(json.dumps(play), encoding="utf-8")
-            files.append(str(script))
-        program = programs / cli
-        program.write_text(
-            WRAPPER.format(
-                python=sys.executable,
-                counter=str(folder / f"{cli}.turns"),
-                scripts=files,
-                path=os.pathsep.join(path for path in sys.path if path),
-                cli=cli,
-            ),
-            encoding="utf-8",
-        )
-        program.chmod(program.stat().st_mode | stat.S_IXUSR)
-    os.environ["PATH"] = f"{programs}{os.pathsep}{os.environ['PATH']}"
-    team = folder / "team.toml"
-    team.write_text(TEAM, encoding="utf-8")
-    return team

@@ -60,14 +60,14 @@ class Guard:
     """An ASGI application around another one."""
 
     def __init__(self, app: ASGIApp, *, keys: Keys, place: Place) -> None:
-        self._app = app
+        self.app = app
         self._keys = keys
         self._place = place
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Refuse, or hand on."""
         if scope["type"] == "lifespan":
-            await self._app(scope, receive, send)
+            await self.app(scope, receive, send)
             return
         if scope["type"] != "http":
             await send({"type": "websocket.close"})
@@ -76,7 +76,7 @@ class Guard:
         if refusal is not None:
             await _refuse(refusal, scope, receive, _with_headers(send))
             return
-        await self._app(scope, _Body(receive).receive, _with_headers(send))
+        await self.app(scope, _Body(receive).receive, _with_headers(send))
 
     def _refusal(self, method: str, path: str, headers: Headers) -> Refusal | None:
         if not _is_one_of(headers.getlist("host"), self._place.hosts):

@@ -202,8 +202,8 @@ def team_of(stored: StoredConversation) -> Team | None:
 
 
 def color_of(member: Member, index: int) -> str:
-    """Return a member's colour: the one it was given, or one that its neighbours do not have."""
-    return member.color or COLORS[index % len(COLORS)]
+    """Return a member's colour: the one it was given, else plain for people, and another one for each agent."""
+    return member.color or ("white" if member.type == "human" else COLORS[index % len(COLORS)])
 
 
 def _members(team: Team | None, spent: dict[str, Spent], running: dict[str, Working]) -> Iterable[MemberState]:

@@ -7,7 +7,7 @@
   const messages = document.getElementById("messages");
   const live = document.getElementById("live");
   const isOpen = talk.dataset.open === "yes";
-  const REFRESH_MILLISECONDS = 900;
+  const REFRESH_MILLISECONDS = 500;
   const POLL_MILLISECONDS = 3000;
 
   let number = Number(talk.dataset.number);
