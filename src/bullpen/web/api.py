@@ -139,8 +139,8 @@ async def read_messages(request: Request) -> Response:
 
 async def say(request: Request) -> Response:
     """Say something."""
-    given = msgspec.json.decode(await request.body() or b"{}", type=Say)
     room = await hub_of(request).need(id_in(request))
+    given = msgspec.json.decode(await request.body() or b"{}", type=Say)
     stored = await room.conversation.say(given.text, sender=given.sender, message_id=checked_id(given.id))
     return json(_message(stored), HTTPStatus.OK if stored.already_stored else HTTPStatus.CREATED)
 
