@@ -107,16 +107,22 @@ def expected(method: str, path: str, host: str, origin: str, key: str) -> int:
 def address(path: str, keys: Keys) -> str:
     return path.format(
         ticket=keys.new_ticket() if "{ticket}" in path else "",
-        **{"id": "no-such", "turn": "1", "view": "turn-1", "format": "md", "action": "cancel", "name": "no.css"},
+        id="no-such",
+        turn="1",
+        view="turn-1",
+        format="md",
+        action="cancel",
+        name="no.css",
     )
 
 
 @pytest.mark.parametrize(("method", "path"), [(method, path) for method, path, _ in ROUTES])
 def test_every_route_answers_exactly_those_who_may_ask(method: str, path: str, tmp_path: Path) -> None:
     async def story() -> None:
-        async with server(tmp_path) as (app, keys), httpx.AsyncClient(
-            transport=httpx.ASGITransport(app), base_url=f"http://{OWN_HOST}"
-        ) as client:
+        async with (
+            server(tmp_path) as (app, keys),
+            httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url=f"http://{OWN_HOST}") as client,
+        ):
             session = keys.redeem(keys.new_ticket())
             assert session is not None
             for host, origin, key in product(HOSTS, ORIGINS, KEYS):
@@ -157,9 +163,10 @@ def test_only_what_names_a_conversation_is_unknown_here() -> None:
 @pytest.mark.parametrize("method", ["OPTIONS", "PUT", "DELETE", "TRACE", "PATCH"])
 def test_no_other_method_does_anything(method: str, tmp_path: Path) -> None:
     async def story() -> int:
-        async with server(tmp_path) as (app, keys), httpx.AsyncClient(
-            transport=httpx.ASGITransport(app), base_url=f"http://{OWN_HOST}"
-        ) as client:
+        async with (
+            server(tmp_path) as (app, keys),
+            httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url=f"http://{OWN_HOST}") as client,
+        ):
             return (await client.request(method, "/", headers={"Authorization": f"Bearer {keys.token}"})).status_code
 
     assert asyncio.run(story()) == 405
@@ -183,9 +190,10 @@ def test_another_page_can_lead_here_but_not_look(
     """A page on another port of this machine is the "same site", so its requests carry our cookie."""
 
     async def story() -> int:
-        async with server(tmp_path) as (app, keys), httpx.AsyncClient(
-            transport=httpx.ASGITransport(app), base_url=f"http://{OWN_HOST}"
-        ) as client:
+        async with (
+            server(tmp_path) as (app, keys),
+            httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url=f"http://{OWN_HOST}") as client,
+        ):
             session = keys.redeem(keys.new_ticket())
             sent = {"Sec-Fetch-Site": site_name, "Sec-Fetch-Mode": mode, "Sec-Fetch-Dest": destination}
             answer = await client.get("/", headers={"Cookie": f"{PLACE.cookie}={session}", **sent})
@@ -218,7 +226,10 @@ def test_a_body_may_be_large_but_not_endless(tmp_path: Path) -> None:
     team = write_team(tmp_path, {"max": [{"answer": True}]})
 
     async def story() -> list[int]:
-        async with site(tmp_path, team) as served, httpx.AsyncClient(base_url=served.url, headers=served.headers) as client:
+        async with (
+            site(tmp_path, team) as served,
+            httpx.AsyncClient(base_url=served.url, headers=served.headers) as client,
+        ):
 
             async def endless() -> AsyncIterator[bytes]:
                 for _ in range(2 * MOST_BODY_BYTES // 65536):
@@ -261,7 +272,12 @@ def test_doubled_and_missing_headers_are_refused(request_text: str, tmp_path: Pa
 def test_a_web_socket_is_not_even_answered(tmp_path: Path) -> None:
     async def story() -> int:
         async with site(tmp_path) as served, httpx.AsyncClient(base_url=served.url) as client:
-            upgrade = {"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Key": "x", "Sec-WebSocket-Version": "13"}
+            upgrade = {
+                "Connection": "Upgrade",
+                "Upgrade": "websocket",
+                "Sec-WebSocket-Key": "x",
+                "Sec-WebSocket-Version": "13",
+            }
             return (await client.get("/", headers=upgrade)).status_code
 
     assert asyncio.run(story()) == 401
