@@ -118,7 +118,7 @@ async def conversation(request: Request) -> Response:
         state=state,
         number=number,
         messages=messages,
-        live=[room.live(running.turn.id) for running in room.working] if room else [],
+        live=room.at_work() if room else [],
         read_only="" if room else await asyncio.to_thread(hub.why_read_only, stored),
         people=people,
         commands=COMMANDS,
@@ -146,7 +146,7 @@ async def newer(request: Request) -> Response:
     messages = await hub.ask(lambda store: _messages(store, conversation_id, after=after))
     state = await state_asked_for(request)
     room = hub.get(conversation_id)
-    live = [room.live(running.turn.id) for running in room.working] if room else []
+    live = room.at_work() if room else []
     return page("newer.html", messages=messages, state=state, live=live, id=conversation_id, colors=state.colors)
 
 

@@ -39,7 +39,8 @@ class Place(Struct, frozen=True, kw_only=True):
 def listening(host: str, port: int, *, tls: bool) -> Iterator[tuple[socket.socket, Place]]:
     """Yield a socket that listens at a host and port, 0 for any free one; CannotListen says why there is none."""
     family, address = _resolved(host)
-    with socket.socket(family, socket.SOCK_STREAM) as listener:
+    # Said in full, since asyncio sends small pieces at once only on sockets that say they are TCP.
+    with socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listener.bind((address, port))

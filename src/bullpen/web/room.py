@@ -64,10 +64,14 @@ class Room:
         """Return how the conversation stands, as a page is sent it."""
         return (await self._look())[2]
 
+    def at_work(self) -> list[Markup]:
+        """Return every turn at work as part of a page, with all that was said until now."""
+        return [live_turn(one, self.conversation.last_number, self.conversation) for one in self.working]
+
     def live(self, turn_id: str) -> Markup:
         """Return a turn at work as part of a page; nothing if it has ended.
 
-        It may be a moment old: it says up to which news it goes, and a page has those after that.
+        It may be a moment old: it says up to which news it goes, and a page that watches has those after that.
         """
         running = self.conversation.running.get(turn_id)
         if running is None or turn_id in self._ended:
