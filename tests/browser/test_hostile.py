@@ -232,7 +232,7 @@ def test_live_as_tools_outputs_files_thoughts_errors_and_members(
         for number, text in enumerate(texts[:400])
     ]
     rest = "\n\n".join(texts[400:])
-    script: Script = [{"think": rest}, *tools, {"say": rest, "chunk": 2_000}, {"sleep": 1}]
+    script: Script = [{"think": rest}, *tools, {"say": rest, "chunk": 2_000}, {"sleep": 5}]
     failing: Script = [{"say": rest, "chunk": 5_000}, {"error": 400, "message": rest[:3_000]}]
     programs = put_on_path(tmp_path, {"claude": [script, failing]})
     monkeypatch.setenv("PATH", f"{programs}{os.pathsep}{os.environ['PATH']}")

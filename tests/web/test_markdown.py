@@ -48,7 +48,7 @@ def is_harmless(html: str) -> bool:
             "![a](http://evil.example/p.png)",
             '<p><span class="picture">🖼 a <code>http://evil.example/p.png</code></span></p>\n',
         ),
-        ("# Big", "<h4>Big</h4>\n"),
+        ("# Big", "<h3>Big</h3>\n"),
         ("a\u202eb", "<p>a⟨U+202E⟩b</p>\n"),
     ],
 )

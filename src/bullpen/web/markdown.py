@@ -106,7 +106,7 @@ def _image(_: RendererHTML, tokens: Sequence[Token], index: int, _options: Optio
 def _heading(renderer: RendererHTML, tokens: Sequence[Token], index: int, options: OptionsDict, _env: Any) -> str:
     """Headings in a message are below those of the page."""
     token = tokens[index]
-    token.tag = f"h{min(int(token.tag[1:]) + 3, 6)}"
+    token.tag = f"h{min(int(token.tag[1:]) + 2, 6)}"
     return str(renderer.renderToken(tokens, index, options, _env))
 
 

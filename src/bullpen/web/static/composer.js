@@ -92,7 +92,6 @@ document.addEventListener("DOMContentLoaded", () => {
       return item;
     }));
     choices.hidden = !shown.length;
-    text.setAttribute("aria-expanded", String(shown.length > 0));
     if (shown.length) text.setAttribute("aria-activedescendant", `choice-${chosen}`);
     else text.removeAttribute("aria-activedescendant");
   }
