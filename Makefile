@@ -20,6 +20,7 @@ example: $(READY)
 
 test: $(READY)
 	@$(BIN)/python tests/real_cli/install.py
+	@$(BIN)/python tests/browser/install.py
 	$(BIN)/pytest
 
 check: lint test
@@ -39,6 +40,7 @@ bench: $(READY)
 pictures: $(READY)
 	@$(BIN)/python tests/real_cli/install.py
 	$(BIN)/python docs/pictures/draw.py
+	$(BIN)/python docs/pictures/draw_web.py
 
 $(READY): requirements.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

@@ -17,13 +17,15 @@ from benchmarks import (
     memory,
     misbehaviour,
     snapshot,
+    web,
     window,
 )
 from benchmarks.report import PAGE, Figure, page, section
 
 ABOUT_CONTEXT = (fit, window, snapshot, memory, imports, markers)
 ABOUT_AGENTS = (agents_cpu, agents_events, agents_flood, agents_latency, misbehaviour)
-BENCHMARKS = (*ABOUT_CONTEXT, *ABOUT_AGENTS)
+ABOUT_DOORS = (web,)
+BENCHMARKS = (*ABOUT_CONTEXT, *ABOUT_AGENTS, *ABOUT_DOORS)
 
 
 def main(arguments: list[str]) -> None:

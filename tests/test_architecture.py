@@ -37,14 +37,18 @@ MAY_IMPORT: dict[str, set[str]] = {
         *("store", "team"),
     },
     "app": {"agents", "config", "conversation", "errors", "store", "team_files"},
-    "testing": {"context", "errors", "events", "messages", "routing", "store"},
+    "testing": {"context", "errors", "events", "messages", "routing", "store", "team_files", "web"},
     "explanation": {"context", "errors", "store", "team"},
     "difference": {"explanation", "store"},
     "exporting": {"context", "errors", "messages", "store"},
     "importing": {"context", "errors", "messages", "store"},
+    "web": {
+        *("agents", "app", "context", "conversation", "errors", "events", "explanation", "exporting", "messages"),
+        *("routing", "store", "team", "team_files", "trust"),
+    },
     "cli": {
         *("agents", "config", "context", "difference", "errors", "events", "explanation", "exporting", "importing"),
-        *("names", "store", "team", "team_checks", "team_files", "team_templates", "toml_lines", "trust"),
+        *("names", "store", "team", "team_checks", "team_files", "team_templates", "toml_lines", "trust", "web"),
     },
     "__main__": {"cli"},
 }
