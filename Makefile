@@ -40,7 +40,7 @@ bench: $(READY)
 pictures: $(READY)
 	@$(BIN)/python tests/real_cli/install.py
 	$(BIN)/python docs/pictures/draw.py
-	$(BIN)/python docs/pictures/draw_web.py
+	$(BIN)/python -m docs.pictures.draw_web
 
 $(READY): requirements.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

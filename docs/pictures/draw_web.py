@@ -1,4 +1,4 @@
-"""Draw the pictures of the pages from a conversation of scripted agents: `python docs/pictures/draw_web.py`."""
+"""Draw the pictures of the pages from a conversation of scripted agents: `python -m docs.pictures.draw_web`."""
 
 import asyncio
 import os
@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from docs.pictures.stage import SCRIPTS, TEAM
 from playwright.async_api import Browser, async_playwright
-from stage import SCRIPTS, TEAM
 
 from bullpen.testing.site import Site, site
 from bullpen.testing.stage import put_on_path

@@ -67,7 +67,10 @@ async def message_frame(numbered: Numbered, conversation: Conversation) -> bytes
 def live_turn(running: RunningTurn, number: int, conversation: Conversation) -> Markup:
     """Return a turn at work as a page shows it, with everything up to a number of news."""
     steps = steps_of([*running.steps, *([running.todo] if running.todo else [])])
-    return rendered("live.html", running=running, steps=steps, number=number, **_where(conversation))
+    # Half a line is not Markdown yet: it is shown as it was typed.
+    lines, line_end, rest = running.text.rpartition("\n")
+    said = {"lines": lines + line_end, "rest": rest, "in_code": lines.count("\n```") + lines.startswith("```")}
+    return rendered("live.html", running=running, steps=steps, number=number, **said, **_where(conversation))
 
 
 def state_frame(state: State) -> bytes:

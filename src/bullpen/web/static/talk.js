@@ -67,7 +67,8 @@
     const shown = Number(node.dataset.number);
     const kept = (pieces.get(node.dataset.turn) ?? []).filter(([at]) => at > shown);
     pieces.set(node.dataset.turn, kept);
-    node.querySelector(".tail").textContent = kept.map(([, text]) => text).join("");
+    const tail = node.querySelector(".tail");
+    tail.textContent = tail.dataset.rest + kept.map(([, text]) => text).join("");
   }
 
   // Text is shown at once as it was typed; a moment later the server has rendered it.
@@ -79,7 +80,8 @@
     const fresh = element(await answer.text()).firstElementChild;
     if (!fresh || Number(fresh.dataset.number) < Number(node.dataset.number)) return;
     keepingPlace(() => {
-      node.querySelector(".body").replaceWith(fresh.querySelector(".body"));
+      for (const part of [".body", ".tail"]) node.querySelector(part).replaceWith(fresh.querySelector(part));
+      node.classList.toggle("in-code", fresh.classList.contains("in-code"));
       node.dataset.number = fresh.dataset.number;
       showTail(node);
     });
