@@ -7,7 +7,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from playwright.async_api import Browser, async_playwright
+from playwright.async_api import Browser, async_playwright, expect
 
 OpenBrowser = Callable[[], AbstractAsyncContextManager[Browser]]
 
@@ -22,6 +22,9 @@ def _beside(name: str) -> ModuleType:
 
 
 install = _beside("install")
+
+# Other work on the machine may be heavy; nothing here waits longer than it must.
+expect.set_options(timeout=30_000)
 
 
 @pytest.fixture(autouse=True)

@@ -156,14 +156,14 @@ def fill(store: Store, texts: list[str]) -> str:
 
 async def until(page: Page, condition: str) -> None:
     """Wait for something in a page. Playwright's own wait uses eval, which the page forbids."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not await page.evaluate(condition):
             await asyncio.sleep(0.02)
 
 
 async def entered(served: Site, browser: Browser) -> tuple[Page, Witness]:
     page = await (await browser.new_context()).new_page()
-    page.set_default_timeout(20_000)
+    page.set_default_timeout(60_000)
     witness = Witness(page, served.url)
     await page.goto(served.new_url())
     return page, witness
@@ -232,9 +232,9 @@ def test_live_as_tools_outputs_files_thoughts_errors_and_members(
         for number, text in enumerate(texts[:400])
     ]
     rest = "\n\n".join(texts[400:])
-    script: Script = [{"think": rest}, *tools, {"say": rest, "chunk": 2_000}, {"sleep": 5}]
+    script: Script = [{"think": rest}, *tools, {"say": rest, "chunk": 2_000}]
     failing: Script = [{"say": rest, "chunk": 5_000}, {"error": 400, "message": rest[:3_000]}]
-    programs = put_on_path(tmp_path, {"claude": [script, failing]})
+    programs = put_on_path(tmp_path, {"claude": [[*script, {"hang": True}], script, failing]})
     monkeypatch.setenv("PATH", f"{programs}{os.pathsep}{os.environ['PATH']}")
     name = "<img src=x onerror=window.pwned=1>"
     team = tmp_path / "team.toml"
@@ -254,6 +254,10 @@ def test_live_as_tools_outputs_files_thoughts_errors_and_members(
             await until(page, "document.querySelectorAll('#turn-1 .step').length > 300")
             await page.wait_for_selector("#turn-1 .body p")
             assert await witness.nothing_happened(page)
+            await room.conversation.cancel()
+            await page.wait_for_selector(".decide details")
+            assert await witness.nothing_happened(page)
+            await room.conversation.retry()
             await room.conversation.until_quiet()
             await page.wait_for_selector("#m2 .did")
             await page.locator("#m2 .did summary").click()
@@ -264,7 +268,7 @@ def test_live_as_tools_outputs_files_thoughts_errors_and_members(
             await page.wait_for_selector(".decide details")
             await page.locator(".decide summary").click()
             assert await witness.nothing_happened(page)
-            for view in ("turn-1", "turn-2", "next-max", "turn-1?beside=turn-2"):
+            for view in ("turn-2", "turn-3", "next-max", "turn-2?beside=turn-3"):
                 await page.goto(f"{served.url}/c/{room.conversation.id}/prompt/{view}")
                 assert await witness.nothing_happened(page)
 

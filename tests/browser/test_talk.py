@@ -15,7 +15,7 @@ from bullpen.testing.stage import Script, put_on_path, write_team
 from bullpen.web.room import Room
 
 OpenBrowser = Callable[[], AbstractAsyncContextManager[Browser]]
-WORDS = " ".join(f"word{number}" for number in range(120))
+WORDS = " ".join(f"word{number}" for number in range(400))
 
 
 @asynccontextmanager
@@ -29,7 +29,7 @@ async def talk(
 async def page_of(served: Site, browser: Browser, path: str = "/") -> Page:
     """Return a page in a browser of its own, which came in with a ticket of its own."""
     page = await (await browser.new_context()).new_page()
-    page.set_default_timeout(10_000)
+    page.set_default_timeout(30_000)
     await page.goto(served.new_url())
     if path != "/":
         await page.goto(f"{served.url}{path}")
@@ -44,7 +44,7 @@ def room_of(served: Site, page: Page) -> Room:
 
 async def until(page: Page, condition: str) -> None:
     """Wait for something in a page. Playwright's own wait uses eval, which the page forbids."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not await page.evaluate(condition):
             await asyncio.sleep(0.02)
 
@@ -195,7 +195,7 @@ def test_tools_thoughts_and_costs_are_there_while_an_agent_works(
         {"think": "First the tests."},
         {"tool": tool},
         {"say": "All *green*.\n\n", "chunk": 4},
-        {"sleep": 2},
+        {"sleep": 6},
         {"usage": {"input": 1000, "output": 20}, "cost": 0.25},
     ]
     monkeypatch.setenv("PATH", f"{put_on_path(tmp_path, {'claude': [script]})}{os.pathsep}{os.environ['PATH']}")

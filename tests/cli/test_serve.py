@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -93,6 +94,27 @@ def test_a_port_that_is_taken_is_said(tmp_path: Path) -> None:
         _, errors = process.communicate(timeout=20)
 
     assert "Choose another --port." in errors
+
+
+def test_another_address_is_served_with_a_certificate(tmp_path: Path) -> None:
+    openssl = shutil.which("openssl")
+    if openssl is None:
+        pytest.skip("THERE IS NO OPENSSL ON THIS SYSTEM, so there is no certificate to serve with")
+    made = [openssl, "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", "key.pem", "-out", "cert.pem"]
+    subprocess.run([*made, "-days", "2", "-subj", "/CN=localhost"], cwd=tmp_path, check=True, capture_output=True)
+    with serve(tmp_path, "--tls-cert", "cert.pem", "--tls-key", "key.pem") as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        url = process.stdout.readline().strip()
+        assert url.startswith("https://127.0.0.1:")
+        # The certificate is our own, so nobody vouches for it.
+        with httpx.Client(verify=False) as browser:
+            entered = browser.get(url)
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=20)
+
+    assert entered.status_code == 303
+    assert "; secure" in entered.headers["set-cookie"].lower()
 
 
 def test_without_a_team_file_what_is_there_can_be_read(tmp_path: Path) -> None:

@@ -202,6 +202,25 @@ def test_another_page_can_lead_here_but_not_look(
     assert asyncio.run(story()) == status
 
 
+@pytest.mark.parametrize(
+    "path", ["/enter/../", "/enter/../c/x", "/enter/..%2f", "/enter//c/x", "/enter/", "/Enter/x", "//"]
+)
+def test_no_spelling_of_the_entrance_leads_past_the_guard(path: str, tmp_path: Path) -> None:
+    async def story() -> bytes:
+        async with site(tmp_path) as served:
+            host = served.place.hosts[0]
+            reader, writer = await asyncio.open_connection("127.0.0.1", int(host.rpartition(":")[2]))
+            writer.write(f"GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode())
+            answer = await reader.read()
+            writer.close()
+            return answer
+
+    answer = asyncio.run(story())
+
+    assert answer.split()[1] in (b"401", b"404")
+    assert b"set-cookie" not in answer.lower()
+
+
 def test_a_ticket_lets_one_browser_in_once(tmp_path: Path) -> None:
     async def story() -> None:
         async with server(tmp_path) as (app, keys):

@@ -1,11 +1,13 @@
 """A site: `bullpen serve` without the command, on loopback, for tests, pictures and measurements."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 from msgspec import Struct
 
+from bullpen.app import NO_EXTRAS
+from bullpen.conversation.seats import Extra
 from bullpen.team_files import load_team
 from bullpen.web.hub import Hub
 from bullpen.web.keys import Keys
@@ -36,9 +38,11 @@ class Site(Struct, frozen=True, kw_only=True):
 
 
 @asynccontextmanager
-async def site(folder: Path, team: Path | None = None) -> AsyncIterator[Site]:
+async def site(
+    folder: Path, team: Path | None = None, *, extra: Mapping[str, Extra] = NO_EXTRAS
+) -> AsyncIterator[Site]:
     """Serve on any free port of loopback, with a database in this folder, until the context is left."""
     loaded = None if team is None else load_team(team)
     with listening("127.0.0.1", 0, tls=False) as (listener, place):
-        async with serving(listener, place, team=loaded, db=folder / "conversations.db") as served:
+        async with serving(listener, place, team=loaded, db=folder / "conversations.db", extra=extra) as served:
             yield Site(hub=served.hub, keys=served.keys, place=place)

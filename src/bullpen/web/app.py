@@ -62,6 +62,8 @@ def create_app(hub: Hub, keys: Keys, place: Place, on_entry: Callable[[], None] 
             Exception: _answer_problem,
         },
     )
+    # Each page has one address, and nothing else leads anywhere.
+    app.router.redirect_slashes = False
     app.state.hub, app.state.keys, app.state.place, app.state.on_entry = hub, keys, place, on_entry
     return Guard(app, keys=keys, place=place)
 

@@ -1,15 +1,16 @@
 """The hub: the conversations that this process has open, for as long as it runs and whoever looks."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager
 from functools import partial
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
-from bullpen.app import is_alive, open_conversation
+from bullpen.app import NO_EXTRAS, is_alive, open_conversation
 from bullpen.conversation.loop import Conversation
+from bullpen.conversation.seats import Extra
 from bullpen.errors import BullpenError, ReadOnlyHere
 from bullpen.store.base import Store, StoredConversation
 from bullpen.team_files import LoadedTeam, load_team
@@ -26,13 +27,20 @@ class Hub:
     """Opens conversations, and keeps them open. Turns belong to a conversation: no tab that closes ends one."""
 
     def __init__(
-        self, store: Store, thread: ThreadPoolExecutor, *, team: LoadedTeam | None = None, trust: Trust | None = None
+        self,
+        store: Store,
+        thread: ThreadPoolExecutor,
+        *,
+        team: LoadedTeam | None = None,
+        trust: Trust | None = None,
+        extra: Mapping[str, Extra] = NO_EXTRAS,
     ) -> None:
         self.team = team
         """What new conversations are of; None: there can be none."""
         self.store = store
         self._thread = thread
         self._trust = trust or Trust()
+        self._extra = extra
         self._open: dict[str, _Opened] = {}
         self._opening = asyncio.Lock()
 
@@ -104,7 +112,9 @@ class Hub:
                 return already
             if len(self._open) >= MOST_OPEN:
                 raise ReadOnlyHere(f"{MOST_OPEN} conversations are open here. Close one first.")
-            opened = await _Opened.begin(partial(open_conversation, team, self.store, self._thread, resume))
+            opened = await _Opened.begin(
+                partial(open_conversation, team, self.store, self._thread, resume, self._extra)
+            )
             self._open[opened.room.conversation.id] = opened
             return opened.room
 

@@ -2,14 +2,15 @@
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
 import uvicorn
 from msgspec import Struct
 
-from bullpen.app import open_store
+from bullpen.app import NO_EXTRAS, open_store
+from bullpen.conversation.seats import Extra
 from bullpen.team_files import LoadedTeam
 from bullpen.web.app import create_app
 from bullpen.web.guard import Guard
@@ -50,11 +51,12 @@ async def serving(
     keys: Keys | None = None,
     tls: Tls | None = None,
     on_entry: Callable[[], None] = lambda: None,
+    extra: Mapping[str, Extra] = NO_EXTRAS,
 ) -> AsyncIterator[Served]:
     """Serve in the background until the context is left; then everything is closed, and what runs is cancelled."""
     keys = keys or Keys()
     async with open_store(db) as (store, thread):
-        hub = Hub(store, thread, team=team)
+        hub = Hub(store, thread, team=team, extra=extra)
         server = _server(create_app(hub, keys, place, on_entry), tls)
         running = asyncio.create_task(server.serve(sockets=[listener]))
         try:
