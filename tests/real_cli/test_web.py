@@ -19,7 +19,7 @@ name = "kim"
 [[member]]
 name = "max"
 agent = "claude"
-permissions = "full"
+permissions = "edit"
 [[member]]
 name = "sarah"
 agent = "codex"
@@ -34,7 +34,7 @@ def test_claude_hands_over_to_codex_and_everything_can_be_seen(tmp_path: Path, m
 
     async def story() -> None:
         async with ModelServer() as for_max, ModelServer() as for_sarah:
-            tool = ToolCall(name="Bash", arguments={"command": "echo from-a-tool", "description": "look"})
+            tool = ToolCall(name="Write", arguments={"file_path": str(tmp_path / "made.txt"), "content": "made"})
             for_max.script(Scripted(tool_calls=(tool,)), Scripted(text="It is **built**. [NEXT: sarah]"))
             for_sarah.script(Scripted(text="It is good."))
             settings = {
@@ -54,11 +54,12 @@ def test_claude_hands_over_to_codex_and_everything_can_be_seen(tmp_path: Path, m
                 assert room is not None
                 await browser.post(f"{here}/messages", data={"text": "Please build it."})
                 await asyncio.wait_for(room.conversation.until_quiet(), WAIT_SECONDS)
+                assert (await room.state()).undecided == ()
                 page = (await browser.get(here)).text
                 assert "It is <strong>built</strong>." in page
                 assert "It is good." in page
                 steps = (await browser.get(f"{here}/steps/1")).text
-                assert "echo from-a-tool" in steps
+                assert "made.txt" in steps
                 assert "Please build it." in (await browser.get(f"{here}/prompt/turn-1")).text
                 assert (await browser.get(f"{here}/timeline")).text.count('class="turn done"') == 2
                 exported = json.loads((await browser.get(f"{here}/export/json")).text)
