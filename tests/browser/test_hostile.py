@@ -205,14 +205,14 @@ def test_as_errors_and_paths(tmp_path: Path, open_browser: OpenBrowser) -> None:
                     """async (texts) => {
                          const place = document.getElementById("list");
                          place.replaceChildren();
-                         for (const [index, text] of texts.entries()) {
+                         const parts = await Promise.all(texts.map(async (text, index) => {
                            const path = encodeURIComponent(text.replaceAll("/", "∕")) || "x";
                            const headers = index % 2 ? { "HX-Request": "true" } : {};
                            const answer = await fetch(`/c/${path}`, { headers });
                            const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-                           const part = page.querySelector("main") ?? page.body;
-                           place.insertAdjacentHTML("beforeend", part.innerHTML);
-                         }
+                           return (page.querySelector("main") ?? page.body).innerHTML;
+                         }));
+                         for (const part of parts) place.insertAdjacentHTML("beforeend", part);
                          htmx.process(place);
                        }""",
                     payloads()[start : start + 100],
