@@ -28,7 +28,7 @@ async def draw(folder: Path, chromium: str) -> None:
         browser = await playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         room = await served.hub.begin()
         here = f"/c/{room.conversation.id}"
-        live = asyncio.create_task(picture_of(served, browser, here, "web-live", wait_for="#turn-4 .body pre"))
+        live = asyncio.create_task(picture_of(served, browser, here, "web-live", wait_for="#turn-4 .body pre .k-gi"))
         await asyncio.sleep(1.5)
         await room.conversation.say(QUESTION)
         await live
@@ -58,6 +58,8 @@ async def picture_of(
     await page.goto(served.new_url())
     await page.goto(f"{served.url}{path}")
     await page.wait_for_selector(wait_for, timeout=60_000)
+    # Text still arrives; a moment in which the page has settled at its end.
+    await page.evaluate("scrollTo(0, document.documentElement.scrollHeight)" if wait_for != "main" else "0")
     await page.screenshot(path=HERE / f"{name}.png")
     await context.close()
 

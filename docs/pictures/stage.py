@@ -110,7 +110,7 @@ SCRIPTS: dict[str, list[Script]] = {
                     "output": "The file shop/login.py has been updated.",
                 }
             },
-            {"say": DONE, "chunk": 12, "delay": 0.05},
+            {"say": DONE, "chunk": 12, "delay": 0.15},
             {"usage": {"input": 21900, "output": 388, "cached": 18000}, "cost": 0.0287},
         ],
     ],
