@@ -23,6 +23,7 @@ from benchmarks import (
     memory,
     misbehaviour,
     snapshot,
+    web,
     window,
 )
 from benchmarks.report import PAGE, Figure, page, section
@@ -37,7 +38,8 @@ ABOUT_CONVERSATIONS = (
     conversation_crowd,
     cli_start,
 )
-BENCHMARKS = (*ABOUT_CONTEXT, *ABOUT_AGENTS, *ABOUT_CONVERSATIONS)
+ABOUT_DOORS = (web,)
+BENCHMARKS = (*ABOUT_CONTEXT, *ABOUT_AGENTS, *ABOUT_CONVERSATIONS, *ABOUT_DOORS)
 
 
 def main(arguments: list[str]) -> None:

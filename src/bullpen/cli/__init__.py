@@ -18,6 +18,7 @@ COMMANDS = {
     "sessions": "list, show, search, export and delete conversations",
     "explain": "say what an agent saw in a turn, what was left out, and why",
     "fsck": "check that every conversation is as it was written",
+    "serve": "show conversations in the browser, and take part in them there",
     "import": "make a conversation of a snapshot or of a session of the TypeScript system",
 }
 
