@@ -170,7 +170,7 @@ def test_a_failed_turn_is_decided_by_program(tmp_path: Path) -> None:
         ("POST", "/messages", b'{"text": "a", "sender": "nobody"}', 400),
         ("POST", "/cancel", b"", 409),
         ("POST", "/retry", b"", 409),
-        ("POST", "/drop", b'{"turn": "99"}', 404),
+        ("POST", "/drop", b'{"turn": "99"}', 409),
         ("POST", "/hand-over", b"{}", 400),
         ("GET", "/nothing", b"", 404),
     ],
