@@ -18,6 +18,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "events": set(),
     "messages": set(),
     "errors": {"events"},
+    "safe": set(),
     "context": {"errors", "messages"},
     "names": set(),
     "config": set(),
@@ -39,7 +40,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "app": {"agents", "config", "conversation", "errors", "store", "team_files"},
     "testing": {"context", "errors", "events", "messages", "routing", "store"},
     "cli": {
-        *("agents", "context", "errors", "events"),
+        *("agents", "context", "errors", "events", "safe"),
         *("team", "team_checks", "team_files", "team_templates", "toml_lines", "trust"),
     },
     "__main__": {"cli"},

@@ -28,7 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Exception as error:
         if os.environ.get("BULLPEN_DEBUG"):
             raise
-        from bullpen.cli.safe import printable
+        from bullpen.safe import printable
 
         print(f"bullpen: {printable(_sentence(error))}", file=sys.stderr)
         return 1
