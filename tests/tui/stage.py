@@ -4,7 +4,6 @@ import asyncio
 import json
 import sys
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -52,9 +51,7 @@ class Stage:
             (self.folder / f"{name}.{number}.json").write_text(json.dumps(script))
         (self.folder / f"{name}.last.json").write_text(json.dumps(scripts[-1]))
         program = self.folder / "bin" / name
-        program.write_text(
-            WRAPPER.format(folder=self.folder, name=name, cli=cli, source=SOURCE, python=sys.executable)
-        )
+        program.write_text(WRAPPER.format(folder=self.folder, name=name, cli=cli, source=SOURCE, python=sys.executable))
         program.chmod(0o755)
         runs = f'command = ["{program}"]' if cli == "text" else f'agent = "{cli}"'
         if cli != "text":
@@ -79,6 +76,8 @@ class Stage:
             async with app.run_test(size=size) as pilot:
                 scene = Scene(app, pilot, conversation)
                 await scene.settled()
+                # A test types faster than people do; that is what a paste without brackets looks like.
+                app.screen.query_one(Composer).paste_seconds = 0.0
                 await story(scene)
             return conversation.id
 
@@ -95,9 +94,6 @@ class Scene:
         """Wait until everything that came is on the screen."""
         for _ in range(4):
             await self.pilot.pause()
-        # A test types faster than people do; that is what a paste without brackets looks like.
-        with suppress(LookupError):
-            self.app.screen.query_one(Composer).paste_seconds = 0.0
 
     async def until(self, is_so: Callable[[], bool]) -> None:
         """Wait until something is so; fail loudly if it never is."""

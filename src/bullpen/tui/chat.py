@@ -1,6 +1,6 @@
 """ChatScreen: the conversation, its members and queue, the notice and the composer, and what each key does."""
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Iterator
 from typing import Any, ClassVar
 
 from textual import on, work
@@ -39,36 +39,33 @@ from bullpen.tui.words import one_line
 WIDE = 100
 
 
+def _everywhere(key: str, letter: str, action: str, word: str, help_text: str, *, show: bool) -> Iterator[Binding]:
+    """Yield a key that works everywhere, and a letter that does the same where letters are not text."""
+    display = key.upper() if key[0] == "f" else None
+    yield Binding(key, action, word, tooltip=help_text, priority=True, show=show, key_display=display)
+    if letter:
+        yield Binding(letter, action, word, tooltip=help_text, show=False)
+
+
 class ChatScreen(Screen[None]):
     """One conversation. Everything it does, the conversation does; what goes wrong is said in a sentence."""
 
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (WIDE, "-wide")]  # noqa: RUF012
-    # A function key works everywhere; its letter works when the composer does not have the focus.
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("f1", "help", "Help", priority=True),
-        Binding("question_mark", "help", "Help", show=False),
-        Binding("f2", "panel", "Members and queue", priority=True, show=False),
-        Binding("b", "panel", "Members and queue", show=False),
-        Binding("f3", "search", "Search", priority=True),
-        Binding("slash", "search", "Search", show=False),
-        Binding("f4", "task", "Task", priority=True),
-        Binding("t", "task", "Task", show=False),
-        Binding("f5", "go_on", "Go on", priority=True),
-        Binding("g", "go_on", "Go on", show=False),
-        Binding("f6", "retry", "Retry", priority=True, show=False),
-        Binding("r", "retry", "Retry", show=False),
-        Binding("f7", "skip", "Skip", priority=True, show=False),
-        Binding("s", "skip", "Skip", show=False),
-        Binding("f8", "hand_over", "Hand over", priority=True),
-        Binding("h", "hand_over", "Hand over", show=False),
-        Binding("f9", "cancel", "Cancel", priority=True),
-        Binding("x", "cancel", "Cancel", show=False),
-        Binding("ctrl+o", "prompt", "Prompt", priority=True),
-        Binding("p", "prompt", "Prompt", show=False),
-        Binding("ctrl+g", "queue", "To the queue", priority=True, show=False),
-        Binding("i", "write", "To the composer", show=False),
+        *_everywhere("f1", "question_mark", "help", "Help", "This list", show=True),
+        *_everywhere("f2", "b", "panel", "Panel", "Show or hide the members and the queue", show=False),
+        *_everywhere("f3", "slash", "search", "Search", "Find what was said, and go there", show=True),
+        *_everywhere("f4", "t", "task", "Task", "Read and change the team's task", show=True),
+        *_everywhere("f5", "g", "go_on", "Go on", "Go on after a pause", show=False),
+        *_everywhere("f6", "r", "retry", "Retry", "Do the turn again that ended without a reply", show=False),
+        *_everywhere("f7", "s", "skip", "Skip", "Go on without that turn", show=False),
+        *_everywhere("f8", "h", "hand_over", "Hand over", "Let another member answer", show=True),
+        *_everywhere("f9", "x", "cancel", "Cancel", "Stop the turn you are at, or everyone at work", show=True),
+        *_everywhere("ctrl+o", "p", "prompt", "Prompt", "The exact prompt behind a message, and its report", show=True),
+        *_everywhere("ctrl+g", "", "queue", "Queue", "To the queue", show=False),
+        Binding("i", "write", "Write", tooltip="To the composer", show=False),
     ]
-    DEFAULT_CSS = """
+    CSS = """
     ChatScreen { layout: vertical; background: $background; }
     ChatScreen #middle { height: 1fr; }
     ChatScreen #side { width: 34; border-left: vkey $border-blurred; padding: 1 0 0 0; }
@@ -78,6 +75,8 @@ class ChatScreen(Screen[None]):
     ChatScreen #side > .heading { color: $text-muted; text-style: bold; padding: 0 1; }
     ChatScreen #side > #members { margin: 0 0 1 0; }
     ChatScreen > Composer { margin: 0 1; }
+    ChatScreen > Footer { padding: 0 1; }
+    ChatScreen FooterKey { margin: 0 2 0 0; }
     ChatScreen.-narrow #transcript { padding: 0 1; }
     """
 

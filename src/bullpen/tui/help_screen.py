@@ -21,8 +21,9 @@ class HelpScreen(ModalScreen[None]):
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,f1,question_mark", "leave", "Back")]
     DEFAULT_CSS = """
     HelpScreen { align: center middle; }
-    HelpScreen > VerticalScroll { width: 76; max-width: 96%; height: auto; max-height: 92%; border: round $border;
-        padding: 1 2; background: $surface; }
+    HelpScreen > VerticalScroll { width: 84; max-width: 96%; height: auto; max-height: 92%; border: round $border;
+        padding: 0 2; scrollbar-size-vertical: 1;
+        background: $surface; }
     """
 
     def __init__(self, sections: Mapping[str, Rows]) -> None:
@@ -42,5 +43,5 @@ class HelpScreen(ModalScreen[None]):
 
 
 def _section(title: str, rows: Rows) -> Content:
-    lines = [Content.assemble((f"{keys:<22} ", "$text-primary"), words) for keys, words in rows]
+    lines = [Content.assemble((f"{keys:<27} ", "$text-primary"), words) for keys, words in rows]
     return Content("\n").join([Content.styled(title, "bold"), *lines])

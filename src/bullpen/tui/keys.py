@@ -16,11 +16,11 @@ NAMES = {
 
 
 def rows(bindings: Iterable[BindingType]) -> list[tuple[str, str]]:
-    """Return the keys of each action, and what it does."""
+    """Return the keys of each action, and what it does: in full where the footer has only a word for it."""
     found: dict[str, tuple[list[str], str]] = {}
     for binding in bindings:
         if isinstance(binding, Binding):
-            keys, _ = found.setdefault(binding.action, ([], binding.description))
+            keys, _ = found.setdefault(binding.action, ([], binding.tooltip or binding.description))
             keys += [_name(key) for key in binding.key.split(",")]
     return [(" ".join(keys), description) for keys, description in found.values()]
 

@@ -15,7 +15,9 @@ from bullpen.tui.words import shown
 class LinesView(ScrollView, can_focus=True):
     """Plain text, wrapped at the width of the view, exactly as it is but for what a terminal would obey."""
 
-    DEFAULT_CSS = "LinesView { padding: 0 1; height: 1fr; background: $background; }"
+    DEFAULT_CSS = """
+    LinesView { padding: 0 1; height: 1fr; background: $background; overflow-x: hidden; scrollbar-size-vertical: 1; }
+    """
 
     def __init__(self, text: str, *, widget_id: str | None = None) -> None:
         super().__init__(id=widget_id)

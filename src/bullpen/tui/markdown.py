@@ -60,6 +60,14 @@ class Table(MarkdownTable):
 class SafeMarkdown(Markdown):
     """One text. It is laid out when it is mounted, not later, so that those around it know its height at once."""
 
+    DEFAULT_CSS = """
+    SafeMarkdown { padding: 0; margin: 0 0 -1 0; }
+    SafeMarkdown MarkdownH1, SafeMarkdown MarkdownH2 { margin: 0 0 1 0; content-align: left middle; }
+    SafeMarkdown Fence { margin: 0 0 1 0; background: $surface; }
+    SafeMarkdown Fence > Label { padding: 0 1; }
+    SafeMarkdown MarkdownTable { width: auto; background: transparent; }
+    SafeMarkdown MarkdownBlockQuote { margin: 0 0 1 0; }
+    """
     BLOCKS = Markdown.BLOCKS | {"fence": Fence, "code_block": Fence, "table_open": Table}
 
     def __init__(self, text: str = "") -> None:

@@ -25,7 +25,8 @@ class MemberScreen(ModalScreen[str | None]):
     MemberScreen { align: center middle; }
     MemberScreen > Vertical { width: 50; max-width: 90%; height: auto; border: round $border; padding: 0 1;
         background: $surface; }
-    MemberScreen OptionList { height: auto; max-height: 16; border: none; background: $surface; }
+    MemberScreen OptionList, MemberScreen OptionList:focus { height: auto; max-height: 16; border: none;
+        background: $surface; }
     """
 
     def __init__(self, question: str, members: Mapping[str, str]) -> None:

@@ -36,7 +36,7 @@ class MembersPanel(Static):
         members = [self._lines(member) for member in self._conversation.team.members]
         sum_of_all = total(self._taken.values())
         cost = f" · {money(sum_of_all.cost_usd)}" if sum_of_all.cost_usd else ""
-        whole = Content.assemble((f"Σ {count(sum_of_all.tokens)} tokens{cost}", "dim"))
+        whole = Content.assemble((f"\nΣ {count(sum_of_all.tokens)} tokens{cost}", "dim"))
         self.update(Content("\n").join([*members, whole]))
 
     def _lines(self, member: Member) -> Content:

@@ -28,8 +28,6 @@ class MessageView(Vertical, can_focus=True):
     MessageView > .more { color: $text-accent; }
     MessageView > .note { color: $text-warning; }
     MessageView > .why { color: $text-muted; }
-    MessageView > SafeMarkdown { padding: 0; margin: 0 0 -1 0; }
-    MessageView MarkdownH1, MessageView MarkdownH2 { margin: 0 0 1 0; content-align: left middle; }
     """
 
     class Opened(Message):

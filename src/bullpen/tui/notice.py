@@ -21,7 +21,8 @@ class NoticeBar(Vertical):
     NoticeBar.failure { border-left: thick $error; background: $error 12%; }
     NoticeBar > Static { height: auto; max-height: 5; }
     NoticeBar > Horizontal { height: 1; }
-    NoticeBar Button { height: 1; min-width: 6; width: auto; border: none; margin: 0 2 0 0; padding: 0 1; }
+    NoticeBar Button { height: 1; min-width: 6; width: auto; border: none; margin: 0 2 0 0; padding: 0 1;
+        background: $panel; }
     """
 
     def __init__(self) -> None:

@@ -89,7 +89,7 @@ def account(given: Given) -> Content:
         *(Content.styled(f"! {one_line(cut, 200)}", "$text-warning") for cut in report.cuts),
     ]
     if given.command:
-        lines.append(Content.styled(f"$ {one_line(' '.join(given.command), 200)}", "dim"))
+        lines.append(Content.styled(f"$ {one_line(' '.join(given.command), 120)}", "dim"))
     if turn is not None and turn.started_at is not None and turn.ended_at is not None:
         took = [duration((turn.ended_at - turn.started_at) / 1000), used(turn.usage)]
         lines.append(Content.styled(" · ".join(part for part in took if part), "dim"))

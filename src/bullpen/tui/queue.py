@@ -24,6 +24,8 @@ class QueuePanel(OptionList):
     DEFAULT_CSS = """
     QueuePanel { height: auto; max-height: 50%; border: none; padding: 0 1; background: transparent; }
     QueuePanel:focus { border: none; }
+    QueuePanel > .option-list--option-highlighted { background: transparent; text-style: none; }
+    QueuePanel:focus > .option-list--option-highlighted { background: $primary 30%; }
     """
 
     class Reordered(Message):

@@ -30,7 +30,9 @@ class SearchScreen(ModalScreen[int | None]):
     SearchScreen { align: center top; }
     SearchScreen > Vertical { width: 90%; max-width: 110; height: auto; max-height: 90%; margin: 2 0; padding: 0 1;
         border: round $border; background: $surface; }
-    SearchScreen OptionList { height: auto; max-height: 80%; border: none; background: $surface; }
+    SearchScreen Input, SearchScreen Input:focus { border: none; height: 1; background: $panel; margin: 0 0 1 0; }
+    SearchScreen OptionList, SearchScreen OptionList:focus { height: auto; max-height: 80%; border: none;
+        background: $surface; }
     """
 
     def __init__(self, conversation: Conversation, words: str = "") -> None:
@@ -95,6 +97,6 @@ def _option(found: Found) -> Option:
         (f"#{found.sequence} ", "dim"),
         (one_line(found.speaker.role_name, 30), "bold"),
         (f" {clock(found.timestamp)}  ", "dim"),
-        one_line(found.snippet, 160),
+        one_line(found.snippet, 120),
     )
     return Option(words, id=str(found.sequence))

@@ -23,7 +23,7 @@ class TaskScreen(ModalScreen[str | None]):
     TaskScreen { align: center middle; }
     TaskScreen > Vertical { width: 80%; max-width: 90; height: auto; border: round $border; padding: 0 1;
         background: $surface; }
-    TaskScreen TextArea { height: 10; border: none; }
+    TaskScreen TextArea, TaskScreen TextArea:focus { height: 10; border: none; }
     """
 
     def __init__(self, task: str) -> None:

@@ -37,8 +37,9 @@ class Transcript(VerticalScroll, can_focus=False):
     ]
     DEFAULT_CSS = """
     Transcript { padding: 1 2 0 2; scrollbar-size-vertical: 1; background: $background; }
-    Transcript > #messages, Transcript > #live { height: auto; }
-    Transcript > #empty { color: $text-muted; height: auto; }
+    Transcript > #page { height: auto; min-height: 100%; align: left bottom; }
+    Transcript #messages, Transcript #live { height: auto; }
+    Transcript #empty { color: $text-muted; height: auto; margin: 0 0 1 0; }
     """
 
     def __init__(self, conversation: Conversation, *, colors: dict[str, str]) -> None:
@@ -57,9 +58,10 @@ class Transcript(VerticalScroll, can_focus=False):
 
     def compose(self) -> ComposeResult:
         """Yield the places for messages and for turns at work."""
-        yield self._empty
-        yield self._messages
-        yield self._live
+        with Vertical(id="page"):
+            yield self._empty
+            yield self._messages
+            yield self._live
 
     @property
     def views(self) -> list[MessageView]:

@@ -1,5 +1,6 @@
 """TurnView: one turn while it runs: the steps and the text as they come, a frame at a time."""
 
+import asyncio
 import time
 
 from textual.app import ComposeResult
@@ -27,7 +28,6 @@ class TurnView(Vertical, can_focus=True):
     TurnView:focus { background: $primary 8%; }
     TurnView > .header { height: 1; text-wrap: nowrap; text-overflow: ellipsis; }
     TurnView > .more { color: $text-accent; }
-    TurnView > SafeMarkdown { padding: 0; margin: 0 0 -1 0; }
     """
 
     def __init__(self, running: RunningTurn, *, name: str, color: str) -> None:
@@ -48,6 +48,7 @@ class TurnView(Vertical, can_focus=True):
         self._is_full = False
         self._waits_for_frame = False
         self._last_frame = 0.0
+        self._drawing = asyncio.Lock()
         self.styles.border_left = ("outer", color)
 
     @property
@@ -122,23 +123,27 @@ class TurnView(Vertical, can_focus=True):
     async def _draw_frame(self) -> None:
         self._waits_for_frame = False
         self._last_frame = time.monotonic()
+        self.tick()
         await self._show_text(len(self._at_work.text))
         last = self.work.steps[-1] if self.work.steps else None
         if last is not None and last.name == "thinking" and last.id in self._folds:
             await self._folds[last.id].show_change()
 
     async def _show_text(self, until: int) -> None:
-        """Append to the text on the screen, as far as a screen takes it."""
-        fresh = self._at_work.text[self._shown : min(until, MOST_CHARACTERS)].removesuffix("\r")
-        if self._is_full or not fresh:
-            return
-        self._shown += len(fresh)
-        self._lines += fresh.count("\n")
-        if self._text is None:
-            self._text = SafeMarkdown()
-            await self.mount(self._text)
-        await self._text.append(shown(fresh))
-        if self._shown >= MOST_CHARACTERS or self._lines >= MOST_LINES:
-            self._is_full = True
-            more = Content("… and more, which you can read when it is said")
-            await self.mount(Static(more, classes="more", markup=False))
+        """Append to the text on the screen, as far as a screen takes it. News and frames take turns."""
+        async with self._drawing:
+            fresh = self._at_work.text[self._shown : min(until, MOST_CHARACTERS)].removesuffix("\r")
+            if self._is_full or not fresh or not self.is_attached:
+                return
+            self._shown += len(fresh)
+            self._lines += fresh.count("\n")
+            if self._text is None:
+                self._text = SafeMarkdown()
+                await self.mount(self._text)
+            # The turn may have ended meanwhile, and with it this view.
+            if self._text.is_attached:
+                await self._text.append(shown(fresh))
+            if self._shown >= MOST_CHARACTERS or self._lines >= MOST_LINES:
+                self._is_full = True
+                more = Content("… and more, which you can read when it is said")
+                await self.mount(Static(more, classes="more", markup=False))
