@@ -73,7 +73,7 @@ class Stage:
     async def _play(self, story: Story, size: tuple[int, int], resume: str | None) -> str:
         async with open_team(self.team, db=self.db, resume=resume) as conversation:
             app = BullpenApp(conversation)
-            async with app.run_test(size=size) as pilot:
+            async with app.run_test(size=size, notifications=True) as pilot:
                 scene = Scene(app, pilot, conversation)
                 await scene.settled()
                 # A test types faster than people do; that is what a paste without brackets looks like.

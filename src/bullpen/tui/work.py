@@ -48,7 +48,7 @@ class Step(Struct, kw_only=True):
         match self.input:
             case {"command": str(command), **rest} if not set(rest) - {"description", "timeout"}:
                 return shown(f"$ {command}")
-            case {}:
+            case empty if not empty:
                 return ""
             case _:
                 formatted = msgspec.json.format(msgspec.json.encode(self.input, enc_hook=str), indent=2)
