@@ -92,7 +92,7 @@ class Scene:
 
     async def settled(self) -> None:
         """Wait until everything that came is on the screen."""
-        for _ in range(4):
+        for _ in range(2):
             await self.pilot.pause()
 
     async def until(self, is_so: Callable[[], bool]) -> None:

@@ -47,9 +47,14 @@ def test_nothing_an_agent_says_reaches_the_terminal_as_a_command(stage: Stage, a
     stage.agent("max", script, [{"error": 500, "message": attack}])
 
     async def story(scene: Scene) -> None:
-        screens = []
+        screens: list[str] = []
+
+        def has_answered() -> bool:
+            screens.append(scene.text)
+            return len(scene.app.screen.query(MessageView)) == 2
+
         await scene.say("Go.")
-        await scene.until(lambda: bool(screens.append(scene.text)) or "→ everyone" in scene.text)
+        await scene.until(has_answered)
         await scene.press("escape", "j", "enter", "j", "enter", "j", "j", "enter")
         screens.append(scene.text)
         view = next(view for view in scene.app.screen.query(MessageView) if view.sequence == 2)
@@ -63,7 +68,7 @@ def test_nothing_an_agent_says_reaches_the_terminal_as_a_command(stage: Stage, a
         await scene.say("Again.")
         await scene.sees("F6 Retry")
         screens.append(scene.text)
-        await scene.pilot.hover(view)
+        await scene.pilot.hover(Transcript)
         await scene.pilot.pause(0.4)
         screens.append(scene.text)
         assert all(is_harmless(screen) for screen in screens)

@@ -8,7 +8,15 @@ from textual.highlight import HighlightTheme, highlight
 from textual.widgets import Markdown
 
 # The blocks that we make safer have no public name.
-from textual.widgets._markdown import MarkdownBlock, MarkdownFence, MarkdownTable, MarkdownTableContent
+from textual.widgets._markdown import (
+    MarkdownBlock,
+    MarkdownBulletList,
+    MarkdownFence,
+    MarkdownListItem,
+    MarkdownOrderedList,
+    MarkdownTable,
+    MarkdownTableContent,
+)
 
 # Guessing a language tries hundreds of lexers, and some lexers take very long over a text made for it.
 LANGUAGES = """
@@ -57,6 +65,28 @@ class Table(MarkdownTable):
         yield TableContent(self._headers, self._rows)
 
 
+class GrowingList(MarkdownBlock):
+    """A list to which items are added while it streams: those that are there stay, all but the last one."""
+
+    async def _update_from_block(self, block: MarkdownBlock) -> None:
+        there = list(self.children)
+        items = sum(isinstance(item, MarkdownListItem) for item in block._blocks)
+        if type(block) is not type(self) or not there or items < len(there):
+            await super()._update_from_block(block)
+            return
+        fresh = list(block.compose())[len(there) - 1 :]
+        await there[-1].remove()
+        await self.mount_all(fresh)
+
+
+class BulletList(GrowingList, MarkdownBulletList):
+    """A list with bullets."""
+
+
+class OrderedList(GrowingList, MarkdownOrderedList):
+    """A list with numbers."""
+
+
 class SafeMarkdown(Markdown):
     """One text. It is laid out when it is mounted, not later, so that those around it know its height at once."""
 
@@ -67,8 +97,17 @@ class SafeMarkdown(Markdown):
     SafeMarkdown Fence > Label { padding: 0 1; }
     SafeMarkdown MarkdownTable { width: auto; background: transparent; }
     SafeMarkdown MarkdownBlockQuote { margin: 0 0 1 0; }
+    SafeMarkdown BulletList, SafeMarkdown OrderedList { margin: 0 0 1 0; padding: 0; }
+    SafeMarkdown GrowingList GrowingList { margin: 0; }
+    SafeMarkdown GrowingList Horizontal, SafeMarkdown GrowingList Vertical { height: auto; width: 1fr; }
     """
-    BLOCKS = Markdown.BLOCKS | {"fence": Fence, "code_block": Fence, "table_open": Table}
+    BLOCKS = Markdown.BLOCKS | {
+        "fence": Fence,
+        "code_block": Fence,
+        "table_open": Table,
+        "bullet_list_open": BulletList,
+        "ordered_list_open": OrderedList,
+    }
 
     def __init__(self, text: str = "") -> None:
         super().__init__(parser_factory=safe_parser, open_links=False)

@@ -15,7 +15,7 @@ from bullpen.conversation.running import RunningTurn
 from bullpen.store.base import StoredMessage
 from bullpen.tui.message import MessageView
 from bullpen.tui.turn import TurnView
-from bullpen.tui.words import MOST_LINES, one_line
+from bullpen.tui.words import MOST_LINES, beginning, one_line, weight_of
 from bullpen.tui.work import Work
 
 PAGE = 25
@@ -91,16 +91,17 @@ class Transcript(VerticalScroll, can_focus=False):
 
     async def open_at(self, sequence: int) -> None:
         """Show a message and those around it."""
+        self.anchor(False)
         if sequence not in [view.sequence for view in self.views]:
             stored = await self._conversation.messages(after=max(0, sequence - 1 - PAGE // 2), limit=PAGE)
             await self._replace(stored, from_end=False)
             newest = await self._conversation.messages(limit=1)
             self.is_at_end = not newest or not self.views or newest[-1].sequence == self.views[-1].sequence
             self._live.display = self.is_at_end
-        self.release_anchor()
         view = next((view for view in self.views if view.sequence == sequence), None)
         if view is not None:
-            view.focus()
+            view.focus(scroll_visible=False)
+            self.call_after_refresh(self.scroll_to_widget, view, center=True, animate=False)
 
     async def add(self, said: Said) -> None:
         """Show a message that was just said, if the newest are on the screen."""
@@ -170,6 +171,8 @@ class Transcript(VerticalScroll, can_focus=False):
             self.run_worker(self._load_older(), exclusive=True, group="pages")
         elif new_value > old_value and new_value >= self.max_scroll_y - 2 and not self.is_at_end:
             self.run_worker(self._load_newer(), exclusive=True, group="pages")
+        elif new_value > old_value and new_value >= self.max_scroll_y:
+            self.anchor()
 
     async def _load_older(self) -> None:
         if self._is_loading or not self.views or self.views[0].sequence <= 1:
@@ -218,11 +221,21 @@ class Transcript(VerticalScroll, can_focus=False):
         if spare <= 0:
             return False
         gone = self.views[-spare:] if from_end else self.views[:spare]
+        self._keep_focus(gone)
         await self._messages.remove_children(gone)
         if from_end:
             self.is_at_end = False
             self._live.display = False
         return True
+
+    def _keep_focus(self, gone: Sequence[MessageView]) -> None:
+        """Move the focus to a message in sight if its own goes: Textual would scroll to wherever it moves it."""
+        focused = self.screen.focused
+        if focused is not None and any(view in focused.ancestors_with_self for view in gone):
+            sight = self.region
+            kept = [view for view in self.views if view not in gone]
+            seen = [view for view in kept if view.region.overlaps(sight)]
+            (seen or kept)[0].focus(scroll_visible=False)
 
     async def _replace(self, stored: Sequence[StoredMessage], *, from_end: bool) -> None:
         self._is_loading = True
@@ -264,7 +277,7 @@ def _page(stored: Sequence[StoredMessage], *, from_end: bool) -> list[StoredMess
     lines = 0
     page: list[StoredMessage] = []
     for one in reversed(stored) if from_end else stored:
-        lines += min(one.message.content.count("\n") + 1 + len(one.message.content) // 200, MOST_LINES)
+        lines += sum(map(weight_of, beginning(one.message.content).text.split("\n")))
         if page and lines > LINES_OF_A_PAGE:
             break
         page.append(one)

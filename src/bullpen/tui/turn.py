@@ -12,7 +12,7 @@ from bullpen.conversation.running import RunningTurn
 from bullpen.events import Event, TextDelta
 from bullpen.tui.markdown import SafeMarkdown
 from bullpen.tui.steps import StepFold
-from bullpen.tui.words import MOST_CHARACTERS, MOST_LINES, duration, one_line, shown, used
+from bullpen.tui.words import MOST_CHARACTERS, MOST_LINES, beginning, duration, one_line, used, weight_of
 from bullpen.tui.work import Step, Work
 
 FRAME_SECONDS = 1 / 30
@@ -132,18 +132,22 @@ class TurnView(Vertical, can_focus=True):
     async def _show_text(self, until: int) -> None:
         """Append to the text on the screen, as far as a screen takes it. News and frames take turns."""
         async with self._drawing:
-            fresh = self._at_work.text[self._shown : min(until, MOST_CHARACTERS)].removesuffix("\r")
+            fresh = self._at_work.text[self._shown : until].removesuffix("\r")
             if self._is_full or not fresh or not self.is_attached:
                 return
+            part = beginning(fresh, MOST_CHARACTERS - self._shown, MOST_LINES - self._lines)
             self._shown += len(fresh)
-            self._lines += fresh.count("\n")
-            if self._text is None:
-                self._text = SafeMarkdown()
-                await self.mount(self._text)
-            # The turn may have ended meanwhile, and with it this view.
-            if self._text.is_attached:
-                await self._text.append(shown(fresh))
-            if self._shown >= MOST_CHARACTERS or self._lines >= MOST_LINES:
+            self._lines += sum(map(weight_of, part.text.split("\n")[1:]))
+            await self._append(part.text)
+            if part.left_out or self._shown >= MOST_CHARACTERS or self._lines >= MOST_LINES:
                 self._is_full = True
                 more = Content("… and more, which you can read when it is said")
                 await self.mount(Static(more, classes="more", markup=False))
+
+    async def _append(self, text: str) -> None:
+        if self._text is None:
+            self._text = SafeMarkdown()
+            await self.mount(self._text)
+        # The turn may have ended meanwhile, and with it this view.
+        if self._text.is_attached:
+            await self._text.append(text)

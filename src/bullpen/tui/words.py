@@ -1,6 +1,8 @@
 """Text from elsewhere, made safe and short for the screen; and times, tokens and money in few characters."""
 
+import re
 import time
+from itertools import accumulate
 
 from msgspec import Struct
 
@@ -10,6 +12,8 @@ from bullpen.safe import printable
 # More of one message is not laid out: a thousand list items are four thousand widgets.
 MOST_CHARACTERS = 10_000
 MOST_LINES = 150
+# A line of a list or of a table takes as many widgets as three others.
+_WEIGHTY = re.compile(r"\s*([-*+|>]|\d+[.)])")
 LONGEST_LINE = 2_000
 TAB = "    "
 
@@ -36,11 +40,19 @@ class Part(Struct, frozen=True):
 
 def beginning(text: str, most_characters: int = MOST_CHARACTERS, most_lines: int = MOST_LINES) -> Part:
     """Return the beginning of a text, safe to show: as many characters and lines as a screen takes without effort."""
-    lines = text[:most_characters].split("\n", most_lines)
-    kept = "\n".join(line[:LONGEST_LINE] for line in lines[:most_lines])
-    is_long = any(len(line) > LONGEST_LINE for line in lines[:most_lines])
-    whole = len(text) <= most_characters and len(lines) <= most_lines and not is_long
-    return Part(shown(kept), 0 if whole else len(text) - len(kept))
+    lines = text[:most_characters].split("\n", most_lines)[:most_lines]
+    kept = [
+        line[:LONGEST_LINE]
+        for line, weight in zip(lines, accumulate(map(weight_of, lines)), strict=True)
+        if weight <= most_lines
+    ]
+    joined = "\n".join(kept)
+    return Part(shown(joined), len(text) - len(joined))
+
+
+def weight_of(line: str) -> int:
+    """Return how many plain lines it takes as much effort as."""
+    return 3 if _WEIGHTY.match(line) else 1 + len(line) // 300
 
 
 def clock(milliseconds: int) -> str:
