@@ -38,6 +38,10 @@ MAY_IMPORT: dict[str, set[str]] = {
         *("store", "team"),
     },
     "app": {"agents", "config", "conversation", "errors", "store", "team_files"},
+    "tui": {
+        *("app", "context", "conversation", "errors", "events", "messages", "names", "safe", "store"),
+        *("team", "team_files"),
+    },
     "testing": {"context", "errors", "events", "messages", "routing", "store"},
     "cli": {
         *("agents", "context", "errors", "events", "safe"),

@@ -5,7 +5,7 @@ import re
 from msgspec import Struct
 
 COMMANDS = {
-    "ask": "ask members to answer the last message: /ask max & sarah",
+    "ask": "ask members about the last message: /ask max & sarah",
     "cancel": "stop everyone who is at work",
     "go": "go on after a pause",
     "retry": "do a turn again that ended without a reply",

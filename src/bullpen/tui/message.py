@@ -20,7 +20,7 @@ from bullpen.tui.work import Work
 class MessageView(Vertical, can_focus=True):
     """One message. It has the focus when a person moves to it."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "whole", "Whole text", show=False)]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "whole", "The whole text of a message", show=False)]
     DEFAULT_CSS = """
     MessageView { height: auto; padding: 0 1; margin: 0 0 1 0; border-left: outer $border-blurred; }
     MessageView:focus { background: $primary 8%; }

@@ -16,10 +16,10 @@ class QueuePanel(OptionList):
     """A list. What it asks for is done by the screen, which knows what to say when it does not work."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("shift+up,K", "move(-1)", "Earlier", show=False),
-        Binding("shift+down,J", "move(1)", "Later", show=False),
-        Binding("d,delete", "drop", "Drop", show=False),
-        Binding("D", "drop_all", "Drop all", show=False),
+        Binding("shift+up,K", "move(-1)", "Let the turn begin earlier", show=False),
+        Binding("shift+down,J", "move(1)", "Let the turn begin later", show=False),
+        Binding("d,delete", "drop", "Drop the turn", show=False),
+        Binding("D", "drop_all", "Drop every turn that waits", show=False),
     ]
     DEFAULT_CSS = """
     QueuePanel { height: auto; max-height: 50%; border: none; padding: 0 1; background: transparent; }
@@ -53,7 +53,6 @@ class QueuePanel(OptionList):
         marked = self.highlighted_option.id if self.highlighted_option else None
         waiting = self._conversation.waiting
         held = {turn.id for turn in self._conversation.held}
-        # Textual shows options with the same words once only if they have the same id: ids of turns are their own.
         options = [
             Option(
                 Content.assemble(

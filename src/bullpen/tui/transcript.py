@@ -18,7 +18,7 @@ from bullpen.tui.turn import TurnView
 from bullpen.tui.words import MOST_LINES, beginning, one_line, weight_of
 from bullpen.tui.work import Work
 
-PAGE = 25
+PAGE = 20
 MOST_ON_SCREEN = 3 * PAGE
 # Lines of text that a page holds at most, so that a page of long lists opens as quickly as one of short words.
 LINES_OF_A_PAGE = 2 * MOST_LINES
@@ -30,10 +30,10 @@ class Transcript(VerticalScroll, can_focus=False):
     """Messages between two places of the conversation, and the turns at work below the last one."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up,k", "step(-1)", "Message before", show=False),
-        Binding("down,j", "step(1)", "Message after", show=False),
-        Binding("end,G", "newest", "Newest message", show=False),
-        Binding("home", "oldest_here", "Scroll up", show=False),
+        Binding("up,k", "step(-1)", "To the message or fold before", show=False),
+        Binding("down,j", "step(1)", "To the message or fold after", show=False),
+        Binding("end,G", "newest", "To the newest message", show=False),
+        Binding("home", "oldest_here", "To the oldest message that is loaded; older ones come", show=False),
     ]
     DEFAULT_CSS = """
     Transcript { padding: 1 2 0 2; scrollbar-size-vertical: 1; background: $background; }
