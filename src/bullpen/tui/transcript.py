@@ -12,6 +12,7 @@ from textual.widgets import Static
 from bullpen.conversation.loop import Conversation
 from bullpen.conversation.news import Said
 from bullpen.conversation.running import RunningTurn
+from bullpen.events import Event, TextDelta
 from bullpen.store.base import StoredMessage
 from bullpen.tui.message import MessageView
 from bullpen.tui.turn import TurnView
@@ -50,6 +51,7 @@ class Transcript(VerticalScroll, can_focus=False):
         self._messages = Vertical(id="messages")
         self._live = Vertical(id="live")
         self._empty = Static(id="empty", markup=False)
+        self._at_work: dict[str, Work] = {}
         self._works: dict[str, Work] = {}
         self._said: dict[str, Said] = {}
         self._is_loading = False
@@ -105,15 +107,13 @@ class Transcript(VerticalScroll, can_focus=False):
 
     async def add(self, said: Said) -> None:
         """Show a message that was just said, if the newest are on the screen."""
-        turn = self.turns.get(said.turn_id or "")
         self._said[said.message.id] = said
-        if turn is not None:
-            turn.work.end(turn.seconds)
-            self._works[said.message.id] = turn.work
-            await turn.remove()
-        for kept in (self._works, self._said):
-            for message_id in list(kept)[:-MOST_WORKS]:
-                del kept[message_id]
+        work = self._at_work.pop(said.turn_id or "", None)
+        if work is not None:
+            work.end(said.message.timestamp)
+            self._works[said.message.id] = work
+        await self.end(said.turn_id or "")
+        self._forget_the_oldest()
         if self.is_at_end and said.sequence > max((view.sequence for view in self.views), default=0):
             stored = StoredMessage(sequence=said.sequence, message=said.message, hash=b"")
             await self._messages.mount(self._view(stored))
@@ -121,16 +121,29 @@ class Transcript(VerticalScroll, can_focus=False):
                 await self._trim(from_end=False)
         self._show_whether_empty()
 
-    async def begin(self, running: RunningTurn) -> None:
-        """Show a turn at work."""
-        if running.turn.id not in self.turns:
+    async def begin(self, turn_id: str, running: RunningTurn | None, *, at: int) -> None:
+        """Show a turn at work; one that is over already is not shown, but what it did is kept for its message."""
+        work = self._at_work.setdefault(turn_id, Work(running.steps if running else (), began_at=at))
+        if running is not None and turn_id not in self.turns:
             member = running.turn.member
-            view = TurnView(running, name=self._names.get(member, member), color=self._color(member))
+            view = TurnView(running, work, name=self._names.get(member, member), color=self._color(member))
             await self._live.mount(view)
         self._show_whether_empty()
 
+    async def take(self, turn_id: str, event: Event) -> None:
+        """Show what an agent at work says or does."""
+        turn = self.turns.get(turn_id)
+        if isinstance(event, TextDelta):
+            if turn is not None:
+                turn.hear(event)
+            return
+        step = self._at_work.setdefault(turn_id, Work()).take(event)
+        if turn is not None and step is not None:
+            await turn.show_step(step)
+
     async def end(self, turn_id: str) -> None:
-        """Take away a turn that ended without a message."""
+        """Take a turn off the screen that is over."""
+        self._at_work.pop(turn_id, None)
         if turn_id in self.turns:
             await self.turns[turn_id].remove()
 
@@ -245,6 +258,11 @@ class Transcript(VerticalScroll, can_focus=False):
             self._show_whether_empty()
         finally:
             self._is_loading = False
+
+    def _forget_the_oldest(self) -> None:
+        for kept in (self._works, self._said):
+            for message_id in list(kept)[:-MOST_WORKS]:
+                del kept[message_id]
 
     def _view(self, stored: StoredMessage) -> MessageView:
         message = stored.message

@@ -9,7 +9,7 @@ from textual.content import Content
 from textual.widgets import Static
 
 from bullpen.conversation.running import RunningTurn
-from bullpen.events import Event, TextDelta
+from bullpen.events import TextDelta
 from bullpen.tui.markdown import SafeMarkdown
 from bullpen.tui.steps import StepFold
 from bullpen.tui.words import MOST_CHARACTERS, MOST_LINES, beginning, duration, one_line, used, weight_of
@@ -30,10 +30,10 @@ class TurnView(Vertical, can_focus=True):
     TurnView > .more { color: $text-accent; }
     """
 
-    def __init__(self, running: RunningTurn, *, name: str, color: str) -> None:
+    def __init__(self, running: RunningTurn, work: Work, *, name: str, color: str) -> None:
         super().__init__(classes="item")
         self.turn_id = running.turn.id
-        self.work = Work(running.steps)
+        self._work = work
         self._at_work = running
         self._who = one_line(name, 40)
         self._color = color
@@ -51,15 +51,10 @@ class TurnView(Vertical, can_focus=True):
         self._drawing = asyncio.Lock()
         self.styles.border_left = ("outer", color)
 
-    @property
-    def seconds(self) -> float:
-        """How long it has been running."""
-        return self._at_work.seconds
-
     def compose(self) -> ComposeResult:
         """Yield the header, and what there is so far."""
         yield self._heading
-        for step in self.work.steps[-MOST_FOLDS:]:
+        for step in self._work.steps[-MOST_FOLDS:]:
             yield self._fold(step)
 
     async def on_mount(self) -> None:
@@ -79,16 +74,14 @@ class TurnView(Vertical, can_focus=True):
             )
         )
 
-    async def take(self, event: Event) -> None:
-        """Take an event. Text waits for the next frame; a step ends the text before it."""
-        if isinstance(event, TextDelta):
-            self._heard += len(event.text)
-            self._ask_for_frame()
-            return
-        step = self.work.take(event)
+    def hear(self, text: TextDelta) -> None:
+        """Let a piece of text be shown with the next frame."""
+        self._heard += len(text.text)
+        self._ask_for_frame()
+
+    async def show_step(self, step: Step) -> None:
+        """Show a step that is new or has changed. It ends the text before it."""
         self.tick()
-        if step is None:
-            return
         if step.id in self._folds:
             if step.name == "thinking":
                 self._ask_for_frame()
@@ -125,7 +118,7 @@ class TurnView(Vertical, can_focus=True):
         self._last_frame = time.monotonic()
         self.tick()
         await self._show_text(len(self._at_work.text))
-        last = self.work.steps[-1] if self.work.steps else None
+        last = self._work.steps[-1] if self._work.steps else None
         if last is not None and last.name == "thinking" and last.id in self._folds:
             await self._folds[last.id].show_change()
 

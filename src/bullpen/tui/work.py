@@ -58,9 +58,10 @@ class Step(Struct, kw_only=True):
 class Work:
     """The steps of one turn, the latest last."""
 
-    def __init__(self, steps: Iterable[Event] = ()) -> None:
+    def __init__(self, steps: Iterable[Event] = (), *, began_at: int = 0) -> None:
         self.steps: list[Step] = []
         self.seconds = 0.0
+        self._began_at = began_at
         self._made = 0
         for event in steps:
             self.take(event)
@@ -82,9 +83,9 @@ class Work:
             case _:
                 return None
 
-    def end(self, seconds: float) -> None:
+    def end(self, at: int) -> None:
         """Remember how long it took."""
-        self.seconds = seconds
+        self.seconds = (at - self._began_at) / 1000
 
     @property
     def tools(self) -> int:
