@@ -9,6 +9,7 @@ from tests.tui.stage import Scene, Script, Stage
 from bullpen.tui.app import BullpenApp
 from bullpen.tui.lines import LinesView
 from bullpen.tui.message import MessageView
+from bullpen.tui.steps import StepFold
 from bullpen.tui.transcript import Transcript
 
 ATTACKS = [
@@ -55,7 +56,10 @@ def test_nothing_an_agent_says_reaches_the_terminal_as_a_command(stage: Stage, a
 
         await scene.say("Go.")
         await scene.until(has_answered)
-        await scene.press("escape", "j", "enter", "j", "enter", "j", "j", "enter")
+        await scene.press("escape", "j", "enter")
+        for fold in scene.app.screen.query(StepFold):
+            await fold.toggle()
+        await scene.settled()
         screens.append(scene.text)
         view = next(view for view in scene.app.screen.query(MessageView) if view.sequence == 2)
         view.focus()

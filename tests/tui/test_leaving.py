@@ -40,10 +40,12 @@ class Terminal:
             self._read(0.1)
 
     def type(self, keys: str) -> None:
-        """Type keys, as slowly as a person."""
+        """Type keys, as slowly as a person even if the machine is busy: what comes faster is taken for a paste."""
         for key in keys:
             os.write(self._end, key.encode())
-            self._read(0.03)
+            deadline = time.monotonic() + 0.3
+            while time.monotonic() < deadline:
+                self._read(0.05)
 
     def exit_code(self) -> int:
         """Read to the end, and return the exit code."""

@@ -2,6 +2,7 @@
 
 import pytest
 from tests.tui.stage import Scene, Stage
+from textual.await_complete import AwaitComplete
 
 from bullpen.conversation.running import RunningTurn
 from bullpen.events import TextDelta, ToolFinished, ToolStarted
@@ -16,7 +17,12 @@ def test_a_thousand_pieces_are_a_few_frames(stage: Stage, monkeypatch: pytest.Mo
     stage.agent("max", [{"say": "Yes."}])
     appended: list[str] = []
     append = SafeMarkdown.append
-    monkeypatch.setattr(SafeMarkdown, "append", lambda self, text: (appended.append(text), append(self, text))[1])
+
+    def counted(self: SafeMarkdown, text: str) -> AwaitComplete:
+        appended.append(text)
+        return append(self, text)
+
+    monkeypatch.setattr(SafeMarkdown, "append", counted)
 
     async def story(scene: Scene) -> None:
         transcript = scene.app.screen.query_one(Transcript)

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bullpen.tui.lines import wrapped
-from bullpen.tui.words import LONGEST_LINE, beginning, count, duration, money, one_line, shown
+from bullpen.tui.words import beginning, count, duration, money, one_line, shown
 
 
 def test_a_text_is_cut_by_characters_by_lines_and_by_the_length_of_a_line() -> None:
@@ -15,7 +15,7 @@ def test_a_text_is_cut_by_characters_by_lines_and_by_the_length_of_a_line() -> N
         1,
     )
     assert (beginning("a\nb\nc", most_lines=2).text, beginning("a\nb\nc", most_lines=2).left_out) == ("a\nb", 2)
-    assert beginning("x" * (LONGEST_LINE + 5)).left_out == 5
+    assert beginning("- a\n- b\n- c", most_lines=6).text == "- a\n- b"
 
 
 @given(st.text())

@@ -33,6 +33,8 @@ class BullpenApp(App[None]):
         self._asked_to_leave_at = float("-inf")
         self.crash: Exception | None = None
         """What ended the app, if it was not the person."""
+        # A terminal far away shows where to, sooner than how it moves there.
+        self.animation_level = "none"
         for theme in THEMES:
             self.register_theme(theme)
         self.theme = LIGHT.name if is_light(os.environ.get("COLORFGBG", "")) else DARK.name

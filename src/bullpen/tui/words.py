@@ -14,7 +14,6 @@ MOST_CHARACTERS = 10_000
 MOST_LINES = 150
 # A line of a list or of a table takes as many widgets as three others.
 _WEIGHTY = re.compile(r"\s*([-*+|>]|\d+[.)])")
-LONGEST_LINE = 2_000
 TAB = "    "
 
 
@@ -41,10 +40,12 @@ class Part(Struct, frozen=True):
 def beginning(text: str, most_characters: int = MOST_CHARACTERS, most_lines: int = MOST_LINES) -> Part:
     """Return the beginning of a text, safe to show: as many characters and lines as a screen takes without effort."""
     lines = text[:most_characters].split("\n", most_lines)[:most_lines]
+    weights = accumulate(map(weight_of, lines))
+    # The first line is always there: what it has too much is cut by characters.
     kept = [
-        line[:LONGEST_LINE]
-        for line, weight in zip(lines, accumulate(map(weight_of, lines)), strict=True)
-        if weight <= most_lines
+        line
+        for place, (line, weight) in enumerate(zip(lines, weights, strict=True))
+        if not place or weight <= most_lines
     ]
     joined = "\n".join(kept)
     return Part(shown(joined), len(text) - len(joined))
