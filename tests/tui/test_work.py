@@ -46,5 +46,11 @@ def test_no_agent_fills_the_memory() -> None:
     assert len(work.steps[-1].text) == MOST_KEPT
 
 
+def test_a_tool_that_is_told_twice_is_one_step() -> None:
+    started, finished = ToolStarted(id="1", name="Bash"), ToolFinished(id="1", output="ok")
+
+    assert [step.text for step in Work([started, finished, started, finished]).steps] == ["ok"]
+
+
 def test_the_answer_of_a_tool_that_nobody_saw_begin_is_kept() -> None:
     assert [step.text for step in Work([ToolFinished(id="7", output="late")]).steps] == ["late"]

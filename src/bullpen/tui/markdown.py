@@ -93,7 +93,7 @@ class SafeMarkdown(Markdown):
     DEFAULT_CSS = """
     SafeMarkdown { padding: 0; margin: 0 0 -1 0; }
     SafeMarkdown MarkdownH1, SafeMarkdown MarkdownH2 { margin: 0 0 1 0; content-align: left middle; }
-    SafeMarkdown Fence { margin: 0 0 1 0; background: $surface; }
+    SafeMarkdown Fence, SafeMarkdown Fence:light { margin: 0 0 1 0; background: $surface; }
     SafeMarkdown Fence > Label { padding: 0 1; }
     SafeMarkdown MarkdownTable { width: auto; background: transparent; }
     SafeMarkdown MarkdownBlockQuote { margin: 0 0 1 0; }

@@ -57,7 +57,7 @@ class Newsroom:
             for turn_id in set(transcript.turns) - set(conversation.running):
                 await transcript.end(turn_id)
             for turn_id, running in list(conversation.running.items()):
-                await transcript.begin(turn_id, running, at=running.began_at)
+                await transcript.begin(turn_id, running, at=running.began_at, done=running.steps)
             await self._look_back(transcript)
             await self._show_state()
             async for numbered in viewer:

@@ -121,9 +121,12 @@ class Transcript(VerticalScroll, can_focus=False):
                 await self._trim(from_end=False)
         self._show_whether_empty()
 
-    async def begin(self, turn_id: str, running: RunningTurn | None, *, at: int) -> None:
-        """Show a turn at work; one that is over already is not shown, but what it did is kept for its message."""
-        work = self._at_work.setdefault(turn_id, Work(running.steps if running else (), began_at=at))
+    async def begin(self, turn_id: str, running: RunningTurn | None, *, at: int, done: Sequence[Event] = ()) -> None:
+        """Show a turn at work; one that is over already is not shown, but what it did is kept for its message.
+
+        `done` is what it did before anybody followed it.
+        """
+        work = self._at_work.setdefault(turn_id, Work(done, began_at=at))
         if running is not None and turn_id not in self.turns:
             member = running.turn.member
             view = TurnView(running, work, name=self._names.get(member, member), color=self._color(member))

@@ -72,7 +72,10 @@ class Work:
             case Thinking(text=text):
                 return self._add_to("thinking", text)
             case ToolStarted():
-                return self._add(Step(id=event.id, name=one_line(event.name, 40), input=event.input))
+                # Who comes late learns it twice: from what was done so far, and from the news of it.
+                return self._find(event.id) or self._add(
+                    Step(id=event.id, name=one_line(event.name, 40), input=event.input)
+                )
             case ToolFinished():
                 return self._finish(event)
             case Notice(kind="retry" | "warning"):
@@ -128,10 +131,11 @@ class Work:
             del self.steps[: MOST_STEPS // 2]
         return step
 
+    def _find(self, step_id: str) -> Step | None:
+        return next((step for step in reversed(self.steps) if step.id == step_id), None)
+
     def _finish(self, event: ToolFinished) -> Step:
-        step = next((step for step in reversed(self.steps) if step.id == event.id), None)
-        if step is None:
-            step = self._add(Step(id=event.id, name="tool"))
+        step = self._find(event.id) or self._add(Step(id=event.id, name="tool"))
         step.text = event.output[:MOST_KEPT]
         step.is_done = True
         step.failed = event.failed
