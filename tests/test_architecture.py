@@ -18,6 +18,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "events": set(),
     "messages": set(),
     "errors": {"events"},
+    "safe": set(),
     "context": {"errors", "messages"},
     "names": set(),
     "config": set(),

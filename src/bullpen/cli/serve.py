@@ -8,11 +8,11 @@ import webbrowser
 from pathlib import Path
 
 from bullpen.cli.database import add_database_option
-from bullpen.cli.safe import printable
 from bullpen.cli.trusting import ensure_trusted
 from bullpen.errors import MissingExtra
 from bullpen.exporting.files import write_private_file
 from bullpen.exporting.reading import Writable
+from bullpen.safe import printable
 from bullpen.team_files import LoadedTeam, load_team
 
 TEAM_FILE = Path("team.toml")
