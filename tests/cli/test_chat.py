@@ -21,7 +21,7 @@ HANGS = [{"say": "I begin"}, {"hang": True}]
 def test_a_conversation_at_a_terminal(write_team: Write, at_terminal: AtTerminal) -> None:
     write_team(ada="Hello, Kim.")
 
-    with at_terminal("chat", "--trust") as terminal:
+    with at_terminal("chat", "--plain", "--trust") as terminal:
         terminal.wait_for(READY)
         terminal.press("Good morning\n")
         terminal.wait_for("Hello, Kim.", "#2 · ")
@@ -44,7 +44,7 @@ def test_a_conversation_at_a_terminal(write_team: Write, at_terminal: AtTerminal
 def test_what_is_being_typed_survives_what_agents_say(write_team: Write, at_terminal: AtTerminal) -> None:
     write_team(ada=[{"say": "word 字 " * 60, "chunk": 3, "delay": 0.01}])
 
-    with at_terminal("chat", "--trust", columns=40) as terminal:
+    with at_terminal("chat", "--plain", "--trust", columns=40) as terminal:
         terminal.wait_for(READY)
         terminal.press("Talk\n")
         terminal.wait_for("word 字")
@@ -64,7 +64,7 @@ def test_hostile_words_move_nothing(write_team: Write, at_terminal: AtTerminal) 
     evil = "\x1b[2J\x1b[H\x1b]52;c;b3duZWQ=\x07\rkim ▸ rm -rf\x1b[A\u202e\x1b[6n"
     write_team(ada=[{"say": evil, "chunk": 1, "delay": 0.002}])
 
-    with at_terminal("chat", "--trust") as terminal:
+    with at_terminal("chat", "--plain", "--trust") as terminal:
         terminal.wait_for(READY)
         terminal.press("x\n")
         terminal.wait_for("#2 · ")
@@ -78,7 +78,7 @@ def test_hostile_words_move_nothing(write_team: Write, at_terminal: AtTerminal) 
 def test_ctrl_c_cancels_and_twice_leaves(write_team: Write, at_terminal: AtTerminal, bullpen: Bullpen) -> None:
     write_team(ada=HANGS, ben="Here.")
 
-    with at_terminal("chat", "--trust") as terminal:
+    with at_terminal("chat", "--plain", "--trust") as terminal:
         terminal.wait_for(READY)
         terminal.press("x [NEXT: ada, ben]\n")
         terminal.wait_for("I begin")
@@ -98,7 +98,7 @@ def test_two_ctrl_c_in_mid_turn_cancel_store_and_leave(
 ) -> None:
     write_team(ada=HANGS)
 
-    with at_terminal("chat", "--trust") as terminal:
+    with at_terminal("chat", "--plain", "--trust") as terminal:
         terminal.wait_for(READY)
         terminal.press("x\n")
         terminal.wait_for("I begin")
@@ -114,7 +114,7 @@ def test_two_ctrl_c_in_mid_turn_cancel_store_and_leave(
 def test_ctrl_d_asks_while_somebody_is_at_work(write_team: Write, at_terminal: AtTerminal) -> None:
     write_team(ada=HANGS)
 
-    with at_terminal("chat", "--trust") as terminal:
+    with at_terminal("chat", "--plain", "--trust") as terminal:
         terminal.wait_for(READY)
         terminal.press("x\n")
         terminal.wait_for("I begin")
@@ -133,7 +133,7 @@ def test_ctrl_d_asks_while_somebody_is_at_work(write_team: Write, at_terminal: A
 def test_a_missed_hand_over_takes_one_key(write_team: Write, at_terminal: AtTerminal) -> None:
     write_team(ada="That is my part. Over to ben.", ben="Thanks.")
 
-    with at_terminal("chat", "--trust") as terminal:
+    with at_terminal("chat", "--plain", "--trust") as terminal:
         terminal.wait_for(READY)
         terminal.press("x\n")
         terminal.wait_for("Enter (or y, or /next ben) asks ben now")
@@ -144,7 +144,7 @@ def test_a_missed_hand_over_takes_one_key(write_team: Write, at_terminal: AtTerm
 def test_pasting_never_sends(write_team: Write, at_terminal: AtTerminal) -> None:
     write_team(ada=[{"echo": True}])
 
-    with at_terminal("chat", "--trust") as terminal:
+    with at_terminal("chat", "--plain", "--trust") as terminal:
         terminal.wait_for(READY)
         terminal.press("\x1b[200~one\rtwo\r\x1b[201~")
         terminal.wait_for("kim ▸ one", "… two")
@@ -161,7 +161,7 @@ def test_tab_completes_and_arrows_bring_back_what_was_sent(
     write_team: Write, at_terminal: AtTerminal, environment: dict[str, str]
 ) -> None:
     write_team(ada="Yes.", ben="No.")
-    with at_terminal("chat", "--trust") as terminal:
+    with at_terminal("chat", "--plain", "--trust") as terminal:
         terminal.wait_for(READY)
         terminal.press("Hm [NEXT: b\t\n")
         terminal.wait_for("kim ▸ Hm [NEXT: ben]", "No.", "#2 · ")
@@ -170,7 +170,7 @@ def test_tab_completes_and_arrows_bring_back_what_was_sent(
 
     file = Path(environment["BULLPEN_HOME"], "input-history")
     assert file.stat().st_mode & 0o777 == 0o600
-    with at_terminal("chat") as terminal:
+    with at_terminal("chat", "--plain") as terminal:
         terminal.wait_for(READY)
         terminal.press("\x1b[A\x1b[A")
         terminal.wait_for("kim ▸ Hm [NEXT: ben]")
@@ -179,7 +179,7 @@ def test_tab_completes_and_arrows_bring_back_what_was_sent(
 def test_what_cannot_be_sent_is_not_lost(write_team: Write, at_terminal: AtTerminal) -> None:
     write_team('[[member]]\nname = "lee"\n', ada="Yes.")
 
-    with at_terminal("chat", "--trust") as terminal:
+    with at_terminal("chat", "--plain", "--trust") as terminal:
         terminal.wait_for("you ▸")
         terminal.press("A long thought\n")
         terminal.wait_for("Say who you are")
@@ -191,7 +191,7 @@ def test_what_cannot_be_sent_is_not_lost(write_team: Write, at_terminal: AtTermi
 def test_a_command_that_does_not_exist_is_not_said_to_the_team(write_team: Write, at_terminal: AtTerminal) -> None:
     write_team(ada="Yes.")
 
-    with at_terminal("chat", "--trust") as terminal:
+    with at_terminal("chat", "--plain", "--trust") as terminal:
         terminal.wait_for(READY)
         terminal.press("/quue\n")
         terminal.wait_for("There is no command /quue. Did you mean /queue?")
@@ -201,14 +201,14 @@ def test_after_kill_9_in_mid_turn_resume_offers_the_choices(
     write_team: Write, at_terminal: AtTerminal, tmp_path: Path
 ) -> None:
     write_team(ada=HANGS, ben="Here.")
-    with at_terminal("chat", "--trust") as terminal:
+    with at_terminal("chat", "--plain", "--trust") as terminal:
         terminal.wait_for(READY)
         terminal.press("Go! [NEXT: ada, ben]\n")
         terminal.wait_for("I begin")
         os.kill(terminal.process.pid, signal.SIGKILL)
         terminal.leave()
 
-    with at_terminal("chat", "--resume", "last") as terminal:
+    with at_terminal("chat", "--plain", "--resume", "last") as terminal:
         terminal.wait_for(READY)
         terminal.wait_for("Go! [NEXT: ada, ben]", "ada (turn 1) was interrupted", "/retry does it again", "Paused")
         terminal.press("/hand ben\n")
@@ -217,7 +217,7 @@ def test_after_kill_9_in_mid_turn_resume_offers_the_choices(
 
 def test_a_conversation_in_use_says_how_to_watch(write_team: Write, at_terminal: AtTerminal, bullpen: Bullpen) -> None:
     write_team(ada="Yes.")
-    with at_terminal("chat", "--trust") as terminal:
+    with at_terminal("chat", "--plain", "--trust") as terminal:
         terminal.wait_for(READY)
 
         second = bullpen("chat", "--resume", "last")
@@ -280,3 +280,14 @@ def test_a_team_file_that_is_gone_is_named(write_team: Write, bullpen: Bullpen) 
     assert gone.returncode == 1
     assert "team.toml, is gone. Name another one" in gone.stderr
     assert bullpen("chat", "other.toml", "--trust", "--resume", "last", stdin="x\n").returncode == 0
+
+
+def test_in_a_terminal_the_chat_fills_the_screen(write_team: Write, at_terminal: AtTerminal) -> None:
+    write_team(ada="Hello, Kim.")
+
+    with at_terminal("chat", "--trust") as terminal:
+        terminal.wait_for("Say something")
+        terminal.press("\x11")
+        assert terminal.leave() == 0
+
+    assert "--resume" in terminal.screen.text

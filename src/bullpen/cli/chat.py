@@ -1,8 +1,10 @@
-"""`bullpen chat`: talk with a team in the terminal. Without a terminal it reads lines."""
+"""`bullpen chat`: talk with a team on the full screen, in a plain terminal, or line by line without one."""
 
 import argparse
 import asyncio
+import os
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 from bullpen.app import open_team
@@ -29,11 +31,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Talk until the person leaves."""
     opening = prepare(options, options.file)
-    if is_terminal():
-        from bullpen.cli.chatting.terminal_chat import chat_in_terminal
+    if not is_terminal():
+        return asyncio.run(_chat_in_lines(opening, options.sender))
+    if _can_fill_the_screen(options):
+        from bullpen.tui import run as run_on_full_screen
 
-        return asyncio.run(chat_in_terminal(opening, options.sender))
-    return asyncio.run(_chat_in_lines(opening, options.sender))
+        return run_on_full_screen(opening.loaded, resume=opening.resume, db=opening.db, sender=options.sender)
+    from bullpen.cli.chatting.terminal_chat import chat_in_terminal
+
+    return asyncio.run(chat_in_terminal(opening, options.sender))
+
+
+def _can_fill_the_screen(options: argparse.Namespace) -> bool:
+    if options.plain or os.environ.get("TERM", "dumb") == "dumb":
+        return False
+    if find_spec("textual") is None:
+        print("For the full screen: pip install 'bullpen[tui]'. This is the plain chat.", file=sys.stderr)
+        return False
+    return True
 
 
 async def _chat_in_lines(opening: Opening, sender: str | None) -> int:
