@@ -4,7 +4,9 @@ import os
 import pty
 import re
 import select
+import subprocess
 import sys
+import termios
 import time
 from pathlib import Path
 
@@ -27,10 +29,17 @@ class Terminal:
 
     def __init__(self, *arguments: str) -> None:
         self.written = b""
-        self._pid, self._end = pty.fork()
-        if self._pid == 0:
-            os.environ.update(PYTHONPATH=str(SOURCE), TERM="xterm-256color", COLUMNS="80", LINES="24")
-            os.execv(sys.executable, [sys.executable, "-c", PROGRAM, *arguments])
+        self._end, other_end = pty.openpty()
+        termios.tcsetwinsize(other_end, (24, 80))
+        self._program = subprocess.Popen(
+            [sys.executable, "-c", PROGRAM, *arguments],
+            env={**os.environ, "PYTHONPATH": str(SOURCE), "TERM": "xterm-256color"},
+            stdin=other_end,
+            stdout=other_end,
+            stderr=other_end,
+            start_new_session=True,
+        )
+        os.close(other_end)
 
     def sees(self, words: str) -> None:
         """Read until something is written."""
@@ -52,7 +61,11 @@ class Terminal:
         while self._read(PATIENCE_SECONDS):
             pass
         os.close(self._end)
-        return os.waitstatus_to_exitcode(os.waitpid(self._pid, 0)[1])
+        try:
+            return self._program.wait(PATIENCE_SECONDS)
+        finally:
+            self._program.kill()
+            self._program.wait()
 
     def _read(self, seconds: float) -> bool:
         if not select.select([self._end], [], [], seconds)[0]:

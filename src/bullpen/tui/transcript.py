@@ -23,6 +23,8 @@ PAGE = 20
 MOST_ON_SCREEN = 3 * PAGE
 # Lines of text that a page holds at most, so that a page of long lists opens as quickly as one of short words.
 LINES_OF_A_PAGE = 2 * MOST_LINES
+# Frames to wait for until what was mounted has its place.
+MOST_TRIES = 20
 # How many of the latest messages keep what was done for them in memory.
 MOST_WORKS = 200
 
@@ -196,17 +198,24 @@ class Transcript(VerticalScroll, can_focus=False):
         self._is_loading = True
         try:
             stored = await self._conversation.messages(before=self.views[0].sequence, limit=PAGE)
-            height = self.virtual_size.height
+            first = self.views[0]
+            place = first.virtual_region.y
             await self._messages.mount_all([self._view(one) for one in _page(stored, from_end=True)], before=0)
-            self.call_after_refresh(self._keep_place, height)
+            self.call_after_refresh(self._keep_place, first, place)
         except BaseException:
             self._is_loading = False
             raise
 
-    async def _keep_place(self, height: int) -> None:
-        """Stay where the person reads, now that there is more above."""
-        self.scroll_to(y=self.scroll_y + self.virtual_size.height - height, animate=False, force=True, immediate=True)
-        await self._trim(from_end=True)
+    async def _keep_place(self, view: MessageView, place: int, tries: int = MOST_TRIES) -> None:
+        """Stay where the person reads, now that there is more or less above: as far on as a message has moved."""
+        moved = view.virtual_region.y - place
+        if tries and (not moved or self.scroll_y + moved > self.max_scroll_y):
+            # What was mounted is not laid out yet, or we have not learnt yet how much there is to scroll.
+            self.call_after_refresh(self._keep_place, view, place, tries - 1)
+            return
+        self.scroll_to(y=self.scroll_y + moved, animate=False, force=True, immediate=True)
+        if moved > 0:
+            await self._trim(from_end=True)
         self._is_loading = False
 
     async def _load_newer(self) -> None:
@@ -225,9 +234,10 @@ class Transcript(VerticalScroll, can_focus=False):
             raise
 
     async def _trim_above(self) -> None:
-        height = self.virtual_size.height
+        last = self.views[-1]
+        place = last.virtual_region.y
         if await self._trim(from_end=False):
-            self.call_after_refresh(self._keep_place, height)
+            self.call_after_refresh(self._keep_place, last, place)
         else:
             self._is_loading = False
 
@@ -251,7 +261,8 @@ class Transcript(VerticalScroll, can_focus=False):
             sight = self.region
             kept = [view for view in self.views if view not in gone]
             seen = [view for view in kept if view.region.overlaps(sight)]
-            (seen or kept)[0].focus(scroll_visible=False)
+            # At once: `focus` would do it later than the other one goes.
+            self.screen.set_focus((seen or kept)[0], scroll_visible=False)
 
     async def _replace(self, stored: Sequence[StoredMessage], *, from_end: bool) -> None:
         self._is_loading = True
