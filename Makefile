@@ -1,3 +1,4 @@
+# make demo     watch a small team at work; no account is needed
 # make example  show the library at work
 # make test     set up and run every test
 # make check    the same, and format, lint and types first: what CI runs
@@ -14,7 +15,10 @@ BIN := $(VENV)/bin
 # Compiled once, so that measurements of start-up see what a user sees.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: example test check lint format bench torture pictures lock clean
+.PHONY: demo example test torture check lint format bench pictures lock clean
+
+demo: $(READY)
+	@$(BIN)/bullpen demo
 
 example: $(READY)
 	@$(BIN)/python examples/first_prompt.py

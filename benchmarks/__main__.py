@@ -11,6 +11,12 @@ from benchmarks import (
     agents_events,
     agents_flood,
     agents_latency,
+    cli_start,
+    conversation_append,
+    conversation_crowd,
+    conversation_disk,
+    conversation_memory,
+    conversation_resume,
     fit,
     imports,
     markers,
@@ -23,7 +29,15 @@ from benchmarks.report import PAGE, Figure, page, section
 
 ABOUT_CONTEXT = (fit, window, snapshot, memory, imports, markers)
 ABOUT_AGENTS = (agents_cpu, agents_events, agents_flood, agents_latency, misbehaviour)
-BENCHMARKS = (*ABOUT_CONTEXT, *ABOUT_AGENTS)
+ABOUT_CONVERSATIONS = (
+    conversation_resume,
+    conversation_append,
+    conversation_disk,
+    conversation_memory,
+    conversation_crowd,
+    cli_start,
+)
+BENCHMARKS = (*ABOUT_CONTEXT, *ABOUT_AGENTS, *ABOUT_CONVERSATIONS)
 
 
 def main(arguments: list[str]) -> None:

@@ -59,14 +59,37 @@ def test_the_commands_about_sessions_print_what_the_page_says(tmp_path: Path, mo
     assert commands == 7
 
 
-def test_the_readmes_first_command_prints_what_the_readme_shows() -> None:
-    program = [sys.executable, str(ROOT / "examples" / "first_prompt.py")]
-    printed = subprocess.run(program, check=True, capture_output=True, encoding="utf-8").stdout
+def test_the_readmes_first_command_prints_what_the_readme_shows(tmp_path: Path) -> None:
+    printed = subprocess.run(
+        [sys.executable, "-m", "bullpen", "demo", "--fast"],
+        env={**os.environ, "BULLPEN_HOME": str(tmp_path), "XDG_STATE_HOME": str(tmp_path)},
+        check=True,
+        capture_output=True,
+        encoding="utf-8",
+    ).stdout
 
     (_, command), (_, shown) = blocks(ROOT / "README.md")[:2]
 
-    assert command == "$ make example\n"
-    assert printed == shown
+    assert command == "$ make demo\n"
+    assert "demo: $(READY)\n\t@$(BIN)/bullpen demo\n" in (ROOT / "Makefile").read_text(encoding="utf-8")
+    lines = iter(without_times(printed).splitlines())
+    # An excerpt: every line is there, in this order. `in` goes on where it found the line before.
+    assert [line for line in without_times(shown).splitlines() if line not in lines] == []
+
+
+def without_times(text: str) -> str:
+    return re.sub(r"\d\d:\d\d", "HH:MM", re.sub(r"\d+\.\d s\b", "N s", text))
+
+
+def test_the_readmes_example_prints_what_the_readme_shows() -> None:
+    program = [sys.executable, str(ROOT / "examples" / "first_prompt.py")]
+    printed = subprocess.run(program, check=True, capture_output=True, encoding="utf-8").stdout
+
+    shown = [
+        following[1] for block, following in pairwise(blocks(ROOT / "README.md")) if block[1] == "$ make example\n"
+    ]
+
+    assert shown == [printed]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -104,3 +127,23 @@ def test_ten_lines_are_enough_for_a_conversation(tmp_path: Path) -> None:
 
     assert [line.partition("(")[0] for line in printed.splitlines()][-1] == "Quiet"
     assert printed.count("Said(") == 3
+
+
+def test_the_page_on_the_command_line_names_every_command_and_no_other() -> None:
+    from bullpen.cli import COMMANDS
+    from bullpen.cli.chatting.chat_commands import COMMANDS as CHAT_COMMANDS
+
+    page = (ROOT / "docs" / "command-line.md").read_text(encoding="utf-8")
+
+    assert set(re.findall(r"^\| `bullpen (\w+)`", page, re.MULTILINE)) == set(COMMANDS)
+    assert {name.removeprefix("/") for name in re.findall(r"`(/\w+)", page)} == {
+        name.removeprefix("/") for name in CHAT_COMMANDS
+    }
+
+
+def test_the_page_on_the_command_line_knows_the_exit_codes() -> None:
+    command = [sys.executable, "-m", "bullpen", "run", "--help"]
+    told = subprocess.run(command, check=True, capture_output=True, encoding="utf-8").stdout.partition("exit codes:")[2]
+    page = (ROOT / "docs" / "command-line.md").read_text(encoding="utf-8")
+
+    assert re.findall(r"^\| (\d+) \|", page, re.MULTILINE) == re.findall(r"^  (\d+) ", told, re.MULTILINE)

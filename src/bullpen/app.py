@@ -1,14 +1,15 @@
 """Opening a team: file, store, agents and conversation wired together in one place."""
 
 import asyncio
-import os
-import secrets
-from collections.abc import AsyncIterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+import logging
+from collections.abc import AsyncIterator, Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
+from typing import ParamSpec, TypeVar
 
-from bullpen.agents import orphans
+from bullpen.agents.runner import to_the_end
 from bullpen.config import default_database
 from bullpen.conversation.ids import new_conversation_id
 from bullpen.conversation.ledger import Ledger
@@ -16,10 +17,16 @@ from bullpen.conversation.loop import Conversation
 from bullpen.conversation.prompting import Prompts
 from bullpen.conversation.running import milliseconds
 from bullpen.conversation.seats import NOTHING_EXTRA, Extra, seat_of
-from bullpen.errors import ConversationInUse
+from bullpen.errors import ConversationInUse, StoreError, UnknownConversation
+from bullpen.owners import is_alive, this_process
 from bullpen.store.base import Owner, StateChange, Store
 from bullpen.store.sqlite import SqliteStore
 from bullpen.team_files import LoadedTeam, load_team
+
+logger = logging.getLogger(__name__)
+
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
 
 NO_EXTRAS: Mapping[str, Extra] = {}
 
@@ -45,12 +52,12 @@ async def open_team(
 async def open_store(db: Path | str | None = None) -> AsyncIterator[tuple[Store, ThreadPoolExecutor]]:
     """Open the database, and give it a thread of its own, where nothing can delay the event loop."""
     with ThreadPoolExecutor(1, thread_name_prefix="bullpen-store") as thread:
-        run = asyncio.get_running_loop().run_in_executor
-        store = await run(thread, SqliteStore, db or default_database())
+        opening = thread.submit(SqliteStore, db or default_database())
         try:
+            store = await asyncio.wrap_future(opening)
             yield store, thread
         finally:
-            await run(thread, store.close)
+            await to_the_end(_in(thread, _close, opening))
 
 
 @asynccontextmanager
@@ -62,13 +69,13 @@ async def open_conversation(
     extra: Mapping[str, Extra] = NO_EXTRAS,
 ) -> AsyncIterator[Conversation]:
     """Open one of many conversations in a store: as open_team, for those who have a store already."""
-    run = asyncio.get_running_loop().run_in_executor
     agents = loaded.team.agents
     seats = {agent.name: seat_of(agent, loaded.root, extra.get(agent.name, NOTHING_EXTRA)) for agent in agents}
-    owner = _owner()
-    conversation_id = await run(thread, _claim, store, loaded, resume, owner)
+    owner = this_process()
+    conversation_id = resume or new_conversation_id()
     try:
-        ledger = Ledger(store, conversation_id, owner, thread)
+        await _in(thread, _claim, store, loaded, conversation_id, resume is None, owner)
+        ledger = await _in(thread, Ledger, store, conversation_id, owner, thread)
         prompts = Prompts(store=store, conversation_id=conversation_id, team=loaded.team, root=loaded.root)
         conversation = Conversation(loaded.team, ledger, seats, prompts)
         await conversation.start()
@@ -77,13 +84,25 @@ async def open_conversation(
         finally:
             await conversation.close()
     finally:
-        await run(thread, store.release, conversation_id, owner)
+        # In the store's thread this comes after everything else, even after what nobody waits for any more.
+        await to_the_end(_in(thread, _release, store, conversation_id, owner))
 
 
-def _claim(store: Store, loaded: LoadedTeam, resume: str | None, owner: Owner) -> str:
-    """Make this process the owner of the conversation, and return its id."""
-    conversation_id = resume or new_conversation_id()
-    if resume is None:
+async def _in(
+    thread: ThreadPoolExecutor, work: Callable[Arguments, Result], *args: Arguments.args, **kwargs: Arguments.kwargs
+) -> Result:
+    return await asyncio.get_running_loop().run_in_executor(thread, partial(work, *args, **kwargs))
+
+
+def _close(opening: Future[SqliteStore]) -> None:
+    """Close the store, also if nobody waited for it to open."""
+    if not opening.cancelled() and opening.exception() is None:
+        opening.result().close()
+
+
+def _claim(store: Store, loaded: LoadedTeam, conversation_id: str, is_new: bool, owner: Owner) -> None:
+    """Make this process the owner of the conversation."""
+    if is_new:
         store.create(
             conversation_id,
             team=loaded.team.name,
@@ -95,18 +114,13 @@ def _claim(store: Store, loaded: LoadedTeam, resume: str | None, owner: Owner) -
     if not store.claim(conversation_id, owner, is_alive=is_alive):
         other = store.conversation(conversation_id).owner
         raise ConversationInUse(conversation_id, other.pid if other else 0)
-    if resume is not None:
+    if store.conversation(conversation_id).team_path != str(loaded.path):
         store.update(conversation_id, at=milliseconds(), change=StateChange(team_path=str(loaded.path)))
-    return conversation_id
 
 
-def _owner() -> Owner:
-    identity = orphans.process_id(os.getpid())
-    start_time = identity.start_time if identity else 0
-    return Owner(token=secrets.token_hex(8), pid=os.getpid(), start_time=start_time, boot_id=orphans.boot_id())
-
-
-def is_alive(owner: Owner) -> bool:
-    """Tell whether the process that owns a conversation is still there, and not another one with its number."""
-    identity = orphans.process_id(owner.pid)
-    return owner.boot_id == orphans.boot_id() and identity is not None and identity.start_time == owner.start_time
+def _release(store: Store, conversation_id: str, owner: Owner) -> None:
+    """Stop being the owner, if we are: a disk that fails now must not hide what failed before."""
+    try:
+        store.release(conversation_id, owner)
+    except (StoreError, UnknownConversation) as error:
+        logger.warning("not released conversation=%s error=%s", conversation_id, error)

@@ -1,7 +1,7 @@
 """Every error bullpen raises on purpose, in one tree.
 
 BullpenError
-├── AgentFailed         an agent's turn that failed; carries the Failed event that ended it
+├── AgentFailed             an agent's turn that failed; carries the Failed event that ended it
 │   ├── AgentNotInstalled
 │   ├── AgentNotSignedIn
 │   ├── QuotaExceeded
@@ -12,27 +12,28 @@ BullpenError
 │   ├── AgentCrashed
 │   ├── AgentTimedOut
 │   └── ProtocolBroken      nothing usable came
-├── InstructionFileProblem  a file with instructions for an agent that cannot be used
-├── ConversationInUse   another process owns the conversation, and is alive
-├── NobodyToAsk         nobody who could answer was named
-├── NothingRuns         there is no running turn to cancel
-├── NothingSaid         an empty message
-├── NothingToDecide     no turn ended without a reply
-├── NoTeamFile          there is no team file of this name
-├── NotTrusted          a team file that nobody has agreed to run
 ├── AmbiguousConversation   the beginning of a conversation id that fits several
-├── InvalidImport       a file that cannot become a conversation; nothing was written
-├── InvalidSnapshot     a snapshot that cannot be loaded; nothing was changed
-├── InvalidTeam         a team file that cannot be used, with everything that is wrong with it
-├── NoConversations     there is no file of conversations yet
-├── OutputExists        a file that would be written over
-├── PromptTooLarge      what may not be cut does not fit the byte budget; nothing was sent
-├── StoreConflict       what was asked of the store was done before, or by somebody else; nothing was changed
+├── ConversationClosed      the conversation was closed in this process
+├── ConversationInUse       another process owns the conversation, and is alive
+├── InstructionFileProblem  a file with instructions for an agent that cannot be used
+├── InvalidImport           a file that cannot become a conversation; nothing was written
+├── InvalidSnapshot         a snapshot that cannot be loaded; nothing was changed
+├── InvalidTeam             a team file that cannot be used, with everything that is wrong with it
+├── NoConversations         there is no file of conversations yet
+├── NoTeamFile              there is no team file of this name
+├── NobodyToAsk             nobody who could answer was named
+├── NotTrusted              a team file that nobody has agreed to run
+├── NothingRuns             there is no running turn to cancel
+├── NothingSaid             an empty message
+├── NothingToDecide         no turn ended without a reply
+├── OutputExists            a file that would be written over
+├── PromptTooLarge          what may not be cut does not fit the byte budget; nothing was sent
+├── StoreConflict           what was asked of the store was done before, or by somebody else; nothing was changed
 │   ├── ConversationExists
 │   ├── MessageDiffers      the same message id with another content
 │   ├── NotTheOwner         another process owns the conversation
 │   └── TurnConflict        the turn is not in the state that was expected
-├── StoreError          the file that conversations are kept in cannot be used; what was being done is not done
+├── StoreError              the file that conversations are kept in cannot be used; what was being done is not done
 │   ├── NotAStore           it is something else
 │   ├── StoreBusy           another process holds it for too long
 │   ├── StoreDamaged
@@ -40,14 +41,14 @@ BullpenError
 │   ├── StoreFull           there is no room to write
 │   ├── StoreReadOnly       we may not write to it, or not even read it
 │   └── StoreTooNew         a newer bullpen wrote it
-├── UnknownAgent        an agent type that no module knows
-├── UnknownConversation a conversation id that the store does not have
-├── UnknownMember       a name that is nobody's, or more than one member's
-├── UnknownSender       a message from a person, and no telling which
-├── UnknownMessage      a message id that this conversation does not have
-├── UnknownTurn         a turn id that this conversation does not have
-├── UnreadableTeamFile  a team file that is no small text file, or that we may not read
-└── UnsupportedSystem   this operating system cannot run agents
+├── UnknownAgent            an agent type that no module knows
+├── UnknownConversation     a conversation id that the store does not have
+├── UnknownMember           a name that is nobody's, or more than one member's
+├── UnknownMessage          a message id that this conversation does not have
+├── UnknownSender           a message from a person, and no telling which
+├── UnknownTurn             a turn id that this conversation does not have
+├── UnreadableTeamFile      a team file that is no small text file, or that we may not read
+└── UnsupportedSystem       this operating system cannot run agents
 
 Arguments of the wrong type or range are the caller's bug and raise TypeError or ValueError, as in the rest of Python.
 """
@@ -249,6 +250,14 @@ class NothingToDecide(BullpenError):
     def __init__(self, turn_id: str | None) -> None:
         which = "No turn" if turn_id is None else f"Turn {turn_id} is not one that"
         super().__init__(f"{which} failed, was cancelled or interrupted and waits for a decision.")
+
+
+class ConversationClosed(BullpenError):
+    """Something was wanted of a conversation after it was closed."""
+
+    def __init__(self, conversation_id: str) -> None:
+        super().__init__(f"Conversation {conversation_id} is closed. Open it again to go on.")
+        self.conversation_id = conversation_id
 
 
 class ConversationInUse(BullpenError):

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
+from msgspec.structs import replace
 
 from bullpen.context.prompt import AssemblerOutput
 from bullpen.events import Usage
@@ -126,8 +127,9 @@ def state_of(store: Store) -> str:
     """Return a hash over all that an open store says."""
     parts = []
     for conversation in sorted(store.conversations(), key=lambda one: one.id):
-        turns = store.turns(conversation.id)
-        parts.append(msgspec.json.encode((conversation, store.messages(conversation.id), turns)))
+        # Who owns it means nothing after a power cut, so that alone is not waited for.
+        shown = replace(conversation, owner=None)
+        parts.append(msgspec.json.encode((shown, store.messages(shown.id), store.turns(shown.id))))
     return hashlib.sha256(b"\0".join(parts)).hexdigest()[:16]
 
 
@@ -155,6 +157,7 @@ def planted(fault: str) -> None:
     match fault:
         case "commit before sync":
             database.SETTINGS = database.SETTINGS.replace("synchronous = FULL", "synchronous = OFF")
+            database.CAREFUL = database.CAREFUL.replace("synchronous = FULL", "synchronous = OFF")
         case "folder not synced":
             files._sync = _not_synced
         case "":

@@ -21,7 +21,7 @@ from tests.torture.one_conversation import OneConversation, conversation_about
 from tests.torture.prompt_reader import Forged, Said, is_beginning, read_prompt, same_text
 
 from bullpen.cli.safe import printable
-from bullpen.cli.screen import print_indented, safe_line
+from bullpen.cli.showing.screen import print_indented, safe_line
 from bullpen.context import (
     AssemblerInput,
     ClaudeContextAssembler,

@@ -1,5 +1,6 @@
 """Claude Code: `claude -p`, stream-json."""
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -149,8 +150,13 @@ def _usage(result: dict[str, Any]) -> Usage:
         input_tokens=total("inputTokens") + cached + total("cacheCreationInputTokens"),
         output_tokens=total("outputTokens"),
         cached_tokens=cached,
-        cost_usd=cost if isinstance(cost := result.get("total_cost_usd"), int | float) else None,
+        cost_usd=_cost(result.get("total_cost_usd")),
     )
+
+
+def _cost(dollars: Any) -> float | None:
+    is_number = isinstance(dollars, int | float) and not isinstance(dollars, bool)
+    return dollars if is_number and 0 <= dollars < math.inf else None
 
 
 def _failed(result: dict[str, Any]) -> Failed:

@@ -92,4 +92,4 @@ def _record_from_broken_text(line: bytes) -> object:
 
 def count(value: object) -> int:
     """Return a number that a CLI reports, and 0 for whatever else stands in its place."""
-    return value if isinstance(value, int) else 0
+    return value if isinstance(value, int) and 0 <= value < 2**53 else 0

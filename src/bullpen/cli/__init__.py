@@ -7,10 +7,14 @@ from collections.abc import Sequence
 from importlib import import_module
 
 COMMANDS = {
+    "demo": "watch a small team at work; no account is needed",
     "init": "write a team file for the agents that are installed here",
     "check": "say everything that is wrong with a team file",
     "rehearse": "let every agent take a turn with its real CLI against models played here, without spending a token",
     "doctor": "say which agents are ready, and what to do about those that are not",
+    "chat": "talk with a team, here in the terminal",
+    "run": "say one thing to a team, and show what happens",
+    "preview": "show the exact prompt that an agent would be given",
     "sessions": "list, show, search, export and delete conversations",
     "explain": "say what an agent saw in a turn, what was left out, and why",
     "fsck": "check that every conversation is as it was written",

@@ -6,8 +6,8 @@ import sys
 import msgspec
 
 from bullpen.cli.database import LAST, add_database_option, find_conversation, open_store
-from bullpen.cli.explained import print_difference, print_explanation
 from bullpen.cli.safe import printable
+from bullpen.cli.showing.explained import print_difference, print_explanation
 from bullpen.difference import difference
 from bullpen.errors import BullpenError, UnknownTurn
 from bullpen.explanation import explain
@@ -30,7 +30,7 @@ def run(options: argparse.Namespace) -> int:
     """Print what was asked for."""
     with open_store(options) as store:
         conversation_id = find_conversation(store, options.session).id
-        turn = _turn(store, conversation_id, options.turn)
+        turn = find_turn(store, conversation_id, options.turn)
         if options.prompt or options.stream:
             _print_record(store, conversation_id, turn, stream=options.stream)
         elif options.diff is not None:
@@ -43,7 +43,8 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _turn(store: Store, conversation_id: str, reference: str) -> Turn:
+def find_turn(store: Store, conversation_id: str, reference: str) -> Turn:
+    """Return the turn with an id, the latest that started for "last", or the one that ended with message "#12"."""
     try:
         return store.turn(conversation_id, reference)
     except UnknownTurn:

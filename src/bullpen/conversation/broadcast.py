@@ -72,12 +72,15 @@ class Broadcast:
             viewer.close()
 
     def _missed_since(self, after: int | None) -> list[Numbered]:
-        if after is None or after >= self.number:
+        if after is None or after == self.number:
             return []
+        # A number that was never given is from an earlier process: what there is now is all new to this viewer.
+        is_from_elsewhere = after > self.number
+        after = 0 if is_from_elsewhere else after
         kept = [numbered for numbered in self._recent if numbered.number > after]
         gone = self.number - after - len(kept)
         first = kept[0].number - 1 if kept else self.number
-        return [Numbered(first, Lagged(missed=gone)), *kept] if gone else kept
+        return [Numbered(first, Lagged(missed=gone)), *kept] if gone or is_from_elsewhere else kept
 
 
 class _Viewer:

@@ -4,7 +4,7 @@ Whoever changes it holds `changing`, so that what was decided is still so when i
 """
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from concurrent.futures import Executor
 from functools import partial
 from typing import Any, Concatenate, ParamSpec, TypeVar
@@ -14,6 +14,7 @@ from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
 from bullpen.context.prompt import AssemblerOutput
+from bullpen.errors import UnknownMessage
 from bullpen.messages import ConversationMessage
 from bullpen.routing.progress import Progress
 from bullpen.routing.queue import PUT_FIRST, TurnQueue, WaitingTurn
@@ -114,6 +115,15 @@ class Ledger:
         self.running.update({turn.id: turn for turn in turns})
         return turns
 
+    def next_group(self, people: Collection[str]) -> tuple[WaitingTurn, ...]:
+        """Return the turns that may begin together."""
+        return self.queue.next_group(people=people, held=self.progress.held, undecided=self.undecided.values())
+
+    def is_behind_others(self, turn: WaitingTurn) -> bool:
+        """Tell whether others come before it in its relay, who wait, are at work, or have failed."""
+        others = [*self.queue.waiting, *self.running.values(), *self.undecided.values()]
+        return any(other.message_id == turn.message_id and other.step < turn.step for other in others)
+
     def put_back(self, turn: WaitingTurn) -> None:
         """Let a turn wait again that was taken and not begun."""
         del self.running[turn.id]
@@ -130,6 +140,19 @@ class Ledger:
         """Return the id of the newest message."""
         newest = await self.messages(limit=1)
         return newest[0].message.id if newest else None
+
+    async def turn(self, turn_id: str) -> Turn:
+        """Return one turn."""
+        turn: Turn = await self._write(self._store.turn, turn_id)
+        return turn
+
+    async def message(self, message_id: str) -> StoredMessage | None:
+        """Return one message, if it is stored."""
+        try:
+            stored: StoredMessage = await self._write(self._store.message, message_id)
+        except UnknownMessage:
+            return None
+        return stored
 
     async def begin(self, turn: WaitingTurn, given: AssemblerOutput, *, at: int) -> None:
         """Record that a turn runs, and what its agent is given."""
@@ -157,24 +180,39 @@ class Ledger:
         self._apply(change)
         return again
 
-    async def settle(self, turn: WaitingTurn, *, at: int, turns: tuple[WaitingTurn, ...] = (), change: Change) -> None:
+    async def settle(
+        self,
+        turn: WaitingTurn,
+        *,
+        at: int,
+        turns: tuple[WaitingTurn, ...] = (),
+        drops: tuple[WaitingTurn, ...] = (),
+        change: Change,
+    ) -> None:
         """Take a turn off the undecided ones; others may be asked in its place."""
         change = self._decided(turn.id, change, turns_made=self.progress.turns_made + len(turns))
-        await self.update(at=at, turns=turns, change=change)
+        await self.update(at=at, turns=turns, drops=drops, change=change)
 
     async def reorder(self, turns: tuple[WaitingTurn, ...]) -> None:
         """Let waiting turns begin before all others."""
         await self._write(self._store.reorder, _ids(turns))
         self.queue.put_first(turns)
 
-    async def recover(self, *, at: int) -> tuple[WaitingTurn, ...]:
-        """Return the turns that ran when the process before us ended, now interrupted."""
-        lost: list[Turn] = await self._write(self._store.recover, at=at)
-        if lost:
-            undecided = (*self.progress.undecided, *(turn.id for turn in lost))
-            self.undecided.update({turn.id: turn.waiting for turn in lost})
-            await self.update(at=at, change=Change(progress=replace(self.progress, undecided=undecided)))
-        return tuple(turn.waiting for turn in lost)
+    async def lost(self) -> tuple[WaitingTurn, ...]:
+        """Return the turns that ran when the process before us ended. To be called before we begin any."""
+        running: list[Turn] = await self._write(self._store.running)
+        return tuple(turn.waiting for turn in running)
+
+    async def interrupt(self, lost: tuple[WaitingTurn, ...], *, at: int, change: Change) -> None:
+        """Let turns be interrupted and wait for a person.
+
+        They are undecided first: if we are killed before the store calls them interrupted, they are found again.
+        """
+        undecided = tuple(dict.fromkeys([*self.progress.undecided, *_ids(lost)]))
+        change = replace(change, progress=replace(self.progress, undecided=undecided))
+        self.undecided.update({turn.id: turn for turn in lost})
+        await self.update(at=at, change=change)
+        await self._write(self._store.recover, at=at)
 
     def new_turn(self, member: str, message_id: str, *, intent: int, step: int = 0, number: int = 1) -> WaitingTurn:
         """Return a turn with the next number, or the one after it; whoever stores it counts it in turns_made."""

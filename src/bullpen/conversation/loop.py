@@ -2,28 +2,25 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from contextlib import AbstractContextManager, suppress
 from functools import partial
 from itertools import chain, repeat
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from bullpen.context.markers import DEFAULT_INTENT, read_markers
+from msgspec.structs import replace
+
+from bullpen.agents.runner import to_the_end
+from bullpen.context.markers import DEFAULT_INTENT, Markers, read_markers
 from bullpen.context.prompt import AssemblerOutput
 from bullpen.context.report import PromptReport
 from bullpen.context.text import byte_length, clean_text
 from bullpen.conversation.broadcast import Broadcast, Numbered
 from bullpen.conversation.ledger import Change, Ledger
 from bullpen.conversation.news import (
-    Dropped,
-    Held,
-    MissedHandOver,
     News,
     Paused,
-    Queued,
     Quiet,
-    Said,
-    TaskSet,
     Trouble,
     TurnBegan,
     TurnEnded,
@@ -31,15 +28,23 @@ from bullpen.conversation.news import (
     Undecided,
 )
 from bullpen.conversation.prompting import Prompts
-from bullpen.conversation.recording import Entry, new_message_id, reply_of_an_agent, word_of_a_person
-from bullpen.conversation.running import RunningTurn, milliseconds
+from bullpen.conversation.recording import Entry, new_message_id, news_of, reply_of_an_agent, word_of_a_person
+from bullpen.conversation.resuming import take_over
+from bullpen.conversation.running import RunningTurn, how_it_ended, milliseconds
 from bullpen.conversation.seats import Seat
-from bullpen.conversation.steering import Steering
-from bullpen.errors import AgentFailed, BullpenError, NothingSaid, StoreError
+from bullpen.conversation.steering import NOTHING_SAID_YET, Steering
+from bullpen.errors import (
+    BullpenError,
+    MessageDiffers,
+    NobodyToAsk,
+    NothingSaid,
+    StoreConflict,
+    StoreError,
+)
 from bullpen.events import Event, Failed, Finished
 from bullpen.routing.progress import cap_reached, room_for_turns, with_usage
 from bullpen.routing.queue import WaitingTurn
-from bullpen.store.base import EndState, Store, StoredMessage, TurnEnd
+from bullpen.store.base import Store, StoredMessage, TurnEnd
 from bullpen.team import Team
 
 logger = logging.getLogger(__name__)
@@ -58,7 +63,6 @@ class Conversation(Steering):
         super().__init__(team, ledger, Broadcast())
         self._seats = seats
         self._prompts = prompts
-        self._closing = False
         self._was_busy = False
         self._loop: asyncio.Task[None] | None = None
 
@@ -67,7 +71,7 @@ class Conversation(Steering):
         text = clean_text(text)
         if not text.strip():
             raise NothingSaid
-        return await self.atomically(self._say(text, sender, message_id or new_message_id()))
+        return await self.atomically(self._say(text, sender, message_id))
 
     async def watch(self) -> AsyncIterator[News]:
         """Yield everything that happens from now on, until the conversation is closed."""
@@ -107,23 +111,27 @@ class Conversation(Steering):
         """Return what an agent would be given if it were asked about the last message now."""
         seat = self._seats[self._agent(member).name]
         message_id = await self._ledger.last_message_id()
-        turn = WaitingTurn(id="preview", member=seat.member.name, message_id=message_id or "", intent=DEFAULT_INTENT)
+        if message_id is None:
+            raise NobodyToAsk(NOTHING_SAID_YET)
+        turn = WaitingTurn(id="preview", member=seat.member.name, message_id=message_id, intent=DEFAULT_INTENT)
         return await self._prompt_for(turn)
 
     async def start(self) -> None:
         """Begin turns from now on. What an earlier process left running is interrupted; what waits needs a word."""
-        await self.atomically(self._take_over())
+        for news in await self.atomically(take_over(self.team, self._ledger)):
+            self._publish(news)
         self._loop = asyncio.create_task(self._begin_turns())
         self._something_changed.set()
 
     async def close(self) -> None:
         """Cancel what runs, and store that. Everything that waits is there when the conversation is opened again."""
-        self._closing = True
+        self._closing.set()
         tasks = [*self._tasks.values(), *([self._loop] if self._loop else [])]
         for task in tasks:
             task.cancel()
-        await asyncio.gather(*tasks, *self._changes, return_exceptions=True)
+        await to_the_end(_all_over([*tasks, *self._changes]))
         self._broadcast.close()
+        self._quiet.set()
 
     async def _begin_turns(self) -> None:
         """Begin every turn that may begin, whenever something has changed."""
@@ -140,22 +148,38 @@ class Conversation(Steering):
         running = self.running[turn.id]
         try:
             given = await self._prompt_for(turn)
-            await self.atomically(self._begin(running, given))
+            await self._atomically(self._begin(running, given))
             await self._seats[turn.member].take_turn(given, running, emit=partial(self._emit, running))
-            await self._stored(partial(self._reply, running, running.end("done")))
-        except StoreError as error:
-            await self.atomically(self._put_back(running, error))
+            ending = partial(self._reply, running, running.end("done"))
+        except (StoreError, StoreConflict) as error:
+            ending = partial(self._put_back, running, error)
         except (asyncio.CancelledError, Exception) as error:
-            await self._stored(partial(self._end, running, running.end(*_how_it_ended(error))))
+            ending = partial(self._end, running, running.end(*how_it_ended(error)))
+        try:
+            await to_the_end(self._stored(ending))
+        except Exception as error:
+            await to_the_end(self._stored(partial(self._give_up, running, error)))
         finally:
-            del self.running[turn.id], self._tasks[turn.id]
+            self._leave(running)
+            del self._tasks[turn.id]
             self._something_changed.set()
 
-    async def _say(self, text: str, sender: str | None, message_id: str) -> StoredMessage:
+    async def _say(self, text: str, sender: str | None, message_id: str | None) -> StoredMessage:
         markers = read_markers(text)
+        if message_id and (stored := await self._ledger.message(message_id)):
+            return self._said_before(stored, text, markers, sender)
         person = self._router.sender_of(markers, given=sender, waited_for=self._ledger.waits_for)
+        message_id = message_id or new_message_id()
         entry = word_of_a_person(self._router, self._ledger, person, text, markers, message_id, milliseconds())
         return await self._record(entry)
+
+    def _said_before(self, stored: StoredMessage, text: str, markers: Markers, sender: str | None) -> StoredMessage:
+        """Return a message that is sent again. Whom we wait for may be another by now; who said it is not."""
+        speaker = stored.message.speaker
+        person = self._router.sender_of(markers, given=sender, waited_for=speaker.role_id)
+        if stored.message.content != text or person.name != speaker.role_id:
+            raise MessageDiffers(stored.message.id)
+        return replace(stored, already_stored=True)
 
     async def _reply(self, running: RunningTurn, end: TurnEnd) -> None:
         turn, agent = running.turn, self.team.member(running.turn.member)
@@ -174,32 +198,18 @@ class Conversation(Steering):
                 self._publish(news)
         return stored
 
-    async def _take_over(self) -> None:
-        ledger = self._ledger
-        lost = await ledger.recover(at=milliseconds())
-        known = {member.name for member in self.team.members}
-        await ledger.update(at=milliseconds(), drops=tuple(turn for turn in self.waiting if turn.member not in known))
-        if lost:
-            names = ", ".join(f"turn {turn.id} of {turn.member}" for turn in lost)
-            await self._pause("interrupted", f"bullpen ended while {names} ran. It may have changed files.")
-        elif self.waiting and self.paused is None:
-            await self._pause("left_over", f"{len(self.waiting)} turns were waiting when bullpen ended.")
-        for turn in lost:
-            text = f"{turn.member} was interrupted when bullpen ended. It may have changed files."
-            self._publish(Undecided(turn=turn, state="interrupted", text=text))
-
     async def _next_turns(self) -> tuple[WaitingTurn, ...]:
         """Take out of the queue what may begin now: nothing while something runs, during a pause, or at a cap."""
         ledger = self._ledger
         if ledger.running:
             return ()
         progress, limits = ledger.progress, self.team.limits
-        group = ledger.queue.next_group(people=self._people, held=progress.held, undecided=ledger.undecided.values())
+        group = ledger.next_group(self._people)
         if not group or ledger.paused is not None:
             self._settle_down()
             return ()
         if reason := cap_reached(progress, limits, milliseconds()):
-            await self._pause("cap", reason)
+            await self._pause_at_a_cap(reason)
             self._settle_down()
             return ()
         turns = ledger.take(group[: room_for_turns(progress, limits)])
@@ -226,7 +236,8 @@ class Conversation(Steering):
         if turn.id not in self._ledger.running:
             return
         if not running.is_recorded:
-            if end.state == "cancelled":
+            if self._closing.is_set():
+                self._leave(running)
                 self._ledger.put_back(turn)
                 return
             await self._begin(running, _nothing(self._seats[turn.member]))
@@ -236,24 +247,49 @@ class Conversation(Steering):
         text = "" if end.failure is None else f"{end.failure.message} {end.failure.hint}".strip()
         self._publish(Undecided(turn=turn, state=end.state, text=f"{turn.member}: {text}"))
 
-    async def _put_back(self, running: RunningTurn, error: StoreError) -> None:
-        """Let a turn wait again that could not even be recorded. On a broken disk a pause cannot be recorded either."""
+    async def _put_back(self, running: RunningTurn, error: BullpenError) -> None:
+        """Let a turn wait again that could not even be recorded."""
+        self._leave(running)
         self._ledger.put_back(running.turn)
-        self._ledger.paused = str(error)
-        self._publish(Paused(kind="trouble", text=str(error)))
+        self._pause_in_memory(str(error))
+
+    async def _give_up(self, running: RunningTurn, error: Exception) -> None:
+        """Let go of a turn that cannot be recorded as it ended, so that it keeps nobody waiting."""
+        try:
+            await self._end(running, running.end(*how_it_ended(error)))
+        except StoreError:
+            raise
+        except Exception:
+            logger.exception("the end of a turn could not be recorded conversation=%s", self.id)
+            self._leave(running)
+            self._ledger.running.pop(running.turn.id, None)
+            self._pause_in_memory(f"The end of turn {running.turn.id} could not be recorded: {error}")
+
+    async def _pause_at_a_cap(self, reason: str) -> None:
+        try:
+            await self._pause("cap", reason)
+        except StoreError as error:
+            self._pause_in_memory(f"{reason} {error}")
+
+    def _pause_in_memory(self, text: str) -> None:
+        """Pause although that cannot be stored: whoever opens the conversation again finds it paused in any case."""
+        self._ledger.paused = text
+        self._publish(Paused(kind="trouble", text=text))
 
     async def _stored(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
         """Do something that must be stored; if the disk is full or fails, again and again until it works."""
         for seconds in chain(STORE_RETRY_SECONDS, repeat(STORE_RETRY_SECONDS[-1])):
+            is_last = self._closing.is_set()
             try:
-                await self.atomically(work())
-                return
+                return await self._atomically(work())
             except StoreError as error:
                 logger.warning("not stored conversation=%s error=%s", self.id, error)
                 self._publish(Trouble(text=f"{error} What was said is kept here, and will be stored when that works."))
-                if self._closing:
-                    return
-                await asyncio.sleep(seconds)
+            if is_last:
+                return None
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._closing.wait(), seconds)
+        return None
 
     def _emit(self, running: RunningTurn, event: Event) -> None:
         running.take(event)
@@ -261,7 +297,12 @@ class Conversation(Steering):
         if not isinstance(event, Finished | Failed):
             self._publish(TurnEvent(turn_id=running.turn.id, member=running.turn.member, event=event))
 
+    def _leave(self, running: RunningTurn) -> None:
+        """Take a turn off those at work, at the moment when its end is known: the next one may begin right after."""
+        self.running.pop(running.turn.id, None)
+
     def _publish_end(self, running: RunningTurn, end: TurnEnd) -> None:
+        self._leave(running)
         self._publish(
             TurnEnded(
                 turn_id=end.turn_id,
@@ -280,47 +321,8 @@ class Conversation(Steering):
         self._quiet.set()
 
 
-def news_of(entry: Entry, sequence: int, finishes: TurnEnd | None) -> Iterator[News]:
-    """Yield what there is to tell about a message."""
-    route = entry.route
-    yield Said(
-        sequence=sequence,
-        message=entry.message,
-        turn_id=finishes.turn_id if finishes else None,
-        reason=route.reason,
-        notes=route.notes,
-    )
-    if entry.drops:
-        yield Dropped(turns=entry.drops)
-    if entry.holds:
-        yield Held(turns=entry.holds)
-    if entry.turns:
-        yield Queued(turns=entry.turns)
-    if route.team_task is not None:
-        yield TaskSet(task=route.team_task, by=entry.message.speaker.role_id)
-    if entry.missed is not None:
-        yield MissedHandOver(
-            member=entry.missed.sender,
-            message_id=entry.message.id,
-            names=entry.missed.members,
-            quote=entry.missed.quote,
-            text=entry.missed.sentence,
-        )
-
-
-def _how_it_ended(error: BaseException) -> tuple[EndState, Failed | None]:
-    """Return the state that an error leaves a turn in, and what is said about it."""
-    match error:
-        case asyncio.CancelledError():
-            return "cancelled", None
-        case AgentFailed():
-            return "failed", error.event
-        case BullpenError():
-            return "failed", Failed(kind="not_prepared", message=str(error))
-        case _:
-            logger.error("a turn met a bug", exc_info=error)
-            message = f"This is a bug in bullpen, sorry: {type(error).__name__}: {error}"
-            return "failed", Failed(kind="not_prepared", message=message, hint="Please report it.")
+async def _all_over(tasks: list[asyncio.Task[Any]]) -> None:
+    await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def _nothing(seat: Seat) -> AssemblerOutput:

@@ -1,6 +1,6 @@
 """What an agent is given for a turn: the message it answers, the conversation around it, its instructions."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from msgspec import Struct
@@ -19,7 +19,7 @@ from bullpen.store.base import Store, StoredMessage
 from bullpen.team import Member, Team
 
 LOOK_BACK = 1_000
-"""How many messages are searched, at most, for those that a member with visibility = "addressed" may see."""
+"""How many messages are searched, at most, for what not every message is: addressed to a member, or part of a relay."""
 
 
 class Prompts(Struct, frozen=True, kw_only=True):
@@ -82,10 +82,23 @@ class Prompts(Struct, frozen=True, kw_only=True):
     def _replies_to(self, turn: WaitingTurn) -> list[tuple[int, StoredMessage]]:
         """Return what others have replied to the same message, each with its step in the relay."""
         turns = self.store.turns(self.conversation_id, message_id=turn.message_id)
-        return [
+        replies = [
             (other.step, self.store.message(self.conversation_id, other.reply_id))
             for other in turns
             if other.reply_id is not None
+        ]
+        people = {person.name for person in self.team.people}
+        steps = {other.member: other.step for other in turns if other.member in people}
+        return [*replies, *self._words_of(steps, turn.message_id)] if steps else replies
+
+    def _words_of(self, steps: Mapping[str, int], message_id: str) -> list[tuple[int, StoredMessage]]:
+        """Return what people said in a relay. Their turns do not run, but their messages know what they answer."""
+        return [
+            (steps[stored.message.speaker.role_id], stored)
+            for stored in self.store.messages(self.conversation_id, limit=LOOK_BACK)
+            if stored.message.speaker.role_id in steps
+            and stored.message.routing
+            and stored.message.routing.parent_message_id == message_id
         ]
 
     def _window(self, member: Member, hidden: set[int]) -> list[StoredMessage]:

@@ -1,14 +1,16 @@
 """Recording: what a message sets in motion, worked out before anything is written. Pure, given the ledger."""
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
-from msgspec import Struct
+from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
 from bullpen.context.manager import limited_team_task
 from bullpen.context.markers import Markers
+from bullpen.conversation import news
 from bullpen.conversation.ledger import Change, Ledger
+from bullpen.conversation.news import Dropped, Held, News, Queued, Said, TaskSet
 from bullpen.messages import ConversationMessage, Routing, Speaker
 from bullpen.routing.hand_overs import MissedHandOver, missed_hand_over
 from bullpen.routing.progress import Progress, counting_again, with_reply, with_usage
@@ -54,13 +56,16 @@ def word_of_a_person(
 ) -> Entry:
     """Return what a person's message changes. What waits behind a pause stays where it is; what is new may begin."""
     before = ledger.progress
-    answered = ledger.queue.of(person.name)
-    route = router.route(
-        person, markers, last_to_hand_over=before.handed_over.get(person.name), in_relay=bool(answered)
-    )
+    answered = tuple(turn for turn in ledger.queue.of(person.name) if not ledger.is_behind_others(turn))
+    awaited = {turn.message_id for turn in answered}
+    last_to_hand_over = before.handed_over.get(person.name)
+    route = router.route(person, markers, last_to_hand_over=last_to_hand_over)
     drops = tuple(dict.fromkeys([*answered, *_dropped(route, ledger)]))
     kept = tuple(turn for turn in ledger.queue.waiting if turn not in drops)
-    holds = kept if ledger.paused is not None else ()
+    if any(turn.message_id in awaited for turn in kept):
+        route = router.route(person, markers, last_to_hand_over=last_to_hand_over, in_relay=True)
+    # Who waited in a relay for this word goes on; a pause does not change what it means.
+    holds = tuple(turn for turn in kept if ledger.paused is not None and turn.message_id not in awaited)
     turns = _turns(route, ledger, message_id)
     progress = replace(
         counting_again(before, at),
@@ -69,12 +74,14 @@ def word_of_a_person(
         held=tuple(turn.id for turn in kept if turn in holds or turn.id in before.held),
     )
     return Entry(
-        message=_message(message_id, text, person, markers, route, at, parent=None),
+        message=_message(
+            message_id, text, person, markers, route, at, parent=answered[0].message_id if answered else None
+        ),
         route=route,
         turns=turns,
         drops=drops,
         holds=holds,
-        change=replace(_change(route, progress), paused=None),
+        change=replace(_change(route, progress, _waited_for(router, route, (*kept, *turns))), paused=None),
     )
 
 
@@ -100,7 +107,8 @@ def reply_of_an_agent(
         misses[agent.name] = f"{missed.sentence} Nobody was asked. Write [NEXT: name] in the open to hand over."
     elif route.notes:
         misses[agent.name] = " ".join(route.notes)
-    is_last = not turns and len(drops) == len(ledger.queue.waiting)
+    kept = tuple(turn for turn in ledger.queue.waiting if turn not in drops)
+    is_last = not turns and not kept
     handed_over = {route.waits_for: agent.name} if route.waits_for and (route.addressees or is_last) else {}
     progress = replace(
         with_reply(with_usage(before, end.usage), agent.name, text, _first_agent(team, turns)),
@@ -114,8 +122,36 @@ def reply_of_an_agent(
         turns=turns,
         drops=drops,
         missed=missed,
-        change=_change(route, progress),
+        change=_change(route, progress, _waited_for(router, route, (*kept, *turns))),
     )
+
+
+def news_of(entry: Entry, sequence: int, finishes: TurnEnd | None) -> Iterator[News]:
+    """Yield what there is to tell about a message."""
+    route = entry.route
+    yield Said(
+        sequence=sequence,
+        message=entry.message,
+        turn_id=finishes.turn_id if finishes else None,
+        reason=route.reason,
+        notes=route.notes,
+    )
+    if entry.drops:
+        yield Dropped(turns=entry.drops)
+    if entry.holds:
+        yield Held(turns=entry.holds)
+    if entry.turns:
+        yield Queued(turns=entry.turns)
+    if entry.change.team_task is not UNSET:
+        yield TaskSet(task=entry.change.team_task, by=entry.message.speaker.role_id)
+    if entry.missed is not None:
+        yield news.MissedHandOver(
+            member=entry.missed.sender,
+            message_id=entry.message.id,
+            names=entry.missed.members,
+            quote=entry.missed.quote,
+            text=entry.missed.sentence,
+        )
 
 
 def _turns(route: Route, ledger: Ledger, message_id: str) -> tuple[WaitingTurn, ...]:
@@ -133,8 +169,15 @@ def _first_agent(team: Team, turns: Sequence[WaitingTurn]) -> str | None:
     return next((turn.member for turn in turns if team.member(turn.member).type == "ai"), None)
 
 
-def _change(route: Route, progress: Progress) -> Change:
-    change = Change(waits_for=route.waits_for, progress=progress)
+def _waited_for(router: Router, route: Route, waiting: Iterable[WaitingTurn]) -> str | None:
+    """Return the person whose word is awaited: who is named, else who holds up a relay, else who gets it back."""
+    if route.waits_for in route.addressees:
+        return route.waits_for
+    return next((turn.member for turn in waiting if router.member(turn.member).type == "human"), route.waits_for)
+
+
+def _change(route: Route, progress: Progress, waits_for: str | None) -> Change:
+    change = Change(waits_for=waits_for, progress=progress)
     if route.team_task is not None:
         change = replace(change, team_task=limited_team_task(route.team_task))
     return change

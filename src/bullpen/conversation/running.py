@@ -1,7 +1,12 @@
 """RunningTurn: one turn while it runs: what it has said so far for those who come later, and what will be recorded."""
 
+import asyncio
+import logging
 import time
 
+from msgspec.structs import replace
+
+from bullpen.errors import AgentFailed, BullpenError
 from bullpen.events import (
     Event,
     Failed,
@@ -15,8 +20,10 @@ from bullpen.events import (
     Usage,
 )
 from bullpen.routing.queue import WaitingTurn
-from bullpen.store.base import EndState, TurnEnd
+from bullpen.store.base import EndState, PackedStream, TurnEnd
 from bullpen.store.packing import StreamPacker
+
+logger = logging.getLogger(__name__)
 
 CANCELLED = Failed(kind="cancelled", message="The turn was cancelled.")
 # Agents that use a thousand tools in a turn exist; nobody scrolls back through more than that.
@@ -43,6 +50,7 @@ class RunningTurn:
         self._cancelled = CANCELLED
         self._command: tuple[str, ...] = ()
         self._packer = StreamPacker()
+        self._stream: PackedStream | None = None
 
     @property
     def text(self) -> str:
@@ -89,9 +97,12 @@ class RunningTurn:
         self._packer.feed(data)
 
     def end(self, state: EndState, failure: Failed | None = None) -> TurnEnd:
-        """Return what is recorded about the turn at its end. Called once."""
+        """Return what is recorded about the turn at its end. Nothing can be added to its stream after that."""
         if state == "cancelled":
             failure = self._cancelled
+        if failure is not None and not failure.partial_text:
+            failure = replace(failure, partial_text=self.reply or self.text)
+        self._stream = self._stream or self._packer.finish()
         return TurnEnd(
             turn_id=self.turn.id,
             state=state,
@@ -99,13 +110,28 @@ class RunningTurn:
             usage=self.usage,
             failure=failure,
             command=self._command,
-            stream=self._packer.finish(),
+            stream=self._stream,
         )
 
     def _add_step(self, step: ToolStarted | ToolFinished | Notice) -> None:
         self.steps.append(step)
         if len(self.steps) > MOST_STEPS:
             del self.steps[: MOST_STEPS // 2]
+
+
+def how_it_ended(error: BaseException) -> tuple[EndState, Failed | None]:
+    """Return the state that an error leaves a turn in, and what is said about it."""
+    match error:
+        case asyncio.CancelledError():
+            return "cancelled", None
+        case AgentFailed():
+            return "failed", error.event
+        case BullpenError():
+            return "failed", Failed(kind="not_prepared", message=str(error))
+        case _:
+            logger.error("a turn met a bug", exc_info=error)
+            message = f"This is a bug in bullpen, sorry: {type(error).__name__}: {error}"
+            return "failed", Failed(kind="not_prepared", message=message, hint="Please report it.")
 
 
 def milliseconds() -> int:

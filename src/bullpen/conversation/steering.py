@@ -11,14 +11,17 @@ from bullpen.context.markers import read_markers
 from bullpen.conversation.broadcast import Broadcast
 from bullpen.conversation.ledger import Change, Ledger
 from bullpen.conversation.news import Decided, Dropped, News, Paused, PauseKind, Queued, Reordered, TaskSet, WentOn
+from bullpen.conversation.resuming import names
 from bullpen.conversation.running import RunningTurn, milliseconds
-from bullpen.errors import NobodyToAsk, NothingRuns, NothingToDecide, UnknownTurn
+from bullpen.errors import ConversationClosed, NobodyToAsk, NothingRuns, NothingToDecide, TurnConflict
 from bullpen.routing.progress import Progress, counting_again
 from bullpen.routing.queue import PUT_FIRST, WaitingTurn
 from bullpen.routing.router import Router
 from bullpen.team import Member, Team
 
 Result = TypeVar("Result")
+
+NOTHING_SAID_YET = "Nothing has been said yet. Say something first."
 
 
 class Steering:
@@ -38,6 +41,7 @@ class Steering:
         """Set when it is time to look whether a turn may begin."""
         self._quiet = asyncio.Event()
         """Set while nobody is at work and nothing can begin."""
+        self._closing = asyncio.Event()
 
     @property
     def id(self) -> str:
@@ -84,13 +88,14 @@ class Steering:
         turns = [running.turn for running in self.running.values() if turn_id in (None, running.turn.id)]
         if not turns:
             raise NothingRuns(turn_id)
-        await self.atomically(self._pause("cancelled", f"{_names(turns)} was cancelled."))
-        tasks = [self._tasks[turn.id] for turn in turns if turn.id in self._tasks]
-        for task in tasks:
+        verb = "was" if len(turns) == 1 else "were"
+        await self.atomically(self._pause("cancelled", f"{names(turns)} {verb} cancelled."))
+        tasks = {turn: self._tasks[turn.id] for turn in turns if turn.id in self._tasks}
+        for task in tasks.values():
             task.cancel()
         if tasks:
-            await asyncio.wait(tasks)
-        return tuple(turns)
+            await asyncio.wait(tasks.values())
+        return tuple(tasks)
 
     async def go_on(self) -> None:
         """Lift a pause: what waits begins, and the caps count from zero."""
@@ -112,9 +117,9 @@ class Steering:
         """Let another member answer in place of one whose turn ended without a reply."""
         return await self.atomically(self._hand_over(turn_id, member))
 
-    async def ask(self, names: str) -> tuple[WaitingTurn, ...]:
+    async def ask(self, asked: str) -> tuple[WaitingTurn, ...]:
         """Ask members to answer the last message, written as in [NEXT: …]: "a, b" or "a & b"."""
-        return await self.atomically(self._ask(names))
+        return await self.atomically(self._ask(asked))
 
     async def reorder(self, turn_ids: Sequence[str]) -> None:
         """Let these waiting turns begin first, in this order."""
@@ -126,6 +131,12 @@ class Steering:
 
     async def atomically(self, work: Coroutine[Any, Any, Result]) -> Result:
         """Do something alone and to its end, even if whoever wanted it does not wait any more."""
+        if self._closing.is_set():
+            work.close()
+            raise ConversationClosed(self.id)
+        return await self._atomically(work)
+
+    async def _atomically(self, work: Coroutine[Any, Any, Result]) -> Result:
         task = asyncio.ensure_future(self._alone(work))
         self._changes.add(task)
         task.add_done_callback(self._changes.discard)
@@ -151,7 +162,7 @@ class Steering:
         turns = tuple(turn for turn in self._ledger.queue.of(name) if not turn_ids or turn.id in turn_ids)
         for turn_id in turn_ids:
             if turn_id not in {turn.id for turn in turns}:
-                raise UnknownTurn(turn_id)
+                raise TurnConflict(turn_id, "not waiting", "queued")
         left = len(self.waiting) - len(turns)
         change = Change(paused=None) if not left else Change()
         await self._ledger.update(at=milliseconds(), drops=turns, change=change)
@@ -161,6 +172,7 @@ class Steering:
 
     async def _retry(self, turn_id: str | None) -> WaitingTurn:
         turn = self._undecided_turn(turn_id)
+        self._agent(turn.member)
         again = await self._ledger.retry(turn, at=milliseconds(), change=self._after_a_word())
         self._publish(Decided(turn_id=turn.id, choice=f"again, as turn {again.id}"))
         self._publish(Queued(turns=(again,)))
@@ -169,24 +181,32 @@ class Steering:
     async def _hand_over(self, turn_id: str | None, member: str | None) -> WaitingTurn:
         turn = self._undecided_turn(turn_id)
         turns: tuple[WaitingTurn, ...] = ()
+        drops: tuple[WaitingTurn, ...] = ()
         if member is not None:
             name = self._agent(member).name
             turns = (self._ledger.new_turn(name, turn.message_id, intent=PUT_FIRST, step=turn.step),)
-        await self._ledger.settle(turn, at=milliseconds(), turns=turns, change=self._after_a_word())
+            # Nobody answers one message twice: whoever was to come later in the relay comes now.
+            drops = tuple(later for later in self._ledger.queue.of(name) if later.message_id == turn.message_id)
+        await self._ledger.settle(turn, at=milliseconds(), turns=turns, drops=drops, change=self._after_a_word())
         self._publish(Decided(turn_id=turn.id, choice=f"{turns[0].member} answers" if turns else "skipped"))
+        if drops:
+            self._publish(Dropped(turns=drops))
         if turns:
             self._publish(Queued(turns=turns))
         return turns[0] if turns else turn
 
-    async def _ask(self, names: str) -> tuple[WaitingTurn, ...]:
+    async def _ask(self, asked: str) -> tuple[WaitingTurn, ...]:
         message_id = await self._ledger.last_message_id()
-        route = self._router.route(self._last_person(), read_markers(f"[NEXT: {names}]"), in_relay=True)
+        route = self._router.route(self._last_person(), read_markers(f"[NEXT: {asked}]"), in_relay=True)
         if message_id is None:
-            raise NobodyToAsk("Nothing has been said yet. Say something first.")
+            raise NobodyToAsk(NOTHING_SAID_YET)
         if route.notes or not route.asked:
-            raise NobodyToAsk(" ".join(route.notes) or f"{names!r} names no agent.")
-        taken = {turn.member for turn in self.waiting if turn.message_id == message_id}
+            raise NobodyToAsk(" ".join(route.notes) or f"{asked!r} names no agent.")
+        at_it = [*self.waiting, *self._ledger.running.values()]
+        taken = {turn.member for turn in at_it if turn.message_id == message_id}
         fresh = [asked for asked in route.asked if asked.member not in taken]
+        if not fresh:
+            raise NobodyToAsk(f"{', '.join(asked.member for asked in route.asked)} will answer that already.")
         turns = tuple(
             self._ledger.new_turn(asked.member, message_id, intent=asked.intent, step=asked.step, number=number)
             for number, asked in enumerate(fresh, start=1)
@@ -199,7 +219,7 @@ class Steering:
         waiting = {turn.id: turn for turn in self.waiting}
         for turn_id in turn_ids:
             if turn_id not in waiting:
-                raise UnknownTurn(turn_id)
+                raise TurnConflict(turn_id, "not waiting", "queued")
         await self._ledger.reorder(tuple(waiting[turn_id] for turn_id in turn_ids))
         self._publish(Reordered(turns=self.waiting))
 
@@ -235,7 +255,3 @@ class Steering:
 
     def _publish(self, news: News) -> None:
         self._broadcast.publish(news)
-
-
-def _names(turns: Sequence[WaitingTurn]) -> str:
-    return ", ".join(f"turn {turn.id} of {turn.member}" for turn in turns)

@@ -7,6 +7,9 @@ from bullpen.events import Usage
 from bullpen.routing.likeness import alike, sketch
 from bullpen.team import Limits
 
+MOST = 10**15
+"""Tokens or dollars, as many as JSON holds exactly."""
+
 
 class Progress(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What is kept in the store beside the messages and turns, so that a restart changes nothing."""
@@ -56,8 +59,10 @@ def with_usage(progress: Progress, usage: Usage | None) -> Progress:
     """Return the progress after a turn that took something, however it ended."""
     if usage is None:
         return progress
-    tokens = progress.tokens + usage.input_tokens + usage.output_tokens
-    return replace(progress, tokens=tokens, cost_usd=progress.cost_usd + (usage.cost_usd or 0.0))
+    tokens = progress.tokens + max(0, usage.input_tokens) + max(0, usage.output_tokens)
+    cost = progress.cost_usd + max(0.0, usage.cost_usd or 0.0)
+    # What an agent says about itself may be anything; a sum that is no number could not be stored.
+    return replace(progress, tokens=min(tokens, MOST), cost_usd=min(cost, float(MOST)))
 
 
 def with_reply(progress: Progress, agent: str, text: str, hands_over_to: str | None) -> Progress:

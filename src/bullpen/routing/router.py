@@ -132,6 +132,9 @@ class Router:
                 member = seen[addressee.name]
                 if isinstance(member, str):
                     notes[member] = None
+                # "Look at it, then let me decide, then build it": a person may come later in their own relay.
+                elif member.name == sender.name and (sender.type == "ai" or not asked):
+                    notes[f"{sender.name} cannot hand over to itself."] = None
                 else:
                     new = Asked(member=member.name, intent=addressee.intent, step=step)
                     asked[member.name] = min(asked.get(member.name, new), new, key=lambda turn: turn.intent)
@@ -150,8 +153,6 @@ class Router:
         member = self._resolver.resolve(addressee.name)
         if isinstance(member, Unresolved):
             return str(member)
-        if member.name == sender.name:
-            return f"{sender.name} cannot hand over to itself."
         if sender.may_address is not None and member.name not in sender.may_address:
             return f"{sender.name} may not hand over to {member.name}: the team file does not list it in may_address."
         return member

@@ -118,6 +118,15 @@ def fingerprint(path: Path) -> tuple[int, int]:
     return status.st_mtime_ns, status.st_size
 
 
+def inode(path: Path) -> tuple[int, int] | None:
+    """Return what a file is known by, whatever its names are."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
+
+
 def _header(path: Path) -> tuple[bytes, int]:
     try:
         # Opening a pipe would wait for its other end.

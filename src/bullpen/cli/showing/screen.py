@@ -4,11 +4,11 @@ import os
 import shutil
 import sys
 import time
-import unicodedata
 from collections.abc import Iterable, Sequence
 from importlib.util import find_spec
 
 from bullpen.cli.safe import printable
+from bullpen.cli.showing.columns import cut, width
 from bullpen.context.text import one_line
 
 INDENT = "  "
@@ -38,12 +38,12 @@ def short_time(milliseconds: int) -> str:
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """Print rows below their columns. On a terminal, the last column is cut where the line ends."""
     table = [tuple(columns), *(tuple(map(safe_line, row)) for row in rows)]
-    widths = [max(map(_width, cells)) for cells in zip(*table, strict=True)]
+    widths = [max(map(width, cells)) for cells in zip(*table, strict=True)]
     left = sum(widths[:-1]) + len(INDENT) * (len(widths) - 1)
-    room = max(shutil.get_terminal_size().columns - left, _width(columns[-1])) if sys.stdout.isatty() else None
+    room = max(shutil.get_terminal_size().columns - left, width(columns[-1])) if sys.stdout.isatty() else None
     for number, (*cells, last) in enumerate(table):
-        padded = [cell + " " * (width - _width(cell)) for cell, width in zip(cells, widths, strict=False)]
-        line = INDENT.join([*padded, last if room is None else _cut(last, room)]).rstrip()
+        padded = [cell + " " * (size - width(cell)) for cell, size in zip(cells, widths, strict=False)]
+        line = INDENT.join([*padded, last if room is None else cut(last, room)]).rstrip()
         print(_painted(line, BOLD) if number == 0 else line)
 
 
@@ -71,22 +71,3 @@ def _painted(text: str, colour: str) -> str:
     if not sys.stdout.isatty() or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
         return text
     return f"\x1b[{colour}m{text}\x1b[0m"
-
-
-def _width(text: str) -> int:
-    """Return how many columns a text takes: Chinese and emoji take two."""
-    return len(text) if text.isascii() else sum(map(_letter_width, text))
-
-
-def _letter_width(letter: str) -> int:
-    if unicodedata.combining(letter):
-        return 0
-    return 2 if unicodedata.east_asian_width(letter) in "WF" else 1
-
-
-def _cut(text: str, room: int) -> str:
-    if _width(text) <= room:
-        return text
-    while text and _width(text) > room - 1:
-        text = text[:-1]
-    return f"{text.rstrip()}…"

@@ -1,0 +1,74 @@
+"""Figure: what a conversation takes on the disk for each byte that was said."""
+
+import asyncio
+from functools import cache
+from pathlib import Path
+from random import Random
+
+from benchmarks.agents_stage import own_folder
+from benchmarks.conversation_stage import team_in, texts_for_lee
+from benchmarks.corpus import Write, chinese, code, prose
+from benchmarks.report import Figure, times
+from bullpen.app import open_team
+from bullpen.context.text import byte_length
+from bullpen.store.sqlite import SqliteStore
+
+GOAL = 1.3
+MESSAGES, QUICK_MESSAGES = 4_000, 500
+
+
+def many_words(random: Random, size: int) -> str:
+    """Return Chinese with many different words, each as often as its place in a vocabulary lets expect."""
+    words, weights = _vocabulary()
+    return "".join(random.choices(words, weights, k=size // 6))
+
+
+@cache
+def _vocabulary() -> tuple[list[str], list[float]]:
+    random = Random(VOCABULARY)
+    characters = [chr(0x4E00 + random.randrange(20_000)) for _ in range(3_000)]
+    weights = [1 / place for place in range(1, len(characters) + 1)]
+    words = ["".join(random.choices(characters, weights, k=2)) for _ in range(VOCABULARY)]
+    return words, [1 / place for place in range(1, VOCABULARY + 1)]
+
+
+VOCABULARY = 20_000
+KINDS: dict[str, Write] = {"English": prose, "code": code, "Chinese": chinese, "Chinese, many words": many_words}
+
+
+def measure(*, quick: bool) -> Figure:
+    """Say the same amount in three kinds of text, and look at the file."""
+    count = QUICK_MESSAGES if quick else MESSAGES
+    with own_folder() as folder:
+        sizes = {name: asyncio.run(_said(folder, name, write, count)) for name, write in KINDS.items()}
+    ratios = {name: stored / said for name, (said, stored) in sizes.items()}
+    return Figure(
+        title="Room on the disk",
+        goal=f"at most {GOAL:g} bytes for each byte that was said",
+        met=max(ratios.values()) <= GOAL,
+        columns=("text", "messages", "said", "in the file", "ratio"),
+        rows=[
+            (name, f"{count:,}", f"{said:,} B", f"{stored:,} B", times(ratios[name]))
+            for name, (said, stored) in sizes.items()
+        ],
+        meaning="The whole file after closing, with every index and the words for the search, which for Chinese are "
+        "all pairs of characters. Prompts and streams of agents are not in it: nobody is asked here. The first Chinese "
+        "is the corpus's, which repeats some phrases; the second draws from thousands of words, the common ones often.",
+    )
+
+
+async def _said(folder: Path, name: str, write: Write, count: int) -> tuple[int, int]:
+    db = folder / f"{name}.db"
+    texts = texts_for_lee(count, write)
+    async with open_team(team_in(folder), db=db) as conversation:
+        await conversation.read(lambda store, _: _without_waiting(store))
+        for text in texts:
+            await conversation.say(text, sender="kim")
+    return sum(byte_length(text) for text in texts), db.stat().st_size
+
+
+def _without_waiting(store: object) -> None:
+    assert isinstance(store, SqliteStore)
+    connection = store._database._connection
+    assert connection is not None
+    connection.execute("PRAGMA synchronous = OFF")

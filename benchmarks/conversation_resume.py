@@ -1,0 +1,72 @@
+"""Figure: opening a conversation again must not care how long it is."""
+
+import asyncio
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from statistics import median
+from time import perf_counter
+
+from benchmarks.agents_stage import own_folder
+from benchmarks.conversation_stage import WINDOW, conversation_in, team_in
+from benchmarks.report import Figure, duration, times
+from bullpen.app import open_conversation, open_store
+from bullpen.store.packing import unpacked_text
+from bullpen.team_files import LoadedTeam
+
+GOAL, GOAL_FLAT = 5.0, 1.2
+LENGTHS, QUICK_LENGTHS = (1_000, 10_000, 100_000), (1_000, 10_000)
+ROUNDS, QUICK_ROUNDS = 60, 15
+
+SELECT = "SELECT id, speaker, timestamp, routing, content, hash FROM messages WHERE conversation = 1"
+
+
+def measure(*, quick: bool) -> Figure:
+    """Compare opening until ready, and the last window, with reading the window from a bare file."""
+    lengths = QUICK_LENGTHS if quick else LENGTHS
+    with own_folder() as folder:
+        taken = {length: _compared(folder, length, QUICK_ROUNDS if quick else ROUNDS) for length in lengths}
+    ready = [ours[0] + ours[1] for _, ours in taken.values()]
+    return Figure(
+        title="Opening a conversation again",
+        goal=f"at most {GOAL:g} times reading its last {WINDOW} messages from SQLite, and no slower when it is longer",
+        met=all(sum(ours) <= GOAL * bare for bare, ours in taken.values()) and ready[-1] <= GOAL_FLAT * ready[0],
+        columns=("messages", "bare SQLite", "open the file", "open the conversation", "read the window", "ratio"),
+        rows=[
+            (f"{length:,}", duration(bare), *map(duration, ours), times(sum(ours) / bare))
+            for length, (bare, ours) in taken.items()
+        ],
+        meaning="By the clock. Bare SQLite opens the file, selects the last messages and unpacks their text. Ours also "
+        "looks whether the file is private and undamaged, sets what makes commits safe, becomes the owner in a commit "
+        "of its own, looks for turns that were interrupted, and checks every message's hash. "
+        f"{lengths[-1]:,} messages are ready after {times(ready[-1] / ready[0])} times as long as {lengths[0]:,}.",
+    )
+
+
+def _compared(folder: Path, length: int, rounds: int) -> tuple[float, list[float]]:
+    db = folder / f"{length}.db"
+    team = team_in(folder)
+    conversation_id = conversation_in(team, db, length)
+    bare, ours = [], []
+    for _ in range(rounds):
+        bare.append(_read_bare(db))
+        ours.append(asyncio.run(_opened(team, db, conversation_id)))
+    return median(bare), [median(part) for part in zip(*ours, strict=True)]
+
+
+def _read_bare(db: Path) -> float:
+    start = perf_counter()
+    with closing(sqlite3.connect(db)) as connection:
+        rows = connection.execute(f"{SELECT} ORDER BY sequence DESC LIMIT {WINDOW}").fetchall()
+        _texts = [unpacked_text(row[4]) for row in rows]
+        return perf_counter() - start
+
+
+async def _opened(team: LoadedTeam, db: Path, conversation_id: str) -> tuple[float, float, float]:
+    start = perf_counter()
+    async with open_store(db) as (store, thread):
+        file_open = perf_counter()
+        async with open_conversation(team, store, thread, conversation_id) as conversation:
+            ready = perf_counter()
+            await conversation.messages(limit=WINDOW)
+            return file_open - start, ready - file_open, perf_counter() - ready

@@ -1,0 +1,66 @@
+"""`bullpen chat`: talk with a team in the terminal. Without a terminal it reads lines."""
+
+import argparse
+import asyncio
+import sys
+from pathlib import Path
+
+from bullpen.app import open_team
+from bullpen.cli.chatting.chat_lines import ChatLines
+from bullpen.cli.chatting.raw_terminal import is_terminal
+from bullpen.cli.chatting.typed_lines import typed_lines
+from bullpen.cli.endings import ENDINGS, Ending, ending_of, say_next
+from bullpen.cli.following import following
+from bullpen.cli.opening import Opening, add_opening_options, prepare
+from bullpen.cli.showing.colours import Colours, wants_colours
+from bullpen.cli.showing.page import StreamPage
+from bullpen.cli.showing.show import Show
+from bullpen.cli.signals import Interruptions
+from bullpen.cli.standing import show_standing
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Describe the options."""
+    parser.add_argument("file", nargs="?", type=Path, metavar="team.toml", help="the team file (default: team.toml)")
+    parser.add_argument("--plain", action="store_true", help="a plain terminal: no full screen")
+    add_opening_options(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Talk until the person leaves."""
+    opening = prepare(options, options.file)
+    if is_terminal():
+        from bullpen.cli.chatting.terminal_chat import chat_in_terminal
+
+        return asyncio.run(chat_in_terminal(opening, options.sender))
+    return asyncio.run(_chat_in_lines(opening, options.sender))
+
+
+async def _chat_in_lines(opening: Opening, sender: str | None) -> int:
+    """Send what comes from stdin, one after the other, each when the team is quiet."""
+    interruptions = Interruptions()
+    colours = Colours(opening.loaded.team, on=wants_colours(sys.stdout))
+    show = Show(StreamPage(sys.stdout), colours, in_chat=True)
+    with interruptions.taken():
+        async with open_team(opening.loaded, resume=opening.resume, db=opening.db) as conversation:
+            if opening.resume is not None:
+                await show_standing(conversation, show)
+            lines = ChatLines(conversation, show, sender)
+            ending: Ending = "interrupted"
+            all_done = True
+            async with following(conversation, lines.tell, show.catch_up) as follower:
+                leaving = asyncio.ensure_future(interruptions.wait())
+                async for text in typed_lines(leaving):
+                    all_done = await lines.take(text) and all_done
+                    quiet = asyncio.ensure_future(follower.until_quiet())
+                    await asyncio.wait([quiet, leaving], return_when=asyncio.FIRST_COMPLETED)
+                    quiet.result() if quiet.done() else quiet.cancel()
+                    if lines.wants_to_leave or leaving.done():
+                        break
+                if not leaving.done():
+                    ending = ending_of(conversation)
+                leaving.cancel()
+            say_next(conversation, ending, opening.db)
+    if interruptions.exit_code is not None:
+        return interruptions.exit_code
+    return ENDINGS[ending] if all_done else ENDINGS[ending] or 1

@@ -1,0 +1,131 @@
+"""Keys: from the bytes that a terminal sends to what was pressed."""
+
+import codecs
+import re
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+PASTE_BEGINS, PASTE_ENDS = "\x1b[200~", "\x1b[201~"
+
+NAMES = {
+    "\n": "enter",
+    "\r": "enter",
+    "\t": "tab",
+    "\x7f": "backspace",
+    "\x08": "backspace",
+    "\x01": "home",
+    "\x02": "left",
+    "\x04": "end of input",
+    "\x05": "end",
+    "\x06": "right",
+    "\x0b": "cut to end",
+    "\x0c": "redraw",
+    "\x0e": "down",
+    "\x10": "up",
+    "\x15": "cut to start",
+    "\x17": "cut word",
+    "\x19": "yank",
+    "\x1b[A": "up",
+    "\x1b[B": "down",
+    "\x1b[C": "right",
+    "\x1b[D": "left",
+    "\x1bOA": "up",
+    "\x1bOB": "down",
+    "\x1bOC": "right",
+    "\x1bOD": "left",
+    "\x1b[H": "home",
+    "\x1b[F": "end",
+    "\x1bOH": "home",
+    "\x1bOF": "end",
+    "\x1b[1~": "home",
+    "\x1b[4~": "end",
+    "\x1b[7~": "home",
+    "\x1b[8~": "end",
+    "\x1b[3~": "delete",
+    "\x1bb": "word left",
+    "\x1bf": "word right",
+    "\x1b[1;5D": "word left",
+    "\x1b[1;5C": "word right",
+    "\x1b[1;3D": "word left",
+    "\x1b[1;3C": "word right",
+    "\x1b\n": "new line",
+    "\x1b\r": "new line",
+    "\x1b\x7f": "cut word",
+    "\x1b[13;2u": "new line",
+}
+
+_KEY = re.compile(r"\x1b(?:\[[0-9;<>?]*[ -/]*[@-~]|O.|[^\[O])|\x1b|.", re.DOTALL)
+_UNFINISHED = re.compile(r"\x1b(?:\[[0-9;<>?]*[ -/]*|O)?\Z")
+
+
+class Pressed(Struct, frozen=True):
+    """A key with a name."""
+
+    name: str
+
+
+class Typed(Struct, frozen=True):
+    """Text that goes into the line as it is: a letter, or all that was pasted."""
+
+    text: str
+
+
+Key = Pressed | Typed
+
+
+class KeyReader:
+    """Reads pieces of input; a sequence or a character that is split over two pieces is put together."""
+
+    def __init__(self) -> None:
+        self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+        self._rest = ""
+        self._pasted: str | None = None
+
+    def feed(self, data: bytes) -> Iterator[Key]:
+        """Yield what was pressed."""
+        text = self._rest + self._decoder.decode(data)
+        self._rest = ""
+        while text:
+            if self._pasted is None:
+                typed, begins, text = text.partition(PASTE_BEGINS)
+                yield from self._keys(typed, is_all=not begins)
+                self._pasted = "" if begins else None
+            else:
+                text = self._paste(text)
+                if self._pasted is None:
+                    yield Typed(self._taken)
+
+    def _paste(self, text: str) -> str:
+        """Take what is pasted; return what comes after it."""
+        pasted = (self._pasted or "") + text
+        inside, ends, after = pasted.partition(PASTE_ENDS)
+        if not ends:
+            self._pasted = pasted
+            return ""
+        self._pasted = None
+        self._taken = _lines(inside)
+        return after
+
+    def _keys(self, text: str, *, is_all: bool) -> Iterator[Key]:
+        if is_all and (unfinished := _UNFINISHED.search(text)) and unfinished[0] != "\x1b":
+            self._rest = unfinished[0]
+            text = text[: unfinished.start()]
+        plain = _lines(text)
+        # Nobody types lines at once: a terminal that does not mark it sends a paste so. Pasting never sends.
+        if "\n" in plain[:-1] and "\x1b" not in plain:
+            yield Typed(plain)
+            return
+        for found in _KEY.finditer(text):
+            yield from _key(found[0])
+
+
+def _lines(text: str) -> str:
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _key(text: str) -> Iterator[Key]:
+    if text in NAMES:
+        yield Pressed(NAMES[text])
+    elif text.isprintable():
+        yield Typed(text)

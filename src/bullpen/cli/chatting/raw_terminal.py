@@ -1,0 +1,55 @@
+"""A terminal that sends every key at once, shows none by itself, and marks what is pasted; afterwards as it was."""
+
+import contextlib
+import os
+import sys
+import termios
+from collections.abc import Iterator
+
+PASTE_MARKS_ON, PASTE_MARKS_OFF, SHOW_CURSOR = "\x1b[?2004h", "\x1b[?2004l", "\x1b[?25h"
+INPUT_FLAGS, LOCAL_FLAGS, CONTROL_CHARACTERS = 0, 3, 6
+
+
+class RawTerminal:
+    """The keys of one terminal. Ctrl-C and Ctrl-Z stay signals."""
+
+    def __init__(self, file: int) -> None:
+        self._file = file
+        self._before = termios.tcgetattr(file)
+
+    @contextlib.contextmanager
+    def on(self) -> Iterator[None]:
+        """Take every key for a while."""
+        self.take()
+        try:
+            yield
+        finally:
+            self.give_back()
+
+    def take(self) -> None:
+        """Take every key."""
+        mode = termios.tcgetattr(self._file)
+        mode[INPUT_FLAGS] &= ~termios.IXON
+        mode[LOCAL_FLAGS] &= ~(termios.ECHO | termios.ICANON | termios.IEXTEN)
+        mode[CONTROL_CHARACTERS] = list(mode[CONTROL_CHARACTERS])
+        mode[CONTROL_CHARACTERS][termios.VMIN], mode[CONTROL_CHARACTERS][termios.VTIME] = 1, 0
+        termios.tcsetattr(self._file, termios.TCSADRAIN, mode)
+        _write(PASTE_MARKS_ON)
+
+    def give_back(self) -> None:
+        """Leave the terminal as it was."""
+        # The terminal may be gone, and so may be whoever reads what we write.
+        with contextlib.suppress(OSError, termios.error, ValueError):
+            _write(PASTE_MARKS_OFF + SHOW_CURSOR)
+        with contextlib.suppress(OSError, termios.error):
+            termios.tcsetattr(self._file, termios.TCSADRAIN, self._before)
+
+
+def is_terminal() -> bool:
+    """Tell whether a person sits in front of both ends of us, at a terminal that can move its cursor."""
+    return sys.stdin.isatty() and sys.stdout.isatty() and os.environ.get("TERM", "") not in ("", "dumb")
+
+
+def _write(text: str) -> None:
+    sys.stdout.write(text)
+    sys.stdout.flush()

@@ -1,0 +1,166 @@
+"""`bullpen demo`: a small team at work, played from a script. No account is needed."""
+
+import argparse
+import asyncio
+import json
+import os
+import shlex
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+import bullpen
+from bullpen.app import open_team
+from bullpen.cli.database import add_database_option
+from bullpen.cli.demo_story import EXPLAINED_TURN, FIRST_WORDS, SCRIPTS, TEAM, YOU, Step
+from bullpen.cli.following import following
+from bullpen.cli.safe import printable
+from bullpen.cli.showing.colours import Colours, wants_colours
+from bullpen.cli.showing.explained import print_explanation
+from bullpen.cli.showing.page import StreamPage
+from bullpen.cli.showing.show import Show
+from bullpen.cli.signals import Interruptions
+from bullpen.config import data_folder
+from bullpen.conversation.loop import Conversation
+from bullpen.conversation.seats import Extra
+from bullpen.errors import BullpenError
+from bullpen.explanation import explain
+from bullpen.team_files import LoadedTeam, load_team
+
+# The agents' programs: each turn plays the next script of its member.
+PROGRAM = """\
+#!/bin/sh
+for script in "$BULLPEN_DEMO_SCRIPTS"/*.json; do
+  mv "$script" "$script.played"
+  exec {python} -m bullpen.testing.agent --as {cli} --script "$script.played" "$@"
+done
+"""
+LETTER_SECONDS = 0.02
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Describe the options."""
+    parser.add_argument("--fast", action="store_true", help="without the pauses that make it pleasant to watch")
+    add_database_option(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Tell the story, and say where to go next."""
+    pace = 0.0 if options.fast else 1.0
+    folder = _folder()
+    loaded = load_team(folder / "team.toml")
+    with tempfile.TemporaryDirectory(prefix="bullpen-demo-") as stage:
+        return asyncio.run(_play(loaded, _extras(loaded, Path(stage), pace), pace, options.db))
+
+
+async def _play(loaded: LoadedTeam, extras: Mapping[str, Extra], pace: float, db: Path | None) -> int:
+    colours = Colours(loaded.team, on=wants_colours(sys.stdout))
+    page = StreamPage(sys.stdout)
+    show = Show(page, colours, in_chat=True, repeats_people=False)
+    show.note("Three agents and you build something. They play from a script: nothing is sent anywhere.")
+    interruptions = Interruptions()
+    with interruptions.taken():
+        async with open_team(loaded, db=db, extra=extras) as conversation:
+            story = asyncio.ensure_future(_tell(conversation, show, page, pace))
+            leaving = asyncio.ensure_future(interruptions.wait())
+            await asyncio.wait([story, leaving], return_when=asyncio.FIRST_COMPLETED)
+            leaving.cancel()
+            if not story.done():
+                story.cancel()
+                await asyncio.gather(story, return_exceptions=True)
+                return interruptions.exit_code or 0
+            story.result()
+            explanation = await conversation.read(explain, EXPLAINED_TURN)
+    show.note(f"\nWhat did ben see, and what not?  bullpen explain {EXPLAINED_TURN}", "bold")
+    print()
+    print_explanation(explanation)
+    _say_where_to_go(show, loaded, db)
+    return 0
+
+
+async def _tell(conversation: Conversation, show: Show, page: StreamPage, pace: float) -> None:
+    async with following(conversation, show.tell, show.catch_up) as follower:
+        await _type(page, FIRST_WORDS, pace)
+        await conversation.say(FIRST_WORDS, sender=YOU)
+        await follower.until_quiet()
+        # Mei forgot the marker. This is what a person does about it.
+        await asyncio.sleep(1.5 * pace)
+        await _type(page, "y", pace)
+        await conversation.ask("ben")
+        await follower.until_quiet()
+        await asyncio.sleep(pace)
+
+
+async def _type(page: StreamPage, text: str, pace: float) -> None:
+    """Write a text as a person would."""
+    page.write(f"\n{YOU} ▸ ")
+    for letter in text.replace("\n", "\n  … "):
+        await asyncio.sleep(LETTER_SECONDS * pace)
+        page.write(letter)
+    await asyncio.sleep(0.3 * pace)
+    page.write("\n")
+
+
+def _folder() -> Path:
+    """Make the folder that the team works in. It stays, and with it what they build."""
+    folder = data_folder() / "demo"
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        (folder / "team.toml").write_text(TEAM, encoding="utf-8")
+        (folder / "tea.py").unlink(missing_ok=True)
+    except OSError as error:
+        raise BullpenError(f"{folder} cannot be used: {error.strerror}. Set BULLPEN_HOME to another folder.") from error
+    return folder
+
+
+def _extras(loaded: LoadedTeam, stage: Path, pace: float) -> dict[str, Extra]:
+    """Put programs in the place of the real CLIs, for this one conversation."""
+    programs = stage / "bin"
+    programs.mkdir()
+    extras = {}
+    for member in loaded.team.agents:
+        program = programs / member.agent
+        program.write_text(PROGRAM.format(python=shlex.quote(sys.executable), cli=member.agent), encoding="utf-8")
+        program.chmod(0o700)
+        scripts = stage / member.name
+        scripts.mkdir()
+        for number, steps in enumerate(SCRIPTS[member.name]):
+            (scripts / f"{number}.json").write_text(json.dumps([_at(pace, step) for step in steps]), encoding="utf-8")
+        path = os.pathsep.join([str(programs), os.environ.get("PATH", os.defpath)])
+        where = str(Path(bullpen.__file__).parent.parent)
+        extras[member.name] = Extra(env={"PATH": path, "PYTHONPATH": where, "BULLPEN_DEMO_SCRIPTS": str(scripts)})
+    return extras
+
+
+def _at(pace: float, step: Step) -> Step:
+    """Return a step with its pauses at another pace, but for those that keep the order."""
+    match step:
+        case {"sleep": seconds, "keeps_order": True}:
+            return {"sleep": seconds}
+        case {"sleep": seconds}:
+            return {"sleep": seconds * pace}
+        case {"delay": seconds}:
+            return {**step, "delay": seconds * pace}
+        case {"tool": tool}:
+            return {"tool": {**tool, "seconds": tool.get("seconds", 0.0) * pace}}
+        case _:
+            return step
+
+
+def _say_where_to_go(show: Show, loaded: LoadedTeam, db: Path | None) -> None:
+    where = "" if db is None else f" --db {shlex.quote(str(db))}"
+    tea = shlex.quote(str(loaded.root / "tea.py"))
+    lines = [
+        "",
+        "All of it is stored with your conversations. Look around:",
+        f"  bullpen sessions show last{where}",
+        f"  bullpen explain 3 --diff mei{where}",
+        f"  python3 {tea} 3",
+        "",
+        "Now with your own agents:",
+        "  bullpen doctor     which of them are ready",
+        "  bullpen init       a team file for them",
+        "  bullpen chat       talk with them",
+    ]
+    show.text(printable("\n".join(lines)))

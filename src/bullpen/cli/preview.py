@@ -1,0 +1,128 @@
+"""`bullpen preview`: the exact prompt that an agent would be given. Nothing is stored, nothing is sent."""
+
+import argparse
+import contextlib
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from bullpen.cli.database import add_database_option, database_path, find_conversation, open_store
+from bullpen.cli.opening import team_file
+from bullpen.cli.safe import printable
+from bullpen.cli.showing.prompt_shown import prompt_lines
+from bullpen.cli.supposing import SupposingStore
+from bullpen.context.manager import limited_team_task
+from bullpen.context.markers import DEFAULT_INTENT, read_markers
+from bullpen.context.prompt import AssemblerOutput
+from bullpen.context.text import clean_text
+from bullpen.conversation.prompting import Prompts
+from bullpen.conversation.recording import speaker_of
+from bullpen.conversation.seats import seat_of
+from bullpen.errors import BullpenError
+from bullpen.messages import ConversationMessage, Routing
+from bullpen.routing.progress import Progress
+from bullpen.routing.queue import WaitingTurn
+from bullpen.routing.router import Router
+from bullpen.store.base import StoredConversation
+from bullpen.team import Member, Team
+from bullpen.team_files import LoadedTeam, load_team
+
+PREVIEW = "preview"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Describe the options."""
+    parser.add_argument(
+        "file", nargs="?", type=Path, metavar="team.toml", help="the team file (default: the session's)"
+    )
+    parser.add_argument("--to", required=True, metavar="NAME", help="the agent")
+    parser.add_argument("--session", metavar="ID", help="in this conversation, or last (default: a new one)")
+    parser.add_argument("--message", metavar="TEXT", help="if you said this now (default: the last message)")
+    parser.add_argument("--as", dest="sender", metavar="NAME", help="which person of the team says it")
+    parser.add_argument("--json", action="store_true", help="print JSON for programs")
+    add_database_option(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print the prompt and the report."""
+    with _store(options) as (store, conversation, loaded):
+        member, output = _output(store, conversation, loaded, options)
+    if options.json:
+        sys.stdout.buffer.write(msgspec.json.encode(_as_json(member, output)) + b"\n")
+    else:
+        print(printable("\n".join(prompt_lines(member.name, output))))
+    return 0
+
+
+@contextlib.contextmanager
+def _store(options: argparse.Namespace) -> Iterator[tuple[SupposingStore, StoredConversation, LoadedTeam]]:
+    """Open the conversation to look into; for a new one, a file that is gone afterwards."""
+    if options.session is not None:
+        with open_store(options) as known:
+            stored = find_conversation(known, options.session)
+        loaded = load_team(team_file(stored, options.file))
+        with SupposingStore(database_path(options)) as store:
+            yield store, stored, loaded
+        return
+    loaded = load_team(team_file(None, options.file))
+    with tempfile.TemporaryDirectory(prefix="bullpen-preview-") as folder, SupposingStore(Path(folder, "db")) as store:
+        team = loaded.team
+        store.create(PREVIEW, team=team.name, team_file=loaded.text, started_at=_now(), team_task=team.task)
+        yield store, store.conversation(PREVIEW), loaded
+
+
+def _output(
+    store: SupposingStore, stored: StoredConversation, loaded: LoadedTeam, options: argparse.Namespace
+) -> tuple[Member, AssemblerOutput]:
+    router = Router(loaded.team)
+    member = router.member(options.to)
+    if member.type != "ai":
+        raise BullpenError(f"{member.name} is a person, and gets no prompt. The agents: {_agents(loaded.team)}.")
+    team_task = stored.team_task
+    if options.message is not None:
+        markers = read_markers(options.message)
+        store.supposed = _message(router, member, options)
+        team_task = limited_team_task(markers.team_task) if markers.team_task is not None else team_task
+    newest = store.messages(stored.id, limit=1)
+    if not newest:
+        raise BullpenError("Nothing has been said yet. Add --message and a text to see what would be sent then.")
+    turn = WaitingTurn(id=PREVIEW, member=member.name, message_id=newest[0].message.id, intent=DEFAULT_INTENT)
+    prompts = Prompts(store=store, conversation_id=stored.id, team=loaded.team, root=loaded.root)
+    remark = msgspec.convert(stored.progress, Progress).misses.get(member.name, "")
+    return member, prompts.for_turn(turn, seat_of(member, loaded.root), team_task=team_task, remark=remark)
+
+
+def _message(router: Router, member: Member, options: argparse.Namespace) -> ConversationMessage:
+    """Return the message as it would be stored. One that names nobody goes to the member that we look at."""
+    text = clean_text(options.message)
+    markers = read_markers(text)
+    person = router.sender_of(markers, given=options.sender)
+    addressees = router.route(person, markers, in_relay=True).addressees or (member.name,)
+    routing = Routing(resolved_addressees=addressees)
+    return ConversationMessage(id=PREVIEW, content=text, speaker=speaker_of(person), timestamp=_now(), routing=routing)
+
+
+def _as_json(member: Member, output: AssemblerOutput) -> dict[str, object]:
+    report = output.report
+    return {
+        "member": member.name,
+        "prompt": output.prompt,
+        "system": output.system_flag,
+        "report": {
+            **msgspec.to_builtins(report, enc_hook=list),
+            "total_bytes": report.total_bytes,
+            "cuts": report.cuts,
+        },
+    }
+
+
+def _agents(team: Team) -> str:
+    return ", ".join(agent.name for agent in team.agents)
+
+
+def _now() -> int:
+    return time.time_ns() // 1_000_000

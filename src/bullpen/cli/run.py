@@ -1,0 +1,138 @@
+"""`bullpen run`: one message to a team, headless. The exit code says how it ended."""
+
+import argparse
+import asyncio
+import contextlib
+import sys
+from pathlib import Path
+
+import msgspec
+from msgspec.structs import replace
+
+from bullpen.app import open_team
+from bullpen.cli.endings import ENDINGS, EXIT_CODES, Ending, ending_of, say_next
+from bullpen.cli.following import Follower, following
+from bullpen.cli.opening import Opening, add_opening_options, prepare
+from bullpen.cli.showing.colours import Colours, wants_colours
+from bullpen.cli.showing.page import StreamPage
+from bullpen.cli.showing.show import Show
+from bullpen.cli.signals import Interruptions
+from bullpen.conversation.loop import Conversation
+from bullpen.conversation.news import News
+from bullpen.errors import BullpenError, NothingRuns
+from bullpen.team_files import LoadedTeam
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Describe the options."""
+    parser.usage = 'bullpen run [options] [team.toml] ["message" | -]'
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.epilog = EXIT_CODES
+    parser.add_argument(
+        "words", nargs="*", metavar="team.toml message", help="the team file, and what to say (-: stdin)"
+    )
+    parser.add_argument("--json", action="store_true", help="print every news as a line of JSON, and nothing else")
+    parser.add_argument("--max-turns", type=_at_least_one, metavar="N", help="pause after so many turns of agents")
+    parser.add_argument("--timeout", type=_seconds, metavar="SECONDS", help="cancel what runs after so long")
+    add_opening_options(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Say it, show what happens, and return how it ended."""
+    team, message = _team_and_message(options.words, resumes=options.resume is not None)
+    if message is None and options.resume is None:
+        print(
+            'bullpen run: say something: bullpen run team.toml "message", or - to read it from stdin.', file=sys.stderr
+        )
+        return 2
+    opening = prepare(options, team)
+    if message == "-":
+        message = sys.stdin.buffer.read().decode(errors="replace")
+    if options.max_turns is not None:
+        opening = replace(opening, loaded=_with_fewer_turns(opening.loaded, options.max_turns))
+    return asyncio.run(_run(opening, message, options))
+
+
+async def _run(opening: Opening, message: str | None, options: argparse.Namespace) -> int:
+    interruptions = Interruptions()
+    with interruptions.taken():
+        async with open_team(opening.loaded, resume=opening.resume, db=opening.db) as conversation:
+            show = _show(opening.loaded)
+            told = (_as_json,) if options.json else (show.tell, show.catch_up)
+            async with following(conversation, *told) as follower:
+                ending = await _say_and_wait(conversation, follower, message, options, interruptions)
+            say_next(conversation, ending, opening.db)
+    return interruptions.exit_code if interruptions.exit_code is not None else ENDINGS[ending]
+
+
+async def _say_and_wait(
+    conversation: Conversation,
+    follower: Follower,
+    message: str | None,
+    options: argparse.Namespace,
+    interruptions: Interruptions,
+) -> Ending:
+    """Return how it ended: by itself, by the clock, or by a person's hand."""
+    if message is None:
+        await conversation.go_on()
+    else:
+        await conversation.say(message, sender=options.sender)
+    quiet = asyncio.ensure_future(follower.until_quiet())
+    leaving = asyncio.ensure_future(interruptions.wait())
+    await asyncio.wait([quiet, leaving], timeout=options.timeout, return_when=asyncio.FIRST_COMPLETED)
+    leaving.cancel()
+    if quiet.done():
+        quiet.result()
+        return ending_of(conversation)
+    quiet.cancel()
+    with contextlib.suppress(NothingRuns):
+        await conversation.cancel()
+    await follower.until_shown()
+    return "interrupted" if interruptions.exit_code is not None else "timeout"
+
+
+def _show(loaded: LoadedTeam) -> Show:
+    colours = Colours(loaded.team, on=wants_colours(sys.stdout))
+    return Show(StreamPage(sys.stdout), colours, in_chat=False)
+
+
+def _as_json(news: News) -> None:
+    sys.stdout.buffer.write(msgspec.json.encode(news) + b"\n")
+    sys.stdout.buffer.flush()
+
+
+def _team_and_message(words: list[str], *, resumes: bool) -> tuple[Path | None, str | None]:
+    """Return which of the words is the team file and which the message; either may be missing."""
+    match words:
+        case []:
+            return None, None
+        case [word] if word.endswith(".toml") or (not resumes and Path(word).is_file()):
+            return Path(word), None
+        case [word]:
+            return None, word
+        case [team, message]:
+            return Path(team), message
+        case _:
+            raise BullpenError('There are too many words. Put the message in quotes: bullpen run team.toml "message"')
+
+
+def _with_fewer_turns(loaded: LoadedTeam, most: int) -> LoadedTeam:
+    limits = loaded.team.limits
+    fewer = replace(limits, turns_per_message=min(most, limits.turns_per_message))
+    return replace(loaded, team=replace(loaded.team, limits=fewer))
+
+
+def _at_least_one(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError("it must be a number from 1 on")
+    return int(text)
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < float("inf"):
+        raise argparse.ArgumentTypeError("it must be a number above 0")
+    return seconds

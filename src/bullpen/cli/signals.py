@@ -1,0 +1,49 @@
+"""Signals in an event loop: what Ctrl-C and its like do while a conversation is open."""
+
+import asyncio
+import os
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+
+INTERRUPTED_EXIT = 130
+# A shell tells a death by signal as 128 and the signal's number.
+LEAVING = {signal.SIGINT: INTERRUPTED_EXIT, signal.SIGTERM: 143, signal.SIGHUP: 129}
+
+
+@contextmanager
+def handling(handlers: dict[signal.Signals, Callable[[], None]]) -> Iterator[None]:
+    """Let signals call functions of the event loop for a while."""
+    loop = asyncio.get_running_loop()
+    for number, handler in handlers.items():
+        loop.add_signal_handler(number, handler)
+    try:
+        yield
+    finally:
+        for number in handlers:
+            loop.remove_signal_handler(number)
+
+
+class Interruptions:
+    """The first signal asks to leave in good order; a second one leaves at once, and the next start tidies up."""
+
+    def __init__(self) -> None:
+        self.exit_code: int | None = None
+        self._asked = asyncio.Event()
+
+    @contextmanager
+    def taken(self) -> Iterator[None]:
+        """Take signals for a while."""
+        with handling({number: partial(self._take, code) for number, code in LEAVING.items()}):
+            yield
+
+    async def wait(self) -> None:
+        """Wait until somebody wants to leave."""
+        await self._asked.wait()
+
+    def _take(self, exit_code: int) -> None:
+        if self.exit_code is not None:
+            os._exit(exit_code)
+        self.exit_code = exit_code
+        self._asked.set()

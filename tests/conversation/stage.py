@@ -1,0 +1,127 @@
+"""A stage: a folder with a team file whose agents play scripts, and a database for their conversations."""
+
+import asyncio
+import json
+import os
+import sys
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bullpen.app import open_team
+from bullpen.conversation.loop import Conversation
+from bullpen.conversation.news import News
+
+PLAYER = Path(__file__).with_name("player.py")
+
+Script = list[dict[str, Any]]
+HANG: Script = [{"say": "half of it"}, {"hang": True}]
+FAIL: Script = [{"say": "half of it"}, {"stderr": "no such luck\n"}, {"exit": 3}]
+
+
+class Stage:
+    """Sets a team up, opens its conversations, and shows what each agent was given."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.db = folder / "data" / "conversations.db"
+        self.settings: dict[str, Any] = {"hand_over_note": False}
+        self.limits: dict[str, Any] = {}
+        self.members: dict[str, dict[str, Any]] = {}
+
+    def person(self, name: str, **keys: Any) -> None:
+        self.members[name] = {"name": name, **keys}
+
+    def agent(self, name: str, *turns: str | Script, **keys: Any) -> None:
+        """Add an agent that plays these turns; a text is a turn that says it."""
+        folder = self.folder / "agents" / name
+        folder.mkdir(parents=True, exist_ok=True)
+        scripts = [turn if isinstance(turn, list) else [{"say": turn}] for turn in turns or (f"I am {name}.",)]
+        (folder / "scripts.json").write_text(json.dumps(scripts), encoding="utf-8")
+        runs = {"arguments": [f"--member={folder}"]} if keys.get("agent") else {"command": self._command(folder)}
+        self.members[name] = {"name": name, **runs, **keys}
+
+    def put_claude_on_the_path(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Let members with agent = "claude" play their scripts in the stream of that CLI."""
+        program = self.folder / "bin" / "claude"
+        program.parent.mkdir()
+        program.write_text(
+            "#!/bin/sh\nfor argument; do case $argument in --member=*) folder=${argument#--member=};; esac; done\n"
+            f'exec {sys.executable} {PLAYER} "$folder" claude "$@"\n',
+            encoding="utf-8",
+        )
+        program.chmod(0o755)
+        monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+
+    def people_and_agents(self, people: str, agents: str) -> None:
+        """Add people and agents by name: "kim lee", "a b c"."""
+        for name in people.split():
+            self.person(name)
+        for name in agents.split():
+            self.agent(name)
+
+    @property
+    def path(self) -> Path:
+        return self.folder / "team.toml"
+
+    def write(self) -> Path:
+        lead = {"lead": "a"} if "a" in self.members else {}
+        lines = [_line(key, value) for key, value in {**lead, **self.settings}.items()]
+        lines += ["[limits]", *(_line(key, value) for key, value in self.limits.items())]
+        for member in self.members.values():
+            lines += ["[[member]]", *(_line(key, value) for key, value in member.items())]
+        self.path.write_text("\n".join(lines), encoding="utf-8")
+        return self.path
+
+    def open(self, resume: str | None = None) -> AbstractAsyncContextManager[Conversation]:
+        return open_team(self.write(), resume=resume, db=self.db)
+
+    def prompts(self, name: str) -> list[str]:
+        """Return what an agent was given, turn by turn."""
+        folder = self.folder / "agents" / name
+        numbers = sorted(int(path.name.partition("-")[2]) for path in folder.glob("prompt-*"))
+        return [(folder / f"prompt-{number}").read_text(encoding="utf-8") for number in numbers]
+
+    def prompt(self, name: str) -> str:
+        """Return what an agent was given last."""
+        return self.prompts(name)[-1]
+
+    def _command(self, folder: Path) -> list[str]:
+        return [sys.executable, str(PLAYER), str(folder), "text"]
+
+
+async def said(conversation: Conversation) -> list[str]:
+    """Return every message as "speaker: words"."""
+    return [
+        f"{stored.message.speaker.role_id}: {stored.message.content}"
+        for stored in await conversation.messages(limit=99)
+    ]
+
+
+async def tell(conversation: Conversation, text: str, **keys: Any) -> list[str]:
+    """Say something, wait until all is quiet, and return everything said by now."""
+    await conversation.say(text, **keys)
+    await conversation.until_quiet()
+    return await said(conversation)
+
+
+async def until_at_work(conversation: Conversation, *names: str) -> None:
+    """Wait until these agents have said something that is not their last word."""
+    while not all(any(r.turn.member == name and r.text for r in conversation.running.values()) for name in names):
+        await asyncio.sleep(0.005)
+
+
+def news_so_far(conversation: Conversation, kind: type[Any] | None = None) -> list[Any]:
+    """Return all the news since the conversation was opened, or those of one kind."""
+    everything: list[News] = [numbered.news for numbered in conversation._broadcast._recent]
+    return [news for news in everything if kind is None or isinstance(news, kind)]
+
+
+def waiting(conversation: Conversation) -> list[str]:
+    return [turn.member for turn in conversation.waiting]
+
+
+def _line(key: str, value: Any) -> str:
+    return f"{key} = {json.dumps(value, ensure_ascii=False)}"

@@ -1,0 +1,256 @@
+"""What becomes of turns that end without a reply, and of those that wait behind them."""
+
+import asyncio
+
+import pytest
+from tests.conversation.stage import FAIL, HANG, Stage, news_so_far, said, tell, until_at_work, waiting
+
+from bullpen.conversation.loop import Conversation
+from bullpen.conversation.news import Decided, Dropped, Held, Paused, Undecided
+from bullpen.errors import NobodyToAsk, NothingRuns, NothingToDecide, TurnConflict, UnknownMember
+from bullpen.store.base import Turn
+
+
+async def turn_of(conversation: Conversation, turn_id: str) -> Turn:
+    return await conversation.read(lambda store, id_: store.turn(id_, turn_id))
+
+
+@pytest.fixture
+def relay(stage: Stage) -> Stage:
+    """A relay whose first agent fails once."""
+    stage.people_and_agents("kim", "b c")
+    stage.agent("a", FAIL, "Now it works.")
+    return stage
+
+
+async def test_a_failed_turn_blocks_its_relay_and_nothing_else(relay: Stage) -> None:
+    async with relay.open() as conversation:
+        await tell(conversation, "Go [NEXT: a & c, b]")
+        assert (await said(conversation))[1:] == ["c: I am c."]
+        assert waiting(conversation) == ["b"]
+        (undecided,) = news_so_far(conversation, Undecided)
+        assert (undecided.turn.member, undecided.state) == ("a", "failed")
+        assert "exit code 3: no such luck" in undecided.text
+        assert (await tell(conversation, "Meanwhile [NEXT: c]"))[-1] == "c: I am c."
+        assert waiting(conversation) == ["b"]
+
+
+async def test_a_failed_turn_keeps_its_words_its_command_and_its_stream_and_is_no_message(relay: Stage) -> None:
+    async with relay.open() as conversation:
+        await tell(conversation, "Go")
+        turn = await turn_of(conversation, "1")
+        record = await conversation.read(lambda store, id_: store.record(id_, "1"))
+        assert await said(conversation) == ["kim: Go"]
+    assert (turn.state, turn.failure and turn.failure.partial_text) == ("failed", "half of it")
+    assert record is not None
+    assert record.command == tuple(relay.members["a"]["command"])
+    assert record.stream == b"half of it"
+    assert record.prompt == relay.prompt("a")
+
+
+async def test_retry_does_it_again_under_a_new_number(relay: Stage) -> None:
+    async with relay.open() as conversation:
+        await tell(conversation, "Go [NEXT: a, b]")
+        again = await conversation.retry()
+        await conversation.until_quiet()
+        assert (await said(conversation))[1:] == ["a: Now it works.", "b: I am b."]
+        assert (await turn_of(conversation, again.id)).retry_of == "1"
+        assert conversation.undecided == ()
+        with pytest.raises(NothingToDecide):
+            await conversation.retry("1")
+    assert "half of it" not in relay.prompt("b")
+
+
+async def test_skip_goes_on_without_it(relay: Stage) -> None:
+    async with relay.open() as conversation:
+        await tell(conversation, "Go [NEXT: a, b]")
+        await conversation.skip("1")
+        await conversation.until_quiet()
+        assert (await said(conversation))[1:] == ["b: I am b."]
+        assert [news.choice for news in news_so_far(conversation, Decided)] == ["skipped"]
+
+
+async def test_another_member_can_answer_instead(relay: Stage) -> None:
+    async with relay.open() as conversation:
+        await tell(conversation, "Go [NEXT: a, b]")
+        with pytest.raises(NobodyToAsk, match="kim is a person"):
+            await conversation.hand_over("kim")
+        with pytest.raises(UnknownMember):
+            await conversation.hand_over("nobody")
+        await conversation.hand_over("c")
+        await conversation.until_quiet()
+        assert (await said(conversation))[1:] == ["c: I am c.", "b: I am b."]
+    assert "I am c." in relay.prompt("b")
+
+
+async def test_whoever_comes_later_in_the_relay_and_takes_over_answers_once(relay: Stage) -> None:
+    async with relay.open() as conversation:
+        await tell(conversation, "Go [NEXT: a, b, c]")
+        await conversation.hand_over("b")
+        await conversation.until_quiet()
+        assert (await said(conversation))[1:] == ["b: I am b.", "c: I am c."]
+        assert [turn.member for news in news_so_far(conversation, Dropped) for turn in news.turns] == ["b"]
+
+
+async def test_undecided_turns_survive_a_restart_and_are_told_again(relay: Stage) -> None:
+    async with relay.open() as conversation:
+        await tell(conversation, "Go [NEXT: a, b]")
+    async with relay.open(conversation.id) as again:
+        await again.until_quiet()
+        assert [turn.id for turn in again.undecided] == ["1"]
+        assert (await said(again))[1:] == []
+        (told,) = news_so_far(again, Undecided)
+        assert told.state == "failed"
+        assert "no such luck" in told.text
+        await again.retry()
+        await again.until_quiet()
+        assert (await said(again))[1:] == ["a: Now it works.", "b: I am b."]
+
+
+async def test_several_failures_are_decided_one_by_one(stage: Stage) -> None:
+    stage.person("kim")
+    stage.agent("a", FAIL, "a works.")
+    stage.agent("b", FAIL, "b works.")
+    stage.agent("c")
+    async with stage.open() as conversation:
+        await tell(conversation, "Go [NEXT: a & b, c]")
+        assert {turn.member for turn in conversation.undecided} == {"a", "b"}
+        await conversation.skip("1")
+        await conversation.until_quiet()
+        assert waiting(conversation) == ["c"], "b is not decided yet"
+        await conversation.retry("2")
+        await conversation.until_quiet()
+        assert (await said(conversation))[1:] == ["b: b works.", "c: I am c."]
+
+
+async def test_cancel_keeps_the_queue_and_the_half_sentence_which_is_no_message(stage: Stage) -> None:
+    stage.people_and_agents("kim", "b c")
+    stage.agent("a", HANG)
+    async with stage.open() as conversation:
+        await conversation.say("Go [NEXT: a, b]")
+        await until_at_work(conversation, "a")
+        (cancelled,) = await conversation.cancel()
+        await conversation.until_quiet()
+        assert cancelled.member == "a"
+        assert conversation.paused == "turn 1 of a was cancelled."
+        assert (waiting(conversation), await said(conversation)) == (["b"], ["kim: Go [NEXT: a, b]"])
+        turn = await turn_of(conversation, "1")
+        assert (turn.state, turn.failure and turn.failure.partial_text) == ("cancelled", "half of it")
+        await tell(conversation, "Something else [NEXT: c]")
+        assert (await said(conversation))[-1] == "c: I am c."
+        assert [turn.member for turn in conversation.held] == ["b"]
+        assert [turn.member for turn in news_so_far(conversation, Held)[0].turns] == ["b"]
+        await conversation.go_on()
+        await conversation.until_quiet()
+        assert waiting(conversation) == ["b"], "its relay still waits for a decision about a"
+        await conversation.skip()
+        await conversation.until_quiet()
+        assert (await said(conversation))[-1] == "b: I am b."
+
+
+async def test_after_a_cancel_the_queue_can_be_dropped(stage: Stage) -> None:
+    stage.people_and_agents("kim", "b c")
+    stage.agent("a", HANG)
+    async with stage.open() as conversation:
+        await conversation.say("Go [NEXT: a, b, c]")
+        await until_at_work(conversation, "a")
+        await conversation.cancel("1")
+        assert [turn.member for turn in await conversation.drop(member="b")] == ["b"]
+        assert conversation.paused is not None
+        with pytest.raises(TurnConflict, match="not waiting"):
+            await conversation.drop(turn_ids=["1"])
+        assert [turn.member for turn in await conversation.drop()] == ["c"]
+        assert waiting(conversation) == []
+        assert not conversation.paused
+        assert (await turn_of(conversation, "2")).state == "dropped"
+
+
+async def test_cancelling_one_of_two_lets_the_other_finish(stage: Stage) -> None:
+    stage.people_and_agents("kim", "c")
+    stage.agent("a", HANG)
+    stage.agent("b", [{"say": "slow"}, {"sleep": 0.3}])
+    async with stage.open() as conversation:
+        await conversation.say("Go [NEXT: a & b, c]")
+        await until_at_work(conversation, "a", "b")
+        await conversation.cancel("1")
+        await conversation.until_quiet()
+        assert (await said(conversation))[1:] == ["b: slow"]
+        assert waiting(conversation) == ["c"]
+
+
+async def test_a_turn_that_is_cancelled_before_it_began_is_cancelled(team: Stage) -> None:
+    async with team.open() as conversation:
+        await conversation.say("Go [NEXT: a, b]")
+        while not conversation.running:
+            await asyncio.sleep(0)
+        await conversation.cancel()
+        await conversation.until_quiet()
+        assert [turn.member for turn in conversation.undecided] == ["a"]
+        assert waiting(conversation) == ["b"]
+        assert (await turn_of(conversation, "1")).state == "cancelled"
+
+
+async def test_nothing_runs_is_said(team: Stage) -> None:
+    async with team.open() as conversation:
+        with pytest.raises(NothingRuns):
+            await conversation.cancel()
+        with pytest.raises(NothingToDecide):
+            await conversation.skip()
+        with pytest.raises(NobodyToAsk, match="Nothing has been said"):
+            await conversation.ask("a")
+        with pytest.raises(NobodyToAsk, match="Nothing has been said"):
+            await conversation.preview("a")
+        assert await conversation.drop() == ()
+
+
+async def test_nobody_is_asked_twice_about_one_message(stage: Stage) -> None:
+    stage.people_and_agents("kim", "b")
+    stage.agent("a", HANG)
+    async with stage.open() as conversation:
+        await conversation.say("Go [NEXT: a, b]")
+        await until_at_work(conversation, "a")
+        for name in ("a", "b", "a & b"):
+            with pytest.raises(NobodyToAsk, match="already"):
+                await conversation.ask(name)
+        with pytest.raises(NobodyToAsk, match="zzz"):
+            await conversation.ask("zzz")
+        assert waiting(conversation) == ["b"]
+
+
+async def test_the_queue_can_be_put_in_another_order_which_a_restart_keeps(stage: Stage) -> None:
+    stage.people_and_agents("kim", "b c d")
+    stage.agent("a", HANG)
+    async with stage.open() as conversation:
+        await conversation.say("Go [NEXT: a]")
+        await until_at_work(conversation, "a")
+        for name in "bcd":
+            await conversation.say(f"Go [NEXT: {name}]")
+        await conversation.reorder(["4", "3"])
+        assert waiting(conversation) == ["d", "c", "b"]
+        with pytest.raises(TurnConflict, match="not waiting"):
+            await conversation.reorder(["1"])
+    async with stage.open(conversation.id) as again:
+        assert waiting(again) == ["d", "c", "b"]
+        assert again.paused == "3 turns were waiting when bullpen ended."
+        assert isinstance(news_so_far(again)[0], Paused)
+        await again.skip()
+        await again.until_quiet()
+        assert (await said(again))[-3:] == ["d: I am d.", "c: I am c.", "b: I am b."]
+
+
+async def test_a_reply_that_is_no_answer_is_a_failure(stage: Stage) -> None:
+    stage.people_and_agents("kim", "b")
+    stage.agent("a", [{"say": " \n"}])
+    async with stage.open() as conversation:
+        await tell(conversation, "Go [NEXT: a, b]")
+        assert len(await said(conversation)) == 1
+        assert [turn.member for turn in conversation.undecided] == ["a"]
+
+
+async def test_timeouts_of_the_team_file_count(stage: Stage) -> None:
+    stage.person("kim")
+    stage.agent("a", HANG, idle_timeout=0.2)
+    stage.agent("b", [{"slow_write": 1000, "chunk": 1, "delay": 0.05}], total_timeout=0.3)
+    async with stage.open() as conversation:
+        await tell(conversation, "Go [NEXT: a & b]")
+        assert {(await turn_of(conversation, id_)).failure.kind for id_ in "12"} == {"timed_out"}  # type: ignore[union-attr]

@@ -1,0 +1,66 @@
+"""One test for each decision on routing in docs/decisions.md, named after it."""
+
+from tests.conversation.stage import Stage, news_so_far, said, tell
+
+from bullpen.conversation.news import Said
+
+
+async def test_decision_25_relay_and_parallel(stage: Stage) -> None:
+    stage.person("kim")
+    stage.agent("a", "Red.")
+    stage.agent("b", "Blue.", window=0)
+    stage.agent("c", "Green.")
+    async with stage.open() as conversation:
+        await tell(conversation, "Colours? [NEXT: a, b]")
+        await tell(conversation, "More? [DROP: ALL] [NEXT: b & c]")
+    relay, parallel = stage.prompts("b")
+    assert "Colours?" in relay
+    assert relay.endswith("a: Red.")
+    assert "Green." not in parallel
+    assert stage.prompt("c").count("Blue.") == 1, "b's first reply, not its second"
+
+
+async def test_decision_26_markers_are_read_once(stage: Stage) -> None:
+    stage.people_and_agents("kim lee", "b")
+    stage.agent("a", "[FROM: lee] [TEAM_TASK: mine] Ready. [NEXT: b]")
+    async with stage.open() as conversation:
+        await tell(conversation, "[FROM: kim] [TEAM_TASK: ours] Go [NEXT: a]")
+        first, second, _ = await conversation.messages()
+        assert (first.message.speaker.role_id, second.message.speaker.role_id) == ("kim", "a")
+        assert second.message.routing is not None
+        assert second.message.routing.resolved_addressees == ("b",)
+        assert conversation.team_task == "ours"
+        before = await said(conversation)
+    async with stage.open(conversation.id) as again:
+        assert (await said(again), again.waiting) == (before, ()), "what is stored is not routed again"
+        assert again.team_task == "ours"
+
+
+async def test_decision_27_nobody_is_left_hanging(stage: Stage) -> None:
+    stage.people_and_agents("kim", "c")
+    stage.agent("a", "Ask b. [NEXT: b]")
+    stage.agent("b", "Done.")
+    async with stage.open() as conversation:
+        await tell(conversation, "Go")
+        assert conversation.waits_for == "kim"
+        assert (await tell(conversation, "Thanks"))[-1] == "b: Done."
+        await tell(conversation, "And [NEXT: c, d]")
+        assert (await said(conversation))[-1] == "c: I am c."
+        assert "d" in news_so_far(conversation, Said)[-2].notes[0]
+
+
+async def test_decision_28_loops_end(stage: Stage) -> None:
+    words = ["sun", "moon", "star", "rain", "snow", "wind", "fire", "lake"]
+    stage.person("kim")
+    stage.limits["back_and_forth"] = 1000
+    stage.agent("a", *(f"{one} {two} [NEXT: b]" for one in words for two in words))
+    stage.agent("b", *(f"{one} or {two} [NEXT: a]" for one in words for two in words))
+    async with stage.open() as conversation:
+        await tell(conversation, "Go")
+        assert len(await said(conversation)) == 1 + 20
+        assert conversation.paused is not None
+    async with stage.open(conversation.id) as again:
+        assert (again.paused, again.progress.turns) == (conversation.paused, 20)
+        await again.go_on()
+        await again.until_quiet()
+        assert len(await said(again)) == 1 + 40
