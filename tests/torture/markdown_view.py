@@ -29,9 +29,10 @@ def names_in_blocks_and_spans(text: str) -> tuple[set[str], set[str]]:
         elif token.type == "fence":
             in_blocks.update(_NAME.findall(f"{token.info} {token.content}"))
         elif token.type == "inline":
-            in_spans.update(name for span in _code_spans(token) for name in _NAME.findall(span.content))
             if depth:
                 in_blocks.update(name for name in _NAME.findall(token.content) if _on_a_quoted_line(name, lines))
+            else:
+                in_spans.update(name for span in _code_spans(token) for name in _NAME.findall(span.content))
     return in_blocks, in_spans
 
 
