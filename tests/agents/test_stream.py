@@ -78,3 +78,8 @@ def test_a_long_text_may_hold_what_it_likes() -> None:
     text = '1,2,[3]{4}\\" ' * 200_000
 
     assert record_from(json.dumps({"a": text}).encode()) == {"a": text}
+
+
+@pytest.mark.parametrize("line", [b' \t{"a": 1}', b'{"a": "\\ud83d"} \r', b'{"a": "\xff"}\t'])
+def test_white_space_around_a_record_does_not_matter(line: bytes) -> None:
+    assert record_from(line) is not None

@@ -1,7 +1,8 @@
 """What is code or a quote according to markdown-it, a CommonMark parser that is not ours.
 
 As in the browser, HTML is off: a tag is text. Two differences of ours are meant, and not counted as code here: a quote
-ends with its line (docs/decisions.md, 3), and what is merely indented by four spaces is no code.
+ends with its line (docs/decisions.md, 3), and what is merely indented by four spaces is no code. Definitions of links
+([a]: b) are text to us: a backtick in one counts.
 """
 
 import re
@@ -13,7 +14,7 @@ from markdown_it.token import Token
 from bullpen.context.markers import Markers
 
 _NAME = re.compile("w[0-9]+w")
-_MARKDOWN = MarkdownIt("commonmark", {"html": False, "maxNesting": 100})
+_MARKDOWN = MarkdownIt("commonmark", {"html": False, "maxNesting": 100}).disable("reference")
 
 
 def names_in_blocks_and_spans(text: str) -> tuple[set[str], set[str]]:
@@ -28,9 +29,10 @@ def names_in_blocks_and_spans(text: str) -> tuple[set[str], set[str]]:
         elif token.type == "fence":
             in_blocks.update(_NAME.findall(f"{token.info} {token.content}"))
         elif token.type == "inline":
-            in_spans.update(name for span in _code_spans(token) for name in _NAME.findall(span.content))
             if depth:
                 in_blocks.update(name for name in _NAME.findall(token.content) if _on_a_quoted_line(name, lines))
+            else:
+                in_spans.update(name for span in _code_spans(token) for name in _NAME.findall(span.content))
     return in_blocks, in_spans
 
 

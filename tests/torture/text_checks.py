@@ -21,6 +21,7 @@ from tests.torture.one_conversation import OneConversation, conversation_about
 from tests.torture.prompt_reader import Forged, Said, is_beginning, read_prompt, same_text
 
 from bullpen.cli.showing.screen import print_indented, safe_line
+from bullpen.cli.showing.wrapping import Wrapper
 from bullpen.context import (
     AssemblerInput,
     ClaudeContextAssembler,
@@ -78,18 +79,11 @@ def _indented(text: str) -> str:
     return written.getvalue()
 
 
-def _streamed() -> tuple[Render, ...]:
-    """Return what writes an agent's words to a terminal as they come, where that part is there."""
-    if find_spec("bullpen.cli.wrapping") is None:
-        return ()
-    make = import_module("bullpen.cli.wrapping").Wrapper
-
-    def written(text: str) -> str:
-        wrapper = make(40)
-        pieces = [text[start : start + 3] for start in range(0, len(text), 3)]
-        return "".join([*map(wrapper.feed, pieces), wrapper.end_line()])
-
-    return (written,)
+def _streamed(text: str) -> str:
+    """Return what a terminal gets of an agent's words that come in small pieces."""
+    wrapper = Wrapper(40)
+    pieces = [text[start : start + 3] for start in range(0, len(text), 3)]
+    return "".join([*map(wrapper.feed, pieces), wrapper.end_line()])
 
 
 def _page() -> Render | None:
@@ -102,7 +96,7 @@ def _page() -> Render | None:
 
 DOORS = Doors(
     assemblers=(ClaudeContextAssembler(), CodexContextAssembler(), GeminiContextAssembler(), PlainTextAssembler()),
-    terminal=(printable, safe_line, _indented, *_streamed()),
+    terminal=(printable, safe_line, _indented, _streamed),
     markdown=write_markdown,  # type: ignore[arg-type]
     html=write_html,  # type: ignore[arg-type]
     page=_page(),

@@ -21,7 +21,8 @@ if sys.platform == "win32":
 
 import fcntl
 
-READ_BYTES = 1024 * 1024
+# Enough that a flood is read quickly, and little enough that its lines do not keep other agents waiting for long.
+READ_BYTES = 256 * 1024
 # As large as Linux allows without privileges. Gemini exits before a full pipe has drained, and loses the rest.
 PIPE_BYTES = 1024 * 1024
 # What a program gets to write its last words after SIGINT, and to go away after SIGTERM.

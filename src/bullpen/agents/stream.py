@@ -62,6 +62,9 @@ class LineSplitter:
 
 def record_from(line: bytes) -> dict[str, Any] | None:
     """Return the JSON object on a line, or None if there is none that can be read."""
+    # An error costs twenty times as much, and a program may write nothing but lines that are none.
+    if line[:1] != b"{" and line.lstrip()[:1] != b"{":
+        return None
     if len(line) > 2 * MAX_VALUES and _has_too_many_values(line):
         return None
     try:
@@ -84,6 +87,8 @@ def _has_too_many_values(line: bytes) -> bool:
 
 def _record_from_broken_text(line: bytes) -> object:
     """Return the record after all if only its text is broken: bytes that are no UTF-8, or half an emoji."""
+    if not line.rstrip().endswith(b"}") or (line.isascii() and b"\\u" not in line):
+        return None
     try:
         return clean_json(json.loads(line.decode(errors="replace")))
     except (ValueError, RecursionError):

@@ -91,7 +91,7 @@ class Transcript:
             return
         record = record_from(line)
         if record is None:
-            self._notice("noise", line[:MAX_NOTICE_CHARACTERS].decode(errors="replace"))
+            self._notice("noise", line[:MAX_NOTICE_CHARACTERS])
         else:
             self._read_record(record)
 
@@ -125,7 +125,8 @@ class Transcript:
             self.started = event
         self._emit(event)
 
-    def _notice(self, kind: NoticeKind, text: str) -> None:
+    def _notice(self, kind: NoticeKind, text: str | bytes) -> None:
         self._notices += 1
         if self._notices <= MAX_NOTICES:
+            text = text if isinstance(text, str) else text.decode(errors="replace")
             self._emit(Notice(kind=kind, text=text))
