@@ -34,6 +34,14 @@ class ClaudeParser:
     def parse(self, record: Any) -> Iterator[Event]:
         """Yield what one record of the stream says."""
         match record:
+            case {
+                "type": "stream_event",
+                "event": {"type": "content_block_delta", "delta": {"type": "text_delta", "text": str(text)}},
+                "parent_tool_use_id": None,
+            }:
+                # Nearly every line is one of these, so they come first.
+                self._message += text.encode(errors="replace")
+                yield TextDelta(text)
             case {"type": "stream_event", "event": event, "parent_tool_use_id": None}:
                 yield from self._streamed_event(event)
             case {"type": "stream_event" | "control_response"}:
@@ -72,9 +80,6 @@ class ClaudeParser:
 
     def _streamed_event(self, event: Any) -> Iterator[Event]:
         match event:
-            case {"type": "content_block_delta", "delta": {"type": "text_delta", "text": str(text)}}:
-                self._message += text.encode(errors="replace")
-                yield TextDelta(text)
             case {"type": "content_block_delta", "delta": {"type": "thinking_delta", "thinking": str(text)}}:
                 yield Thinking(text)
             case {"type": "message_start", "message": {"id": str(message_id)}}:
