@@ -7,8 +7,8 @@ from math import ceil, floor, log10
 
 from msgspec import Struct
 
-WIDTH, HEIGHT = 760, 420
-LEFT, RIGHT, TOP, BOTTOM = 78, 212, 58, 52
+WIDTH, HEIGHT = 820, 420
+LEFT, RIGHT, TOP, BOTTOM = 78, 266, 62, 52
 LINE_HEIGHT = 16
 MOST_MARKS = 9
 # Okabe and Ito's colours, told apart by people who see few; the last ones are darker or lighter than theirs, so that
@@ -134,11 +134,14 @@ def _apart(heights: Mapping[str, float]) -> dict[str, float]:
 
 def _marks(lowest: float, highest: float) -> list[float]:
     """Return round numbers around and between two values: every power of ten, or also 2 and 5 when those are few."""
+    # Never less than a factor of ten, so that what hardly grows looks like it.
+    if (short := 10 / (highest / lowest)) > 1:
+        lowest, highest = lowest / short**0.5, highest * short**0.5
     powers = range(floor(log10(lowest)) - 1, ceil(log10(highest)) + 2)
     for digits in ((1, 2, 5), (1,)):
         marks = [digit * 10.0**power for power in powers for digit in digits]
         below = max(mark for mark in marks if mark <= lowest * 1.001)
-        above = min(mark for mark in marks if mark >= highest * 0.999 and mark > below)
+        above = min(mark for mark in marks if mark >= highest * 0.999)
         chosen = [mark for mark in marks if below <= mark <= above]
         if len(chosen) <= MOST_MARKS:
             break
