@@ -1,9 +1,10 @@
 # make demo     watch a small team at work; no account is needed
 # make example  show the library at work
 # make test     set up and run every test
-# make check    the same, and format, lint and types first: what CI runs
+# make check    the same with format, lint and types, and bench-quick: what CI runs
 # make torture  kill it a thousand times, and let a thousand teams loop; takes minutes
 # make bench    measure, and write docs/benchmarks.md
+# make bench-quick  check that nothing became super-linear; under a minute
 # make pictures draw the pictures of the docs from real runs
 # make format   put the code into its form
 # make lock     choose new versions of what the tests need
@@ -15,7 +16,7 @@ BIN := $(VENV)/bin
 # Compiled once, so that measurements of start-up see what a user sees.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo example test torture check lint format bench pictures lock clean
+.PHONY: demo example test torture check lint format bench bench-quick pictures lock clean
 
 demo: $(READY)
 	@$(BIN)/bullpen demo
@@ -30,7 +31,7 @@ test: $(READY)
 torture: $(READY)
 	BULLPEN_TORTURE=full $(BIN)/pytest -s tests/torture
 
-check: lint test
+check: lint test bench-quick
 
 lint: $(READY)
 	$(BIN)/ruff format --check
@@ -43,6 +44,9 @@ format: $(READY)
 
 bench: $(READY)
 	$(BIN)/python -m benchmarks
+
+bench-quick: $(READY)
+	$(BIN)/python -m benchmarks.growth_cases
 
 pictures: $(READY)
 	@$(BIN)/python tests/real_cli/install.py
