@@ -77,8 +77,6 @@ def measure(*, quick: bool) -> Figure:
         goal=f"our process stays under {GOAL_BYTES / 1e6:g} MB",
         met=all(peak.highest < GOAL_BYTES for peak in peaks.values()),
         measured=f"at most {max(peak.highest for peak in peaks.values()) / 1e6:.0f} MB",
-        reason="a line of 8 MiB that is all tiny JSON lists becomes millions of Python objects before anybody can see "
-        "that it is no event.",
         columns=("the agent writes", "up to", "before", "highest", "CPU time", "longest stop", "ends as"),
         rows=[_row(name, peak) for name, peak in peaks.items()],
         meaning="Resident memory of a process that does nothing else. What is no event is counted and dropped, a line "

@@ -42,6 +42,8 @@ def measure(*, quick: bool) -> Figure:
         goal=f"a turn takes at most {GOAL:g} times as long as in a conversation that is alone",
         met=ratio <= GOAL,
         measured=f"{times(ratio)} times",
+        reason=f"{CROWD} turns that begin in the same moment take {duration(CROWD * crowds[CROWD].own_processor)} of "
+        "processor time from our one process, beside that of the programs themselves.",
         columns=("conversations", "time per turn", "ratio", "our own processor time per turn"),
         rows=[
             (str(count), duration(taken.seconds), times(taken.seconds / one.seconds), duration(taken.own_processor))

@@ -1,6 +1,7 @@
 """From bytes to lines to records, bounded: what a program writes may be anything, and as much as it likes."""
 
 import json
+import re
 from typing import Any
 
 import msgspec
@@ -8,8 +9,11 @@ import msgspec
 from bullpen.context.text import clean_json
 
 MAX_LINE_BYTES = 8 * 1024 * 1024
+MAX_VALUES = 250_000
+"""In one record. Each takes up to a hundred bytes as a Python object, and no CLI writes so many."""
 
 _decoder = msgspec.json.Decoder()
+_STRING = re.compile(rb'"[^"]*"?')
 
 
 class LineSplitter:
@@ -60,6 +64,8 @@ class LineSplitter:
 
 def record_from(line: bytes) -> dict[str, Any] | None:
     """Return the JSON object on a line, or None if there is none that can be read."""
+    if len(line) > MAX_VALUES and _has_too_many_values(line):
+        return None
     try:
         record = _decoder.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -67,6 +73,18 @@ def record_from(line: bytes) -> dict[str, Any] | None:
     except RecursionError:
         return None
     return record if isinstance(record, dict) else None
+
+
+def _has_too_many_values(line: bytes) -> bool:
+    """Tell whether a line is made to fill the memory. What stands in strings is text, however it looks."""
+    if _most_values(line) <= MAX_VALUES:
+        return False
+    without_escapes = line.replace(rb"\\", b"").replace(rb"\"", b"")
+    return _most_values(_STRING.sub(b"", without_escapes)) > MAX_VALUES
+
+
+def _most_values(json_text: bytes) -> int:
+    return sum(map(json_text.count, (b",", b"[", b"{")))
 
 
 def _record_from_broken_text(line: bytes) -> object:
