@@ -2,9 +2,9 @@
 # make example  show the library at work
 # make test     set up and run every test
 # make check    the same with format, lint and types, and bench-quick: what CI runs
-# make torture  kill it a thousand times, and let a thousand teams loop; takes minutes
-# make bench    measure, and write docs/benchmarks.md
+# make bench    measure, and write docs/benchmarks.md with its pictures
 # make bench-quick  check that nothing became super-linear; under a minute
+# make torture  do everything bad to it, very often, and write docs/reliability.md
 # make pictures draw the pictures of the docs from real runs
 # make format   put the code into its form
 # make lock     choose new versions of what the tests need
@@ -28,9 +28,6 @@ test: $(READY)
 	@$(BIN)/python tests/real_cli/install.py
 	$(BIN)/pytest
 
-torture: $(READY)
-	BULLPEN_TORTURE=full $(BIN)/pytest -s tests/torture
-
 check: lint test bench-quick
 
 lint: $(READY)
@@ -47,6 +44,9 @@ bench: $(READY)
 
 bench-quick: $(READY)
 	$(BIN)/python -m benchmarks.growth_cases
+
+torture: $(READY)
+	$(BIN)/python -m tests.torture
 
 pictures: $(READY)
 	@$(BIN)/python tests/real_cli/install.py

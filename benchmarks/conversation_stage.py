@@ -1,6 +1,7 @@
 """What the figures about conversations share: a team in a folder, and conversations of any length."""
 
 import asyncio
+import os
 from collections.abc import Iterator
 from itertools import cycle, islice
 from pathlib import Path
@@ -57,6 +58,8 @@ def conversation_in(team: LoadedTeam, db: Path, length: int) -> str:
         connection.execute("PRAGMA synchronous = OFF")
         for message in _messages(length):
             store.append(conversation_id, message)
+    # What we did not wait for would otherwise be written while we measure.
+    os.sync()
     return conversation_id
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import count
 from pathlib import Path
+from shutil import copy
 from tempfile import TemporaryDirectory
 
 from benchmarks.conversation_stage import conversation_in, team_in
@@ -17,7 +18,7 @@ from bullpen.agents import agent_spec
 from bullpen.agents.transcript import Transcript
 from bullpen.app import open_team
 from bullpen.cli.safe import printable
-from bullpen.cli.wrapping import wrapped
+from bullpen.cli.showing.wrapping import wrapped
 from bullpen.context import ContextManager, ContextSnapshot, read_markers, strip_all_markers, truncate_to_bytes
 from bullpen.conversation.broadcast import Broadcast
 from bullpen.conversation.news import TurnEvent
@@ -239,9 +240,11 @@ def _append_all(folder: Path, team: LoadedTeam, size: int) -> Run:
         for number, draft in enumerate(drafts(size))
     ]
 
+    empty = folder / f"append-{size}.db"
+    conversation_id = conversation_in(team, empty, 0)
+
     def append() -> None:
-        db = folder / f"append-{size}-{next(numbers)}.db"
-        conversation_id = conversation_in(team, db, 0)
+        db = Path(copy(empty, folder / f"append-{size}-{next(numbers)}.db"))
         with SqliteStore(db) as store:
             for message in messages:
                 store.append(conversation_id, message)

@@ -127,3 +127,23 @@ def test_ten_lines_are_enough_for_a_conversation(tmp_path: Path) -> None:
 
     assert [line.partition("(")[0] for line in printed.splitlines()][-1] == "Quiet"
     assert printed.count("Said(") == 3
+
+
+def test_the_page_on_the_command_line_names_every_command_and_no_other() -> None:
+    from bullpen.cli import COMMANDS
+    from bullpen.cli.chatting.chat_commands import COMMANDS as CHAT_COMMANDS
+
+    page = (ROOT / "docs" / "command-line.md").read_text(encoding="utf-8")
+
+    assert set(re.findall(r"^\| `bullpen (\w+)`", page, re.MULTILINE)) == set(COMMANDS)
+    assert {name.removeprefix("/") for name in re.findall(r"`(/\w+)", page)} == {
+        name.removeprefix("/") for name in CHAT_COMMANDS
+    }
+
+
+def test_the_page_on_the_command_line_knows_the_exit_codes() -> None:
+    command = [sys.executable, "-m", "bullpen", "run", "--help"]
+    told = subprocess.run(command, check=True, capture_output=True, encoding="utf-8").stdout.partition("exit codes:")[2]
+    page = (ROOT / "docs" / "command-line.md").read_text(encoding="utf-8")
+
+    assert re.findall(r"^\| (\d+) \|", page, re.MULTILINE) == re.findall(r"^  (\d+) ", told, re.MULTILINE)

@@ -1,5 +1,6 @@
 """Conversations from elsewhere: all of it, or nothing."""
 
+import io
 import json
 from pathlib import Path
 from typing import Any
@@ -7,10 +8,12 @@ from typing import Any
 import pytest
 
 from bullpen.errors import InvalidImport, StoreFull
+from bullpen.exporting.as_json import write_json
 from bullpen.importing import UNFINISHED, copies_of, import_conversation, read_import
 from bullpen.messages import ConversationMessage, Routing, Speaker
 from bullpen.store.base import StoredMessage
 from bullpen.store.sqlite import SqliteStore
+from bullpen.testing.conversations import EXAMPLE_ID, write_example
 
 # As the TypeScript system wrote it to ~/.agent-chatter/sessions/<team>/<time>-<session>.json.
 SESSION: dict[str, Any] = {
@@ -93,6 +96,42 @@ def test_half_an_emoji_is_no_obstacle() -> None:
     data = encoded(SESSION).replace(b"Hello.", b"Hello \\ud83d")
 
     assert read_import(data).messages[1].content == "Hello \ufffd"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (b"Where do we start?", b"Where do we stArt?"),
+        (b'"roleName":"Kai"', b'"roleName":"Kay"'),
+        (b'"resolvedAddressees":["sarah"]', b'"resolvedAddressees":["Sarah"]'),
+        (b'"timestamp":1740992520000', b'"timestamp":1740992520001'),
+        (b'"hash"', b'"hush"'),
+        (b'"messages":6', b'"messages":7'),
+        (b"firstLink", b"firstlink"),
+    ],
+)
+def test_an_export_that_was_changed_is_refused(store: SqliteStore, before: bytes, after: bytes) -> None:
+    write_example(store)
+    file = io.StringIO()
+    write_json(store, EXAMPLE_ID, file)
+    export = file.getvalue().encode()
+    assert [stored.message for stored in store.messages(EXAMPLE_ID)] == list(read_import(export).messages)
+
+    assert before in export
+    with pytest.raises(InvalidImport, match=r"not as it was exported|6 of 7 messages|hex"):
+        read_import(export.replace(before, after, 1))
+
+
+def test_an_export_without_hashes_is_a_snapshot(store: SqliteStore) -> None:
+    write_example(store)
+    file = io.StringIO()
+    write_json(store, EXAMPLE_ID, file)
+    export = json.loads(file.getvalue())
+    del export["format"]
+    for message in export["messages"]:
+        del message["hash"]
+
+    assert len(read_import(encoded(export)).messages) == 6
 
 
 def without(*path: str) -> object:

@@ -15,11 +15,15 @@ from bullpen.context.validation import milliseconds
 from bullpen.errors import ConversationExists, InvalidImport, InvalidSnapshot, StoreError
 from bullpen.messages import ConversationMessage
 from bullpen.store.base import StateChange, Store
+from bullpen.store.chain import next_link
 
 # "schemaVersion" of the session files that the TypeScript system writes to ~/.agent-chatter/sessions.
 SESSION_VERSION = "1.0"
 # Later times, such as microseconds, were never meant.
 LATEST_TIME = 253_402_300_799_999
+
+# What exporting.as_json writes; every message in it has a hash.
+EXPORT_FORMAT = "bullpen conversation"
 
 UNFINISHED = "Its import did not finish. Delete it, and import the file again."
 
@@ -108,6 +112,8 @@ def _imported(document: dict[str, Any]) -> Imported:
         raise ValueError(f"the session's schemaVersion is {document.get('schemaVersion')!r}, not {SESSION_VERSION!r}")
     if not is_session and "messages" not in document:
         raise ValueError("it is neither a snapshot (with messages) nor a session (with a context)")
+    if not is_session:
+        _check_hashes(document)
     snapshot = ContextSnapshot.from_json(msgspec.json.encode(document["context"] if is_session else document))
     ours = about if isinstance(about, dict) else {}
     started = document.get("createdAt") if is_session else ours.get("startedAt")
@@ -117,6 +123,31 @@ def _imported(document: dict[str, Any]) -> Imported:
         team_task=snapshot.team_task,
         started_at=_started_at(started, snapshot),
     )
+
+
+def _check_hashes(document: dict[str, Any]) -> None:
+    """Raise ValueError if a message is not as our export wrote it. A snapshot of elsewhere has no hashes."""
+    messages, about = document["messages"], document.get("conversation")
+    has_hashes = any(isinstance(message, dict) and "hash" in message for message in messages)
+    if not has_hashes and document.get("format") != EXPORT_FORMAT:
+        return
+    facts = about if isinstance(about, dict) else {}
+    previous = facts.get("firstLink")
+    for sequence, message in enumerate(messages, start=1):
+        link = message.get("hash") if isinstance(message, dict) else None
+        if link != _link(previous, sequence, message):
+            raise ValueError(
+                f"message {sequence} is not as it was exported, since its hash does not fit. If it was changed on "
+                'purpose, take all "hash" and "format" fields out'
+            )
+        previous = link
+    if len(messages) < facts.get("messages", 0):
+        raise ValueError(f"it holds {len(messages)} of {facts['messages']} messages")
+
+
+def _link(previous: object, sequence: int, message: object) -> str:
+    """Return the hash that a message must have."""
+    return next_link(bytes.fromhex(str(previous)), sequence, msgspec.convert(message, ConversationMessage)).hex()
 
 
 def _checked(messages: Sequence[ConversationMessage]) -> Sequence[ConversationMessage]:

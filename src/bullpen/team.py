@@ -134,6 +134,8 @@ class _Kind(Struct, frozen=True):
 
     words: str
     read: Callable[[Any], Any]
+    may_be_secret: bool = False
+    """Whether a wrong value is not repeated: somebody may have written a key where its name belongs."""
 
 
 def _need(condition: bool) -> None:
@@ -245,7 +247,7 @@ AGENT_KEYS = PERSON_KEYS | {
     "system_instruction": _PARAGRAPHS,
     "instruction_file": _FILE,
     "arguments": _TEXTS,
-    "env": _Kind("a list of names of variables, without values", _read_variables),
+    "env": _Kind("a list of names of variables, without values", _read_variables, may_be_secret=True),
     "permissions": _one_of("read-only", "edit", "full"),
     "window": _whole(0),
     "visibility": _one_of("all", "addressed"),
@@ -324,7 +326,8 @@ class _Reader:
             try:
                 values[key] = keys[key].read(value)
             except ValueError:
-                self._problem((*path, key), f"must be {keys[key].words}, not {_shown(value)}")
+                instead = "" if keys[key].may_be_secret else f", not {_shown(value)}"
+                self._problem((*path, key), f"must be {keys[key].words}{instead}")
         return values
 
     def _unknown_key(self, path: Path, keys: Mapping[str, _Kind], others: Mapping[str, _Kind]) -> None:

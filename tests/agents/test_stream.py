@@ -81,3 +81,14 @@ def test_text_is_read_however_much_it_looks_like_values(text: str) -> None:
 @given(record=st.dictionaries(st.text(max_size=5), st.none() | st.integers(-(2**60), 2**60) | st.text(max_size=9)))
 def test_what_json_writes_is_read(record: dict[str, object]) -> None:
     assert record_from(json.dumps(record, ensure_ascii=True).encode("utf-8", "surrogatepass")) is not None
+
+
+@pytest.mark.parametrize("member", [b"[],", b"{},", b"1,", b'{"a":1},', b'"x",'])
+def test_a_record_of_too_many_values_is_none(member: bytes) -> None:
+    assert record_from(b'{"a":[' + member * 450_000 + b"0]}") is None
+
+
+def test_a_long_text_may_hold_what_it_likes() -> None:
+    text = '1,2,[3]{4}\\" ' * 200_000
+
+    assert record_from(json.dumps({"a": text}).encode()) == {"a": text}

@@ -54,8 +54,20 @@ def test_a_bug_is_admitted_without_a_traceback(
     assert capsys.readouterr().err.startswith("bullpen: this is a bug in bullpen, sorry: ZeroDivisionError")
 
     monkeypatch.setenv("BULLPEN_DEBUG", "1")
-    with pytest.raises(ZeroDivisionError):
-        main(["doctor"])
+    assert main(["doctor"]) == 1
+    traceback = capsys.readouterr().err
+    assert traceback.startswith("Traceback (most recent call last):")
+    assert traceback.endswith("ZeroDivisionError: division by zero\n")
+
+
+@pytest.mark.parametrize("debug", ["", "1"])
+def test_no_bug_tells_a_secret(debug: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bullpen.cli.doctor.run", lambda _: dict[str, int]()["correct horse"])
+    monkeypatch.setenv("MY_PASSWORD", "correct horse")
+    monkeypatch.setenv("BULLPEN_DEBUG", debug)
+
+    assert main(["doctor"]) == 1
+    assert "KeyError: '[secret]'" in capsys.readouterr().err
 
 
 def test_ctrl_c_is_not_an_error(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -195,3 +195,48 @@ def test_a_backslash_in_code_escapes_nothing_behind_it() -> None:
 
 def test_only_the_brackets_of_markdown_can_be_escaped() -> None:
     assert addressees("\\［NEXT：max］") == ("max",)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "```\n    ```\n[NEXT: max]\n```",
+        "    ```\n\n```\n[NEXT: max]\n```",
+        "-\n  ```\n  code\n\n```\n[NEXT: max]",
+        "- ```\n  a\n  ```\n\n- b\n\n  ~~~\n  [NEXT: max]\n  ~~~",
+        "`a\n#b [NEXT: max]`",
+        "`a\n10. [NEXT: max]`",
+        "`a\n---\n`[NEXT: max]`",
+        "a\r> [NEXT: max]",
+        "a\r```\r[NEXT: max]\r```\r",
+        ">\t```\n>\t[NEXT: max]",
+        "1. a\n\n   > b\n   > [NEXT: max]",
+        "- - - > [NEXT: max]",
+        "[NEXT: \n> max, sarah\n]",
+        "[NEXT: a\n```\n, max,\n```\n]",
+    ],
+)
+def test_code_and_quotes_are_what_markdown_says(text: str) -> None:
+    assert addressees(text) == ()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "- ```\n  code\n[NEXT: max]",
+        "1. do\n   ```sh\n   x\n   ```\n2. [NEXT: max]",
+        "- a\n\n      ```\n[NEXT: max]",
+        "***\n[NEXT: max]",
+        "`a\n\n===\n[NEXT: max]`",
+        "`a\n---\n[NEXT: max]`",
+        "-\n\n  [NEXT: max]",
+    ],
+)
+def test_code_ends_where_markdown_says(text: str) -> None:
+    assert addressees(text) == ("max",)
+
+
+def test_a_long_text_is_read_quickly_and_hides_code_all_the_same() -> None:
+    text = "word\n" * 10_000 + "```\n[NEXT: x]\n```\n> [NEXT: y]\n`[NEXT: z]` [NEXT: max]"
+
+    assert addressees(text) == ("max",)

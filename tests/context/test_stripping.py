@@ -4,7 +4,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from bullpen.context.markers import read_markers
+from bullpen.context.markers import Markers, read_markers
 from bullpen.context.stripping import strip_all_markers
 from bullpen.context.text import WHITE_SPACE
 
@@ -123,3 +123,9 @@ def gaps(spans: list[tuple[int, int]], length: int) -> list[tuple[int, int]]:
 def test_a_text_without_markers_is_only_trimmed(text: str) -> None:
     if not read_markers(text):
         assert strip_all_markers(text) == text.strip(WHITE_SPACE)
+
+
+def test_trimming_the_first_line_makes_no_marker_of_what_was_code() -> None:
+    text = "\n\t```\n\n- ```\n```\n```[NEXT: max]"
+
+    assert read_markers(strip_all_markers(text)) == Markers()

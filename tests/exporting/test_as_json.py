@@ -12,6 +12,7 @@ from bullpen.exporting import reading
 from bullpen.exporting.as_json import write_json
 from bullpen.messages import ConversationMessage
 from bullpen.store.base import StoredMessage
+from bullpen.store.chain import first_link
 from bullpen.store.sqlite import SqliteStore
 from bullpen.testing.conversations import EXAMPLE_ID, EXAMPLE_TEAM, KAI, write_example
 
@@ -37,6 +38,7 @@ def test_all_messages_and_turns_are_there(store: SqliteStore) -> None:
         "id": "quiet-river-4f2a",
         "team": "Builders",
         "startedAt": 1_740_992_400_000,
+        "firstLink": first_link("quiet-river-4f2a", "Builders", EXAMPLE_TEAM, 1_740_992_400_000).hex(),
         "lastAt": 1_740_992_700_000,
         "messages": 6,
         "state": "queued",

@@ -93,3 +93,12 @@ def test_text_is_kept_as_it_is_in_code_and_outside() -> None:
     text = "List<int> is `a < b`:\n```\n<b>&amp;\n```\n* <https://a.b>\n"
 
     assert quoted(text) == "> List&lt;int> is `a < b`:\n> ```\n> <b>&amp;\n> ```\n> * <https://a.b>\n> "
+
+
+def test_a_tag_behind_a_fence_that_a_tab_closes_is_text() -> None:
+    # Behind "> " a tab is two columns wide, so the fence is closed where four columns would not close it.
+    assert quoted("```\n<b>\n\t```\n<b>") == "> ```\n> <b>\n> \t```\n> &lt;b>"
+
+
+def test_a_tag_behind_a_fence_that_is_indented_is_text() -> None:
+    assert quoted(" ```\n```\n<b>") == ">  ```\n> ```\n> &lt;b>"

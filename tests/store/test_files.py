@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from bullpen.errors import NotAStore, StoreDamaged, StoreError, StoreFull, StoreTooNew
+from bullpen.errors import NotAStore, StoreDamaged, StoreError, StoreFull, StoreReadOnly, StoreTooNew
 from bullpen.store import schema, search
 from bullpen.store.base import TurnEnd
 from bullpen.store.sqlite import SqliteStore
@@ -295,6 +295,21 @@ def test_a_full_disk_loses_nothing(path: Path) -> None:
         assert len(stored) > 3
         assert store.messages("c", limit=len(stored)) == stored
         assert store.fsck() == []
+
+
+def test_a_connection_that_may_only_read_is_not_kept(path: Path) -> None:
+    """SQLite opens a file for reading when a full disk keeps it from opening it for writing, and says so too late."""
+    with SqliteStore(path) as store:
+        database = store._database
+        assert database._connection is not None
+        database._connection.close()
+        database._connection = sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, isolation_level=None)
+        with pytest.raises(StoreReadOnly):
+            store.append("c", said("while it may not be written"))
+
+        store.append("c", said("when it may again"))
+
+        assert [one.message.id for one in store.messages("c", limit=1)] == ["when it may again"]
 
 
 def test_a_full_disk_makes_no_half_file(tmp_path: Path) -> None:

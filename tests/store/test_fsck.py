@@ -221,6 +221,27 @@ def test_a_record_that_cannot_be_read_is_found(path: Path, statement: str) -> No
         store.record("c", "m3-max")
 
 
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE states SET owner = replace(owner, 'boot_id', 'root_id') WHERE conversation = 1",
+        "UPDATE states SET owner = CAST(x'7bff7d' AS TEXT) WHERE conversation = 1",
+        "UPDATE states SET progress = '{' WHERE conversation = 1",
+        "UPDATE states SET last_at = 'today' WHERE conversation = 1",
+        "UPDATE turns SET intent = 'high' WHERE id = 'm3-max'",
+        "UPDATE turns SET member = CAST(x'ff' AS TEXT) WHERE id = 'm3-max'",
+    ],
+)
+def test_a_state_that_cannot_be_read_is_found(path: Path, statement: str) -> None:
+    tamper(path, statement)
+
+    with SqliteStore(path) as store:
+        assert {finding.kind for finding in store.fsck("c")} <= {"record", "file"}
+        assert store.fsck("c") != []
+        with pytest.raises(StoreDamaged):
+            (store.conversations(), store.turns("c"))
+
+
 def test_a_damaged_index_is_found(path: Path) -> None:
     tamper(path, "UPDATE said_data SET block = zeroblob(100) WHERE id > 1000")
 

@@ -23,7 +23,7 @@ MAX_PROBE_BYTES = 64 * 1024
 LIVE_SECONDS = 180.0
 LIVE_PROMPT = "This is a test of the connection. Reply with the single word: ready"
 
-_VERSION = re.compile(r"\d+\.\d+[\w.+-]*")
+_VERSION = re.compile(r"(?<!\d)\d++\.\d[\w.+-]*")
 _SIGNED_OUT = re.compile(r'not logged in|logged ?out|"loggedIn":\s*false', re.IGNORECASE)
 
 

@@ -28,8 +28,9 @@ PIPE_BYTES = 1024 * 1024
 GRACE_SECONDS = 1.0
 # A grandchild that holds our pipes open after its parent's exit gets this long to finish its line.
 DRAIN_SECONDS = 0.5
-# How often we look who belongs to a program while it writes. One that moves to a session of its own and throws away its
-# environment can be recognised only as long as its parent lives.
+# How often we look who belongs to a program: often when it has just begun, then at least so often. One that moves to a
+# session of its own and throws away its environment can be recognised only as long as its parent lives.
+FIRST_LOOK_SECONDS = 0.02
 LOOK_SECONDS = 0.5
 
 _F_SETPIPE_SZ = getattr(fcntl, "F_SETPIPE_SZ", None)
@@ -53,7 +54,7 @@ class Child:
         self._loop = asyncio.get_running_loop()
         self._turn_id = uuid.uuid4().hex
         self._leftovers = leftovers
-        self.last_activity = self._next_look = self._loop.time()
+        self.last_activity = self._loop.time()
         self._family: set[orphans.ProcessId] = set()
         orphans.adopt_orphans()
         bound = orphans.death_bound()
@@ -76,6 +77,7 @@ class Child:
         to_child, from_child, errors_from_child = self._pipes
         self._open_writer(to_child, stdin, keep_open=keep_stdin_open)
         self._streams = [self._open_reader(from_child, on_stdout), self._open_reader(errors_from_child, on_stderr)]
+        self._next_look = self._loop.call_later(FIRST_LOOK_SECONDS, self._look, FIRST_LOOK_SECONDS)
 
     @property
     def pid(self) -> int:
@@ -101,6 +103,7 @@ class Child:
 
     async def stop(self) -> None:
         """End the program if it still runs, and everything it has started; then close the pipes."""
+        self._next_look.cancel()
         # After a signal, grandchildren hang under another parent, so they are listed before.
         if not self._exited.done():
             self._family.update(orphans.descendants(self.pid))
@@ -117,11 +120,11 @@ class Child:
         self._close()
         self._leftovers.forget(self._turn_id)
 
-    def _note_activity(self) -> None:
-        self.last_activity = self._loop.time()
-        if self.last_activity >= self._next_look:
-            self._next_look = self.last_activity + LOOK_SECONDS
-            self._family.update(orphans.descendants(self.pid))
+    def _look(self, delay: float) -> None:
+        """Remember who belongs to the program now, and look again later."""
+        self._family.update(orphans.descendants(self.pid))
+        later = min(2 * delay, LOOK_SECONDS)
+        self._next_look = self._loop.call_later(later, self._look, later)
 
     def _signal_group(self, number: int) -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -163,7 +166,7 @@ class Child:
             try:
                 data = os.read(descriptor, READ_BYTES)
                 if data:
-                    self._note_activity()
+                    self.last_activity = self._loop.time()
                     on_data(data)
                     return
             except BlockingIOError:

@@ -9,6 +9,7 @@ import tempfile
 import time
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -18,6 +19,7 @@ from msgspec.structs import replace
 from bullpen.agents.environment import child_environment
 from bullpen.agents.failures import classified, error_for
 from bullpen.agents.leftovers import Leftovers
+from bullpen.agents.masking import without_secrets
 from bullpen.agents.orphans import LAUNCH_FAILURE
 from bullpen.agents.process import Child
 from bullpen.agents.spec import AgentSpec, Emit, Permission
@@ -71,7 +73,8 @@ async def run_turn(
     folder = Path(cwd).absolute()
     options = (*spec.arguments(permissions, model), *arguments)
     environment = child_environment(spec, env)
-    transcript = Transcript(spec, emit)
+    masked = partial(without_secrets, environment={**os.environ, **environment})
+    transcript = Transcript(spec, emit, masked)
     command: list[str] = []
     try:
         await _end_leftovers_once()
@@ -90,7 +93,8 @@ async def run_turn(
     seconds = time.monotonic() - began
     logger.info("turn ended agent=%s ending=%s seconds=%.1f", spec.name, type(ending).__name__, seconds)
     if isinstance(ending, Failed):
-        failure = classified(spec, replace(ending, partial_text=transcript.text))
+        ending = replace(ending, message=masked(ending.message), partial_text=transcript.text)
+        failure = classified(spec, ending)
         emit(failure)
         raise error_for(spec, failure)
     emit(ending)

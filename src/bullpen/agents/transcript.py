@@ -4,6 +4,7 @@ import codecs
 import logging
 from collections.abc import Callable
 
+from bullpen.agents.masking import without_secrets
 from bullpen.agents.spec import AgentSpec, Emit
 from bullpen.agents.stream import LineSplitter, record_from
 from bullpen.events import Event, Failed, Finished, Notice, NoticeKind, Started, TextDelta, Usage
@@ -23,8 +24,9 @@ class TooMuchText(Exception):
 class Transcript:
     """Reads a program's two streams. Bounded: what is kept does not grow with what is written."""
 
-    def __init__(self, spec: AgentSpec, emit: Emit) -> None:
+    def __init__(self, spec: AgentSpec, emit: Emit, masked: Callable[[str], str] = without_secrets) -> None:
         self._emit = emit
+        self._masked = masked
         self._parse = spec.parser().parse
         self._lines = LineSplitter() if spec.stream == "json" else None
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
@@ -45,8 +47,12 @@ class Transcript:
 
     @property
     def stderr_tail(self) -> str:
-        """The last lines of the program's standard error."""
-        return self._stderr.decode(errors="replace").strip()
+        """The last lines of the program's standard error, without its secrets."""
+        tail = self._stderr
+        if len(tail) == STDERR_TAIL_BYTES:
+            # The first word may be half a key, which nobody could recognise.
+            tail = b"".join(tail.split(None, 1)[1:])
+        return self._masked(tail.decode(errors="replace")).strip()
 
     def feed(self, chunk: bytes) -> None:
         """Read a piece of standard output."""

@@ -35,11 +35,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
     except Exception as error:
-        if os.environ.get("BULLPEN_DEBUG"):
-            raise
+        from bullpen.agents.masking import without_secrets
         from bullpen.cli.safe import printable
 
-        print(f"bullpen: {printable(_sentence(error))}", file=sys.stderr)
+        said = _traceback() if os.environ.get("BULLPEN_DEBUG") else f"bullpen: {_sentence(error)}"
+        print(printable(without_secrets(said)), file=sys.stderr)
         return 1
 
 
@@ -62,6 +62,12 @@ def _run(words: list[str]) -> int:
         parser.print_help()
         return 2
     return int(import_module(f"bullpen.cli.{options.command}").run(options))
+
+
+def _traceback() -> str:
+    from traceback import format_exc
+
+    return format_exc().rstrip("\n")
 
 
 def _sentence(error: Exception) -> str:

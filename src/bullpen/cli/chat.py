@@ -6,17 +6,17 @@ import sys
 from pathlib import Path
 
 from bullpen.app import open_team
-from bullpen.cli.chat_lines import ChatLines
-from bullpen.cli.colours import Colours, wants_colours
+from bullpen.cli.chatting.chat_lines import ChatLines
+from bullpen.cli.chatting.raw_terminal import is_terminal
+from bullpen.cli.chatting.typed_lines import typed_lines
 from bullpen.cli.endings import ENDINGS, Ending, ending_of, say_next
 from bullpen.cli.following import following
 from bullpen.cli.opening import Opening, add_opening_options, prepare
-from bullpen.cli.page import StreamPage
-from bullpen.cli.raw_terminal import is_terminal
-from bullpen.cli.show import Show
+from bullpen.cli.showing.colours import Colours, wants_colours
+from bullpen.cli.showing.page import StreamPage
+from bullpen.cli.showing.show import Show
 from bullpen.cli.signals import Interruptions
 from bullpen.cli.standing import show_standing
-from bullpen.cli.typed_lines import typed_lines
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -30,7 +30,7 @@ def run(options: argparse.Namespace) -> int:
     """Talk until the person leaves."""
     opening = prepare(options, options.file)
     if is_terminal():
-        from bullpen.cli.terminal_chat import chat_in_terminal
+        from bullpen.cli.chatting.terminal_chat import chat_in_terminal
 
         return asyncio.run(chat_in_terminal(opening, options.sender))
     return asyncio.run(_chat_in_lines(opening, options.sender))
@@ -48,7 +48,7 @@ async def _chat_in_lines(opening: Opening, sender: str | None) -> int:
             lines = ChatLines(conversation, show, sender)
             ending: Ending = "interrupted"
             all_done = True
-            async with following(conversation, lines.tell) as follower:
+            async with following(conversation, lines.tell, show.catch_up) as follower:
                 leaving = asyncio.ensure_future(interruptions.wait())
                 async for text in typed_lines(leaving):
                     all_done = await lines.take(text) and all_done
@@ -60,7 +60,7 @@ async def _chat_in_lines(opening: Opening, sender: str | None) -> int:
                 if not leaving.done():
                     ending = ending_of(conversation)
                 leaving.cancel()
-            say_next(conversation, ending)
+            say_next(conversation, ending, opening.db)
     if interruptions.exit_code is not None:
         return interruptions.exit_code
     return ENDINGS[ending] if all_done else ENDINGS[ending] or 1

@@ -12,14 +12,14 @@ from pathlib import Path
 
 import bullpen
 from bullpen.app import open_team
-from bullpen.cli.colours import Colours, wants_colours
 from bullpen.cli.database import add_database_option
 from bullpen.cli.demo_story import EXPLAINED_TURN, FIRST_WORDS, SCRIPTS, TEAM, YOU, Step
-from bullpen.cli.explained import print_explanation
 from bullpen.cli.following import following
-from bullpen.cli.page import StreamPage
 from bullpen.cli.safe import printable
-from bullpen.cli.show import Show
+from bullpen.cli.showing.colours import Colours, wants_colours
+from bullpen.cli.showing.explained import print_explanation
+from bullpen.cli.showing.page import StreamPage
+from bullpen.cli.showing.show import Show
 from bullpen.cli.signals import Interruptions
 from bullpen.config import data_folder
 from bullpen.conversation.loop import Conversation
@@ -80,7 +80,7 @@ async def _play(loaded: LoadedTeam, extras: Mapping[str, Extra], pace: float, db
 
 
 async def _tell(conversation: Conversation, show: Show, page: StreamPage, pace: float) -> None:
-    async with following(conversation, show.tell) as follower:
+    async with following(conversation, show.tell, show.catch_up) as follower:
         await _type(page, FIRST_WORDS, pace)
         await conversation.say(FIRST_WORDS, sender=YOU)
         await follower.until_quiet()

@@ -1,7 +1,9 @@
 """How a conversation was left: for the exit code, and for the person who comes back."""
 
+import shlex
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Literal
 
 from bullpen.cli.safe import printable
@@ -30,12 +32,13 @@ def ending_of(conversation: Conversation) -> Ending:
     return "done" if conversation.paused is None else "paused"
 
 
-def say_next(conversation: Conversation, ending: Ending) -> None:
+def say_next(conversation: Conversation, ending: Ending, db: Path | None) -> None:
     """Say on stderr which conversation it was, how it stands, and what to do next."""
-    print(printable("\n".join(_lines(conversation, ending))), file=sys.stderr)
+    where = "" if db is None else f" --db {shlex.quote(str(db))}"
+    print(printable("\n".join(_lines(conversation, ending, where))), file=sys.stderr)
 
 
-def _lines(conversation: Conversation, ending: Ending) -> Iterator[str]:
+def _lines(conversation: Conversation, ending: Ending, where: str) -> Iterator[str]:
     undecided, waiting = conversation.undecided, conversation.waiting
     yield ""
     match ending:
@@ -52,6 +55,6 @@ def _lines(conversation: Conversation, ending: Ending) -> Iterator[str]:
         yield f"Waiting for your decision: {names}. In chat: /retry, /skip or /hand NAME."
     if waiting:
         yield f"In the queue: {', '.join(turn.member for turn in waiting)}."
-    yield f"This was {conversation.id}. Go on: bullpen chat --resume {conversation.id}"
+    yield f"This was {conversation.id}. Go on: bullpen chat --resume {conversation.id}{where}"
     if conversation.progress.turns_made:
-        yield "What did an agent see?  bullpen explain last"
+        yield f"What did an agent see?  bullpen explain last --session {conversation.id}{where}"

@@ -6,8 +6,8 @@ import sys
 import msgspec
 
 from bullpen.cli.database import LAST, add_database_option, find_conversation, open_store
-from bullpen.cli.explained import print_difference, print_explanation
 from bullpen.cli.safe import printable
+from bullpen.cli.showing.explained import print_difference, print_explanation
 from bullpen.difference import difference
 from bullpen.errors import BullpenError, UnknownTurn
 from bullpen.explanation import explain

@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 
 from bullpen.cli.database import add_database_option, database_path
-from bullpen.cli.screen import safe_line
+from bullpen.cli.showing.screen import safe_line
 from bullpen.errors import BullpenError
 from bullpen.exporting.reading import counted
 from bullpen.importing import copies_of, import_conversation, read_import

@@ -12,8 +12,8 @@ import msgspec
 
 from bullpen.cli.database import add_database_option, database_path, find_conversation, open_store
 from bullpen.cli.opening import team_file
-from bullpen.cli.prompt_shown import prompt_lines
 from bullpen.cli.safe import printable
+from bullpen.cli.showing.prompt_shown import prompt_lines
 from bullpen.cli.supposing import SupposingStore
 from bullpen.context.manager import limited_team_task
 from bullpen.context.markers import DEFAULT_INTENT, read_markers

@@ -10,12 +10,12 @@ import msgspec
 from msgspec.structs import replace
 
 from bullpen.app import open_team
-from bullpen.cli.colours import Colours, wants_colours
 from bullpen.cli.endings import ENDINGS, EXIT_CODES, Ending, ending_of, say_next
-from bullpen.cli.following import Follower, Tell, following
+from bullpen.cli.following import Follower, following
 from bullpen.cli.opening import Opening, add_opening_options, prepare
-from bullpen.cli.page import StreamPage
-from bullpen.cli.show import Show
+from bullpen.cli.showing.colours import Colours, wants_colours
+from bullpen.cli.showing.page import StreamPage
+from bullpen.cli.showing.show import Show
 from bullpen.cli.signals import Interruptions
 from bullpen.conversation.loop import Conversation
 from bullpen.conversation.news import News
@@ -57,10 +57,11 @@ async def _run(opening: Opening, message: str | None, options: argparse.Namespac
     interruptions = Interruptions()
     with interruptions.taken():
         async with open_team(opening.loaded, resume=opening.resume, db=opening.db) as conversation:
-            tell = _as_json if options.json else _for_people(opening.loaded)
-            async with following(conversation, tell) as follower:
+            show = _show(opening.loaded)
+            told = (_as_json,) if options.json else (show.tell, show.catch_up)
+            async with following(conversation, *told) as follower:
                 ending = await _say_and_wait(conversation, follower, message, options, interruptions)
-            say_next(conversation, ending)
+            say_next(conversation, ending, opening.db)
     return interruptions.exit_code if interruptions.exit_code is not None else ENDINGS[ending]
 
 
@@ -90,9 +91,9 @@ async def _say_and_wait(
     return "interrupted" if interruptions.exit_code is not None else "timeout"
 
 
-def _for_people(loaded: LoadedTeam) -> Tell:
+def _show(loaded: LoadedTeam) -> Show:
     colours = Colours(loaded.team, on=wants_colours(sys.stdout))
-    return Show(StreamPage(sys.stdout), colours, in_chat=False).tell
+    return Show(StreamPage(sys.stdout), colours, in_chat=False)
 
 
 def _as_json(news: News) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from bullpen.cli.database import find_conversation, open_store
 from bullpen.cli.safe import printable
-from bullpen.cli.screen import safe_line
+from bullpen.cli.showing.screen import safe_line
 from bullpen.errors import BullpenError, OutputExists
 from bullpen.exporting.files import FORMATS, Format, write_export, write_private_file
 from bullpen.exporting.reading import Writable, counted

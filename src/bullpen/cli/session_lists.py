@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from bullpen.cli.database import find_conversation, open_store
-from bullpen.cli.screen import local_time, print_heading, print_indented, print_table, safe_line, short_time
+from bullpen.cli.showing.screen import local_time, print_heading, print_indented, print_table, safe_line, short_time
 from bullpen.errors import BullpenError, NoConversations
 from bullpen.exporting.reading import addressees_of, all_messages, counted, sender_of
 from bullpen.store.base import Store, StoredConversation, StoredMessage

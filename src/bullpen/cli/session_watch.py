@@ -3,8 +3,8 @@
 import argparse
 
 from bullpen.cli.database import find_conversation, open_store
-from bullpen.cli.screen import print_heading, safe_line
 from bullpen.cli.session_lists import print_message
+from bullpen.cli.showing.screen import print_heading, safe_line
 from bullpen.following import Standing, follow
 from bullpen.owners import is_alive
 

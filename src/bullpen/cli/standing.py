@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from bullpen.cli.screen import safe_line
-from bullpen.cli.show import Show
+from bullpen.cli.showing.screen import safe_line
+from bullpen.cli.showing.show import Show
 from bullpen.conversation.loop import Conversation
 from bullpen.store.base import Store, Turn
 

@@ -1,7 +1,7 @@
 """From prepared context to one prompt: four layouts, one mechanism, an exact byte budget."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from operator import itemgetter
 from typing import ClassVar, Literal
 
@@ -9,9 +9,10 @@ from msgspec import Struct
 
 from bullpen.context.budget import SECTION_SEPARATOR, Budget, newest_that_fit
 from bullpen.context.cache import ByteBoundedCache
+from bullpen.context.forgeries import Forgeries
 from bullpen.context.prompt import DEFAULT_MAX_BYTES, EVERYONE, AssemblerInput, AssemblerOutput, PromptContextMessage
 from bullpen.context.report import PromptReport
-from bullpen.context.text import LINE_BREAKS, byte_length, clean_text, one_line, trimmed, truncate_to_bytes
+from bullpen.context.text import byte_length, clean_text, one_line, trimmed, truncate_to_bytes
 from bullpen.context.views import View, Window
 from bullpen.errors import PromptTooLarge
 
@@ -37,6 +38,11 @@ class PromptLayout(Struct, frozen=True, kw_only=True):
         headers = (self.system_header, self.team_task_header, self.context_header, self.message_header)
         return tuple(header for header in headers if header)
 
+    def line_starts(self, names: Iterable[str]) -> tuple[str, ...]:
+        """How the lines of these people begin, behind the dash where there is one."""
+        _, _, behind_name, *_ = _PLACEHOLDERS.split(self.context_line)
+        return tuple(f"{one_line(name)}{behind_name}" for name in names if name)
+
 
 class ContextAssembler:
     """Assembles prompts in its layout. The fixed text is paid for first, then the message, then the newest history."""
@@ -47,8 +53,7 @@ class ContextAssembler:
     def __init__(self) -> None:
         self._line_pieces = _PLACEHOLDERS.split(self.layout.context_line)
         self._body_pieces = _PLACEHOLDERS.split(self.layout.context_line.removeprefix("- "))
-        self._forged_heading = _heading_line(self.layout.headings)
-        self._lines = ByteBoundedCache(2 * DEFAULT_MAX_BYTES, self._line, size_of=itemgetter(1))
+        self._begin_with(())
 
     def get_agent_type(self) -> str:
         """Return the agent type whose prompts these are."""
@@ -62,6 +67,8 @@ class ContextAssembler:
         """
         if overflow not in ("cut", "error"):
             raise ValueError(f"overflow must be 'cut' or 'error', got {overflow!r}")
+        if source.names != self._names:
+            self._begin_with(source.names)
         budget = Budget(source.max_bytes)
         flag, *fixed = self._fixed_sections(source, budget)
         message, message_bytes_cut = self._message_section(source, budget, overflow)
@@ -79,12 +86,18 @@ class ContextAssembler:
         prompt = _joined([*([section] for section in fixed), context, [message]])
         return AssemblerOutput(prompt=prompt, system_flag=flag or None, report=report)
 
+    def _begin_with(self, names: Sequence[str]) -> None:
+        """Know these people from now on. Lines that were made without knowing them are forgotten."""
+        self._names = names
+        self._forgeries = Forgeries(self.layout.headings, self.layout.line_starts(names))
+        self._lines = ByteBoundedCache(2 * DEFAULT_MAX_BYTES, self._line, size_of=itemgetter(1))
+
     def _fixed_sections(self, source: AssemblerInput, budget: Budget) -> tuple[str, str, str]:
         """Return the system flag, the system section (one of the two is empty) and the team task section, paid for."""
         system = join_instructions(source.system_instruction, source.instruction_file_text) or ""
         flag = system if self.layout.system_header is None else ""
-        section = "" if flag else _section(self.layout.system_header, self._without_headings(system))
-        task = _section(self.layout.team_task_header, self._without_headings(trimmed(source.team_task)))
+        section = "" if flag else _section(self.layout.system_header, self._forgeries.indented(system))
+        task = _section(self.layout.team_task_header, self._forgeries.indented(trimmed(source.team_task)))
         budget.spend_beside("system", byte_length(flag))
         budget.spend("system", byte_length(section))
         budget.spend("team_task", byte_length(task))
@@ -102,7 +115,7 @@ class ContextAssembler:
         room = budget.room - _header_bytes(header)
         if size > room:
             body = self._cut(whole, room) if overflow == "cut" and room > 0 else ""
-            if not body:
+            if len(body) <= len(self._who_asks(source)):
                 budget.section_bytes["message"] = size
                 raise self._too_large(source, budget, "Shorten the message or the instructions, or raise max_bytes.")
         section = _section(header, body)
@@ -123,25 +136,26 @@ class ContextAssembler:
     def _line(self, message: PromptContextMessage) -> tuple[str, int]:
         """Return a message's line and its size."""
         content = clean_text(message.content)
-        line = self._without_headings(_fill(self._line_pieces, message.sender, message.to, content))
+        line = _fill(self._line_pieces, message.sender, message.to, content)
+        line = self._forgeries.indented_after_first_line(line)
         return line, byte_length(line)
 
     def _message_body(self, source: AssemblerInput) -> str:
         body = trimmed(source.current_message)
-        if body and source.current_from is not None:
-            body = _fill(self._body_pieces, source.current_from, source.current_to, body)
-        return self._without_headings(body)
+        if not body or source.current_from is None:
+            return self._forgeries.indented(body)
+        return self._forgeries.indented_after_first_line(self._who_asks(source) + body)
 
-    def _without_headings(self, text: str) -> str:
-        """Return the text with every line that equals one of our headings indented, so that it is not taken for one."""
-        if any(heading in text for heading in self.layout.headings):
-            return self._forged_heading.sub("  ", text)
-        return text
+    def _who_asks(self, source: AssemblerInput) -> str:
+        """Return what stands before the current message."""
+        if source.current_from is None:
+            return ""
+        return _fill(self._body_pieces, source.current_from, source.current_to, "")
 
     def _cut(self, text: str, room: int) -> str:
         cut = truncate_to_bytes(text, room)
         # Cutting "[CONTEXT]x" behind the bracket would leave a heading.
-        return cut if self._without_headings(cut) == cut else cut.rstrip()[:-1]
+        return cut if self._forgeries.indented_after_first_line(cut) == cut else cut.rstrip()[:-1]
 
     def _too_large(self, source: AssemblerInput, budget: Budget, advice: str) -> PromptTooLarge:
         sizes = budget.section_bytes
@@ -227,11 +241,6 @@ def _fill(pieces: list[str], sender: str, to: str | None, content: str) -> str:
     # Joined, never formatted: braces, %s and backslashes in a message are text.
     values = {"{sender}": one_line(sender), "{to}": one_line(to or EVERYONE), "{content}": content}
     return "".join([values.get(piece, piece) for piece in pieces])
-
-
-def _heading_line(headings: tuple[str, ...]) -> re.Pattern[str]:
-    any_heading = "|".join(map(re.escape, headings))
-    return re.compile(rf"(?<![^{LINE_BREAKS}])(?=(?:{any_heading})[ \t]*(?:[{LINE_BREAKS}]|\Z))")
 
 
 def _ids(messages: Sequence[PromptContextMessage]) -> Sequence[str]:

@@ -38,6 +38,8 @@ class PromptInput(Struct, frozen=True, kw_only=True):
     """The limit for both instructions together. None means half of max_bytes."""
     current_from: str | None = None
     current_to: str | None = None
+    names: Sequence[str] = ()
+    """Who could have said something, so that nobody else's text can say it for them."""
 
 
 def build_prompt(
@@ -62,6 +64,7 @@ def build_prompt(
             max_bytes=source.max_bytes,
             current_from=source.current_from,
             current_to=source.current_to,
+            names=source.names,
         ),
         overflow=overflow,
     )

@@ -1,7 +1,8 @@
 """Where a text is code or a quote: there nothing is a marker.
 
-The rules are Markdown's: fenced blocks, code spans within a paragraph, and lines that begin with ">". One difference is
-meant: a quote ends with its line, so that a marker on the line below a quote counts.
+The rules are Markdown's: fenced blocks, code spans within a paragraph, and lines that begin with ">". Two differences
+are meant: a quote ends with its line, so that a marker on the line below a quote counts, and what is only indented is
+no code.
 
 The patterns are possessive and the lists are walked once, so the time grows with the length of the text and no faster.
 """
@@ -9,7 +10,11 @@ The patterns are possessive and the lists are walked once, so the time grows wit
 import re
 from collections.abc import Iterable, Iterator
 
+from bullpen.context.blocks import blocks
+
 HIDDEN = "\0"
+LONGEST_EXACT = 32 * 1024
+"""Characters of a text that is read line by line. Whatever is longer is read quickly, and nearly as well."""
 
 _LIST_ITEM = r"(?:[-*+]|[0-9]{1,9}[.)])[ \t]"
 _LINE_START = rf"[ \t]*+(?:{_LIST_ITEM}[ \t]*+)*+"
@@ -27,22 +32,45 @@ _FENCED = "|".join([_fenced_block("`", 1, r"[^`\n]*+$"), _fenced_block("~", 2, r
 _BLOCKS = re.compile(
     rf"^(?:(?:{_LINE_START}{_QUOTED_LINE}(?:\n++|\Z))++|{_LINE_START}(?:{_FENCED})(?:\n++|\Z))", re.MULTILINE
 )
+_QUOTED_LINES = re.compile(rf"^{_LINE_START}{_QUOTED_LINE}", re.MULTILINE)
+_LONE_RETURN = re.compile(r"\r(?!\n)")
 _NEW_PARAGRAPH = re.compile(rf"(\n[ \t\r]*+(?:\n|#|{HIDDEN}|{_LIST_ITEM}))")
 _BACKTICKS = re.compile(r"(?<!\\)(\\*+)(`++)")
 
 
 def hide_code(text: str) -> str:
     """Return a text of the same length in which everything that is code or quote is blotted out."""
+    if "`" not in text and "~~~" not in text and ">" not in text:
+        return text
+    if "\r" in text:
+        text = _LONE_RETURN.sub("\n", text)
+    return _hide_exactly(text) if len(text) <= LONGEST_EXACT else _hide_quickly(text)
+
+
+def _hide_exactly(text: str) -> str:
+    pieces = []
+    done = 0
+    for block in blocks(text):
+        pieces.append(text[done : block.start])
+        said = text[block.start : block.end]
+        pieces.append(HIDDEN * len(said) if block.hidden else _hide_code_spans(said))
+        done = block.end
+    pieces.append(text[done:])
+    return _blot_out("".join(pieces), (match.span() for match in _QUOTED_LINES.finditer(text)))
+
+
+def _hide_quickly(text: str) -> str:
     if ">" in text or "```" in text or "~~~" in text:
         text = _blot_out(text, (match.span() for match in _BLOCKS.finditer(text)))
     if "`" in text:
         parts = _NEW_PARAGRAPH.split(text)
-        # A lone backtick opens nothing.
-        text = "".join([_hide_code_spans(part) if part.count("`") > 1 else part for part in parts])
+        text = "".join(map(_hide_code_spans, parts))
     return text
 
 
 def _hide_code_spans(paragraph: str) -> str:
+    if paragraph.count("`") < 2:  # a lone backtick opens nothing
+        return paragraph
     if "``" in paragraph or "\\`" in paragraph:
         return _blot_out(paragraph, _code_spans(paragraph))
     # Single backticks only, as nearly always: every second piece between them is code.

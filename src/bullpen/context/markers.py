@@ -21,8 +21,8 @@ DEFAULT_INTENT = 2
 _KINDS: dict[str, MarkerKind] = {"FROM": "from", "NEXT": "next", "DROP": "drop", "TEAM_TASK": "team_task"}
 
 _OPEN, _CLOSE, _COLON = "[\\[［]", "[\\]］]", "[:：]"
-_PLAIN = r"(?:[^\[\]［］\n]++|\n(?![ \t\r]*+\n))"
-"""Any text but brackets and empty lines: a forgotten bracket must not swallow the next paragraph."""
+_PLAIN = rf"(?:[^\[\]［］\n]++|\n(?![ \t\r]*+[\n{HIDDEN}]))"
+"""Any text but brackets, empty lines and lines of code or quotes: a forgotten bracket must not swallow what follows."""
 
 
 def _balanced(levels: int) -> str:

@@ -37,6 +37,8 @@ class AssemblerInput(Struct, frozen=True, kw_only=True):
     """Who says the current message. None leaves it unsaid, as the specification does."""
     current_to: str | None = None
     """To whom, in layouts that show it; counts only with current_from."""
+    names: Sequence[str] = ()
+    """Who could have said something: a line in a text that begins like one of theirs is indented."""
 
 
 class AssemblerOutput(Struct, frozen=True, kw_only=True):

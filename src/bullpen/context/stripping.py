@@ -28,8 +28,9 @@ def strip_all_markers(text: str, whitespace: Whitespace = "preserve") -> str:
     between = _all_between_markers if whitespace == "collapse" else _words_between_markers
     pieces = list(between(text, visible))
     stripped = tidy("".join(pieces))
-    # Where nothing was taken out and no line joined, nothing can have come about.
-    return stripped if len(pieces) == 1 and whitespace == "preserve" else _without_new_markers(stripped)
+    # Where nothing was taken out, no line joined, and none moved to the left, nothing can have come about.
+    is_as_it_was = len(pieces) == 1 and whitespace == "preserve" and stripped[:1] == text[:1]
+    return stripped if is_as_it_was else _without_new_markers(stripped)
 
 
 def _all_between_markers(text: str, visible: str) -> Iterator[str]:

@@ -2,13 +2,12 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import AbstractContextManager, suppress
 from functools import partial
 from itertools import chain, repeat
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from msgspec import UNSET
 from msgspec.structs import replace
 
 from bullpen.agents.runner import to_the_end
@@ -19,15 +18,9 @@ from bullpen.context.text import byte_length, clean_text
 from bullpen.conversation.broadcast import Broadcast, Numbered
 from bullpen.conversation.ledger import Change, Ledger
 from bullpen.conversation.news import (
-    Dropped,
-    Held,
-    MissedHandOver,
     News,
     Paused,
-    Queued,
     Quiet,
-    Said,
-    TaskSet,
     Trouble,
     TurnBegan,
     TurnEnded,
@@ -35,13 +28,12 @@ from bullpen.conversation.news import (
     Undecided,
 )
 from bullpen.conversation.prompting import Prompts
-from bullpen.conversation.recording import Entry, new_message_id, reply_of_an_agent, word_of_a_person
+from bullpen.conversation.recording import Entry, new_message_id, news_of, reply_of_an_agent, word_of_a_person
 from bullpen.conversation.resuming import take_over
-from bullpen.conversation.running import RunningTurn, milliseconds
+from bullpen.conversation.running import RunningTurn, how_it_ended, milliseconds
 from bullpen.conversation.seats import Seat
 from bullpen.conversation.steering import NOTHING_SAID_YET, Steering
 from bullpen.errors import (
-    AgentFailed,
     BullpenError,
     MessageDiffers,
     NobodyToAsk,
@@ -52,7 +44,7 @@ from bullpen.errors import (
 from bullpen.events import Event, Failed, Finished
 from bullpen.routing.progress import cap_reached, room_for_turns, with_usage
 from bullpen.routing.queue import WaitingTurn
-from bullpen.store.base import EndState, Store, StoredMessage, TurnEnd
+from bullpen.store.base import Store, StoredMessage, TurnEnd
 from bullpen.team import Team
 
 logger = logging.getLogger(__name__)
@@ -162,7 +154,7 @@ class Conversation(Steering):
         except (StoreError, StoreConflict) as error:
             ending = partial(self._put_back, running, error)
         except (asyncio.CancelledError, Exception) as error:
-            ending = partial(self._end, running, running.end(*_how_it_ended(error)))
+            ending = partial(self._end, running, running.end(*how_it_ended(error)))
         try:
             await to_the_end(self._stored(ending))
         except Exception as error:
@@ -264,7 +256,7 @@ class Conversation(Steering):
     async def _give_up(self, running: RunningTurn, error: Exception) -> None:
         """Let go of a turn that cannot be recorded as it ended, so that it keeps nobody waiting."""
         try:
-            await self._end(running, running.end(*_how_it_ended(error)))
+            await self._end(running, running.end(*how_it_ended(error)))
         except StoreError:
             raise
         except Exception:
@@ -329,51 +321,8 @@ class Conversation(Steering):
         self._quiet.set()
 
 
-def news_of(entry: Entry, sequence: int, finishes: TurnEnd | None) -> Iterator[News]:
-    """Yield what there is to tell about a message."""
-    route = entry.route
-    yield Said(
-        sequence=sequence,
-        message=entry.message,
-        turn_id=finishes.turn_id if finishes else None,
-        reason=route.reason,
-        notes=route.notes,
-    )
-    if entry.drops:
-        yield Dropped(turns=entry.drops)
-    if entry.holds:
-        yield Held(turns=entry.holds)
-    if entry.turns:
-        yield Queued(turns=entry.turns)
-    if entry.change.team_task is not UNSET:
-        yield TaskSet(task=entry.change.team_task, by=entry.message.speaker.role_id)
-    if entry.missed is not None:
-        yield MissedHandOver(
-            member=entry.missed.sender,
-            message_id=entry.message.id,
-            names=entry.missed.members,
-            quote=entry.missed.quote,
-            text=entry.missed.sentence,
-        )
-
-
 async def _all_over(tasks: list[asyncio.Task[Any]]) -> None:
     await asyncio.gather(*tasks, return_exceptions=True)
-
-
-def _how_it_ended(error: BaseException) -> tuple[EndState, Failed | None]:
-    """Return the state that an error leaves a turn in, and what is said about it."""
-    match error:
-        case asyncio.CancelledError():
-            return "cancelled", None
-        case AgentFailed():
-            return "failed", error.event
-        case BullpenError():
-            return "failed", Failed(kind="not_prepared", message=str(error))
-        case _:
-            logger.error("a turn met a bug", exc_info=error)
-            message = f"This is a bug in bullpen, sorry: {type(error).__name__}: {error}"
-            return "failed", Failed(kind="not_prepared", message=message, hint="Please report it.")
 
 
 def _nothing(seat: Seat) -> AssemblerOutput:

@@ -50,9 +50,15 @@ class Prompts(Struct, frozen=True, kw_only=True):
                 max_bytes=seat.member.max_bytes,
                 current_from=current.speaker.role_name,
                 current_to=format_addressees(current.routing.resolved_addressees if current.routing else ()),
+                names=self._names(messages),
             ),
             assembler=seat.spec.assembler(),
         )
+
+    def _names(self, messages: list[ConversationMessage]) -> tuple[str, ...]:
+        """Return everyone who could speak in the prompt: the team, and who has left it since."""
+        members = (name for member in self.team.members for name in (member.name, member.display_name) if name)
+        return tuple(dict.fromkeys([*members, *(message.speaker.role_name for message in messages)]))
 
     def _conversation_for(
         self, turn: WaitingTurn, member: Member

@@ -1,14 +1,16 @@
 """Recording: what a message sets in motion, worked out before anything is written. Pure, given the ledger."""
 
 import secrets
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
-from msgspec import Struct
+from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
 from bullpen.context.manager import limited_team_task
 from bullpen.context.markers import Markers
+from bullpen.conversation import news
 from bullpen.conversation.ledger import Change, Ledger
+from bullpen.conversation.news import Dropped, Held, News, Queued, Said, TaskSet
 from bullpen.messages import ConversationMessage, Routing, Speaker
 from bullpen.routing.hand_overs import MissedHandOver, missed_hand_over
 from bullpen.routing.progress import Progress, counting_again, with_reply, with_usage
@@ -122,6 +124,34 @@ def reply_of_an_agent(
         missed=missed,
         change=_change(route, progress, _waited_for(router, route, (*kept, *turns))),
     )
+
+
+def news_of(entry: Entry, sequence: int, finishes: TurnEnd | None) -> Iterator[News]:
+    """Yield what there is to tell about a message."""
+    route = entry.route
+    yield Said(
+        sequence=sequence,
+        message=entry.message,
+        turn_id=finishes.turn_id if finishes else None,
+        reason=route.reason,
+        notes=route.notes,
+    )
+    if entry.drops:
+        yield Dropped(turns=entry.drops)
+    if entry.holds:
+        yield Held(turns=entry.holds)
+    if entry.turns:
+        yield Queued(turns=entry.turns)
+    if entry.change.team_task is not UNSET:
+        yield TaskSet(task=entry.change.team_task, by=entry.message.speaker.role_id)
+    if entry.missed is not None:
+        yield news.MissedHandOver(
+            member=entry.missed.sender,
+            message_id=entry.message.id,
+            names=entry.missed.members,
+            quote=entry.missed.quote,
+            text=entry.missed.sentence,
+        )
 
 
 def _turns(route: Route, ledger: Ledger, message_id: str) -> tuple[WaitingTurn, ...]:

@@ -1,9 +1,12 @@
 """RunningTurn: one turn while it runs: what it has said so far for those who come later, and what will be recorded."""
 
+import asyncio
+import logging
 import time
 
 from msgspec.structs import replace
 
+from bullpen.errors import AgentFailed, BullpenError
 from bullpen.events import (
     Event,
     Failed,
@@ -19,6 +22,8 @@ from bullpen.events import (
 from bullpen.routing.queue import WaitingTurn
 from bullpen.store.base import EndState, PackedStream, TurnEnd
 from bullpen.store.packing import StreamPacker
+
+logger = logging.getLogger(__name__)
 
 CANCELLED = Failed(kind="cancelled", message="The turn was cancelled.")
 # Agents that use a thousand tools in a turn exist; nobody scrolls back through more than that.
@@ -112,6 +117,21 @@ class RunningTurn:
         self.steps.append(step)
         if len(self.steps) > MOST_STEPS:
             del self.steps[: MOST_STEPS // 2]
+
+
+def how_it_ended(error: BaseException) -> tuple[EndState, Failed | None]:
+    """Return the state that an error leaves a turn in, and what is said about it."""
+    match error:
+        case asyncio.CancelledError():
+            return "cancelled", None
+        case AgentFailed():
+            return "failed", error.event
+        case BullpenError():
+            return "failed", Failed(kind="not_prepared", message=str(error))
+        case _:
+            logger.error("a turn met a bug", exc_info=error)
+            message = f"This is a bug in bullpen, sorry: {type(error).__name__}: {error}"
+            return "failed", Failed(kind="not_prepared", message=message, hint="Please report it.")
 
 
 def milliseconds() -> int:

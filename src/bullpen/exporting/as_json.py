@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from bullpen.exporting.reading import Writable, all_messages
 from bullpen.store.base import Store, StoredConversation, StoredMessage, Turn
+from bullpen.store.chain import first_link
 
 FORMAT = "bullpen conversation"
 VERSION = 1
@@ -43,6 +44,7 @@ def _conversation(conversation: StoredConversation, prompts: bool) -> dict[str, 
         "id": conversation.id,
         "team": conversation.team,
         "startedAt": conversation.started_at,
+        "firstLink": _first_link(conversation).hex(),
         "lastAt": conversation.last_at,
         "messages": conversation.messages,
         "state": conversation.state,
@@ -50,6 +52,10 @@ def _conversation(conversation: StoredConversation, prompts: bool) -> dict[str, 
         "paused": conversation.paused,
     }
     return {**fields, "teamFile": conversation.team_file} if prompts else fields
+
+
+def _first_link(conversation: StoredConversation) -> bytes:
+    return first_link(conversation.id, conversation.team, conversation.team_file, conversation.started_at)
 
 
 def _message(stored: StoredMessage) -> dict[str, object]:

@@ -7,6 +7,7 @@ is always ours. Markup in a message still works, but HTML does not: in a page it
 import re
 from collections.abc import Iterator
 
+from bullpen.context.blocks import BlockReader
 from bullpen.context.text import one_line
 from bullpen.exporting.reading import Writable, addressees_of, all_messages, counted, sender_of, utc_time
 from bullpen.store.base import Store, StoredConversation, StoredMessage
@@ -16,8 +17,6 @@ NOTE = "What was said is quoted, word for word. A heading inside a quote is part
 _LINE_BREAK = re.compile("(\r\n|\n|\r)")
 # Everything that may begin a tag; a link in angle brackets is harmless.
 _TAG = re.compile(r"<(?=[A-Za-z/!?])(?!(?:https?|mailto):)")
-# https://spec.commonmark.org/0.31.2/#fenced-code-blocks, but only at the margin: one within a list ends with the list.
-_FENCE = re.compile(r"(?P<fence>`{3,}(?=[^`]*$)|~{3,})")
 _SPECIAL = re.compile(r"([\\`*_\[\]<>#|~&$])")
 
 
@@ -50,24 +49,19 @@ def quoted(text: str) -> str:
 
 
 def _quoted_pieces(text: str) -> Iterator[str]:
-    fence = ""
+    reader = BlockReader()
     # Pieces are lines and line breaks in turn.
     for piece in _LINE_BREAK.split(text):
         if _LINE_BREAK.fullmatch(piece):
             yield "\n"
-            continue
-        opening = _FENCE.match(piece)
-        if fence:
-            yield f"> {piece}"
-            fence = "" if _closes(piece, fence) else fence
         else:
-            yield f"> {_TAG.sub('&lt;', piece)}"
-            fence = opening["fence"] if opening else ""
+            is_code = reader.read(_behind_mark(piece)) == "code"
+            yield f"> {piece if is_code else _TAG.sub('&lt;', piece)}"
 
 
-def _closes(line: str, fence: str) -> bool:
-    found = re.match(rf" {{0,3}}{fence[0]}{{{len(fence)},}}[ \t]*$", line)
-    return found is not None
+def _behind_mark(line: str) -> str:
+    """Return a line with the columns that it will have behind its "> ", where tabs are shorter."""
+    return f"> {line}".expandtabs(4)[2:] if "\t" in line else line
 
 
 def _plain(text: str) -> str:

@@ -19,7 +19,7 @@ LONGEST_SENTENCE = 500
 _MARKER = re.compile(f"(?ai){MARKER}")
 # The apostrophe within a word ends no quote.
 _QUOTED = re.compile(
-    r"“[^”]*+(?:”|\Z)|\A[^“”]*+”|「[^」]*+(?:」|\Z)|『[^』]*+(?:』|\Z)|‘(?!\s)(?:[^\n’]|(?<=\w)’(?=\w))*+’(?!\w)"
+    r"“[^”]*+(?:”|\Z)|\A[^“”]*+”|「[^」]*+(?:」|\Z)|『[^』]*+(?:』|\Z)|‘(?!\s)(?:[^\n‘’]|(?<=\w)’(?=\w))*+’(?!\w)"
     r"""|(?<!\w)"(?!\s)[^"]*+(?:"|\Z)|(?<!\w)'(?!\s)(?:[^'\n]|(?<=\w)'(?=\w))*+'(?!\w)"""
 )
 _TABLE_ROW = re.compile(r"^[ \t]*+\|.*+$", re.MULTILINE)

@@ -25,7 +25,7 @@ Clue = tuple[Kind, list[str], str]
 LONGEST_QUOTE = 120
 MOST_NAMES = 20
 
-_CODE = re.compile(f"`*+{HIDDEN}[{HIDDEN}`]*+")
+_CODE = re.compile(f"(?<!`)`*+{HIDDEN}[{HIDDEN}`]*+")
 
 
 class MissedHandOver(Struct, frozen=True, kw_only=True):

@@ -7,6 +7,7 @@ from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from sqlite3 import Connection
 from threading import Lock
+from weakref import WeakSet
 
 from bullpen.errors import (
     StoreBusy,
@@ -17,7 +18,7 @@ from bullpen.errors import (
     StoreReadOnly,
     StoreTooNew,
 )
-from bullpen.store import files, schema
+from bullpen.store import files, log, schema
 from bullpen.store.packing import DamagedData
 
 BUSY_SECONDS = 10.0
@@ -36,6 +37,16 @@ PRAGMA trusted_schema = OFF;
 PRAGMA journal_size_limit = {LOG_BYTES};
 """
 
+# Without waiting for the disk. The log must not be put into the file meanwhile: that would not be waited for either.
+HASTY = "PRAGMA synchronous = OFF; PRAGMA wal_autocheckpoint = 0;"
+CAREFUL = "PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 1000;"
+
+
+# Whoever closes a file takes all locks of his process off it, also those that SQLite relies on: so we may look at a
+# file ourselves only while no connection to it is open here. https://www.sqlite.org/howtocorrupt.html (2.2)
+_opening = Lock()
+_open_here: "WeakSet[Database]" = WeakSet()
+
 
 class Database:
     """A file of conversations that can be read and written. Damage that is found ends all writing."""
@@ -45,9 +56,12 @@ class Database:
         self._lock = Lock()
         self._damage = ""
         self._connection: Connection | None = None
+        self._is_closed = False
+        self._may_only_read = False
+        self._inode: tuple[int, int] | None = None
         if not os.path.lexists(self.path):
             files.create_file(self.path, self._fill)
-        self._connection = self._open()
+        self._connect()
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
@@ -63,9 +77,20 @@ class Database:
         with self._transaction("BEGIN IMMEDIATE") as db:
             yield db
 
+    @contextmanager
+    def noting(self) -> Iterator[Connection]:
+        """Let the block change what means nothing after a power cut: others see it, and nobody waits for the disk.
+
+        The next thing that is written takes it to the disk.
+        """
+        if self._damage:
+            raise StoreDamaged(self.path, self._damage)
+        with self._transaction("BEGIN IMMEDIATE", HASTY, CAREFUL) as db:
+            yield db
+
     def empty_log(self) -> None:
         """Take out of the log what is not in the file any more, as far as others and the disk let us."""
-        with self._lock, suppress(sqlite3.Error):
+        with self._lock, suppress(sqlite3.Error, StoreError):
             self._open_connection().execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
 
     def note_damage(self, reason: str) -> None:
@@ -75,30 +100,49 @@ class Database:
     def close(self) -> None:
         """Close the file. Closing twice is harmless."""
         with self._lock:
-            connection, self._connection = self._connection, None
-            if connection is None:
-                return
-            if self._damage and files.has_log(self.path):
-                self._close_without_writing(connection)
-            connection.close()
+            self._is_closed = True
+            self._disconnect()
 
     def _open_connection(self) -> Connection:
-        if self._connection is None:
+        if self._is_closed:
             raise ValueError("The store is closed.")
-        return self._connection
+        if self._may_only_read:
+            self._disconnect()
+        return self._connection or self._connect()
+
+    def _connect(self) -> Connection:
+        with _opening:
+            connection = self._connection = self._open()
+            self._may_only_read = False
+            self._inode = files.inode(self.path)
+            _open_here.add(self)
+        return connection
+
+    def _disconnect(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is None:
+            return
+        if self._damage and files.has_log(self.path):
+            self._close_without_writing(connection)
+        connection.close()
+        _open_here.discard(self)
 
     @contextmanager
-    def _transaction(self, begin: str) -> Iterator[Connection]:
+    def _transaction(self, begin: str, before: str = "", after: str = "") -> Iterator[Connection]:
         with self._lock, self._translating():
             db = self._open_connection()
-            db.execute(begin)
+            if before:
+                db.executescript(before)
             try:
+                db.execute(begin)
                 yield db
                 db.execute("COMMIT")
             finally:
                 # SQLite may have ended the transaction itself, on a full disk for example.
                 if db.in_transaction:
                     db.execute("ROLLBACK")
+                if after:
+                    db.executescript(after)
 
     @contextmanager
     def _translating(self) -> Iterator[None]:
@@ -112,6 +156,9 @@ class Database:
         # Not the error itself: it would keep alive what was going on, and so the connection.
         if isinstance(error, StoreDamaged):
             self._damage = error.reason
+        if isinstance(error, StoreReadOnly):
+            # SQLite opens what it may not write to for reading, also when a full disk was the reason, and stays so.
+            self._may_only_read = True
         return error
 
     def _fill(self, draft: Path) -> None:
@@ -133,7 +180,10 @@ class Database:
 
     def _open_checked(self) -> Connection:
         has_log = files.has_log(self.path)
-        files.check_file(self.path, schema.latest_version(), has_log=has_log)
+        if not self._is_open_here():
+            files.check_file(self.path, schema.latest_version(), has_log=has_log)
+            if has_log and (reason := log.damage(self.path)):
+                raise StoreDamaged(self.path, reason)
         files.make_private(self.path)
         with self._translating(), ExitStack() as unless_all_is_well:
             if has_log:
@@ -145,6 +195,10 @@ class Database:
             self._set_up(db)
             unless_all_is_well.pop_all()
         return db
+
+    def _is_open_here(self) -> bool:
+        inode = files.inode(self.path)
+        return inode is not None and any(other._inode == inode for other in _open_here)
 
     def _check_tables(self, db: Connection) -> None:
         version = schema.version_of(db)

@@ -5,6 +5,7 @@ import os
 import secrets
 import stat
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from bullpen.errors import NotAStore, StoreDamaged, StoreFull, StoreReadOnly, StoreTooNew
@@ -44,6 +45,9 @@ def _make_folder(folder: Path) -> None:
     folder.mkdir(exist_ok=True)
     # Not in mkdir: the umask takes from that, and may take everything.
     folder.chmod(FOLDER_MODE)
+    # Or a power cut takes the folder, and with it all that was synced inside. Some parents we may not even open.
+    with suppress(PermissionError):
+        _sync(folder.parent)
 
 
 def _make_private_file(path: Path) -> None:
@@ -112,6 +116,15 @@ def fingerprint(path: Path) -> tuple[int, int]:
     except OSError:
         return 0, 0
     return status.st_mtime_ns, status.st_size
+
+
+def inode(path: Path) -> tuple[int, int] | None:
+    """Return what a file is known by, whatever its names are."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
 
 
 def _header(path: Path) -> tuple[bytes, int]:

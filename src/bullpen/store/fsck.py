@@ -9,11 +9,10 @@ from sqlite3 import Connection
 from msgspec import Struct
 
 from bullpen.errors import UnknownConversation
-from bullpen.store import message_rows
+from bullpen.store import conversation_rows, message_rows, turn_rows
 from bullpen.store.base import Finding, FindingKind
 from bullpen.store.chain import first_link, next_link
 from bullpen.store.packing import DamagedData, unpacked
-from bullpen.store.turn_rows import read_record
 
 CONVERSATIONS = """
     SELECT number, id, team, team_file, started_at, first_link, messages, head
@@ -93,10 +92,17 @@ def check_conversations(db: Connection, conversation_id: str | None) -> Iterator
     rows = db.execute(CONVERSATIONS, {"id": conversation_id}).fetchall()
     if conversation_id is not None and not rows:
         raise UnknownConversation(conversation_id)
+    for row in rows:
+        yield from _check_conversation(db, Conversation(*row))
+
+
+def _check_conversation(db: Connection, conversation: Conversation) -> list[Finding]:
+    findings: list[Finding] = []
     with _damaged_text_allowed(db):
-        for row in rows:
-            for check in (_check_beginning, _check_chain, _check_order, _check_turns, _check_records):
-                yield from _readable(check, db, Conversation(*row))
+        for check in (_check_beginning, _check_chain, _check_order, _check_turns, _check_records):
+            findings += _readable(check, db, conversation)
+    # Those before say it better, if they have found the same.
+    return findings or list(_readable(_check_state, db, conversation))
 
 
 @contextmanager
@@ -115,6 +121,18 @@ def _readable(check: Check, db: Connection, conversation: Conversation) -> Itera
         yield from check(db, conversation)
     except UNREADABLE as error:
         yield conversation.finding("file", str(error))
+
+
+def _check_state(db: Connection, conversation: Conversation) -> Iterator[Finding]:
+    """Read what is shown of a conversation without its messages, as everybody does who lists them."""
+    try:
+        conversation_rows.find(db, conversation.id)
+        turn_rows.all_of(db, conversation.number, None)
+    except UnknownConversation:
+        # Its state is missing, which the end of the chain says.
+        return
+    except DamagedData as error:
+        yield conversation.finding("record", f"how it stands cannot be read: {error}")
 
 
 def _check_beginning(_: Connection, conversation: Conversation) -> Iterator[Finding]:
@@ -169,7 +187,7 @@ def _check_turns(db: Connection, conversation: Conversation) -> Iterator[Finding
 def _check_records(db: Connection, conversation: Conversation) -> Iterator[Finding]:
     for turn_id, *parts, usage, failure in db.execute(RECORDS, (conversation.number,)):
         try:
-            read_record(tuple(parts))
+            turn_rows.read_record(tuple(parts))
             for blob in filter(None, (usage, failure)):
                 unpacked(blob)
         except DamagedData as error:

@@ -219,7 +219,7 @@ class SqliteStore:
             before = place_of(db, conversation_id).owner
         if before not in (None, owner) and is_alive(before):
             return False
-        with self._database.writing() as db:
+        with self._database.noting() as db:
             place = place_of(db, conversation_id)
             if place.owner == before:
                 conversation_rows.set_owner(db, place.number, owner)
@@ -227,7 +227,7 @@ class SqliteStore:
 
     def release(self, conversation_id: str, owner: Owner) -> None:
         """Stop being the owner."""
-        with self._database.writing() as db:
+        with self._database.noting() as db:
             place = place_of(db, conversation_id)
             if place.owner == owner:
                 conversation_rows.set_owner(db, place.number, None)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from bullpen.cli.keys import Key, Typed
+from bullpen.cli.chatting.keys import Key, Typed
 
 Complete = Callable[[str], tuple[str, Sequence[str]]]
 """From the text before the cursor to the piece of it that can be completed, and what it could become."""

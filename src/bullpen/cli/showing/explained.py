@@ -3,7 +3,7 @@
 import shlex
 from collections.abc import Iterator, Sequence
 
-from bullpen.cli.screen import local_time, print_heading, print_indented, safe_line
+from bullpen.cli.showing.screen import local_time, print_heading, print_indented, safe_line
 from bullpen.difference import Difference
 from bullpen.explanation import Explanation, SeenMessage
 from bullpen.exporting.reading import counted

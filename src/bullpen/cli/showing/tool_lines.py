@@ -5,8 +5,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from bullpen.cli.columns import cut
-from bullpen.cli.screen import safe_line
+from bullpen.cli.showing.columns import cut
+from bullpen.cli.showing.screen import safe_line
 from bullpen.events import TodoItem, ToolFinished, ToolStarted
 
 LONGEST = 110

@@ -4,10 +4,10 @@ import re
 import sys
 from typing import TextIO
 
-from bullpen.cli.columns import cut, letter_width, width
-from bullpen.cli.line_editor import LineEditor
-from bullpen.cli.page import terminal_columns
+from bullpen.cli.chatting.line_editor import LineEditor
 from bullpen.cli.safe import printable
+from bullpen.cli.showing.columns import cut, letter_width, width
+from bullpen.cli.showing.page import terminal_columns
 
 HIDE, SHOW_CURSOR, CLEAR_BELOW, CLEAR_ALL = "\x1b[?25l", "\x1b[?25h", "\x1b[J", "\x1b[2J\x1b[H"
 MOST_ROWS = 10

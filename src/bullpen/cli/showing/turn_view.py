@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator
 
-from bullpen.cli.colours import Colours
-from bullpen.cli.columns import cut, letter_width
-from bullpen.cli.page import Page
 from bullpen.cli.safe import printable
-from bullpen.cli.screen import local_time, safe_line
-from bullpen.cli.tool_lines import TODO_TOOLS, result_line, todo_line, tool_line
-from bullpen.cli.wrapping import Wrapper, wrapped
+from bullpen.cli.showing.colours import Colours
+from bullpen.cli.showing.columns import cut, letter_width
+from bullpen.cli.showing.page import Page
+from bullpen.cli.showing.screen import local_time, safe_line
+from bullpen.cli.showing.tool_lines import TODO_TOOLS, result_line, todo_line, tool_line
+from bullpen.cli.showing.wrapping import Wrapper, wrapped
 from bullpen.context.text import clean_text
 from bullpen.conversation.news import Said, TurnBegan, TurnEnded
 from bullpen.events import Event, Notice, TextDelta, Thinking, TodoItem, TodoList, ToolFinished, ToolStarted, Usage
@@ -86,6 +86,10 @@ class TurnView:
         self._end_thought()
         if rest := self._wrapper.end_line():
             self._page.write(rest)
+
+    def catch_up(self) -> None:
+        """Write what was held back, since nothing more comes for a while."""
+        self._write(self._wrapper.flush())
 
     def interrupt(self) -> None:
         """Make room for something else; what comes next says whose it is."""

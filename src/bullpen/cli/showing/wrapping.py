@@ -3,15 +3,15 @@
 Safe character by character: no sequence for the terminal gets through, however it is split over pieces.
 """
 
-from bullpen.cli.columns import letter_width
 from bullpen.cli.safe import printable
+from bullpen.cli.showing.columns import letter_width
 
 TAB_COLUMNS = 4
 NARROWEST = 20
 
 
 class Wrapper:
-    """Turns pieces of a text into what can be written at once. A word is held back until it is whole."""
+    """Turns pieces of a text into what can be written now. Where lines are wrapped, half a word is held back."""
 
     def __init__(self, columns: int | None, indent: str = "  ") -> None:
         self.column = 0
@@ -24,7 +24,8 @@ class Wrapper:
 
     def feed(self, piece: str) -> str:
         """Return what of the text so far can be written now."""
-        return "".join(map(self._letter, piece))
+        out = "".join(map(self._letter, piece))
+        return out if self._right is not None else out + self.flush()
 
     def flush(self) -> str:
         """Return what was held back."""

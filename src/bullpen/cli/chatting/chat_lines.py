@@ -1,7 +1,7 @@
 """ChatLines: what becomes of the lines that a person sends in a chat, wherever they come from."""
 
-from bullpen.cli.chat_commands import Commands
-from bullpen.cli.show import Show
+from bullpen.cli.chatting.chat_commands import Commands
+from bullpen.cli.showing.show import Show
 from bullpen.conversation.loop import Conversation
 from bullpen.conversation.news import MissedHandOver, News, Said
 from bullpen.errors import BullpenError

@@ -9,9 +9,9 @@ from pathlib import Path
 from msgspec import Struct
 
 from bullpen.cli.explain import find_turn
-from bullpen.cli.explained import print_explanation
-from bullpen.cli.prompt_shown import prompt_lines
-from bullpen.cli.show import Show
+from bullpen.cli.showing.explained import print_explanation
+from bullpen.cli.showing.prompt_shown import prompt_lines
+from bullpen.cli.showing.show import Show
 from bullpen.conversation.loop import Conversation
 from bullpen.errors import BullpenError
 from bullpen.explanation import Explanation, explain

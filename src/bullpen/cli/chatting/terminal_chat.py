@@ -9,23 +9,23 @@ from collections.abc import Callable
 from functools import partial
 
 from bullpen.app import open_team
-from bullpen.cli.chat_commands import COMMANDS
-from bullpen.cli.chat_lines import ChatLines
-from bullpen.cli.colours import Colours, wants_colours
-from bullpen.cli.completion import Completion
+from bullpen.cli.chatting.chat_commands import COMMANDS
+from bullpen.cli.chatting.chat_lines import ChatLines
+from bullpen.cli.chatting.completion import Completion
+from bullpen.cli.chatting.input_area import InputArea
+from bullpen.cli.chatting.input_history import InputHistory
+from bullpen.cli.chatting.keys import KeyReader, Pressed
+from bullpen.cli.chatting.line_editor import LineEditor
+from bullpen.cli.chatting.raw_terminal import RawTerminal
 from bullpen.cli.endings import ending_of, say_next
 from bullpen.cli.following import following
-from bullpen.cli.input_area import InputArea
-from bullpen.cli.input_history import InputHistory
-from bullpen.cli.keys import KeyReader, Pressed
-from bullpen.cli.line_editor import LineEditor
 from bullpen.cli.opening import Opening
-from bullpen.cli.raw_terminal import RawTerminal
-from bullpen.cli.screen import safe_line
-from bullpen.cli.show import Show
+from bullpen.cli.showing.colours import Colours, wants_colours
+from bullpen.cli.showing.screen import safe_line
+from bullpen.cli.showing.show import Show
+from bullpen.cli.showing.wrapping import wrapped
 from bullpen.cli.signals import INTERRUPTED_EXIT, LEAVING, handling
 from bullpen.cli.standing import show_standing, status_of
-from bullpen.cli.wrapping import wrapped
 from bullpen.conversation.loop import Conversation
 from bullpen.conversation.news import News
 
@@ -39,7 +39,8 @@ async def chat_in_terminal(opening: Opening, sender: str | None) -> int:
     async with open_team(opening.loaded, resume=opening.resume, db=opening.db) as conversation:
         chat = TerminalChat(conversation, sender)
         await chat.talk(is_resumed=opening.resume is not None)
-        return chat.exit_code
+        say_next(conversation, ending_of(conversation), opening.db)
+    return chat.exit_code
 
 
 class TerminalChat:
@@ -70,7 +71,7 @@ class TerminalChat:
             await self._greet(is_resumed=is_resumed)
             loop.add_reader(sys.stdin.fileno(), self._read)
             try:
-                async with following(self._conversation, self._tell) as follower:
+                async with following(self._conversation, self._tell, self._show.catch_up) as follower:
                     workers = [asyncio.ensure_future(work) for work in (self._send(), self._keep_status())]
                     await follower.until(self._left.wait())
                     for worker in workers:
@@ -81,7 +82,6 @@ class TerminalChat:
                 loop.remove_reader(sys.stdin.fileno())
                 self._history.shorten()
                 self._area.leave()
-            self._say_goodbye()
 
     async def _greet(self, *, is_resumed: bool) -> None:
         conversation = self._conversation
@@ -187,6 +187,3 @@ class TerminalChat:
         self._terminal.take()
         self._area.forget()
         self._area.draw()
-
-    def _say_goodbye(self) -> None:
-        say_next(self._conversation, ending_of(self._conversation))

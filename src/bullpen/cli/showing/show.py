@@ -6,11 +6,11 @@ streams mixed line by line would be two streams that nobody can read.
 
 from collections.abc import Iterable
 
-from bullpen.cli.colours import Colours
-from bullpen.cli.page import Page
-from bullpen.cli.screen import local_time, safe_line
-from bullpen.cli.turn_view import TurnView
-from bullpen.cli.wrapping import wrapped
+from bullpen.cli.showing.colours import Colours
+from bullpen.cli.showing.page import Page
+from bullpen.cli.showing.screen import local_time, safe_line
+from bullpen.cli.showing.turn_view import TurnView
+from bullpen.cli.showing.wrapping import wrapped
 from bullpen.conversation.news import (
     Decided,
     Dropped,
@@ -62,6 +62,11 @@ class Show:
             self._later.setdefault(turn_id, []).append(news)
         else:
             self._write(news)
+
+    def catch_up(self) -> None:
+        """Write what was held back in case that more would come soon."""
+        if self._view is not None:
+            self._view.catch_up()
 
     def message(self, message: ConversationMessage, sequence: int) -> None:
         """Write a message that is stored."""

@@ -7,8 +7,8 @@ import time
 from collections.abc import Iterable, Sequence
 from importlib.util import find_spec
 
-from bullpen.cli.columns import cut, width
 from bullpen.cli.safe import printable
+from bullpen.cli.showing.columns import cut, width
 from bullpen.context.text import one_line
 
 INDENT = "  "

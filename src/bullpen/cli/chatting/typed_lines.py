@@ -1,12 +1,15 @@
 """Lines from a standard input that is no terminal. A line that ends in a backslash goes on in the next one."""
 
 import asyncio
+import contextlib
+import os
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from threading import Thread
 from typing import Any
 
 CONTINUES = "\\"
+READ_BYTES = 64 * 1024
 
 
 async def typed_lines(leaving: "asyncio.Future[None]") -> AsyncIterator[str]:
@@ -14,13 +17,13 @@ async def typed_lines(leaving: "asyncio.Future[None]") -> AsyncIterator[str]:
     loop = asyncio.get_running_loop()
     lines: asyncio.Queue[str | None] = asyncio.Queue()
 
-    def read() -> None:
-        for line in sys.stdin.buffer:
-            loop.call_soon_threadsafe(lines.put_nowait, line.decode(errors="replace").rstrip("\r\n"))
-        loop.call_soon_threadsafe(lines.put_nowait, None)
+    def take(line: str | None) -> None:
+        # The conversation may be over, and its loop with it.
+        with contextlib.suppress(RuntimeError):
+            loop.call_soon_threadsafe(lines.put_nowait, line)
 
     # A thread of our own that nobody waits for: it may sit in a read that never ends.
-    Thread(target=read, daemon=True, name="bullpen-stdin").start()
+    Thread(target=_read, args=(sys.stdin.fileno(), take), daemon=True, name="bullpen-stdin").start()
     block: list[str] = []
     while not leaving.done():
         line = asyncio.ensure_future(lines.get())
@@ -37,3 +40,22 @@ async def typed_lines(leaving: "asyncio.Future[None]") -> AsyncIterator[str]:
             block = []
         if text is None:
             return
+
+
+def _read(file: int, take: Callable[[str | None], None]) -> None:
+    """Hand over lines, and None at the end. Not by way of sys.stdin: its lock would keep Python from ending."""
+    unfinished = b""
+    while data := _some(file):
+        *whole, unfinished = (unfinished + data).split(b"\n")
+        for line in whole:
+            take(line.decode(errors="replace").removesuffix("\r"))
+    if unfinished:
+        take(unfinished.decode(errors="replace"))
+    take(None)
+
+
+def _some(file: int) -> bytes:
+    try:
+        return os.read(file, READ_BYTES)
+    except OSError:
+        return b""

@@ -1,0 +1,51 @@
+"""Keys and passwords in what a program says when it fails: taken out before anybody keeps, shows or exports it.
+
+What is known to be secret is taken out whatever it looks like: the values of our variables that are called a key, a
+token or the like. Other secrets can only be recognised by their form or by the word before them.
+"""
+
+import os
+import re
+from collections.abc import Mapping
+
+MASK = "[secret]"
+SHORTEST_SECRET = 8
+"""Shorter values would be found in ordinary words."""
+
+_SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL|COOKIE", re.IGNORECASE)
+_WORD = r"(?:api[_-]?key|(?:access|auth|refresh|secret)[_-]?(?:key|token)|token|secret|passw(?:or)?d|passphrase)"
+# Each begins where it cannot be part of a longer word, so that no text is looked at twice.
+_FORMS = re.compile(
+    r"(?<![\w-])(?:"
+    r"sk-[\w-]{8,}+|[sr]k_(?:live|test)_\w{8,}+|gh[a-z]_\w{16,}+|github_pat_\w{16,}+|glpat-[\w-]{8,}+"
+    r"|xox[a-z]-[\w-]{8,}+|A(?:KIA|SIA)[A-Z0-9]{12,}+|AIza[\w-]{20,}+|ya29\.[\w-]{16,}+|hf_\w{16,}+|npm_\w{16,}+"
+    r"|eyJ[\w-]{8,}+\.[\w-]{8,}+(?:\.[\w-]*+)?"
+    r")"
+)
+_ANNOUNCED = rf"""{_WORD}["']?[ \t]{{0,3}}[=:][ \t]{{0,3}}["']?|(?:bearer|basic)[ \t]{{1,3}}"""
+_AFTER_WORD = re.compile(rf"""(?<![a-z0-9])({_ANNOUNCED})([^\s"',;&]{{6,}}+)""", re.IGNORECASE)
+_IN_ADDRESS = re.compile(r"(?<=://)([^\s/:@]{1,200}+):([^\s/@]{1,200}+)(?=@)")
+_PRIVATE_KEY = re.compile(r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----[^-]*+(?:-----END [A-Z ]{0,40}PRIVATE KEY-----)?")
+
+
+def without_secrets(text: str, environment: Mapping[str, str] = os.environ) -> str:
+    """Return the text with everything that is, or looks like, a key or a password replaced."""
+    if not text:
+        return text
+    for value in _secret_values(environment):
+        text = text.replace(value, MASK)
+    text = _PRIVATE_KEY.sub(MASK, text)
+    text = _FORMS.sub(MASK, text)
+    text = _IN_ADDRESS.sub(rf"\1:{MASK}", text)
+    return _AFTER_WORD.sub(lambda found: f"{found[1]}{MASK}", text)
+
+
+def _secret_values(environment: Mapping[str, str]) -> list[str]:
+    """Return the values to look for, the longest first, since one may be part of another."""
+    values = {value for name, value in environment.items() if _SECRET_NAME.search(name) and _may_be_secret(value)}
+    return sorted(values, key=len, reverse=True)
+
+
+def _may_be_secret(value: str) -> bool:
+    # A variable may also name the file in which the key is; that is no secret, and an error is a riddle without it.
+    return len(value) >= SHORTEST_SECRET and not value.startswith(("/", "~", "."))

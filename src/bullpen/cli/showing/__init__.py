@@ -1,0 +1,1 @@
+"""A conversation as a terminal shows it: safe, wrapped, in our colours."""

@@ -1,0 +1,176 @@
+"""The blocks of a text in Markdown, line by line: which lines are code or quoted, and which belong to one paragraph.
+
+It follows https://spec.commonmark.org/0.31.2/#appendix-a-parsing-strategy as far as markers need it. HTML is text, as
+in our pages, and so is what is merely indented.
+"""
+
+import re
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+_FENCE = re.compile(r"(`{3,}(?=[^`]*$)|~{3,})")
+_HEADING = re.compile(r"#{1,6}(?:[ \t]|$)")
+_RULE = re.compile(r"(?:(?:\*[ \t]*){3,}|(?:-[ \t]*){3,}|(?:_[ \t]*){3,})$")
+_UNDERLINE = re.compile(r"(?:=+|-+)[ \t]*$")
+_ITEM = re.compile(r"([-*+]|([0-9]{1,9})[.)])(?:[ \t]|$)")
+CODE_INDENT = 4
+# Every line may continue all of them, so there must be an end to it. Nobody writes so deep.
+MOST_NESTED = 32
+
+
+class Block(Struct, frozen=True):
+    """Lines that belong together, from their first character to their last."""
+
+    start: int
+    end: int
+    hidden: bool
+    """Whether it is code or a quote."""
+
+
+class _Container(Struct):
+    width: int
+    """Columns that continue a list item; 0 for a quote."""
+    is_empty: bool = False
+    """Whether the item has no text yet: it ends at an empty line."""
+
+
+def blocks(text: str) -> Iterator[Block]:
+    """Yield the lines of a text, joined where they are one paragraph."""
+    reader = BlockReader()
+    start = 0
+    paragraph: int | None = None
+    for line in text.split("\n"):
+        kind = reader.read(line.removesuffix("\r"))
+        if paragraph is not None and kind != "more":
+            yield Block(paragraph, start, hidden=False)
+            paragraph = None
+        if kind in ("code", "quote"):
+            yield Block(start, start + len(line), hidden=True)
+        elif kind in ("text", "more") and paragraph is None:
+            paragraph = start
+        start += len(line) + 1
+    if paragraph is not None:
+        yield Block(paragraph, len(text), hidden=False)
+
+
+class BlockReader:
+    """Knows within which quotes and list items the next line stands."""
+
+    def __init__(self) -> None:
+        self._containers: list[_Container] = []
+        self._fence = ""
+        self._in_paragraph = False
+
+    def read(self, line: str) -> str:
+        """Return what a line is: "code", "quote", "text" that begins a block, "more" of the same paragraph, "blank"."""
+        if "\t" in line:
+            line = _with_spaces(line)
+        rest, matched = self._continued(line)
+        if self._fence:
+            if matched == len(self._containers):
+                self._close_fence(rest)
+                return "code"
+            self._fence, self._in_paragraph = "", False
+        return self._begun(rest, matched)
+
+    def _continued(self, line: str) -> tuple[str, int]:
+        """Return what is left of a line behind the marks of the containers that it continues, and how many they are."""
+        for number, container in enumerate(self._containers):
+            stripped = line.lstrip(" ")
+            indent = len(line) - len(stripped)
+            if container.width:
+                if not stripped and container.is_empty:
+                    return line, number
+                if stripped and indent < container.width:
+                    return line, number
+                container.is_empty = False
+                line = line[container.width :]
+            elif stripped.startswith(">") and indent < CODE_INDENT:
+                line = _behind_quote_mark(stripped)
+            else:
+                return line, number
+        return line, len(self._containers)
+
+    def _close_fence(self, rest: str) -> None:
+        stripped = rest.lstrip(" ")
+        run = stripped.rstrip(" \t")
+        if len(rest) - len(stripped) < CODE_INDENT and len(run) >= len(self._fence) and not run.strip(self._fence[0]):
+            self._fence = ""
+
+    def _begun(self, rest: str, matched: int) -> str:
+        """Return what the rest of a line is that is not in a fenced block, and open what it opens."""
+        all_matched = matched == len(self._containers)
+        may_be_lazy = self._in_paragraph and not all_matched
+        opened: list[_Container] = []
+        while True:
+            stripped = rest.lstrip(" ")
+            indent = len(rest) - len(stripped)
+            in_paragraph = self._in_paragraph and all_matched and not opened
+            if not stripped:
+                return self._blank(matched, opened)
+            if indent >= CODE_INDENT:
+                if may_be_lazy and not opened:
+                    return "more"
+                return self._quoted_or("more") if in_paragraph else self._leaf(matched, opened, "text")
+            may_nest = matched + len(opened) < MOST_NESTED
+            if stripped[0] == ">" and may_nest:
+                opened.append(_Container(0))
+                rest = _behind_quote_mark(stripped)
+                continue
+            if fence := _FENCE.match(stripped):
+                self._leaf(matched, opened, "code")
+                self._fence = fence[1]
+                return "code"
+            if _HEADING.match(stripped) or (in_paragraph and _UNDERLINE.match(stripped)) or _RULE.match(stripped):
+                return self._leaf(matched, opened, "text")
+            item = _ITEM.match(stripped)
+            if item and may_nest and not (in_paragraph and _may_not_interrupt(item, stripped)):
+                container, rest = _item(item, stripped, indent)
+                opened.append(container)
+                continue
+            if may_be_lazy and not opened:
+                return "more"
+            kind = "more" if in_paragraph else self._leaf(matched, opened, "text")
+            self._in_paragraph = True
+            return self._quoted_or(kind)
+
+    def _blank(self, matched: int, opened: list[_Container]) -> str:
+        self._leaf(matched, opened, "text")
+        return self._quoted_or("blank")
+
+    def _leaf(self, matched: int, opened: list[_Container], kind: str) -> str:
+        """Leave the containers that a line does not continue, enter those that it opens, and begin a block."""
+        self._containers[matched:] = opened
+        self._in_paragraph = False
+        return self._quoted_or(kind)
+
+    def _quoted_or(self, kind: str) -> str:
+        return "quote" if any(not container.width for container in self._containers) else kind
+
+
+def _with_spaces(line: str) -> str:
+    """Return a line with the tabs before its text as spaces."""
+    text = line.lstrip(" \t>-*+0123456789.)")
+    before = line[: len(line) - len(text)]
+    return before.expandtabs(CODE_INDENT) + text
+
+
+def _behind_quote_mark(stripped: str) -> str:
+    return stripped[2:] if stripped[1:2] == " " else stripped[1:]
+
+
+def _may_not_interrupt(item: re.Match[str], stripped: str) -> bool:
+    """Tell whether a list item cannot begin within a paragraph: an empty one, or one that is not the first."""
+    return not stripped[item.end(1) :].strip(" ") or item[2] not in (None, "1")
+
+
+def _item(item: re.Match[str], stripped: str, indent: int) -> tuple[_Container, str]:
+    behind = stripped[item.end(1) :]
+    text = behind.lstrip(" ")
+    spaces = len(behind) - len(text)
+    if not text:
+        return _Container(indent + item.end(1) + 1, is_empty=True), ""
+    if spaces > CODE_INDENT:
+        spaces = 1
+    return _Container(indent + item.end(1) + spaces), behind[spaces:]

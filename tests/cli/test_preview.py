@@ -1,0 +1,58 @@
+"""`bullpen preview`: what an agent would be given, and nothing changes by looking."""
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+Write = Callable[..., Path]
+Bullpen = Callable[..., "subprocess.CompletedProcess[str]"]
+
+NO_NOTE = "hand_over_note = false\n"
+
+
+def test_a_new_conversation(write_team: Write, bullpen: Bullpen, environment: dict[str, str]) -> None:
+    write_team(NO_NOTE, ada="Yes.")
+
+    done = bullpen("preview", "--to", "ada", "--message", "Hello [TEAM_TASK: greet]")
+
+    assert done.returncode == 0
+    assert done.stdout == (
+        "--- prompt for ada\ngreet\n\nkim: Hello\n--- 17 of 786,432 bytes\n"
+        "team task            5\nmessage             10\nseparators           2\n0 messages of history\n"
+    )
+    assert not Path(environment["BULLPEN_HOME"], "conversations.db").exists()
+
+
+def test_it_is_what_is_sent_then(write_team: Write, bullpen: Bullpen) -> None:
+    write_team(ada="I see. [NEXT: ben]", ben="So do I.")
+    bullpen("run", "--trust", "team.toml", "First.")
+    before = bullpen("sessions", "--json").stdout
+
+    seen = json.loads(bullpen("preview", "--to", "ada", "--session", "last", "--message", "Again?", "--json").stdout)
+
+    assert bullpen("sessions", "--json").stdout == before
+    bullpen("run", "--resume", "last", "Again? [NEXT: ada]")
+    sent = json.loads(bullpen("explain", "3", "--json").stdout)
+    assert seen["prompt"] == sent["prompt"]
+    assert seen["report"]["total_bytes"] == sent["total_bytes"]
+
+
+def test_what_does_not_fit_is_told(write_team: Write, bullpen: Bullpen, tmp_path: Path) -> None:
+    file = write_team(NO_NOTE, ada="x" * 100)
+    file.write_text(file.read_text().replace('name = "ada"\n', 'name = "ada"\nmax_bytes = 60\n'))
+    bullpen("run", "--trust", "team.toml", "First.")
+
+    done = bullpen("preview", "--to", "ada", "--session", "last", "--message", "Again?")
+
+    assert "0 messages of history, 2 older ones did not fit" in done.stdout
+    assert "! CONTEXT trimmed to " in done.stdout
+
+
+def test_what_cannot_be_previewed_is_said(write_team: Write, bullpen: Bullpen) -> None:
+    write_team(ada="Yes.")
+
+    assert "kim is a person" in bullpen("preview", "--to", "kim", "--message", "x").stderr
+    assert "Add --message" in bullpen("preview", "--to", "ada").stderr
+    assert bullpen("preview", "--to", "adda", "--message", "x").returncode == 1
+    assert "no conversation" in bullpen("preview", "--to", "ada", "--session", "last").stderr.lower()

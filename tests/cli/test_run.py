@@ -1,0 +1,189 @@
+"""`bullpen run` as a real process: what it prints, and how its exit code tells the end."""
+
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from bullpen.testing.terminal import Terminal
+
+Write = Callable[..., Path]
+Bullpen = Callable[..., subprocess.CompletedProcess[str]]
+AtTerminal = Callable[..., Terminal]
+Start = Callable[..., "subprocess.Popen[bytes]"]
+
+
+def test_a_relay_is_shown_and_ends_well(write_team: Write, bullpen: Bullpen) -> None:
+    write_team(ada="I have a plan. [NEXT: ben]", ben="Done. 完成了 🎉")
+
+    done = bullpen("run", "--trust", "team.toml", "Build it.")
+
+    assert done.returncode == 0
+    assert [line for line in done.stdout.splitlines() if "·" not in line] == [
+        *("", "  Build it.", "  (ada leads the team.)"),
+        *("", "  I have a plan. [NEXT: ben]"),
+        *("", "  Done. 完成了 🎉"),
+    ]
+    assert "kim → ada  #1 · " in done.stdout
+    assert "  #2 → ben · " in done.stdout
+    assert "Go on: bullpen chat --resume " in done.stderr
+
+
+def test_json_is_one_news_per_line_and_nothing_else(write_team: Write, bullpen: Bullpen) -> None:
+    write_team(ada="Hello.")
+
+    done = bullpen("run", "--trust", "--json", "team.toml", "Hi.")
+
+    news = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [one["news"] for one in news if one["news"] != "turn_event"] == [
+        *("said", "queued", "turn_began", "said", "turn_ended", "quiet")
+    ]
+    assert news[-1] == {"news": "quiet", "waits_for": "kim"}
+
+
+def test_the_message_can_come_from_stdin_and_the_team_file_is_the_usual_one(
+    write_team: Write, bullpen: Bullpen
+) -> None:
+    write_team(ada=[{"echo": True}])
+
+    done = bullpen("run", "--trust", "-", stdin="first line\nsecond line\n")
+
+    assert done.returncode == 0
+    assert "  first line\n  second line\n" in done.stdout
+
+
+def test_without_a_message_it_says_how_to_give_one(write_team: Write, bullpen: Bullpen) -> None:
+    write_team(ada="Hello.")
+
+    assert bullpen("run", "team.toml").returncode == 2
+    assert bullpen("run", "--max-turns", "0", "team.toml", "x").returncode == 2
+    assert bullpen("run", "--timeout", "nan", "team.toml", "x").returncode == 2
+
+
+def test_a_file_that_nobody_trusts_is_not_run(write_team: Write, bullpen: Bullpen) -> None:
+    write_team(ada="Hello.")
+
+    done = bullpen("run", "team.toml", "x")
+
+    assert done.returncode == 1
+    assert "is not trusted" in done.stderr
+    assert done.stdout == ""
+
+
+def test_a_failed_turn_gives_3_and_can_be_decided_later(write_team: Write, bullpen: Bullpen) -> None:
+    write_team(ada=[{"say": "I try"}, {"stderr": "out of ideas"}, {"exit": 3}])
+
+    done = bullpen("run", "--trust", "team.toml", "x")
+
+    assert done.returncode == 3
+    assert "✗ failed" in done.stdout
+    assert "out of ideas" in done.stdout
+    assert "Waiting for your decision: turn 1 of ada." in done.stderr
+    assert bullpen("run", "--resume", "last").returncode == 3
+
+
+def test_a_cap_gives_4_and_resume_goes_on(write_team: Write, bullpen: Bullpen) -> None:
+    write_team(ada="ping [NEXT: ben]", ben="pong [NEXT: ada]")
+
+    done = bullpen("run", "--trust", "--max-turns", "3", "team.toml", "x")
+
+    assert done.returncode == 4
+    assert done.stdout.count("  turn ") == 3
+    assert "Paused: " in done.stdout
+    more = bullpen("run", "--resume", "last", "--max-turns", "2")
+    assert more.returncode == 4
+    assert more.stdout.count("  turn ") == 2
+
+
+def test_a_timeout_gives_5_and_stores_what_was_cancelled(write_team: Write, bullpen: Bullpen) -> None:
+    write_team(ada=[{"say": "I begin"}, {"hang": True}])
+
+    done = bullpen("run", "--trust", "--timeout", "1", "team.toml", "x")
+
+    assert done.returncode == 5
+    assert "  I begin\n" in done.stdout
+    assert "✗ cancelled" in done.stdout
+    assert "turn 1 of ada" in done.stderr
+
+
+def test_ctrl_c_cancels_stores_and_leaves(write_team: Write, start_bullpen: Start, bullpen: Bullpen) -> None:
+    write_team(ada=[{"say": "I begin"}, {"hang": True}])
+    process = start_bullpen("run", "--trust", "team.toml", "x")
+    wait_for(process, b"I begin")
+
+    os.killpg(process.pid, signal.SIGINT)
+
+    said, _ = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert "✗ cancelled" in said.decode()
+    assert bullpen("run", "--resume", "last").returncode == 3
+
+
+def test_a_second_ctrl_c_leaves_at_once(write_team: Write, start_bullpen: Start) -> None:
+    write_team(ada=[{"ignore": ["SIGINT", "SIGTERM"]}, {"say": "I begin"}, {"hang": True}])
+    process = start_bullpen("run", "--trust", "team.toml", "x")
+    wait_for(process, b"I begin")
+
+    os.killpg(process.pid, signal.SIGINT)
+    wait_for(process, b"Paused")
+    os.killpg(process.pid, signal.SIGINT)
+
+    said, _ = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert b"cancelled \xc2\xb7" not in said
+
+
+def test_a_reader_that_leaves_early_ends_it_quietly(write_team: Write, environment: dict[str, str]) -> None:
+    file = write_team(ada=[{"say": "word " * 2000, "chunk": 50, "delay": 0.01}])
+    command = f"{sys.executable} -m bullpen run --trust team.toml x | head -n 3"
+
+    done = subprocess.run(
+        ["bash", "-c", f"set -o pipefail; {command}"],
+        env=environment,
+        cwd=file.parent,
+        capture_output=True,
+        check=False,
+        timeout=60,
+    )
+
+    assert done.returncode == 141
+    assert done.stderr == b""
+
+
+def test_a_terminal_gets_our_colours_and_nothing_from_agents(write_team: Write, at_terminal: AtTerminal) -> None:
+    evil = "\x1b]0;owned\x07\x1b[2J\x9b31m one\rtwo \u202etxt.exe\x1b[31mred\x08\x08"
+    write_team(ada=[{"say": evil, "chunk": 1, "delay": 0.002}])
+
+    with at_terminal("run", "--trust", "team.toml", "x") as terminal:
+        assert terminal.leave() == 0
+
+    assert terminal.screen.unknown == []
+    assert b"\x1b[1;" in terminal.written
+    assert (
+        "  \ufffd]0;owned\ufffd\ufffd[2J\ufffd31m one\ufffdtwo \ufffdtxt.exe\ufffd[31mred\ufffd\ufffd"
+        in terminal.screen.lines
+    )
+
+
+def test_no_color_is_respected(write_team: Write, at_terminal: AtTerminal) -> None:
+    write_team(ada="Hello.")
+
+    with at_terminal("run", "--trust", "team.toml", "x", NO_COLOR="1") as terminal:
+        terminal.leave()
+
+    assert b"\x1b" not in terminal.written
+    assert "Hello." in terminal.screen.text
+
+
+def wait_for(process: "subprocess.Popen[bytes]", text: bytes) -> None:
+    assert process.stdout is not None
+    seen = b""
+    while text not in seen:
+        assert select.select([process.stdout], [], [], 20)[0], seen
+        more = os.read(process.stdout.fileno(), 4096)
+        assert more, seen
+        seen += more

@@ -1,0 +1,63 @@
+"""What is code or a quote according to markdown-it, a CommonMark parser that is not ours.
+
+As in the browser, HTML is off: a tag is text. Two differences of ours are meant, and not counted as code here: a quote
+ends with its line (docs/decisions.md, 3), and what is merely indented by four spaces is no code.
+"""
+
+import re
+from collections.abc import Iterator
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+from bullpen.context.markers import Markers
+
+_NAME = re.compile("w[0-9]+w")
+_MARKDOWN = MarkdownIt("commonmark", {"html": False, "maxNesting": 100})
+
+
+def names_in_blocks_and_spans(text: str) -> tuple[set[str], set[str]]:
+    """Return the numbered names that stand in fenced blocks or quotes, and those that stand in code spans."""
+    lines = re.split("\r\n|\n|\r", text)
+    depth, in_blocks, in_spans = 0, set[str](), set[str]()
+    for token in _MARKDOWN.parse(text):
+        if token.type == "blockquote_open":
+            depth += 1
+        elif token.type == "blockquote_close":
+            depth -= 1
+        elif token.type == "fence":
+            in_blocks.update(_NAME.findall(f"{token.info} {token.content}"))
+        elif token.type == "inline":
+            in_spans.update(name for span in _code_spans(token) for name in _NAME.findall(span.content))
+            if depth:
+                in_blocks.update(name for name in _NAME.findall(token.content) if _on_a_quoted_line(name, lines))
+    return in_blocks, in_spans
+
+
+_BEGINNING = re.compile(r"[\s\[`]*(w[0-9]+w)")
+
+
+def routed_from_code(text: str, markers: Markers) -> set[str]:
+    """Return the names to which markers route that are code or quoted, wholly or where they begin.
+
+    A name between backticks in a marker that stands in the open is a name.
+    """
+    routed = {name for addressee in markers.addressees for name in _NAME.findall(addressee)}
+    begun = {found[1] for marker in markers if (found := _BEGINNING.match(marker.value)) and marker.kind == "next"}
+    if not routed or not any(sign in text for sign in "`~>"):
+        return set()
+    in_blocks, in_spans = names_in_blocks_and_spans(text)
+    return (routed & in_blocks) | (begun & in_spans)
+
+
+def _code_spans(token: Token) -> Iterator[Token]:
+    for child in token.children or ():
+        if child.type == "code_inline":
+            yield child
+
+
+_QUOTED = re.compile(r"[ \t]*(?:(?:[-*+]|[0-9]{1,9}[.)])[ \t]*)*>")
+
+
+def _on_a_quoted_line(name: str, lines: list[str]) -> bool:
+    return any(name in line and _QUOTED.match(line) for line in lines)

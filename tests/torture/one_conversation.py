@@ -1,0 +1,47 @@
+"""One conversation in memory, as far as exports look at a store."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bullpen.store.base import StoredConversation, StoredMessage
+
+
+@dataclass(frozen=True)
+class OneConversation:
+    """Answers what an export asks."""
+
+    about: StoredConversation
+    stored: list[StoredMessage]
+
+    def conversation(self, _: str) -> StoredConversation:
+        """Return the only one."""
+        return self.about
+
+    def messages(
+        self, _: str, *, after: int | None = None, before: int | None = None, limit: int = 50
+    ) -> Sequence[StoredMessage]:
+        """Return a page of messages, oldest first; the newest if nothing is said about which."""
+        if after is None:
+            return self.stored[-limit:]
+        return [one for one in self.stored if after < one.sequence < (before or len(self.stored) + 1)][:limit]
+
+
+def conversation_about(messages: int, team_task: str | None) -> StoredConversation:
+    """Return what a store knows of a conversation with so many messages."""
+    return StoredConversation(
+        id="quiet-river",
+        team="team",
+        team_file="",
+        team_path="",
+        started_at=0,
+        last_at=0,
+        messages=messages,
+        first_words="",
+        queued=0,
+        running=0,
+        team_task=team_task,
+        waits_for=None,
+        paused=None,
+        progress={},
+        owner=None,
+    )

@@ -1,0 +1,118 @@
+"""Torture: keys and passwords wherever people keep them, and a search for each wherever it must not be."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+from tempfile import TemporaryDirectory
+
+from tests.torture.outcome import Outcome, Size, Torture
+from tests.torture.secret_keys import KEYS, Key, made_keys
+from tests.torture.secret_stage import COMMANDS, bugs, build, environment_of
+
+SESSIONS: dict[Size, int] = {"small": 1, "full": 20}
+ROOT = Path(__file__).parents[2]
+SECONDS = 120
+FAULT = "BULLPEN_TORTURE_FAULT"
+"""Set for the process of the conversation, it takes the masking away. The product does not know it."""
+
+
+def run(size: Size, seed: int) -> Outcome:
+    """Hold conversations with other keys each time."""
+    failures = [f for number in range(SESSIONS[size]) for f in _session(f"{seed}/{number}")]
+    places = len(COMMANDS) + len(bugs())
+    return Outcome(
+        tried=SESSIONS[size] * KEYS,
+        unit="keys",
+        failures=tuple(failures),
+        figures={"conversations": SESSIONS[size], "commands after each": places},
+    )
+
+
+def run_with_fault(seed: int) -> Outcome:
+    """Let what agents print when they fail be kept as it is."""
+    return Outcome(tried=KEYS, unit="keys", failures=tuple(_session(f"{seed}/fault", fault=True)))
+
+
+def _session(seed: str, *, fault: bool = False) -> list[str]:
+    keys = made_keys(Random(seed))
+    with TemporaryDirectory(prefix="torture-secrets-") as temporary:
+        folder = Path(temporary)
+        build(folder, keys, repository=ROOT)
+        env = environment_of(folder, keys) | {"PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"}
+        talk = [sys.executable, "-X", "dev", "-m", "tests.torture.secret_session", str(folder)]
+        _record(folder, "session", talk, env | ({FAULT: "1"} if fault else {}))
+        for name, command in COMMANDS.items():
+            _record(folder, name, [sys.executable, "-m", "bullpen", *command], env)
+        for name, program in bugs().items():
+            debug = {"BULLPEN_DEBUG": "1"} if "debug" in name else {}
+            _record(folder, name, [sys.executable, "-c", program], env | debug)
+        return [f"seed {seed}: {problem}" for problem in (*_problems(folder, keys), *_inherited(folder, keys))]
+
+
+def _record(folder: Path, name: str, command: list[str], env: dict[str, str]) -> None:
+    """Run a program and keep all that it prints."""
+    with (folder / "outputs" / name).open("wb") as file:
+        project = folder / "project"
+        subprocess.run(command, cwd=project, env=env, stdout=file, stderr=file, timeout=SECONDS, check=False)
+
+
+def _problems(folder: Path, keys: list[Key]) -> Iterator[str]:
+    """Yield where a key was found that must not be there, and what did not happen at all."""
+    found = 0
+    for file in _searched(folder):
+        data = file.read_bytes()
+        for key in keys:
+            if key.value.encode() not in data:
+                continue
+            if key.is_said:
+                found += 1
+            else:
+                yield f"{key.where} is in {file.relative_to(folder)}: {_around(data, key.value.encode())!r}"
+    if found < len(("md", "html", "json", "prompts")):
+        yield f"what an agent said was found only {found} times, so the search proves nothing"
+    session = (folder / "outputs" / "session").read_text(errors="replace")
+    if "the conversation is over" not in session:
+        yield f"the conversation did not end: {session[-2000:]}"
+
+
+def _searched(folder: Path) -> Iterator[Path]:
+    """Yield every file but those in which the keys were planted."""
+    for name in ("outputs", "logs", "home", "temporary"):
+        planted = {folder / "home" / ".aws" / "credentials"}
+        yield from (path for path in (folder / name).rglob("*") if path.is_file() and path not in planted)
+
+
+def _around(data: bytes, value: bytes) -> bytes:
+    at = data.index(value)
+    return data[max(0, at - 60) : at + len(value) + 20]
+
+
+def _inherited(folder: Path, keys: list[Key]) -> Iterator[str]:
+    """Yield the keys that an agent got from our environment and should not have, or the other way round."""
+    reports = sorted((folder / "reports").glob("*.env"))
+    if len(reports) < len(("max", "cody", "tool", "sayer", "hanger")):
+        yield f"only {[report.stem for report in reports]} have run"
+    for report in reports:
+        data = report.read_bytes()
+        for key in keys:
+            if (key.value.encode() in data) != (report.stem in key.given_to):
+                yield f"{report.stem} {'got' if key.value.encode() in data else 'did not get'} {key.where}"
+
+
+TORTURE = Torture(
+    name="planted secrets",
+    does=f"{KEYS} keys and passwords are put into the environment (under names that agents get, names that they do "
+    "not, and names that the team file passes on), into files beside the team file and in the home folder, and on the "
+    "standard error of agents that succeed, fail, hang and are cancelled. A whole conversation runs with all logging "
+    "on; then every command and export, and bugs of our own, with and without BULLPEN_DEBUG.",
+    promise="No key is in a log, an export, the output of a command, a traceback, the command line of any process, the "
+    "database, a record or a temporary file. Agents get the variables that they are to get, and no others. What an "
+    "agent itself says to the team is part of the conversation, and is found there.",
+    run=run,
+    fault="what agents print when they fail is kept as it is.",
+    run_with_fault=run_with_fault,
+    order=50,
+)
