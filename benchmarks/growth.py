@@ -17,8 +17,8 @@ FACTOR = 4
 """The larger size in terms of the smaller one."""
 LINEAR, FLAT = 6.0, 2.5
 """The ratios that are allowed. What is quadratic takes 16 times as long, and what is linear 4."""
-FEWEST_ROUNDS, MOST_ROUNDS = 3, 30
-ROUND_SECONDS = 0.003
+FEWEST_ROUNDS, MOST_ROUNDS = 2, 30
+ROUND_SECONDS = 0.002
 """Something shorter is repeated, so that the clock can tell."""
 
 

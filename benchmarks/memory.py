@@ -29,6 +29,13 @@ STATM = Path("/proc/self/statm")
 METERS = ("tracemalloc", "resident") if STATM.exists() else ("tracemalloc",)
 
 
+RESIDENT_REASON = (
+    "what Python holds is within the goal; resident memory adds what the allocator keeps in pages that are partly free, "
+    "most of all after a prompt and an export have come and gone."
+)
+CACHES_REASON = "a prompt fills two caches, whose size does not depend on the length of the conversation."
+
+
 class Usage(Struct, kw_only=True):
     """What one process found out: the bytes of all contents, and the bytes held at three moments."""
 
@@ -50,8 +57,7 @@ def measure(*, quick: bool) -> Figure:
         goal=f"at most {GOAL:g} bytes for each byte of UTF-8 that was said",
         met=max(worst.values()) <= GOAL,
         measured=", ".join(f"at most {times(ratio)} by {meter}" for meter, ratio in worst.items()),
-        reason="Python itself holds less than the goal; resident memory adds what the allocator keeps in pages that "
-        "are partly free, most of all after a prompt and an export have come and gone.",
+        reason=RESIDENT_REASON if worst["tracemalloc"] <= GOAL else CACHES_REASON,
         columns=(
             "messages",
             "measured by",

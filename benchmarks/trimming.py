@@ -52,7 +52,8 @@ class Taken(Struct):
     fills: list[float] = field(default_factory=list)
     firsts: list[float] = field(default_factory=list)
     again: list[float] = field(default_factory=list)
-    gave_up: bool = False
+    gave_up: str = ""
+    """Why there is nothing more."""
 
 
 Results = dict[tuple[str, int], Taken]
@@ -95,9 +96,9 @@ def _first_calls(candidate: Candidate, length: int) -> Taken:
     for _ in range(FILLS if length <= SHORT else 1):
         gc.collect()
         fill = candidate.fill(length)
-        first = None if fill is None else candidate.trim()
-        if fill is None or first is None:
-            taken.gave_up = True
+        first = fill if isinstance(fill, str) else candidate.trim()
+        if isinstance(fill, str) or isinstance(first, str):
+            taken.gave_up = str(first)
             break
         taken.fills.append(fill)
         taken.firsts.append(first)
@@ -108,7 +109,7 @@ def _call_again(candidate: Candidate, taken: Taken) -> None:
     # A second call of somebody so slow would tell nothing new.
     if sum(taken.firsts) + sum(taken.again) < LONGEST_CALL_SECONDS:
         seconds = candidate.trim()
-        taken.again += [] if seconds is None else [seconds]
+        taken.again += [] if isinstance(seconds, str) else [seconds]
 
 
 def _turns(candidates: Mapping[str, Candidate], rounds: int) -> Iterator[str]:
@@ -119,7 +120,7 @@ def _turns(candidates: Mapping[str, Candidate], rounds: int) -> Iterator[str]:
 
 
 def _figure(taken: Results, names: Sequence[str], lengths: Sequence[int], notes: Sequence[str]) -> Figure:
-    warm = {key: _warm(one) for key, one in taken.items() if one.firsts}
+    warm = {key: _warm(one) for key, one in taken.items() if not one.gave_up}
     flat = warm[OURS, lengths[-1]] / warm[OURS, lengths[0]]
     rivals = {
         (name, length): seconds for (name, length), seconds in warm.items() if name not in (OURS, COPY, KEEPS_NO_BUDGET)
@@ -152,7 +153,7 @@ def _warm(taken: Taken) -> float:
 
 
 def _medians(taken: Results, which: str) -> dict[tuple[str, int], float]:
-    return {key: median(getattr(one, which)) for key, one in taken.items() if getattr(one, which)}
+    return {key: median(getattr(one, which)) for key, one in taken.items() if not one.gave_up}
 
 
 def _asked(name: str, taken: Results, lengths: Sequence[int]) -> list[int]:
@@ -161,7 +162,7 @@ def _asked(name: str, taken: Results, lengths: Sequence[int]) -> list[int]:
 
 def _row(name: str, length: int, taken: Taken, warm: Mapping[tuple[str, int], float]) -> tuple[str, ...]:
     if taken.gave_up:
-        return name, f"{length:,}", *["too long, stopped"] * 3, "", ""
+        return name, f"{length:,}", taken.gave_up, "", "", "", ""
     seconds = warm[name, length]
     return (
         name,

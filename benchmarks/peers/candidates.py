@@ -14,12 +14,12 @@ AGENT = "claude-code"
 
 
 class Candidate(Protocol):
-    """Somebody who trims. Seconds are processor time, and None means that it took too long."""
+    """Somebody who trims. Seconds are processor time; words say why there are none."""
 
-    def fill(self, length: int) -> float | None:
+    def fill(self, length: int) -> float | str:
         """Take so many messages, and return the seconds."""
 
-    def trim(self) -> float | None:
+    def trim(self) -> float | str:
         """Find what fits into the budget, and return the seconds."""
 
     def forget(self) -> None:
@@ -33,10 +33,10 @@ class InItsProcess:
         self._peer = peer
         self._name = name
 
-    def fill(self, length: int) -> float | None:
+    def fill(self, length: int) -> float | str:
         return self._peer.ask("fill", self._name, length)
 
-    def trim(self) -> float | None:
+    def trim(self) -> float | str:
         return self._peer.ask("trim", self._name, 0)
 
     def forget(self) -> None:
@@ -50,11 +50,11 @@ class Bullpen:
         self._drafts = drafts
         self._manager = ContextManager()
 
-    def fill(self, length: int) -> float | None:
+    def fill(self, length: int) -> float | str:
         self.forget()
         return seconds(lambda: self._add(length), clock=process_time)
 
-    def trim(self) -> float | None:
+    def trim(self) -> float | str:
         return seconds(self.prompt, clock=process_time)
 
     def forget(self) -> None:
@@ -76,10 +76,10 @@ class Copy:
     def __init__(self, size: int) -> None:
         self._prompt = bytearray(size)
 
-    def fill(self, _length: int) -> float | None:
+    def fill(self, _length: int) -> float | str:
         return 0.0
 
-    def trim(self) -> float | None:
+    def trim(self) -> float | str:
         return seconds(lambda: bytes(self._prompt), clock=process_time)
 
     def forget(self) -> None:

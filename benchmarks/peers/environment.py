@@ -20,13 +20,13 @@ class Peer:
         self._process = process
         self.version = version
 
-    def ask(self, do: str, candidate: str, length: int) -> float | None:
-        """Return the seconds that filling or trimming took, or None if it took too long."""
+    def ask(self, do: str, candidate: str, length: int) -> float | str:
+        """Return the seconds that filling or trimming took, or in words why it did not end well."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write(json.dumps({"do": do, "candidate": candidate, "length": length}) + "\n")
         self._process.stdin.flush()
-        seconds: float | None = json.loads(self._process.stdout.readline())
+        seconds: float | str = json.loads(self._process.stdout.readline())
         return seconds
 
 

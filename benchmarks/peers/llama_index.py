@@ -7,6 +7,8 @@ from typing import Any
 
 from benchmarks.peers.stage import Call, serve
 
+BATCH = 500
+
 warnings.simplefilter("ignore")
 # By name, since the type checker's environment does not have it.
 llms = import_module("llama_index.core.llms")
@@ -30,7 +32,10 @@ def memory(texts: list[str], max_bytes: int) -> Call:
         token_flush_size=max_bytes // 10,
         tokenizer_fn=str.encode,
     )
-    runner.run(memory.aput_messages(_messages(texts)))
+    messages = _messages(texts)
+    # Many thousand at once are more than the variables that one statement of its SQLite may have.
+    for start in range(0, len(messages), BATCH):
+        runner.run(memory.aput_messages(messages[start : start + BATCH]))
     return lambda: len(runner.run(memory.aget()))
 
 

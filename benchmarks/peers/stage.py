@@ -7,6 +7,7 @@ import gc
 import json
 import signal
 import sys
+import traceback
 from collections.abc import Callable, Mapping
 from functools import partial
 from itertools import cycle, islice
@@ -43,7 +44,7 @@ def serve(candidates: Mapping[str, Fill]) -> None:
                 answer, _ = _timed(calls[name], LONGEST_CALL_SECONDS)
             case _:
                 calls.pop(name, None)
-                answer = None
+                answer = 0.0
         print(json.dumps(answer), flush=True)
 
 
@@ -53,15 +54,18 @@ def _recurring(texts: list[str], count: int) -> list[str]:
     return list(islice(cycle(texts), start, start + count))
 
 
-def _timed(run: Callable[[], Result], longest_seconds: int) -> tuple[float | None, Result | None]:
-    """Return what a call takes and gives, or nothing if it takes too long."""
+def _timed(run: Callable[[], Result], longest_seconds: int) -> tuple[float | str, Result | None]:
+    """Return what a call takes and gives, or in words why it gives nothing."""
     signal.alarm(longest_seconds)
     start = process_time()
     try:
         result = run()
         return process_time() - start, result
     except TimeoutError:
-        return None, None
+        return "too long, stopped", None
+    except Exception as error:
+        traceback.print_exc()
+        return f"failed: {type(error).__name__}", None
     finally:
         signal.alarm(0)
 
