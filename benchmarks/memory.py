@@ -30,8 +30,8 @@ METERS = ("tracemalloc", "resident") if STATM.exists() else ("tracemalloc",)
 
 
 RESIDENT_REASON = (
-    "what Python holds is within the goal; resident memory adds what the allocator keeps in pages that are partly free, "
-    "most of all after a prompt and an export have come and gone."
+    "what Python holds is within the goal; resident memory adds what the allocator keeps in pages that are partly "
+    "free, most of all after a prompt and an export have come and gone."
 )
 CACHES_REASON = "a prompt fills two caches, whose size does not depend on the length of the conversation."
 
