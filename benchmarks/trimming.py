@@ -17,7 +17,7 @@ from benchmarks.plot import Plot
 from benchmarks.report import Figure, duration, times
 from bullpen.context.prompt import DEFAULT_MAX_BYTES
 
-LENGTHS, QUICK_LENGTHS = (1_000, 10_000, 100_000, 1_000_000), (1_000, 4_000)
+LENGTHS, QUICK_LENGTHS = (1_000, 3_000, 10_000, 100_000, 1_000_000), (1_000, 3_000)
 TEXTS = 10_000
 """Different ones; a longer history repeats them."""
 ROUNDS, QUICK_ROUNDS = 25, 5
@@ -96,11 +96,12 @@ def _first_calls(candidate: Candidate, length: int) -> Taken:
     for _ in range(FILLS if length <= SHORT else 1):
         gc.collect()
         fill = candidate.fill(length)
-        first = fill if isinstance(fill, str) else candidate.trim()
-        if isinstance(fill, str) or isinstance(first, str):
-            taken.gave_up = str(first)
-            break
+        if isinstance(fill, str):
+            return Taken(gave_up=f"filling: {fill}")
         taken.fills.append(fill)
+        first = candidate.trim()
+        if isinstance(first, str):
+            return Taken(fills=taken.fills, gave_up=first)
         taken.firsts.append(first)
     return taken
 
@@ -153,7 +154,7 @@ def _warm(taken: Taken) -> float:
 
 
 def _medians(taken: Results, which: str) -> dict[tuple[str, int], float]:
-    return {key: median(getattr(one, which)) for key, one in taken.items() if not one.gave_up}
+    return {key: median(getattr(one, which)) for key, one in taken.items() if getattr(one, which)}
 
 
 def _asked(name: str, taken: Results, lengths: Sequence[int]) -> list[int]:
@@ -162,7 +163,7 @@ def _asked(name: str, taken: Results, lengths: Sequence[int]) -> list[int]:
 
 def _row(name: str, length: int, taken: Taken, warm: Mapping[tuple[str, int], float]) -> tuple[str, ...]:
     if taken.gave_up:
-        return name, f"{length:,}", taken.gave_up, "", "", "", ""
+        return name, f"{length:,}", duration(median(taken.fills)) if taken.fills else "", "", taken.gave_up, "", ""
     seconds = warm[name, length]
     return (
         name,
