@@ -2,7 +2,8 @@
 
 import asyncio
 import sqlite3
-from contextlib import closing
+from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack, closing
 from pathlib import Path
 from statistics import median
 from time import perf_counter, process_time
@@ -25,7 +26,8 @@ def measure(*, quick: bool) -> Figure:
     lengths = QUICK_LENGTHS if quick else LENGTHS
     count = QUICK_MESSAGES if quick else MESSAGES
     with own_folder() as folder:
-        taken = {length: asyncio.run(_compared(folder, length, count)) for length in lengths}
+        files = {length: _Files(folder, length) for length in lengths}
+        taken = asyncio.run(_compared(files, count))
     ratios = {length: ours / bare for length, (bare, ours, _) in taken.items()}
     return Figure(
         title="Saying something",
@@ -59,19 +61,35 @@ def measure(*, quick: bool) -> Figure:
     )
 
 
-async def _compared(folder: Path, length: int, count: int) -> tuple[float, float, float]:
-    team, db = team_in(folder), folder / f"{length}.db"
-    conversation_id = await asyncio.to_thread(conversation_in, team, db, length)
+class _Files:
+    """A conversation of one length, and a bare file beside it."""
+
+    def __init__(self, folder: Path, length: int) -> None:
+        self.team, self.db, self.bare = team_in(folder), folder / f"{length}.db", folder / f"bare-{length}.db"
+        self.conversation_id = conversation_in(self.team, self.db, length)
+
+
+async def _compared(files: Mapping[int, _Files], count: int) -> dict[int, tuple[float, float, float]]:
+    """Return the medians for each length; all lengths take turns, since a disk has good and bad moments."""
     texts = texts_for_lee(count)
-    bare: list[float] = []
-    ours: list[tuple[float, float]] = []
-    with closing(_bare_file(folder / f"bare-{length}.db")) as file:
-        async with open_team(team, resume=conversation_id, db=db) as conversation:
-            for start in range(0, count, BATCH):
-                batch = texts[start : start + BATCH]
-                bare += [_timed(file, text) for text in batch]
-                ours += [await _time(conversation, text) for text in batch]
-    return median(bare), *(median(part) for part in zip(*ours, strict=True))
+    bare: dict[int, list[float]] = {length: [] for length in files}
+    ours: dict[int, list[tuple[float, float]]] = {length: [] for length in files}
+    async with AsyncExitStack() as stack:
+        connections = {length: stack.enter_context(closing(_bare_file(file.bare))) for length, file in files.items()}
+        conversations = {
+            length: await stack.enter_async_context(open_team(file.team, resume=file.conversation_id, db=file.db))
+            for length, file in files.items()
+        }
+        for start in range(0, count, BATCH):
+            batch = texts[start : start + BATCH]
+            for length in files:
+                bare[length] += [_timed(connections[length], text) for text in batch]
+                ours[length] += [await _time(conversations[length], text) for text in batch]
+    return {length: (median(bare[length]), *_medians(ours[length])) for length in files}
+
+
+def _medians(pairs: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    return median(clock for clock, _ in pairs), median(processor for _, processor in pairs)
 
 
 def _bare_file(path: Path) -> sqlite3.Connection:

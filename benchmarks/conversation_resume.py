@@ -2,6 +2,7 @@
 
 import asyncio
 import sqlite3
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 from statistics import median
@@ -26,7 +27,7 @@ def measure(*, quick: bool) -> Figure:
     """Compare opening until ready, and the last window, with reading the window from a bare file."""
     lengths = QUICK_LENGTHS if quick else LENGTHS
     with own_folder() as folder:
-        taken = {length: _compared(folder, length, QUICK_ROUNDS if quick else ROUNDS) for length in lengths}
+        taken = _compared(folder, lengths, QUICK_ROUNDS if quick else ROUNDS)
     ready = [ours[0] + ours[1] for _, ours in taken.values()]
     return Figure(
         title="Opening a conversation again",
@@ -59,15 +60,20 @@ def measure(*, quick: bool) -> Figure:
     )
 
 
-def _compared(folder: Path, length: int, rounds: int) -> tuple[float, list[float]]:
-    db = folder / f"{length}.db"
+def _compared(folder: Path, lengths: Sequence[int], rounds: int) -> dict[int, tuple[float, list[float]]]:
+    """Return the medians for each length; all lengths take turns, since a disk has good and bad moments."""
     team = team_in(folder)
-    conversation_id = conversation_in(team, db, length)
-    bare, ours = [], []
+    files = {length: folder / f"{length}.db" for length in lengths}
+    ids = {length: conversation_in(team, db, length) for length, db in files.items()}
+    bare: dict[int, list[float]] = {length: [] for length in lengths}
+    ours: dict[int, list[tuple[float, float, float]]] = {length: [] for length in lengths}
     for _ in range(rounds):
-        bare.append(_read_bare(db))
-        ours.append(asyncio.run(_opened(team, db, conversation_id)))
-    return median(bare), [median(part) for part in zip(*ours, strict=True)]
+        for length, db in files.items():
+            bare[length].append(_read_bare(db))
+            ours[length].append(asyncio.run(_opened(team, db, ids[length])))
+    return {
+        length: (median(bare[length]), [median(part) for part in zip(*ours[length], strict=True)]) for length in lengths
+    }
 
 
 def _read_bare(db: Path) -> float:
