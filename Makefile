@@ -26,6 +26,7 @@ example: $(READY)
 
 test: $(READY)
 	@$(BIN)/python tests/real_cli/install.py
+	@$(BIN)/python tests/browser/install.py
 	$(BIN)/pytest
 
 check: lint test bench-quick
@@ -51,6 +52,7 @@ torture: $(READY)
 pictures: $(READY)
 	@$(BIN)/python tests/real_cli/install.py
 	$(BIN)/python docs/pictures/draw.py
+	$(BIN)/python -m docs.pictures.draw_web
 
 $(READY): requirements.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

@@ -29,6 +29,7 @@ from benchmarks import (
     misbehaviour,
     snapshot,
     trimming,
+    web,
     window,
 )
 from benchmarks.report import Figure, section, write
@@ -43,7 +44,8 @@ ABOUT_CONVERSATIONS = (
     conversation_crowd,
     cli_start,
 )
-BENCHMARKS = (*ABOUT_CONTEXT, *ABOUT_AGENTS, *ABOUT_CONVERSATIONS)
+ABOUT_DOORS = (web,)
+BENCHMARKS = (*ABOUT_CONTEXT, *ABOUT_AGENTS, *ABOUT_CONVERSATIONS, *ABOUT_DOORS)
 
 
 def main(arguments: list[str]) -> None:

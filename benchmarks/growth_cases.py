@@ -17,7 +17,6 @@ from benchmarks.measure import Run
 from bullpen.agents import agent_spec
 from bullpen.agents.transcript import Transcript
 from bullpen.app import open_team
-from bullpen.cli.safe import printable
 from bullpen.cli.showing.wrapping import wrapped
 from bullpen.context import ContextManager, ContextSnapshot, read_markers, strip_all_markers, truncate_to_bytes
 from bullpen.conversation.broadcast import Broadcast
@@ -30,9 +29,11 @@ from bullpen.routing.hand_overs import missed_hand_over
 from bullpen.routing.likeness import sketch
 from bullpen.routing.queue import TurnQueue, WaitingTurn
 from bullpen.routing.router import Router
+from bullpen.safe import printable
 from bullpen.store.sqlite import SqliteStore
 from bullpen.team import Member
 from bullpen.team_files import LoadedTeam
+from bullpen.web.markdown import render
 
 KIBIBYTE = 1024
 AGENT = "claude-code"
@@ -53,6 +54,23 @@ HAND_OVERS = (
     "> ",
 )
 SHOWN = ("a", "ab ", "\x1b[31m", "字", "\r", "\n", "\t", "e\u0301", "\u202e", "👩‍💻")
+MARKDOWN = (
+    "*a ",
+    "**a",
+    "_a_ ",
+    "[a](b) ",
+    "![",
+    "[",
+    "](",
+    "> ",
+    "- a\n",
+    "`a` ",
+    "```\n",
+    "<b>",
+    "&amp;",
+    "|a|b|\n",
+    "# a\n",
+)
 ADDRESSED = ("[NEXT: max] ", "[NEXT: m{number}] ", "[DROP: m{number}] ", "[TEAM_TASK: {number}] ")
 
 
@@ -127,6 +145,8 @@ def _about_texts() -> Iterator[Case]:
         yield Case(f"quote {unit!r} in Markdown", 8 * KIBIBYTE, partial(_on_text, quoted, unit))
     for unit in ("```", "~~~~\n", "`` ` "):
         yield Case(f"quote {unit!r} in Markdown", 8 * KIBIBYTE, partial(_on_text, quoted, unit))
+    for unit in (*SHOWN, *MARKDOWN):
+        yield Case(f"render {unit!r} for a browser", 2 * KIBIBYTE, partial(_on_text, render, unit))
     for unit in ("a", "e\u0301", "🇩🇪", "👩‍💻"):
         yield Case(f"cut {unit!r} between characters", 16 * KIBIBYTE, partial(_cut, unit))
 

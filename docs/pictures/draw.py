@@ -46,6 +46,7 @@ def main() -> None:
         "GEMINI_API_KEY": "x",
         "CODEX_API_KEY": "x",
     }
+    subprocess.run([sys.executable, str(HERE / "full_screen.py")], check=True)
     draw("doctor", "bullpen doctor", ["doctor", "claude", "codex", "gemini"], env)
 
 

@@ -13,12 +13,14 @@ BullpenError
 │   ├── AgentTimedOut
 │   └── ProtocolBroken      nothing usable came
 ├── AmbiguousConversation   the beginning of a conversation id that fits several
+├── CannotListen            no address to serve pages at
 ├── ConversationClosed      the conversation was closed in this process
 ├── ConversationInUse       another process owns the conversation, and is alive
 ├── InstructionFileProblem  a file with instructions for an agent that cannot be used
 ├── InvalidImport           a file that cannot become a conversation; nothing was written
 ├── InvalidSnapshot         a snapshot that cannot be loaded; nothing was changed
 ├── InvalidTeam             a team file that cannot be used, with everything that is wrong with it
+├── MissingExtra            a door whose packages are not installed
 ├── NoConversations         there is no file of conversations yet
 ├── NoTeamFile              there is no team file of this name
 ├── NobodyToAsk             nobody who could answer was named
@@ -28,6 +30,7 @@ BullpenError
 ├── NothingToDecide         no turn ended without a reply
 ├── OutputExists            a file that would be written over
 ├── PromptTooLarge          what may not be cut does not fit the byte budget; nothing was sent
+├── ReadOnlyHere            a conversation that can be looked at, but not continued, from here
 ├── StoreConflict           what was asked of the store was done before, or by somebody else; nothing was changed
 │   ├── ConversationExists
 │   ├── MessageDiffers      the same message id with another content
@@ -42,6 +45,7 @@ BullpenError
 │   ├── StoreReadOnly       we may not write to it, or not even read it
 │   └── StoreTooNew         a newer bullpen wrote it
 ├── UnknownAgent            an agent type that no module knows
+├── UnknownCommand          a word behind a slash that is no command
 ├── UnknownConversation     a conversation id that the store does not have
 ├── UnknownMember           a name that is nobody's, or more than one member's
 ├── UnknownMessage          a message id that this conversation does not have
@@ -272,6 +276,26 @@ class ConversationInUse(BullpenError):
         self.pid = pid
 
 
+class CannotListen(BullpenError):
+    """There is no safe address to serve pages at."""
+
+    def __init__(self, host: str, reason: str, hint: str) -> None:
+        super().__init__(f"Nothing was served: {host} {reason}. {hint}")
+        self.host = host
+
+
+class MissingExtra(BullpenError):
+    """A door whose packages are not installed."""
+
+    def __init__(self, extra: str, module: str) -> None:
+        super().__init__(f"This needs {module}, which is not installed. Try: pip install 'bullpen[{extra}]'")
+        self.extra = extra
+
+
+class ReadOnlyHere(BullpenError):
+    """A conversation that can be looked at, but not continued, from here."""
+
+
 class StoreError(BullpenError):
     """The file that conversations are kept in cannot be used, and what to do about it."""
 
@@ -371,6 +395,13 @@ class TurnConflict(StoreConflict):
         super().__init__(f"Turn {turn_id!r} is {state}, and it would have to be {expected}. Look at the queue again.")
         self.turn_id = turn_id
         self.state = state
+
+
+class UnknownCommand(BullpenError, LookupError):
+    """A word behind a slash that is no command."""
+
+    def __init__(self, word: str, known: Iterable[str]) -> None:
+        super().__init__(f"There is no command {word!r}. There are: {', '.join(known)}. To say it, begin with a word.")
 
 
 class UnknownConversation(BullpenError, LookupError):

@@ -1,6 +1,6 @@
 """Text that a terminal only shows."""
 
-from bullpen.cli.safe import printable
+from bullpen.safe import printable
 
 
 def test_what_a_terminal_would_obey_is_replaced() -> None:

@@ -20,7 +20,6 @@ from tests.torture.markdown_view import routed_from_code
 from tests.torture.one_conversation import OneConversation, conversation_about
 from tests.torture.prompt_reader import Forged, Said, is_beginning, read_prompt, same_text
 
-from bullpen.cli.safe import printable
 from bullpen.cli.showing.screen import print_indented, safe_line
 from bullpen.context import (
     AssemblerInput,
@@ -38,6 +37,7 @@ from bullpen.context.markers import Markers
 from bullpen.exporting.html import write_html
 from bullpen.exporting.markdown import write_markdown
 from bullpen.messages import ConversationMessage, Routing, Speaker
+from bullpen.safe import printable
 from bullpen.store.base import StoredMessage
 
 Render = Callable[[str], str]

@@ -18,6 +18,7 @@ COMMANDS = {
     "sessions": "list, show, search, export and delete conversations",
     "explain": "say what an agent saw in a turn, what was left out, and why",
     "fsck": "check that every conversation is as it was written",
+    "serve": "show conversations in the browser, and take part in them there",
     "import": "make a conversation of a snapshot or of a session of the TypeScript system",
 }
 
@@ -36,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 141
     except Exception as error:
         from bullpen.agents.masking import without_secrets
-        from bullpen.cli.safe import printable
+        from bullpen.safe import printable
 
         said = _traceback() if os.environ.get("BULLPEN_DEBUG") else f"bullpen: {_sentence(error)}"
         print(printable(without_secrets(said)), file=sys.stderr)
@@ -71,8 +72,8 @@ def _traceback() -> str:
 
 
 def _sentence(error: Exception) -> str:
-    from bullpen.cli.safe import printable
     from bullpen.errors import BullpenError
+    from bullpen.safe import printable
 
     if isinstance(error, BullpenError | OSError):
         return printable(str(error))

@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from bullpen.cli.safe import printable
 from bullpen.errors import NoTeamFile, TeamProblem, UnreadableTeamFile
+from bullpen.safe import printable
 from bullpen.team import examine_team
 from bullpen.team_checks import check_team
 from bullpen.team_files import read_team_file, team_path

@@ -15,7 +15,6 @@ from bullpen.app import open_team
 from bullpen.cli.database import add_database_option
 from bullpen.cli.demo_story import EXPLAINED_TURN, FIRST_WORDS, SCRIPTS, TEAM, YOU, Step
 from bullpen.cli.following import following
-from bullpen.cli.safe import printable
 from bullpen.cli.showing.colours import Colours, wants_colours
 from bullpen.cli.showing.explained import print_explanation
 from bullpen.cli.showing.page import StreamPage
@@ -26,6 +25,7 @@ from bullpen.conversation.loop import Conversation
 from bullpen.conversation.seats import Extra
 from bullpen.errors import BullpenError
 from bullpen.explanation import explain
+from bullpen.safe import printable
 from bullpen.team_files import LoadedTeam, load_team
 
 # The agents' programs: each turn plays the next script of its member.

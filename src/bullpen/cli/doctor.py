@@ -11,8 +11,8 @@ import msgspec
 from bullpen.agents.doctor import Finding, examine_all
 from bullpen.agents.leftovers import Leftovers
 from bullpen.agents.registry import agent_spec, known_agents
-from bullpen.cli.safe import printable
 from bullpen.errors import BullpenError
+from bullpen.safe import printable
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

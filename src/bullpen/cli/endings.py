@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
-from bullpen.cli.safe import printable
 from bullpen.conversation.loop import Conversation
+from bullpen.safe import printable
 
 Ending = Literal["done", "undecided", "paused", "timeout", "interrupted"]
 

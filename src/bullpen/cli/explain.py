@@ -6,12 +6,12 @@ import sys
 import msgspec
 
 from bullpen.cli.database import LAST, add_database_option, find_conversation, open_store
-from bullpen.cli.safe import printable
 from bullpen.cli.showing.explained import print_difference, print_explanation
 from bullpen.difference import difference
 from bullpen.errors import BullpenError, UnknownTurn
 from bullpen.explanation import explain
 from bullpen.names import normalized
+from bullpen.safe import printable
 from bullpen.store.base import Store, Turn
 
 

@@ -12,7 +12,6 @@ import msgspec
 
 from bullpen.cli.database import add_database_option, database_path, find_conversation, open_store
 from bullpen.cli.opening import team_file
-from bullpen.cli.safe import printable
 from bullpen.cli.showing.prompt_shown import prompt_lines
 from bullpen.cli.supposing import SupposingStore
 from bullpen.context.manager import limited_team_task
@@ -27,6 +26,7 @@ from bullpen.messages import ConversationMessage, Routing
 from bullpen.routing.progress import Progress
 from bullpen.routing.queue import WaitingTurn
 from bullpen.routing.router import Router
+from bullpen.safe import printable
 from bullpen.store.base import StoredConversation
 from bullpen.team import Member, Team
 from bullpen.team_files import LoadedTeam, load_team

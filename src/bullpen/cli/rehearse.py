@@ -7,9 +7,9 @@ from pathlib import Path
 
 import msgspec
 
-from bullpen.cli.safe import printable
 from bullpen.cli.trusting import ensure_trusted
 from bullpen.rehearsal import Rehearsed, rehearse
+from bullpen.safe import printable
 from bullpen.team_files import LoadedTeam, load_team
 
 

@@ -4,8 +4,8 @@ import shlex
 import sys
 from collections.abc import Iterator
 
-from bullpen.cli.safe import printable
 from bullpen.errors import NotTrusted
+from bullpen.safe import printable
 from bullpen.team_files import LoadedTeam
 from bullpen.trust import Runs, Trust, what_it_runs
 

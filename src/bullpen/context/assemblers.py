@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 from msgspec import Struct
 
 from bullpen.context.budget import SECTION_SEPARATOR, Budget, newest_that_fit
-from bullpen.context.cache import ByteBoundedCache
+from bullpen.context.cache import SelfFillingCache
 from bullpen.context.forgeries import Forgeries
 from bullpen.context.prompt import DEFAULT_MAX_BYTES, EVERYONE, AssemblerInput, AssemblerOutput, PromptContextMessage
 from bullpen.context.report import PromptReport
@@ -90,7 +90,7 @@ class ContextAssembler:
         """Know these people from now on. Lines that were made without knowing them are forgotten."""
         self._names = names
         self._forgeries = Forgeries(self.layout.headings, self.layout.line_starts(names))
-        self._lines = ByteBoundedCache(2 * DEFAULT_MAX_BYTES, self._line, size_of=itemgetter(1))
+        self._lines = SelfFillingCache(2 * DEFAULT_MAX_BYTES, self._line, size_of=itemgetter(1))
 
     def _fixed_sections(self, source: AssemblerInput, budget: Budget) -> tuple[str, str, str]:
         """Return the system flag, the system section (one of the two is empty) and the team task section, paid for."""

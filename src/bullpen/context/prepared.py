@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from functools import partial
 
-from bullpen.context.cache import ByteBoundedCache
+from bullpen.context.cache import SelfFillingCache
 from bullpen.context.history import History, Row, unpacked
 from bullpen.context.prompt import EVERYONE, PromptContextMessage
 from bullpen.context.stripping import Whitespace, strip_all_markers
@@ -17,7 +17,7 @@ class PreparedHistory:
     def __init__(self, history: History, whitespace: Whitespace, cache_bytes: int) -> None:
         self._rows = history.rows
         # Not a method, which would tie history and cache into a knot that only the garbage collector can undo.
-        self._known = ByteBoundedCache(cache_bytes, partial(_prepare, history.rows, whitespace), size_of=_size)
+        self._known = SelfFillingCache(cache_bytes, partial(_prepare, history.rows, whitespace), size_of=_size)
 
     def window(self, positions: Sequence[int]) -> Window[PromptContextMessage]:
         """Return the messages at these positions; none is prepared before it is looked at."""

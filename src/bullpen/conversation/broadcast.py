@@ -5,7 +5,7 @@ A viewer that does not keep up loses pieces of streams first: what they add up t
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 from msgspec import Struct
@@ -35,7 +35,7 @@ class Broadcast:
         self.number = 0
         """The last number that was given."""
         self._recent: deque[Numbered] = deque(maxlen=RECENT_NEWS)
-        self._viewers: set[_Viewer] = set()
+        self._viewers: set[Viewer] = set()
         self._closed = False
 
     def publish(self, news: News) -> None:
@@ -48,12 +48,12 @@ class Broadcast:
             viewer.take(numbered, may_drop)
 
     @contextmanager
-    def viewing(self, after: int | None = None) -> Iterator[AsyncIterator[Numbered]]:
+    def viewing(self, after: int | None = None) -> Iterator["Viewer"]:
         """Yield the news from now on, or those after a number; a first Lagged says that some of them are gone.
 
         Nothing is missed between entering and the first news that is asked for.
         """
-        viewer = _Viewer()
+        viewer = Viewer()
         for numbered in self._missed_since(after):
             viewer.take(numbered, may_drop=False)
         self._viewers.add(viewer)
@@ -83,7 +83,7 @@ class Broadcast:
         return [Numbered(first, Lagged(missed=gone)), *kept] if gone or is_from_elsewhere else kept
 
 
-class _Viewer:
+class Viewer:
     """One viewer's news that it has not read."""
 
     def __init__(self) -> None:
@@ -93,6 +93,7 @@ class _Viewer:
         self._something = asyncio.Event()
 
     def take(self, numbered: Numbered, may_drop: bool) -> None:
+        """Keep news until they are read; pieces of streams only while there are not too many."""
         if self._ended:
             return
         if may_drop and len(self._unread) >= MOST_PIECES:
@@ -106,10 +107,11 @@ class _Viewer:
         self._something.set()
 
     def close(self) -> None:
+        """End after what is there."""
         self._ended = True
         self._something.set()
 
-    def __aiter__(self) -> "_Viewer":
+    def __aiter__(self) -> "Viewer":
         return self
 
     async def __anext__(self) -> Numbered:
@@ -119,6 +121,13 @@ class _Viewer:
             self._something.clear()
             await self._something.wait()
         return self._unread.popleft()
+
+    async def several(self) -> list[Numbered]:
+        """Wait for news, and return all that there are: the more there is to do, the fewer times it is done."""
+        numbered = [await anext(self)]
+        numbered += self._unread
+        self._unread.clear()
+        return numbered
 
     def _tell_what_was_missed(self, number: int) -> None:
         if self._missed:

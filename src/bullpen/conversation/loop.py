@@ -15,7 +15,7 @@ from bullpen.context.markers import DEFAULT_INTENT, Markers, read_markers
 from bullpen.context.prompt import AssemblerOutput
 from bullpen.context.report import PromptReport
 from bullpen.context.text import byte_length, clean_text
-from bullpen.conversation.broadcast import Broadcast, Numbered
+from bullpen.conversation.broadcast import Broadcast, Viewer
 from bullpen.conversation.ledger import Change, Ledger
 from bullpen.conversation.news import (
     News,
@@ -79,7 +79,7 @@ class Conversation(Steering):
             async for numbered in viewer:
                 yield numbered.news
 
-    def viewing(self, after: int | None = None) -> AbstractContextManager[AsyncIterator[Numbered]]:
+    def viewing(self, after: int | None = None) -> AbstractContextManager[Viewer]:
         """Watch from this moment on, or again from after a number."""
         return self._broadcast.viewing(after)
 

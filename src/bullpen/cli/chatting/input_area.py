@@ -5,9 +5,9 @@ import sys
 from typing import TextIO
 
 from bullpen.cli.chatting.line_editor import LineEditor
-from bullpen.cli.safe import printable
 from bullpen.cli.showing.columns import cut, letter_width, width
 from bullpen.cli.showing.page import terminal_columns
+from bullpen.safe import printable
 
 HIDE, SHOW_CURSOR, CLEAR_BELOW, CLEAR_ALL = "\x1b[?25l", "\x1b[?25h", "\x1b[J", "\x1b[2J\x1b[H"
 MOST_ROWS = 10

@@ -7,9 +7,9 @@ import time
 from collections.abc import Iterable, Sequence
 from importlib.util import find_spec
 
-from bullpen.cli.safe import printable
 from bullpen.cli.showing.columns import cut, width
 from bullpen.context.text import one_line
+from bullpen.safe import printable
 
 INDENT = "  "
 BOLD, CYAN = "1", "1;36"

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 
-from bullpen.cli.safe import printable
 from bullpen.cli.showing.colours import Colours
 from bullpen.cli.showing.columns import cut, letter_width
 from bullpen.cli.showing.page import Page
@@ -12,6 +11,7 @@ from bullpen.cli.showing.wrapping import Wrapper, wrapped
 from bullpen.context.text import clean_text
 from bullpen.conversation.news import Said, TurnBegan, TurnEnded
 from bullpen.events import Event, Notice, TextDelta, Thinking, TodoItem, TodoList, ToolFinished, ToolStarted, Usage
+from bullpen.safe import printable
 
 THINKING = "  ~ "
 MOST_THOUGHT = 100

@@ -3,8 +3,8 @@
 Safe character by character: no sequence for the terminal gets through, however it is split over pieces.
 """
 
-from bullpen.cli.safe import printable
 from bullpen.cli.showing.columns import letter_width
+from bullpen.safe import printable
 
 TAB_COLUMNS = 4
 NARROWEST = 20

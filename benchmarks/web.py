@@ -1,0 +1,205 @@
+"""Figure: a hundred browsers on one conversation, one that stalls among them, and the first page."""
+
+import asyncio
+import json
+import os
+import re
+import socket
+import sys
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from statistics import median, quantiles
+from subprocess import PIPE
+from time import monotonic_ns, perf_counter
+
+import httpx
+from msgspec import Struct
+
+from benchmarks.agents_stage import own_folder, python
+from benchmarks.report import Figure, duration
+
+GOAL_P99_SECONDS = 0.1
+GOAL_MEMORY_MB = 50
+GOAL_PAGE_SECONDS = 0.3
+GOAL_PAGE_BYTES = 150_000
+BROWSERS = 100
+PIECES, QUICK_PIECES = 1_500, 300
+PAUSE_SECONDS = 0.02
+"""An agent that writes fifty pieces a second writes faster than people read."""
+IGNORED_PIECES = 20
+FILLING = "x" * 4_000
+"""Beside the time, in the run with a stalled browser, so that no socket holds back all that it does not read."""
+
+# Says every few milliseconds what time it is. The clock is the same in every process of a machine.
+AGENT = """
+import os, sys, time
+sys.stdin.read()
+for _ in range({pieces}):
+    time.sleep({pause})
+    os.write(1, b"<%d>{filling} " % time.monotonic_ns())
+"""
+# In a process of its own, as in real life: the browsers here take their own time.
+SERVER = """
+import asyncio, sys
+from pathlib import Path
+from bullpen.testing.site import site
+
+async def main(folder):
+    async with site(folder, folder / "team.toml") as served:
+        print(served.url, served.keys.token, flush=True)
+        await asyncio.to_thread(sys.stdin.read)
+
+asyncio.run(main(Path(sys.argv[1])))
+"""
+_TIME = re.compile(rb"<(\d+)>")
+
+
+class Page(Struct, frozen=True, kw_only=True):
+    """The first page that a server was asked for, with all that belongs to it."""
+
+    seconds: float
+    bytes: int
+
+
+class Run(Struct, frozen=True, kw_only=True):
+    """What the browsers saw of one turn, and what that cost the server."""
+
+    median: float
+    p99: float
+    longest: float
+    grown_mb: float
+
+
+def measure(*, quick: bool) -> Figure:
+    """Let an agent write the time, and read it in every browser."""
+    pieces = QUICK_PIECES if quick else PIECES
+    calm, page = asyncio.run(_measured(pieces, stalled=0))
+    stalled, _ = asyncio.run(_measured(pieces, stalled=1))
+    return Figure(
+        title="A hundred browsers on one conversation",
+        goal=f"from the agent's byte to {BROWSERS} browsers in {duration(GOAL_P99_SECONDS)} at the 99th percentile, a "
+        f"stalled one delays nobody and the server grows by less than {GOAL_MEMORY_MB} MB; the first page within "
+        f"{duration(GOAL_PAGE_SECONDS)} and {GOAL_PAGE_BYTES // 1000} KB",
+        met=max(calm.p99, stalled.p99) < GOAL_P99_SECONDS
+        and max(calm.grown_mb, stalled.grown_mb) < GOAL_MEMORY_MB
+        and page.seconds < GOAL_PAGE_SECONDS
+        and page.bytes < GOAL_PAGE_BYTES,
+        measured=f"{duration(max(calm.p99, stalled.p99))} at the 99th percentile, the server grew by "
+        f"{max(calm.grown_mb, stalled.grown_mb):.1f} MB; the first page in {duration(page.seconds)} and "
+        f"{page.bytes / 1000:.0f} KB",
+        columns=("", "median", "99th percentile", "longest", "server grew by"),
+        rows=[_row(f"{BROWSERS} browsers", calm), _row(f"{BROWSERS} browsers, and one that reads nothing", stalled)],
+        meaning=f"An agent writes its clock every {duration(PAUSE_SECONDS)}, {pieces} times, and every browser reads "
+        f"it from its stream of server-sent events; with the stalled one, {len(FILLING) // 1000} KB at a time. The "
+        f"first page of a server that has just started came in {duration(page.seconds)}, with styles and scripts "
+        f"{page.bytes / 1000:.0f} KB as they travel.",
+    )
+
+
+async def _measured(pieces: int, *, stalled: int) -> tuple[Run, Page]:
+    with own_folder() as folder:
+        agent = AGENT.format(pieces=pieces, pause=PAUSE_SECONDS, filling=FILLING if stalled else "")
+        command = json.dumps(python(agent))
+        (folder / "team.toml").write_text(f'[[member]]\nname="kim"\n[[member]]\nname="max"\ncommand={command}\n')
+        async with _server(folder) as (process, client):
+            here = (await client.post("/api/conversations")).json()["id"]
+            page = await _first_page(client, f"/c/{here}")
+            return await _watched(process, client, here, stalled), page
+
+
+@asynccontextmanager
+async def _server(folder: Path) -> AsyncIterator[tuple[asyncio.subprocess.Process, httpx.AsyncClient]]:
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", SERVER, str(folder)),
+        stdin=PIPE,
+        stdout=PIPE,
+        env={**os.environ, "PYTHONPATH": ":".join(sys.path)},
+    )
+    assert process.stdout is not None
+    url, token = (await process.stdout.readline()).decode().split()
+    headers = {"Authorization": f"Bearer {token}", "Accept-Encoding": "gzip"}
+    async with httpx.AsyncClient(base_url=url, headers=headers, timeout=60) as client:
+        yield process, client
+    # The end of its input ends it.
+    await process.communicate(b"")
+
+
+async def _first_page(client: httpx.AsyncClient, path: str) -> Page:
+    """Fetch a page and then, at the same time as a browser does, what it names."""
+    start = perf_counter()
+    page = await client.get(path)
+    files = await asyncio.gather(
+        *(client.get(name) for name in re.findall(r'(?:src|href)="(/static/[^"]+)"', page.text))
+    )
+    return Page(seconds=perf_counter() - start, bytes=sum(answer.num_bytes_downloaded for answer in [page, *files]))
+
+
+async def _watched(process: asyncio.subprocess.Process, client: httpx.AsyncClient, here: str, stalled: int) -> Run:
+    loop = asyncio.get_running_loop()
+    address = client.base_url.host, client.base_url.port or 80
+    request = (
+        f"GET /c/{here}/stream?after=0 HTTP/1.1\r\nHost: {address[0]}:{address[1]}\r\n"
+        f"Authorization: {client.headers['Authorization']}\r\n\r\n"
+    ).encode()
+    browsers = [_Browser(request, loop.create_future()) for _ in range(BROWSERS)]
+    for browser in browsers:
+        await loop.create_connection(lambda browser=browser: browser, *address)  # type: ignore[misc]
+    asleep = [await _stalled(request, address) for _ in range(stalled)]
+    await asyncio.sleep(0.5)
+    before = _resident_mb(process.pid)
+    await client.post(f"/api/conversations/{here}/messages", json={"text": "Go."})
+    await asyncio.gather(*(browser.ended for browser in browsers))
+    grown = _resident_mb(process.pid) - before
+    for one in asleep:
+        one.close()
+    return _run([delay for browser in browsers for delay in browser.delays[IGNORED_PIECES:]], grown)
+
+
+class _Browser(asyncio.Protocol):
+    """Reads a stream, and notes how old each piece is."""
+
+    def __init__(self, request: bytes, ended: "asyncio.Future[None]") -> None:
+        self.ended = ended
+        self.delays: list[int] = []
+        self._request = request
+        self._rest = b""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.WriteTransport)
+        transport.write(self._request)
+
+    def data_received(self, data: bytes) -> None:
+        now = monotonic_ns()
+        whole, _, self._rest = (self._rest + data).rpartition(b"\n\n")
+        # Each event counts from when the whole of it is there.
+        self.delays += [now - int(time) for time in _TIME.findall(whole)]
+        if b"event: ended" in whole and not self.ended.done():
+            self.ended.set_result(None)
+
+
+async def _stalled(request: bytes, address: tuple[str, int]) -> socket.socket:
+    """Open a stream and never read it."""
+    connection = socket.socket()
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    connection.setblocking(False)
+    await asyncio.get_running_loop().sock_connect(connection, address)
+    await asyncio.get_running_loop().sock_sendall(connection, request)
+    return connection
+
+
+def _run(delays: Sequence[int], grown_mb: float) -> Run:
+    return Run(
+        median=median(delays) / 1e9,
+        p99=quantiles(delays, n=100)[-1] / 1e9,
+        longest=max(delays) / 1e9,
+        grown_mb=grown_mb,
+    )
+
+
+def _resident_mb(pid: int) -> float:
+    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+
+def _row(name: str, run: Run) -> tuple[str, ...]:
+    return name, duration(run.median), duration(run.p99), duration(run.longest), f"{run.grown_mb:.1f} MB"

@@ -1,0 +1,99 @@
+"""`bullpen serve`: conversations in the browser, on this machine."""
+
+import argparse
+import asyncio
+import signal
+import sys
+import webbrowser
+from pathlib import Path
+
+from bullpen.cli.database import add_database_option
+from bullpen.cli.trusting import ensure_trusted
+from bullpen.errors import MissingExtra
+from bullpen.exporting.files import write_private_file
+from bullpen.exporting.reading import Writable
+from bullpen.safe import printable
+from bullpen.team_files import LoadedTeam, load_team
+
+TEAM_FILE = Path("team.toml")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Describe the options."""
+    parser.add_argument("file", nargs="?", type=Path, help="the team file for new conversations (default: team.toml)")
+    parser.add_argument("--port", type=_port, default=0, metavar="N", help="default: any free one")
+    parser.add_argument("--host", default="127.0.0.1", help="an address of this machine (default: 127.0.0.1)")
+    add_database_option(parser)
+    parser.add_argument("--trust", action="store_true", help="run what the team file names, without asking")
+    parser.add_argument("--tls-cert", type=Path, metavar="FILE", help="needed for any address but loopback")
+    parser.add_argument("--tls-key", type=Path, metavar="FILE", help="the key of that certificate")
+    parser.add_argument("--token-file", type=Path, metavar="FILE", help="write the programs' token to a private file")
+    parser.add_argument("--no-open", action="store_true", help="do not open a browser")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Serve until somebody stops it."""
+    if bool(options.tls_cert) != bool(options.tls_key):
+        print("bullpen: --tls-cert and --tls-key go together.", file=sys.stderr)
+        return 2
+    try:
+        import bullpen.web.serving  # noqa: F401 (only to see whether it is there)
+    except ModuleNotFoundError as error:
+        raise MissingExtra("web", error.name or "") from error
+    team = _team(options)
+    return asyncio.run(_serve(options, team))
+
+
+def _port(text: str) -> int:
+    port = int(text)
+    if not 0 <= port <= 65535:
+        raise ValueError
+    return port
+
+
+def _team(options: argparse.Namespace) -> LoadedTeam | None:
+    """Return the team for new conversations; without one, those that exist can still be looked at."""
+    if options.file is None and not TEAM_FILE.exists():
+        return None
+    loaded = load_team(options.file or TEAM_FILE)
+    ensure_trusted(loaded, trust=options.trust)
+    return loaded
+
+
+async def _serve(options: argparse.Namespace, team: LoadedTeam | None) -> int:
+    from bullpen.web.keys import Keys
+    from bullpen.web.place import listening
+    from bullpen.web.serving import Tls, new_url, serving
+
+    stop = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    keys = Keys()
+    tls = Tls(certificate=options.tls_cert, key=options.tls_key) if options.tls_cert else None
+    with listening(options.host, options.port, tls=tls is not None) as (listener, place):
+
+        def show_address() -> None:
+            print(f"  {printable(new_url(place, keys))}", flush=True)
+
+        if options.token_file:
+            _write_token(options.token_file, keys.token)
+        async with serving(listener, place, team=team, db=options.db, keys=keys, tls=tls, on_entry=show_address):
+            print(_greeting(team))
+            show_address()
+            if not options.no_open:
+                await asyncio.to_thread(webbrowser.open, new_url(place, keys))
+            await stop.wait()
+            print("\nClosing what is open ...", flush=True)
+    return 0
+
+
+def _write_token(path: Path, token: str) -> None:
+    def write(file: Writable) -> None:
+        file.write(f"{token}\n")
+
+    write_private_file(path, write, overwrite=True)
+
+
+def _greeting(team: LoadedTeam | None) -> str:
+    about = f"the team “{printable(team.team.name)}”" if team else "no team file, so only what is there can be read"
+    return f"bullpen serves {about}. Each address lets one browser in, once; Ctrl-C ends it."

@@ -1,0 +1,48 @@
+"""A site: `bullpen serve` without the command, on loopback, for tests, pictures and measurements."""
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from msgspec import Struct
+
+from bullpen.app import NO_EXTRAS
+from bullpen.conversation.seats import Extra
+from bullpen.team_files import load_team
+from bullpen.web.hub import Hub
+from bullpen.web.keys import Keys
+from bullpen.web.place import Place, listening
+from bullpen.web.serving import new_url, serving
+
+
+class Site(Struct, frozen=True, kw_only=True):
+    """A server that runs."""
+
+    hub: Hub
+    keys: Keys
+    place: Place
+
+    @property
+    def url(self) -> str:
+        """Its address."""
+        return self.place.url
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """What a program sends to be let in."""
+        return {"Authorization": f"Bearer {self.keys.token}"}
+
+    def new_url(self) -> str:
+        """Return an address that lets one browser in, once."""
+        return new_url(self.place, self.keys)
+
+
+@asynccontextmanager
+async def site(
+    folder: Path, team: Path | None = None, *, extra: Mapping[str, Extra] = NO_EXTRAS
+) -> AsyncIterator[Site]:
+    """Serve on any free port of loopback, with a database in this folder, until the context is left."""
+    loaded = None if team is None else load_team(team)
+    with listening("127.0.0.1", 0, tls=False) as (listener, place):
+        async with serving(listener, place, team=loaded, db=folder / "conversations.db", extra=extra) as served:
+            yield Site(hub=served.hub, keys=served.keys, place=place)

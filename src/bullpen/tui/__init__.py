@@ -1,0 +1,36 @@
+"""The full screen: the conversation in a terminal, with Textual. Imported when it is called: Textual takes its time."""
+
+# Type checkers take this name for true.
+TYPE_CHECKING = False
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from bullpen.conversation.loop import Conversation
+    from bullpen.team_files import LoadedTeam
+
+
+def run(
+    loaded: "LoadedTeam",
+    *,
+    resume: str | None = None,
+    db: "Path | str | None" = None,
+    sender: str | None = None,
+) -> int:
+    """Open a conversation of a team on the full screen, and return an exit code when the person leaves."""
+    import asyncio
+
+    from bullpen.tui.leaving import run_team
+
+    return asyncio.run(run_team(loaded, resume=resume, db=db, sender=sender))
+
+
+async def run_tui(conversation: "Conversation", *, sender: str | None = None) -> int:
+    """Show a conversation that is open already, until the person leaves."""
+    from bullpen.tui.app import BullpenApp
+
+    app = BullpenApp(conversation, sender=sender)
+    await app.run_async()
+    if app.crash is not None:
+        raise app.crash
+    return app.return_code or 0

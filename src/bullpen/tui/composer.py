@@ -1,0 +1,191 @@
+"""Composer: where a person writes. Enter sends, but never what was pasted."""
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from textual.binding import Binding, BindingType
+from textual.events import Key, Paste
+from textual.message import Message
+from textual.widgets import TextArea
+
+from bullpen.tui.completion import Option, options_for
+from bullpen.tui.words import shown
+
+# Nobody presses enter so soon after another key: a terminal without bracketed paste is typing what was pasted.
+PASTE_SECONDS = 0.008
+MOST_HISTORY = 500
+
+
+class Composer(TextArea):
+    """Some lines of text, with history and completion. What can follow is shown by the screen."""
+
+    # Shown by the help; _on_key does what they say, in the order in which the keys come.
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "send", "Send", show=False),
+        Binding("shift+enter,ctrl+j,alt+enter", "new_line", "New line", show=False),
+        Binding("tab", "complete", "Complete a name, a mark or a command", show=False),
+        Binding("up", "up", "Line before, or what you said before", show=False),
+        Binding("down", "down", "Line after, or what you said after", show=False),
+        Binding("escape", "leave", "To the messages", show=False),
+    ]
+    DEFAULT_CSS = """
+    Composer { height: auto; min-height: 3; max-height: 10; border: round $border-blurred; background: $background; }
+    Composer:focus { border: round $border; }
+    """
+
+    class Sent(Message):
+        """A person wants to say this."""
+
+        def __init__(self, text: str) -> None:
+            super().__init__()
+            self.text = text
+
+    class Offered(Message):
+        """Something can follow what was typed; the marked one is what tab takes."""
+
+        def __init__(self, options: list[Option], marked: int) -> None:
+            super().__init__()
+            self.options = options
+            self.marked = marked
+
+    class Left(Message):
+        """A person wants to be among the messages."""
+
+    def __init__(self, *, names: Mapping[str, str], commands: Mapping[str, str]) -> None:
+        super().__init__(
+            id="composer",
+            soft_wrap=True,
+            show_line_numbers=False,
+            tab_behavior="focus",
+            highlight_cursor_line=False,
+            placeholder="Say something …  @name  /command  F1 help",
+        )
+        self._names = names
+        self._commands = commands
+        self._options: list[Option] = []
+        self._marked = 0
+        self._history: list[str] = []
+        self._place: int | None = None
+        self._draft = ""
+        self._last_key = 0.0
+        self.paste_seconds = PASTE_SECONDS
+
+    def remember(self, text: str) -> None:
+        """Put something at the end of the history."""
+        if text and self._history[-1:] != [text]:
+            self._history = [*self._history, text][-MOST_HISTORY:]
+
+    def clear_after_sending(self) -> None:
+        """Begin anew."""
+        self.remember(self.text)
+        self._place = None
+        self.load_text("")
+
+    async def _on_paste(self, event: Paste) -> None:
+        """Take what was pasted as text, whatever it is."""
+        event.text = shown(event.text.replace("\r\n", "\n").replace("\r", "\n"))
+
+    async def _on_key(self, event: Key) -> None:
+        """Do what a key says before the next key is looked at: a binding would wait for the whole screen."""
+        before, self._last_key = self._last_key, event.time
+        match event.key:
+            case "enter" if event.time - before < self.paste_seconds:
+                self.action_new_line()
+            case "enter":
+                self.action_send()
+            case "shift+enter" | "ctrl+j" | "alt+enter":
+                self.action_new_line()
+            case "tab":
+                self.action_complete()
+            case "up":
+                self.action_up()
+            case "down":
+                self.action_down()
+            case "escape":
+                self.action_leave()
+            case _:
+                return
+        event.stop()
+        event.prevent_default()
+
+    def on_text_area_changed(self) -> None:
+        """Offer what can follow."""
+        self._offer(options_for(self._before_cursor(), self._names, self._commands))
+
+    def action_send(self) -> None:
+        """Take what is marked, or send."""
+        if self._options and not self._is_complete():
+            self.action_complete()
+        elif self.text.strip():
+            self.post_message(self.Sent(self.text))
+
+    def action_new_line(self) -> None:
+        """Begin a new line."""
+        self.insert("\n")
+
+    def action_complete(self) -> None:
+        """Put what is marked in the place of what was typed."""
+        if not self._options:
+            self.screen.focus_next()
+            return
+        option = self._options[self._marked]
+        row, column = self.cursor_location
+        self.replace(option.insert, (row, column - option.replaces), (row, column))
+        self._offer(options_for(self._before_cursor(), self._names, self._commands))
+
+    def action_leave(self) -> None:
+        """Close what is offered, or go to the messages."""
+        if self._options:
+            self._offer([])
+        else:
+            self.post_message(self.Left())
+
+    def action_up(self) -> None:
+        """Move the mark, the cursor, or back in the history."""
+        if self._options:
+            self._mark(-1)
+        elif self.cursor_at_first_line:
+            self._recall(-1)
+        else:
+            self.action_cursor_up()
+
+    def action_down(self) -> None:
+        """Move the mark, the cursor, or forth in the history."""
+        if self._options:
+            self._mark(1)
+        elif self.cursor_at_last_line:
+            self._recall(1)
+        else:
+            self.action_cursor_down()
+
+    def _recall(self, by: int) -> None:
+        place = len(self._history) if self._place is None else self._place
+        if not 0 <= place + by <= len(self._history):
+            return
+        if self._place is None:
+            self._draft = self.text
+        self._place = place + by
+        is_draft = self._place == len(self._history)
+        self.load_text(self._draft if is_draft else self._history[self._place])
+        self._place = None if is_draft else self._place
+        self.move_cursor(self.document.end)
+        self._offer([])
+
+    def _mark(self, by: int) -> None:
+        self._marked = (self._marked + by) % len(self._options)
+        self.post_message(self.Offered(self._options, self._marked))
+
+    def _offer(self, options: list[Option]) -> None:
+        if options or self._options:
+            self._options, self._marked = options, 0
+            self.post_message(self.Offered(options, 0))
+
+    def _is_complete(self) -> bool:
+        """Tell whether what is typed is a whole command already: enter sends it then."""
+        return self.text.strip().removeprefix("/") in self._commands and self.text.startswith("/")
+
+    def _before_cursor(self) -> str:
+        row, column = self.cursor_location
+        lines = self.text.split("\n")[: row + 1]
+        lines[-1] = lines[-1][:column]
+        return "\n".join(lines)

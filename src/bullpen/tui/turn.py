@@ -1,0 +1,146 @@
+"""TurnView: one turn while it runs: the steps and the text as they come, a frame at a time."""
+
+import asyncio
+import time
+
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.content import Content
+from textual.widgets import Static
+
+from bullpen.conversation.running import RunningTurn
+from bullpen.events import TextDelta
+from bullpen.tui.markdown import SafeMarkdown
+from bullpen.tui.steps import StepFold
+from bullpen.tui.words import MOST_CHARACTERS, MOST_LINES, beginning, duration, one_line, used, weight_of
+from bullpen.tui.work import Step, Work
+
+FRAME_SECONDS = 1 / 30
+# Steps that are on the screen at once; the others are in the fold of the message.
+MOST_FOLDS = 20
+
+
+class TurnView(Vertical, can_focus=True):
+    """An agent at work. Its text is what the conversation has of it, so nothing is missed or shown twice."""
+
+    DEFAULT_CSS = """
+    TurnView { height: auto; padding: 0 1; margin: 0 0 1 0; border-left: outer $border-blurred; }
+    TurnView:focus { background: $primary 8%; }
+    TurnView > .header { height: 1; text-wrap: nowrap; text-overflow: ellipsis; }
+    TurnView > .more { color: $text-accent; }
+    """
+
+    def __init__(self, running: RunningTurn, work: Work, *, name: str, color: str) -> None:
+        super().__init__(classes="item")
+        self.turn_id = running.turn.id
+        self._work = work
+        self._at_work = running
+        self._who = one_line(name, 40)
+        self._color = color
+        self._heading = Static(classes="header", markup=False)
+        self._folds: dict[str, StepFold] = {}
+        self._shown = 0
+        """How many characters of the text are on the screen."""
+        self._lines = 0
+        self._heard = len(running.text)
+        """How many characters there were when the last event came."""
+        self._text: SafeMarkdown | None = None
+        self._is_full = False
+        self._waits_for_frame = False
+        self._last_frame = 0.0
+        self._drawing = asyncio.Lock()
+        self.styles.border_left = ("outer", color)
+
+    def compose(self) -> ComposeResult:
+        """Yield the header, and what there is so far."""
+        yield self._heading
+        for step in self._work.steps[-MOST_FOLDS:]:
+            yield self._fold(step)
+
+    async def on_mount(self) -> None:
+        """Show what it has said so far, and let the time run."""
+        self.tick()
+        self.set_interval(1.0, self.tick)
+        await self._show_text(self._heard)
+
+    def tick(self) -> None:
+        """Show how long it has been at work, and at what."""
+        self._heading.update(
+            Content.assemble(
+                (f"{self._who} ", f"bold {self._color}"),
+                ("● ", "$text-success"),
+                (f"{one_line(self._at_work.doing, 40)} · {duration(self._at_work.seconds)}", "dim"),
+                (f" · {used(self._at_work.usage)}" if self._at_work.usage else "", "dim"),
+            )
+        )
+
+    def hear(self, text: TextDelta) -> None:
+        """Let a piece of text be shown with the next frame."""
+        self._heard += len(text.text)
+        self._ask_for_frame()
+
+    async def show_step(self, step: Step) -> None:
+        """Show a step that is new or has changed. It ends the text before it."""
+        self.tick()
+        if step.id in self._folds:
+            if step.name == "thinking":
+                self._ask_for_frame()
+            else:
+                await self._folds[step.id].show_change()
+            return
+        await self._show_text(self._heard)
+        self._text = None
+        await self.mount(self._fold(step))
+        await self._make_room()
+
+    def _fold(self, step: Step) -> StepFold:
+        fold = StepFold(step)
+        self._folds[step.id] = fold
+        return fold
+
+    async def _make_room(self) -> None:
+        for step_id in list(self._folds)[:-MOST_FOLDS]:
+            await self._folds.pop(step_id).remove()
+
+    def _ask_for_frame(self) -> None:
+        """Show what has come: at once after a pause, else together with what comes until the next frame."""
+        if self._waits_for_frame:
+            return
+        self._waits_for_frame = True
+        wait = self._last_frame + FRAME_SECONDS - time.monotonic()
+        if wait > 0:
+            self.set_timer(wait, self._draw_frame)
+        else:
+            self.call_later(self._draw_frame)
+
+    async def _draw_frame(self) -> None:
+        self._waits_for_frame = False
+        self._last_frame = time.monotonic()
+        self.tick()
+        await self._show_text(len(self._at_work.text))
+        last = self._work.steps[-1] if self._work.steps else None
+        if last is not None and last.name == "thinking" and last.id in self._folds:
+            await self._folds[last.id].show_change()
+
+    async def _show_text(self, until: int) -> None:
+        """Append to the text on the screen, as far as a screen takes it. News and frames take turns."""
+        async with self._drawing:
+            fresh = self._at_work.text[self._shown : until].removesuffix("\r")
+            if self._is_full or not fresh or not self.is_attached:
+                return
+            part = beginning(fresh, MOST_CHARACTERS - self._shown, MOST_LINES - self._lines)
+            self._shown += len(fresh)
+            self._lines += sum(map(weight_of, part.text.split("\n")[1:]))
+            await self._append(part.text)
+            if part.left_out or self._shown >= MOST_CHARACTERS or self._lines >= MOST_LINES:
+                self._is_full = True
+                more = Content("… and more, which you can read when it is said")
+                await self.mount(Static(more, classes="more", markup=False))
+
+    async def _append(self, text: str) -> None:
+        if self._text is None:
+            self._text = SafeMarkdown()
+            await self.mount(self._text)
+        # The turn may have ended meanwhile, and with it this view.
+        if self._text.is_attached:
+            await self._text.append(text)

@@ -1,0 +1,72 @@
+"""The application: one table of routes, the guard around all of them."""
+
+from collections.abc import Callable
+
+import msgspec
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.middleware.gzip import GZipMiddleware
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from bullpen.errors import BullpenError
+from bullpen.web import inspector, openapi, pages, timeline
+from bullpen.web.answers import problem
+from bullpen.web.api import CALLS, Endpoint
+from bullpen.web.assets import asset
+from bullpen.web.guard import Guard
+from bullpen.web.hub import Hub
+from bullpen.web.keys import Keys
+from bullpen.web.place import Place
+
+SMALLEST_COMPRESSED = 1_000
+
+ROUTES: tuple[tuple[str, str, Endpoint], ...] = (
+    ("GET", "/enter/{ticket}", pages.enter),
+    ("POST", "/invite", pages.invite),
+    ("GET", "/static/{name}", asset),
+    ("GET", "/", pages.conversations),
+    ("POST", "/c", pages.begin),
+    ("GET", "/c/{id}", pages.conversation),
+    ("GET", "/c/{id}/older", pages.older),
+    ("GET", "/c/{id}/newer", pages.newer),
+    ("GET", "/c/{id}/live/{turn}", pages.live),
+    ("GET", "/c/{id}/stream", pages.stream),
+    ("GET", "/c/{id}/steps/{turn}", inspector.steps),
+    ("GET", "/c/{id}/prompt/{view}", inspector.prompt),
+    ("GET", "/c/{id}/timeline", timeline.timeline),
+    ("GET", "/c/{id}/export/{format}", pages.export),
+    ("POST", "/c/{id}/messages", pages.say),
+    ("POST", "/c/{id}/open", pages.resume),
+    ("POST", "/c/{id}/close", pages.let_go),
+    ("POST", "/c/{id}/do/{action}", pages.act),
+    ("GET", openapi.PATH, openapi.openapi),
+    *((call.method, call.path, call.endpoint) for call in CALLS),
+)
+
+
+def create_app(hub: Hub, keys: Keys, place: Place, on_entry: Callable[[], None] = lambda: None) -> Guard:
+    """Return the application for one server. `on_entry` is called whenever a ticket was used."""
+    app = Starlette(
+        routes=[Route(path, endpoint, methods=[method]) for method, path, endpoint in ROUTES],
+        # Compression reveals the length of what it compresses; no answer holds a secret beside somebody else's words.
+        middleware=[Middleware(GZipMiddleware, minimum_size=SMALLEST_COMPRESSED, compresslevel=6)],
+        exception_handlers={
+            BullpenError: _answer_problem,
+            HTTPException: _answer_problem,
+            msgspec.ValidationError: _answer_problem,
+            msgspec.DecodeError: _answer_problem,
+            # The server logs it.
+            Exception: _answer_problem,
+        },
+    )
+    # Each page has one address, and nothing else leads anywhere.
+    app.router.redirect_slashes = False
+    app.state.hub, app.state.keys, app.state.place, app.state.on_entry = hub, keys, place, on_entry
+    return Guard(app, keys=keys, place=place)
+
+
+async def _answer_problem(request: Request, error: Exception) -> Response:
+    return problem(request, error)

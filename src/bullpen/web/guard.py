@@ -1,0 +1,151 @@
+"""The guard before every route: the right Host, the right Origin, a key, a body of bearable size; safe headers back.
+
+It wraps the whole application, so that no route can be without it. What needs no key is listed here, and nowhere else.
+"""
+
+from collections.abc import Iterable
+from http import HTTPStatus
+
+from msgspec import Struct
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from bullpen.web.keys import Keys
+from bullpen.web.place import Place
+
+MOST_BODY_BYTES = 1024 * 1024
+ENTRANCE = "/enter/"
+"""Where a ticket is exchanged for a cookie: the only path without a key."""
+SAFE_METHODS = frozenset({"GET", "HEAD"})
+
+POLICY = "; ".join(
+    [
+        "default-src 'none'",
+        *("script-src 'self'", "style-src 'self'", "img-src 'self'", "connect-src 'self'", "form-action 'self'"),
+        *("base-uri 'none'", "frame-ancestors 'none'"),
+    ]
+)
+HEADERS = {
+    "Content-Security-Policy": POLICY,
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+    # Not no-referrer: with that, browsers send "Origin: null" for our own forms.
+    "Referrer-Policy": "same-origin",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+}
+
+
+class Refusal(Struct, frozen=True):
+    """Why a request goes no further."""
+
+    status: HTTPStatus
+    text: str
+
+
+WRONG_HOST = Refusal(HTTPStatus.MISDIRECTED_REQUEST, "This server is not at that address.")
+WRONG_ORIGIN = Refusal(HTTPStatus.FORBIDDEN, "This was not sent by a page of this server.")
+NO_KEY = Refusal(
+    HTTPStatus.UNAUTHORIZED,
+    "This page is private. Open the address that `bullpen serve` printed; each works once, in one browser. "
+    "A browser that is in already makes another one under “Invite”.",
+)
+TOO_LARGE = Refusal(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"That is more than {MOST_BODY_BYTES // 1024} KiB.")
+
+
+class Guard:
+    """An ASGI application around another one."""
+
+    def __init__(self, app: ASGIApp, *, keys: Keys, place: Place) -> None:
+        self.app = app
+        self._keys = keys
+        self._place = place
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Refuse, or hand on."""
+        if scope["type"] == "lifespan":
+            await self.app(scope, receive, send)
+            return
+        if scope["type"] != "http":
+            await send({"type": "websocket.close"})
+            return
+        refusal = self._refusal(scope["method"], scope["path"], Headers(scope=scope))
+        if refusal is not None:
+            await _refuse(refusal, scope, receive, _with_headers(send))
+            return
+        await self.app(scope, _Body(receive).receive, _with_headers(send))
+
+    def _refusal(self, method: str, path: str, headers: Headers) -> Refusal | None:
+        if not _is_one_of(headers.getlist("host"), self._place.hosts):
+            return WRONG_HOST
+        is_program = "authorization" in headers
+        if not self._is_from_us(method, headers, is_program=is_program):
+            return WRONG_ORIGIN
+        if not path.startswith(ENTRANCE) and not self._has_key(headers):
+            return NO_KEY
+        length = headers.get("content-length", "0")
+        return TOO_LARGE if not length.isdecimal() or int(length) > MOST_BODY_BYTES else None
+
+    def _is_from_us(self, method: str, headers: Headers, *, is_program: bool) -> bool:
+        """Tell whether a page of ours sent this, a person did, or a program: never somebody else's page."""
+        if origins := headers.getlist("origin"):
+            return _is_one_of(origins, self._place.origins)
+        if method not in SAFE_METHODS:
+            # Every browser says where something comes from that is not merely asked for.
+            return is_program
+        site = headers.get("sec-fetch-site", "none")
+        is_visit = headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-dest") == "document"
+        return site in ("same-origin", "none") or is_visit
+
+    def _has_key(self, headers: Headers) -> bool:
+        if given := headers.getlist("authorization"):
+            scheme, _, token = given[0].partition(" ")
+            return len(given) == 1 and scheme.lower() == "bearer" and self._keys.knows_token(token.strip())
+        return self._keys.knows_session(cookies_named(self._place.cookie, headers.getlist("cookie")))
+
+
+class _Body:
+    """Counts what comes in; a request may not say how long it is, or say it wrongly."""
+
+    def __init__(self, receive: Receive) -> None:
+        self._receive = receive
+        self._left = MOST_BODY_BYTES
+
+    async def receive(self) -> Message:
+        message = await self._receive()
+        self._left -= len(message.get("body", b""))
+        if self._left < 0:
+            raise HTTPException(TOO_LARGE.status, TOO_LARGE.text)
+        return message
+
+
+def cookies_named(name: str, headers: Iterable[str]) -> list[str]:
+    """Return the values of every cookie of that name."""
+    pairs = [pair.strip().partition("=") for header in headers for pair in header.split(";")]
+    return [value for key, _, value in pairs if key == name]
+
+
+def _is_one_of(given: list[str], allowed: Iterable[str]) -> bool:
+    return len(given) == 1 and given[0] in allowed
+
+
+async def _refuse(refusal: Refusal, scope: Scope, receive: Receive, send: Send) -> None:
+    answer = PlainTextResponse(f"{refusal.text}\n", status_code=refusal.status, headers={"Cache-Control": "no-store"})
+    if refusal is NO_KEY:
+        answer.headers["WWW-Authenticate"] = "Bearer"
+    await answer(scope, receive, send)
+
+
+def _with_headers(send: Send) -> Send:
+    async def send_with_headers(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = MutableHeaders(scope=message)
+            for name, value in HEADERS.items():
+                headers.setdefault(name, value)
+            headers.setdefault("Cache-Control", "no-store")
+        await send(message)
+
+    return send_with_headers

@@ -1,0 +1,59 @@
+"""Who may come in: a token for programs, and tickets that each let one browser in once."""
+
+import hashlib
+import secrets
+from collections.abc import Iterable
+
+TOKEN_BYTES = 32
+MOST_TICKETS = 16
+"""Unused ones; the oldest is no longer good when there are more."""
+MOST_SESSIONS = 1_000
+
+
+class Keys:
+    """The secrets of one server. Only hashes are compared, so how long that takes tells nothing about them."""
+
+    def __init__(self, token: str | None = None) -> None:
+        self.token = token or new_secret()
+        """For the header `Authorization: Bearer …`."""
+        self._token_hash = _hash_of(self.token)
+        # Dicts, because they keep their order.
+        self._tickets: dict[bytes, None] = {}
+        self._sessions: dict[bytes, None] = {}
+
+    def new_ticket(self) -> str:
+        """Return a secret that can be exchanged for a session, once."""
+        return _kept(self._tickets, MOST_TICKETS)
+
+    def redeem(self, ticket: str) -> str | None:
+        """Return a new session for a ticket, or None if it is none of ours or was used before."""
+        key = _hash_of(ticket)
+        if key not in self._tickets:
+            return None
+        del self._tickets[key]
+        return _kept(self._sessions, MOST_SESSIONS)
+
+    def knows_token(self, token: str) -> bool:
+        """Return whether a program may come in."""
+        return secrets.compare_digest(_hash_of(token), self._token_hash)
+
+    def knows_session(self, sessions: Iterable[str]) -> bool:
+        """Return whether a browser may come in that brings these cookies."""
+        return any(_hash_of(session) in self._sessions for session in sessions)
+
+
+def new_secret() -> str:
+    """Return 256 bits that nobody can guess, as text for addresses and headers."""
+    return secrets.token_urlsafe(TOKEN_BYTES)
+
+
+def _kept(kept: dict[bytes, None], most: int) -> str:
+    secret = new_secret()
+    kept[_hash_of(secret)] = None
+    while len(kept) > most:
+        del kept[next(iter(kept))]
+    return secret
+
+
+def _hash_of(secret: str) -> bytes:
+    return hashlib.sha256(secret.encode(errors="surrogateescape")).digest()

@@ -1,0 +1,134 @@
+"""What people and agents wrote, as HTML that can do nothing: no tags of theirs, no pictures, no scripts.
+
+Three fences, each enough by itself: markdown-it with HTML off, nh3 with a short list of what may stay, and the page's
+Content-Security-Policy.
+"""
+
+from collections.abc import Sequence
+from html import escape
+from typing import Any
+
+import nh3
+from markdown_it import MarkdownIt
+from markdown_it.renderer import RendererHTML
+from markdown_it.token import Token
+from markdown_it.utils import OptionsDict
+from markupsafe import Markup
+from pygments import highlight
+from pygments.formatters import HtmlFormatter
+from pygments.lexers import get_lexer_by_name
+from pygments.util import ClassNotFound
+
+from bullpen.web.visible import visible
+
+MOST_CHARACTERS = 200_000
+"""Of one text that is read as Markdown; whatever is longer is shown as it was typed."""
+MOST_SHOWN = 1_000_000
+MOST_HIGHLIGHTED = 30_000
+LONGEST_HIGHLIGHTED_LINE = 1_000
+"""Some lexers take very long for such lines, and an agent may write what it likes."""
+
+LANGUAGES = frozenset(
+    {
+        *("bash", "c", "console", "cpp", "csharp", "css", "diff", "dockerfile", "go", "graphql", "html", "ini"),
+        *("java", "javascript", "js", "json", "jsx", "kotlin", "lua", "make", "markdown", "md", "nginx", "php"),
+        *("powershell", "py", "pycon", "python", "ruby", "rust", "scala", "sh", "shell", "sql", "swift"),
+        *("toml", "ts", "tsx", "typescript", "xml", "yaml", "yml", "zig", "zsh"),
+    }
+)
+TAGS = frozenset(
+    {
+        *("a", "b", "blockquote", "br", "code", "del", "div", "em", "h3", "h4", "h5", "h6", "hr", "li", "ol"),
+        *("p", "pre", "s", "span", "strong", "table", "tbody", "td", "th", "thead", "tr", "ul"),
+    }
+)
+ATTRIBUTES = {"a": {"href"}, "ol": {"start"}, "code": {"class"}, "span": {"class"}, "div": {"class"}, "pre": {"class"}}
+SCHEMES = frozenset({"http", "https", "mailto"})
+
+_FORMATTER: HtmlFormatter[str] = HtmlFormatter(nowrap=True, classprefix="k-")
+
+
+def render(text: str) -> Markup:
+    """Return a text in Markdown as safe HTML."""
+    shown = visible(text)
+    if len(shown) > MOST_CHARACTERS:
+        return plain(shown)
+    return _cleaned(_MARKDOWN.render(shown))
+
+
+def plain(text: str) -> Markup:
+    """Return a text as it was typed; the end of an endless one is left out, and that is said."""
+    rest = len(text) - MOST_SHOWN
+    more = f'<p class="more">{rest:,} more characters are in the export.</p>' if rest > 0 else ""
+    return Markup(f'<pre class="typed">{escape(visible(text[:MOST_SHOWN]))}</pre>{more}')  # noqa: S704 (escaped)
+
+
+def code(text: str, language: str = "") -> Markup:
+    """Return highlighted code, without a frame."""
+    return _cleaned(_highlighted(visible(text), language))
+
+
+def _cleaned(html: str) -> Markup:
+    cleaned = nh3.clean(
+        html,
+        tags=set(TAGS),
+        attributes={tag: set(names) for tag, names in ATTRIBUTES.items()},
+        url_schemes=set(SCHEMES),
+        link_rel="noopener noreferrer nofollow",
+        strip_comments=True,
+    )
+    return Markup(cleaned)  # noqa: S704 (nh3 has just made it safe)
+
+
+def _highlighted(text: str, language: str) -> str:
+    name = language.strip().split(" ")[0].lower()
+    too_much = len(text) > MOST_HIGHLIGHTED or any(len(line) > LONGEST_HIGHLIGHTED_LINE for line in text.split("\n"))
+    if name not in LANGUAGES or too_much:
+        return escape(text)
+    try:
+        return highlight(text, get_lexer_by_name(name, stripnl=False), _FORMATTER)
+    except ClassNotFound:
+        return escape(text)
+
+
+def _fence(_: RendererHTML, tokens: Sequence[Token], index: int, _options: OptionsDict, _env: Any) -> str:
+    token = tokens[index]
+    return f'<pre class="code"><code>{_highlighted(token.content, token.info)}</code></pre>\n'
+
+
+def _image(_: RendererHTML, tokens: Sequence[Token], index: int, _options: OptionsDict, _env: Any) -> str:
+    """A picture is never loaded, since asking for it would tell its owner who reads this: its words and address are."""
+    token = tokens[index]
+    address = escape(str(token.attrs.get("src", "")))
+    return f'<span class="picture">🖼 {escape(token.content)} <code>{address}</code></span>'
+
+
+def _heading(renderer: RendererHTML, tokens: Sequence[Token], index: int, options: OptionsDict, _env: Any) -> str:
+    """Headings in a message are below those of the page."""
+    token = tokens[index]
+    token.tag = f"h{min(int(token.tag[1:]) + 2, 6)}"
+    return str(renderer.renderToken(tokens, index, options, _env))
+
+
+class _OurMarkdown(MarkdownIt):
+    def validateLink(self, url: str) -> bool:  # noqa: N802 (its name there)
+        """Return whether an address may become a link: with a scheme, and that one harmless."""
+        scheme, colon, _ = url.partition(":")
+        return bool(colon) and scheme.lower() in SCHEMES
+
+
+def _markdown() -> MarkdownIt:
+    markdown = _OurMarkdown("commonmark", {"html": False, "breaks": True, "linkify": False, "maxNesting": 20})
+    markdown.enable(["table", "strikethrough"])
+    for name, rule in {
+        "fence": _fence,
+        "code_block": _fence,
+        "image": _image,
+        "heading_open": _heading,
+        "heading_close": _heading,
+    }.items():
+        markdown.add_render_rule(name, rule)
+    return markdown
+
+
+_MARKDOWN = _markdown()

@@ -1,0 +1,76 @@
+"""The description of the API, made from its calls, so that it cannot say anything else than they do."""
+
+import re
+from functools import cache
+from typing import Any
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+
+from bullpen import __version__
+from bullpen.web.answers import Problem, json
+from bullpen.web.api import CALLS, Call
+
+PATH = "/api/openapi.json"
+REFERENCE = "#/components/schemas/{name}"
+REFUSALS = {"400": "It cannot be read.", "401": "No key.", "403": "From elsewhere.", "404": "There is none."}
+REFUSALS |= {"409": "Not now, or not here.", "413": "Too large.", "421": "Not this server.", "503": "The disk failed."}
+
+
+async def openapi(_: Request) -> Response:
+    """Answer with the description."""
+    return json(description())
+
+
+@cache
+def description() -> dict[str, Any]:
+    """Return the OpenAPI 3.1 description of every call."""
+    types = [kind for call in CALLS for kind in (call.gives, call.takes) if kind is not None]
+    schemas, components = msgspec.json.schema_components([*types, Problem], ref_template=REFERENCE)
+    schema_of = dict(zip(map(repr, [*types, Problem]), schemas, strict=True))
+    paths: dict[str, dict[str, Any]] = {}
+    for call in CALLS:
+        paths.setdefault(call.path, {})[call.method.lower()] = _operation(call, schema_of)
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "bullpen", "version": __version__, "description": "One conversation, every coding agent."},
+        "security": [{"token": []}],
+        "paths": paths,
+        "components": {
+            "schemas": components,
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+        },
+    }
+
+
+def _operation(call: Call, schema_of: dict[str, Any]) -> dict[str, Any]:
+    media_type = "text/event-stream" if call.streams else "application/json"
+    problem = {"application/json": {"schema": schema_of[repr(Problem)]}}
+    operation: dict[str, Any] = {
+        "summary": call.summary,
+        "operationId": f"{call.method.lower()}{re.sub('[^a-z]+', '_', call.path)}".rstrip("_"),
+        "parameters": [*_in_path(call), *_in_query(call)],
+        "responses": {
+            str(call.status): {
+                "description": "Done.",
+                "content": {media_type: {"schema": schema_of[repr(call.gives)]}},
+            },
+            **{code: {"description": why, "content": problem} for code, why in REFUSALS.items()},
+        },
+    }
+    if call.takes is not None:
+        operation["requestBody"] = {"content": {"application/json": {"schema": schema_of[repr(call.takes)]}}}
+    return operation
+
+
+def _in_path(call: Call) -> list[dict[str, Any]]:
+    names = re.findall(r"\{(\w+)\}", call.path)
+    return [{"name": name, "in": "path", "required": True, "schema": {"type": "string"}} for name in names]
+
+
+def _in_query(call: Call) -> list[dict[str, Any]]:
+    return [
+        {"name": one.name, "in": "query", "description": one.purpose, "schema": {"type": one.type}}
+        for one in call.query
+    ]

@@ -1,0 +1,83 @@
+"""Where the server listens: on loopback, or elsewhere with TLS. Decided by the address that was really bound."""
+
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from ipaddress import ip_address
+
+from msgspec import Struct
+
+from bullpen.errors import CannotListen
+
+DEFAULT_PORTS = {"http": 80, "https": 443}
+
+
+class Place(Struct, frozen=True, kw_only=True):
+    """One address, and the names under which a browser may ask for it."""
+
+    scheme: str
+    hosts: tuple[str, ...]
+    """Exactly what a Host header may say; the first one is shown to people."""
+
+    @property
+    def url(self) -> str:
+        """The address for people, without a slash at its end."""
+        return f"{self.scheme}://{self.hosts[0]}"
+
+    @property
+    def origins(self) -> frozenset[str]:
+        """Exactly what an Origin header may say."""
+        return frozenset(f"{self.scheme}://{host}" for host in self.hosts)
+
+    @property
+    def cookie(self) -> str:
+        """The cookie's name: cookies do not know ports, and there may be another server of ours on this machine."""
+        return f"bullpen-{self.hosts[0].rpartition(':')[2]}"
+
+
+@contextmanager
+def listening(host: str, port: int, *, tls: bool) -> Iterator[tuple[socket.socket, Place]]:
+    """Yield a socket that listens at a host and port, 0 for any free one; CannotListen says why there is none."""
+    family, address = _resolved(host)
+    # Said in full, since asyncio sends small pieces at once only on sockets that say they are TCP.
+    with socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind((address, port))
+        except OSError as error:
+            raise CannotListen(
+                host, f"port {port} cannot be used: {error.strerror}", "Choose another --port."
+            ) from error
+        bound = listener.getsockname()
+        _need_safety(host, bound[0], tls=tls)
+        yield listener, place_of(host, bound[0], bound[1], tls=tls)
+
+
+def place_of(host: str, address: str, port: int, *, tls: bool) -> Place:
+    """Return the names of an address."""
+    scheme = "https" if tls else "http"
+    names = [host, address, *(["localhost"] if ip_address(address).is_loopback else [])]
+    bracketed = dict.fromkeys(f"[{name}]" if ":" in name else name.lower() for name in names)
+    suffix = "" if port == DEFAULT_PORTS[scheme] else f":{port}"
+    return Place(scheme=scheme, hosts=tuple(f"{name}{suffix}" for name in bracketed))
+
+
+def _resolved(host: str) -> tuple[socket.AddressFamily, str]:
+    try:
+        family, _, _, _, address = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)[0]
+    except (OSError, UnicodeError) as error:
+        raise CannotListen(host, "is no address of this machine", "Leave --host away to listen on loopback.") from error
+    return family, str(address[0])
+
+
+def _need_safety(host: str, address: str, *, tls: bool) -> None:
+    if ip_address(address).is_unspecified:
+        raise CannotListen(
+            host, "means every address at once", "Name the one that your colleagues will type, with --host."
+        )
+    if not tls and not ip_address(address).is_loopback:
+        raise CannotListen(
+            host,
+            "can be reached from other machines, and everything would travel unencrypted",
+            "Add --tls-cert and --tls-key, or leave --host away to listen on loopback.",
+        )

@@ -1,0 +1,56 @@
+// What every page does: times in the reader's zone, notices that go away, menus that close.
+"use strict";
+
+const moment = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
+const hour = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" });
+
+function localize(root) {
+  for (const time of root.querySelectorAll("time:not([title])")) {
+    const date = new Date(time.dateTime);
+    time.title = moment.format(date);
+    time.textContent = date.toDateString() === new Date().toDateString() ? hour.format(date) : moment.format(date);
+  }
+}
+
+function took(milliseconds) {
+  const seconds = Math.max(0, Math.floor(milliseconds / 1000));
+  return seconds < 60 ? `${seconds} s` : `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
+}
+
+function count() {
+  for (const since of document.querySelectorAll("[data-since]")) {
+    since.textContent = took(Date.now() - Number(since.dataset.since));
+  }
+}
+
+document.addEventListener("click", (event) => {
+  const button = event.target.closest("[data-dismiss]");
+  if (button) button.parentElement.remove();
+  for (const menu of document.querySelectorAll("details.menu[open]")) {
+    if (!menu.contains(event.target)) menu.open = false;
+  }
+});
+
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "Escape") return;
+  for (const menu of document.querySelectorAll("details.menu[open]")) {
+    menu.open = false;
+    menu.querySelector("summary").focus();
+  }
+});
+
+// What worked makes an older complaint untrue.
+document.addEventListener("htmx:beforeRequest", () => document.getElementById("problem").replaceChildren());
+document.addEventListener("htmx:sendError", () => {
+  const text = document.createElement("p");
+  text.className = "problem";
+  text.textContent = "The server cannot be reached. Is `bullpen serve` still running?";
+  document.getElementById("problem").replaceChildren(text);
+});
+document.addEventListener("htmx:load", (event) => localize(event.detail.elt));
+document.addEventListener("focusin", (event) => event.target.matches("input.url") && event.target.select());
+document.addEventListener("DOMContentLoaded", () => {
+  localize(document);
+  count();
+  setInterval(count, 1000);
+});

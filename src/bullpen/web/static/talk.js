@@ -1,0 +1,230 @@
+// One conversation, live. Everything has a number; a page says which one it has seen, and gets what came after it.
+"use strict";
+
+(() => {
+  const talk = document.getElementById("talk");
+  const base = `/c/${talk.dataset.id}`;
+  const messages = document.getElementById("messages");
+  const live = document.getElementById("live");
+  const isOpen = talk.dataset.open === "yes";
+  const REFRESH_MILLISECONDS = 500;
+  const POLL_MILLISECONDS = 3000;
+
+  let number = Number(talk.dataset.number);
+  let source = null;
+  const pieces = new Map(); // turn → [[number, text], …] that its rendered text does not have yet
+  const refreshing = new Map(); // turn → timer
+
+  const atEnd = () => window.innerHeight + window.scrollY >= document.documentElement.scrollHeight - 80;
+
+  function keepingPlace(change) {
+    const follow = atEnd();
+    change();
+    if (follow) window.scrollTo(0, document.documentElement.scrollHeight);
+  }
+
+  function element(html) {
+    const template = document.createElement("template");
+    template.innerHTML = html; // made by our server, which has cleaned whatever people and agents wrote
+    return template.content;
+  }
+
+  function ready(node) {
+    localize(node);
+    htmx.process(node);
+  }
+
+  const turn = (id) => document.getElementById(`turn-${id}`);
+  const lastSequence = () => Number(messages.lastElementChild?.dataset.sequence ?? 0);
+
+  function addMessage(sequence, html) {
+    if (document.getElementById(`m${sequence}`)) return;
+    const node = element(html).firstElementChild;
+    messages.append(node);
+    document.getElementById("nothing")?.remove();
+    ready(node);
+  }
+
+  function addLive(html) {
+    const node = element(html).firstElementChild;
+    if (!node) return;
+    const old = turn(node.dataset.turn);
+    if (old) old.replaceWith(node);
+    else live.append(node);
+    if (!pieces.has(node.dataset.turn)) pieces.set(node.dataset.turn, []);
+    ready(node);
+    showTail(node);
+  }
+
+  function endLive(id) {
+    turn(id)?.remove();
+    pieces.delete(id);
+    clearTimeout(refreshing.get(id));
+    refreshing.delete(id);
+  }
+
+  function showTail(node) {
+    const shown = Number(node.dataset.number);
+    const kept = (pieces.get(node.dataset.turn) ?? []).filter(([at]) => at > shown);
+    pieces.set(node.dataset.turn, kept);
+    const tail = node.querySelector(".tail");
+    tail.textContent = tail.dataset.rest + kept.map(([, text]) => text).join("");
+  }
+
+  // Text is shown at once as it was typed; a moment later the server has rendered it.
+  async function refresh(id) {
+    refreshing.delete(id);
+    const answer = await fetch(`${base}/live/${id}`, { headers: { "HX-Request": "true" } }).catch(() => null);
+    const node = turn(id);
+    if (!answer?.ok || !node) return;
+    const fresh = element(await answer.text()).firstElementChild;
+    if (!fresh || Number(fresh.dataset.number) < Number(node.dataset.number)) return;
+    keepingPlace(() => {
+      for (const part of [".body", ".tail"]) node.querySelector(part).replaceWith(fresh.querySelector(part));
+      node.classList.toggle("in-code", fresh.classList.contains("in-code"));
+      node.dataset.number = fresh.dataset.number;
+      showTail(node);
+    });
+  }
+
+  function refreshSoon(id) {
+    if (!refreshing.has(id)) refreshing.set(id, setTimeout(() => refresh(id), REFRESH_MILLISECONDS));
+  }
+
+  function doing(id, what) {
+    for (const place of document.querySelectorAll(`#turn-${id} .what, .doing[data-turn="${id}"] .what`)) {
+      if (place.textContent !== what) place.textContent = what;
+    }
+  }
+
+  function addStep(node, data) {
+    const key = CSS.escape(data.key);
+    const step = element(data.html).firstElementChild;
+    const old = node.querySelector(`.steps [data-key="${key}"]`);
+    if (old && data.finishes) {
+      old.querySelector(".result").replaceWith(step.querySelector(".result"));
+      old.querySelector(".result-word").replaceWith(step.querySelector(".result-word"));
+      old.classList.remove("open");
+      old.classList.toggle("failed", step.classList.contains("failed"));
+    } else if (old) {
+      old.replaceWith(step);
+    } else {
+      node.querySelector(".steps").append(step);
+    }
+  }
+
+  function showState(html) {
+    const focused = document.activeElement?.id;
+    const open = new Set([...document.querySelectorAll("#side details[open], #decisions details[open]")].map((one) => one.id));
+    const typed = document.getElementById("task-text")?.value;
+    for (const node of [...element(html).children]) {
+      const old = document.getElementById(node.id);
+      // Whoever is changing the task is not disturbed.
+      if (!old || (node.id === "side" && open.has("task-edit") && old.contains(document.activeElement))) continue;
+      if (old.isEqualNode(node)) continue;
+      old.replaceWith(node);
+      ready(node);
+    }
+    for (const id of open) if (id) document.getElementById(id)?.setAttribute("open", "");
+    const task = document.getElementById("task-text");
+    if (task && typed !== undefined && open.has("task-edit")) task.value = typed;
+    if (focused && document.activeElement === document.body) document.getElementById(focused)?.focus();
+    count();
+  }
+
+  async function catchUp() {
+    const answer = await fetch(`${base}/newer?after=${lastSequence()}`, { headers: { "HX-Request": "true" } }).catch(() => null);
+    if (!answer?.ok) return;
+    const fresh = element(await answer.text());
+    const state = ["side", "decisions"].map((id) => fresh.querySelector(`#${id}`)?.outerHTML ?? "").join("");
+    keepingPlace(() => {
+      for (const node of fresh.querySelectorAll(".new-messages > article")) addMessage(node.dataset.sequence, node.outerHTML);
+      const running = new Set([...fresh.querySelectorAll(".new-live > article")].map((node) => node.dataset.turn));
+      for (const node of [...live.children]) if (!running.has(node.dataset.turn)) endLive(node.dataset.turn);
+      for (const node of fresh.querySelectorAll(".new-live > article")) addLive(node.outerHTML);
+      showState(state);
+    });
+  }
+
+  const handlers = {
+    said: (data) => keepingPlace(() => {
+      addMessage(data.sequence, data.html);
+      if (data.turn) endLive(data.turn);
+    }),
+    began: (data) => keepingPlace(() => turn(data.turn) || addLive(data.html)),
+    ended: (data) => endLive(data.turn),
+    text: (data, at) => {
+      const node = turn(data.turn);
+      if (!node || at <= Number(node.dataset.number)) return;
+      pieces.get(data.turn).push([at, data.text]);
+      keepingPlace(() => node.querySelector(".tail").append(data.text));
+      doing(data.turn, "writing");
+      refreshSoon(data.turn);
+    },
+    thinking: (data) => {
+      const node = turn(data.turn)?.querySelector(".thinking");
+      if (!node) return;
+      node.hidden = false;
+      node.querySelector(".thought").append(data.text);
+      doing(data.turn, "thinking");
+    },
+    step: (data) => {
+      const node = turn(data.turn);
+      if (node) keepingPlace(() => addStep(node, data));
+      if (data.doing) doing(data.turn, data.doing);
+    },
+    lagged: catchUp,
+    reload: () => location.reload(),
+  };
+
+  function connect() {
+    source = new EventSource(`${base}/stream?epoch=${talk.dataset.epoch}&after=${number}`);
+    for (const [name, handle] of Object.entries(handlers)) {
+      source.addEventListener(name, (event) => {
+        if (event.lastEventId) number = Math.max(number, Number(event.lastEventId));
+        handle(JSON.parse(event.data), Number(event.lastEventId));
+      });
+    }
+    source.addEventListener("state", (event) => {
+      if (event.lastEventId) number = Math.max(number, Number(event.lastEventId));
+      showState(event.data);
+    });
+    source.addEventListener("trouble", (event) => {
+      const place = document.getElementById("problem");
+      place.replaceChildren(element(event.data));
+    });
+    source.onopen = () => talk.classList.remove("cut-off");
+    source.onerror = () => {
+      talk.classList.add("cut-off");
+      // A refusal ends a stream for good, so we look ourselves whether the server is there again.
+      if (source.readyState === EventSource.CLOSED) setTimeout(lookAgain, POLL_MILLISECONDS);
+    };
+  }
+
+  async function lookAgain() {
+    const answer = await fetch(`${base}/newer?after=${lastSequence()}`).catch(() => null);
+    if (answer?.ok) location.reload();
+    else setTimeout(lookAgain, POLL_MILLISECONDS);
+  }
+
+  // A browser opens few streams at a time to one server, so a tab that nobody sees gives its own back.
+  function lookOrNot() {
+    if (document.hidden) {
+      source?.close();
+      source = null;
+    } else if (source === null) {
+      connect();
+    }
+  }
+
+  document.addEventListener("DOMContentLoaded", () => {
+    for (const node of live.children) pieces.set(node.dataset.turn, []);
+    if (!location.hash) window.scrollTo(0, document.documentElement.scrollHeight);
+    if (isOpen) {
+      document.addEventListener("visibilitychange", lookOrNot);
+      lookOrNot();
+    } else {
+      setInterval(() => document.hidden || catchUp(), POLL_MILLISECONDS);
+    }
+  });
+})();

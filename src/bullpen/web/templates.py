@@ -1,0 +1,99 @@
+"""Templates, and the words in which they show numbers and times. Everything that they print is escaped and visible."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from bullpen.context.stripping import strip_all_markers
+from bullpen.web.assets import address
+from bullpen.web.markdown import code, plain, render
+from bullpen.web.visible import visible
+
+FOLDER = Path(__file__).parent / "templates"
+
+
+def rendered(template: str, **values: Any) -> Markup:
+    """Return a page or a part of one."""
+    return Markup(_ENVIRONMENT.get_template(template).render(**values))  # noqa: S704 (everything in it is escaped)
+
+
+def size(count: int) -> str:
+    """Return a number of bytes for people."""
+    if count < 1000:
+        return f"{count} B"
+    return f"{count / 1000:.1f} KB" if count < 1_000_000 else f"{count / 1_000_000:.1f} MB"
+
+
+def short(count: int) -> str:
+    """Return a large number in a few characters: 12.3k."""
+    if count < 1000:
+        return str(count)
+    return f"{count / 1000:.1f}k" if count < 1_000_000 else f"{count / 1_000_000:.1f}M"
+
+
+def money(amount: float | None) -> str:
+    """Return a cost, with more digits the smaller it is."""
+    if amount is None:
+        return ""
+    return f"${amount:.2f}" if amount >= 0.1 or not amount else f"${amount:.4f}"
+
+
+def span(seconds: float) -> str:
+    """Return how long something took."""
+    if seconds < 60:
+        return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
+
+
+def clock(milliseconds: int | None) -> Markup:
+    """Return a moment, which the page shows in the reader's own time zone."""
+    try:
+        moment = datetime.fromtimestamp((milliseconds or 0) / 1000, UTC)
+    except (ValueError, OverflowError, OSError):
+        return Markup()
+    return Markup('<time datetime="{}">{}</time>').format(
+        f"{moment:%Y-%m-%dT%H:%M:%SZ}", f"{moment:%Y-%m-%d %H:%M} UTC"
+    )
+
+
+def said(text: str) -> Markup:
+    """Return a message without the marks that routed it; who answers stands above it."""
+    return render(strip_all_markers(text) or text)
+
+
+def initials(name: str) -> str:
+    """Return one or two letters for a member."""
+    words = [word for word in name.replace("-", " ").replace("_", " ").split() if word]
+    return "".join(word[0] for word in words[:2]).upper() or "?"
+
+
+def moved_up(turns: list[str], index: int) -> list[str]:
+    """Return the order of a queue in which one turn is a place earlier."""
+    return [*turns[: index - 1], turns[index], turns[index - 1], *turns[index + 1 :]]
+
+
+def _shown(value: object) -> object:
+    return value if isinstance(value, Markup) else visible(str(value))
+
+
+def _environment() -> Environment:
+    environment = Environment(
+        loader=FileSystemLoader(FOLDER),
+        autoescape=True,
+        finalize=_shown,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        auto_reload=False,
+    )
+    filters = (size, short, money, span, clock, said, initials, moved_up, code, plain, render)
+    environment.globals["address"] = address
+    environment.filters.update({function.__name__: function for function in filters})
+    return environment
+
+
+_ENVIRONMENT = _environment()

@@ -1,0 +1,109 @@
+"""Pages for everybody: read aloud, by keyboard, on a phone, in the dark."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+from typing import Literal
+
+import pytest
+from playwright.async_api import Browser, Page
+
+from bullpen.testing.site import site
+from bullpen.testing.stage import Script, write_team
+
+OpenBrowser = Callable[[], AbstractAsyncContextManager[Browser]]
+ANSWER = "# Done\n\n```python\ndef f(x: int) -> str:  # why\n    return 'text' + str(1)\n```\n\n"
+ANSWER += "| a | b |\n|-|-|\n| 1 | 2 |\n\n"
+ANSWER += "> quoted, `code`, [link](https://example.com)\n\n" + "a-very-long-word" * 30
+AGENTS: dict[str, Script] = {
+    "max": [{"say": ANSWER}, {"say": "[NEXT: sarah]"}],
+    "sarah": [{"say": "I began, and "}, {"exit": 3}],
+    "ada": [{"sleep": 30}],
+}
+
+
+@asynccontextmanager
+async def pages(
+    folder: Path, open_browser: OpenBrowser, width: int, scheme: Literal["light", "dark"]
+) -> AsyncIterator[AsyncIterator[tuple[str, Page]]]:
+    """Yield every kind of page there is, with a turn at work, one to decide about, and a queue."""
+    async with site(folder, write_team(folder, AGENTS)) as served, open_browser() as browser:
+        room = await served.hub.begin()
+        conversation = room.conversation
+        await conversation.say("Please do it.")
+        await conversation.until_quiet()
+        await conversation.say("[NEXT: ada, max] And now?")
+        while not conversation.running:
+            await asyncio.sleep(0.01)
+        context = await browser.new_context(viewport={"width": width, "height": 800}, color_scheme=scheme)
+        page = await context.new_page()
+        await page.goto(served.new_url())
+        here = f"/c/{conversation.id}"
+        paths = ["/", "/?q=done", here, f"{here}/timeline", f"{here}/prompt/turn-1", "/c/no-such"]
+        paths.append(f"{here}/prompt/next-max?beside=next-sarah")
+
+        async def each() -> AsyncIterator[tuple[str, Page]]:
+            for path in paths:
+                await page.goto(f"{served.url}{path}")
+                yield path, page
+
+        yield each()
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (1280, "dark"), (390, "light")])
+def test_axe_finds_nothing(
+    width: int, scheme: Literal["light", "dark"], tmp_path: Path, open_browser: OpenBrowser, axe: str
+) -> None:
+    async def story() -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        async with pages(tmp_path, open_browser, width, scheme) as every:
+            async for path, page in every:
+                await page.evaluate(axe)
+                result = await page.evaluate("axe.run()")
+                for problem in result["violations"]:
+                    where = [f"{node['target']} {node['failureSummary']}" for node in problem["nodes"][:3]]
+                    found.setdefault(path, []).append(f"{problem['id']}: {problem['help']}: {where}")
+        return found
+
+    assert asyncio.run(story()) == {}
+
+
+@pytest.mark.parametrize("width", [320, 390, 768])
+def test_nothing_is_wider_than_a_phone(width: int, tmp_path: Path, open_browser: OpenBrowser) -> None:
+    async def story() -> dict[str, int]:
+        widths: dict[str, int] = {}
+        async with pages(tmp_path, open_browser, width, "light") as every:
+            async for path, page in every:
+                widths[path] = await page.evaluate("document.documentElement.scrollWidth")
+        return widths
+
+    assert {path: wide for path, wide in asyncio.run(story()).items() if wide > width} == {}
+
+
+def test_everything_can_be_reached_by_keyboard(tmp_path: Path, open_browser: OpenBrowser) -> None:
+    async def story() -> None:
+        async with pages(tmp_path, open_browser, 1280, "light") as every:
+            async for path, page in every:
+                can_act = await page.evaluate(
+                    "document.querySelectorAll('a[href],button,summary,input:not([type=hidden]),textarea,select').length"
+                )
+                assert can_act > 0
+                reached = 0
+                for _ in range(can_act + 5):
+                    await page.keyboard.press("Tab")
+                    reached += await page.evaluate(
+                        """() => {
+                             const one = document.activeElement;
+                             const fresh = one !== document.body && !one.reached;
+                             one.reached = true;
+                             return Number(fresh);
+                           }"""
+                    )
+                visible = await page.evaluate(
+                    """[...document.querySelectorAll('a[href],button,summary,input:not([type=hidden]),textarea,select')]
+                         .filter((one) => one.checkVisibility()).length"""
+                )
+                assert reached >= visible, path
+
+    asyncio.run(story())

@@ -1,0 +1,222 @@
+"""One conversation in several pages of a real browser."""
+
+import asyncio
+import os
+import re
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+
+import pytest
+from playwright.async_api import Browser, Page, Route, expect
+
+from bullpen.testing.site import Site, site
+from bullpen.testing.stage import Script, put_on_path, write_team
+from bullpen.web.room import Room
+
+OpenBrowser = Callable[[], AbstractAsyncContextManager[Browser]]
+WORDS = " ".join(f"word{number}" for number in range(400))
+
+
+@asynccontextmanager
+async def talk(
+    folder: Path, open_browser: OpenBrowser, agents: dict[str, Script]
+) -> AsyncIterator[tuple[Site, Browser]]:
+    async with site(folder, write_team(folder, agents)) as served, open_browser() as browser:
+        yield served, browser
+
+
+async def page_of(served: Site, browser: Browser, path: str = "/") -> Page:
+    """Return a page in a browser of its own, which came in with a ticket of its own."""
+    page = await (await browser.new_context()).new_page()
+    page.set_default_timeout(30_000)
+    await page.goto(served.new_url())
+    if path != "/":
+        await page.goto(f"{served.url}{path}")
+    return page
+
+
+def room_of(served: Site, page: Page) -> Room:
+    room = served.hub.get(page.url.rpartition("/")[2])
+    assert room is not None
+    return room
+
+
+async def until(page: Page, condition: str) -> None:
+    """Wait for something in a page. Playwright's own wait uses eval, which the page forbids."""
+    async with asyncio.timeout(60):
+        while not await page.evaluate(condition):
+            await asyncio.sleep(0.02)
+
+
+def test_two_pages_see_each_others_messages_live(tmp_path: Path, open_browser: OpenBrowser) -> None:
+    async def story() -> None:
+        async with talk(tmp_path, open_browser, {"max": [{"say": "Hello **both** of you."}]}) as (served, browser):
+            first = await page_of(served, browser)
+            await first.get_by_role("button", name="New conversation").click()
+            await first.wait_for_url("**/c/*")
+            second = await page_of(served, browser, f"/c/{first.url.rpartition('/')[2]}")
+            await first.get_by_label("Your message").fill("Anybody there?")
+            await first.get_by_label("Your message").press("Enter")
+            for page in (first, second):
+                await expect(page.locator("#m1 .body")).to_have_text("Anybody there?")
+                await expect(page.locator("#m2 .body strong")).to_have_text("both")
+            await second.get_by_label("Your message").fill("Yes, me.")
+            await second.get_by_role("button", name="Send").click()
+            for page in (first, second):
+                await expect(page.locator("#m4")).to_be_visible()
+                assert await page.locator("#messages > article").count() == 4
+                assert await page.locator("#live > article").count() == 0
+                await expect(page.locator('[data-member="max"] .spent')).to_have_text("2 turns")
+
+    asyncio.run(story())
+
+
+def test_a_reload_in_mid_stream_loses_nothing(tmp_path: Path, open_browser: OpenBrowser) -> None:
+    script: Script = [{"say": WORDS, "chunk": 7, "delay": 0.02}]
+
+    async def story() -> None:
+        async with talk(tmp_path, open_browser, {"max": script}) as (served, browser):
+            page = await page_of(served, browser)
+            await page.get_by_role("button", name="New conversation").click()
+            await page.wait_for_url("**/c/*")
+            await page.get_by_label("Your message").fill("Count.")
+            await page.get_by_label("Your message").press("Enter")
+            lengths = [0]
+            for _ in range(4):
+                await page.reload()
+                await until(
+                    page,
+                    f"(document.querySelector('#live article')?.innerText ?? '').includes('word{len(lengths) * 12}')",
+                )
+                # In one go: between two looks the page may have moved text from one place to the other.
+                parts = "[...document.querySelectorAll('#turn-1 .body, #turn-1 .tail')].map((one) => one.innerText)"
+                text = re.sub(r"\s", "", "".join(await page.evaluate(parts)))
+                assert re.sub(r"\s", "", WORDS).startswith(text)
+                assert len(text) > lengths[-1]
+                lengths.append(len(text))
+            await expect(page.locator("#m2 .body")).to_have_text(WORDS)
+            assert await page.locator("#messages > article").count() == 2
+
+    asyncio.run(story())
+
+
+def test_what_the_server_has_is_not_sent_twice_when_its_answer_is_lost(
+    tmp_path: Path, open_browser: OpenBrowser
+) -> None:
+    async def story() -> None:
+        async with talk(tmp_path, open_browser, {"max": [{"say": "Once."}]}) as (served, browser):
+            page = await page_of(served, browser)
+            await page.get_by_role("button", name="New conversation").click()
+            await page.wait_for_url("**/c/*")
+            tries = 0
+
+            async def lose_the_first_answer(route: Route) -> None:
+                nonlocal tries
+                tries += 1
+                if tries == 1:
+                    await route.fetch()
+                    await route.abort()
+                else:
+                    await route.continue_()
+
+            await page.route("**/messages", lose_the_first_answer)
+            await page.get_by_label("Your message").fill("Only once, please.")
+            await page.get_by_label("Your message").press("Enter")
+            await expect(page.get_by_label("Your message")).to_have_value("")
+            await room_of(served, page).conversation.until_quiet()
+            assert tries == 2
+            stored = await room_of(served, page).conversation.messages()
+            assert [one.message.content for one in stored] == ["Only once, please.", "Once."]
+
+    asyncio.run(story())
+
+
+def test_typed_text_survives_a_reload_and_names_are_completed_by_keyboard(
+    tmp_path: Path, open_browser: OpenBrowser
+) -> None:
+    agents: dict[str, Script] = {"max": [{"say": "M."}], "sarah": [{"say": "S."}]}
+
+    async def story() -> None:
+        async with talk(tmp_path, open_browser, agents) as (served, browser):
+            page = await page_of(served, browser)
+            await page.get_by_role("button", name="New conversation").click()
+            await page.wait_for_url("**/c/*")
+            box = page.get_by_label("Your message")
+            await box.click()
+            await page.keyboard.type("Please look @sa")
+            await expect(page.get_by_role("option")).to_have_text(["sarahanswers next"])
+            await page.keyboard.press("Tab")
+            await expect(box).to_have_value("Please look [NEXT: sarah] ")
+            await page.reload()
+            await expect(box).to_have_value("Please look [NEXT: sarah] ")
+            await box.press("Shift+Enter")
+            await box.press_sequentially("Thanks.")
+            await box.press("Enter")
+            await expect(page.locator("#m2 .body")).to_have_text("S.")
+            await box.press_sequentially("/ta")
+            await page.keyboard.press("Enter")
+            await box.press_sequentially("Ship it")
+            await page.keyboard.press("Enter")
+            await expect(page.locator(".task summary")).to_have_text("Ship it")
+            await box.press_sequentially("/nonsense")
+            await page.keyboard.press("Enter")
+            await expect(page.get_by_role("alert")).to_contain_text("There is no command '/nonsense'")
+            await expect(box).to_have_value("/nonsense")
+
+    asyncio.run(story())
+
+
+def test_decisions_appear_by_themselves_and_are_made_with_the_keyboard(
+    tmp_path: Path, open_browser: OpenBrowser
+) -> None:
+    agents: dict[str, Script] = {"max": [{"say": "I began "}, {"exit": 3}], "sarah": [{"say": "I will."}]}
+
+    async def story() -> None:
+        async with talk(tmp_path, open_browser, agents) as (served, browser):
+            page = await page_of(served, browser)
+            await page.get_by_role("button", name="New conversation").click()
+            await page.wait_for_url("**/c/*")
+            await page.get_by_label("Your message").fill("Go.")
+            await page.get_by_label("Your message").press("Enter")
+            await page.get_by_role("button", name="Hand over to sarah").focus()
+            await page.keyboard.press("Enter")
+            await expect(page.locator("#m2 .body")).to_have_text("I will.")
+            await expect(page.locator(".decide")).to_have_count(0)
+
+    asyncio.run(story())
+
+
+def test_tools_thoughts_and_costs_are_there_while_an_agent_works(
+    tmp_path: Path, open_browser: OpenBrowser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tool = {"name": "Bash", "input": {"command": "make test"}, "output": "14 passed"}
+    script: Script = [
+        {"think": "First the tests."},
+        {"tool": tool},
+        {"say": "All *green*.\n\n", "chunk": 4},
+        {"sleep": 6},
+        {"usage": {"input": 1000, "output": 20}, "cost": 0.25},
+    ]
+    monkeypatch.setenv("PATH", f"{put_on_path(tmp_path, {'claude': [script]})}{os.pathsep}{os.environ['PATH']}")
+    team = tmp_path / "team.toml"
+    team.write_text('[[member]]\nname = "kim"\n[[member]]\nname = "max"\nagent = "claude"\n')
+
+    async def story() -> None:
+        async with site(tmp_path, team) as served, open_browser() as browser:
+            page = await page_of(served, browser)
+            await page.get_by_role("button", name="New conversation").click()
+            await page.wait_for_url("**/c/*")
+            await page.get_by_label("Your message").fill("Test.")
+            await page.get_by_label("Your message").press("Enter")
+            await page.locator("#turn-1 .step summary").click()
+            await expect(page.locator("#turn-1 .step .result")).to_have_text("14 passed")
+            await page.locator("#turn-1 .thinking summary").click()
+            await expect(page.locator("#turn-1 .thought")).to_have_text("First the tests.")
+            await expect(page.locator("#turn-1 .body em")).to_have_text("green")
+            await expect(page.locator("#m2 .body em")).to_have_text("green")
+            await page.locator("#m2 .did summary").click()
+            await expect(page.locator("#m2 .steps .tool")).to_contain_text("make test")
+            await expect(page.locator('[data-member="max"] .spent')).to_have_text("1 turn · 1.0k tokens · $0.25")
+
+    asyncio.run(story())

@@ -1,0 +1,130 @@
+"""`bullpen serve`, as a person starts it."""
+
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import httpx
+import pytest
+
+from bullpen.testing.stage import write_team
+
+
+def environment(folder: Path) -> dict[str, str]:
+    home = {"HOME": str(folder), "BULLPEN_HOME": str(folder / "home"), "XDG_STATE_HOME": str(folder / "state")}
+    return {**home, "PATH": os.environ["PATH"], "PYTHONPATH": os.pathsep.join(sys.path)}
+
+
+def serve(folder: Path, *options: str) -> "subprocess.Popen[str]":
+    return subprocess.Popen(
+        [sys.executable, "-m", "bullpen", "serve", "--no-open", *options],
+        cwd=folder,
+        env=environment(folder),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
+def test_it_prints_an_address_that_works_once_and_ends_when_told(stop: signal.Signals, tmp_path: Path) -> None:
+    team = write_team(tmp_path, {"max": [{"sleep": 30}]})
+    with serve(tmp_path, str(team), "--trust", "--token-file", "token") as process:
+        assert process.stdout is not None
+        assert "the team “stage”" in process.stdout.readline()
+        url = process.stdout.readline().strip()
+        assert re.fullmatch(r"http://127\.0\.0\.1:\d+/enter/[\w-]{43}", url)
+        with httpx.Client() as browser:
+            assert browser.get(url).status_code == 303
+            assert browser.get(url.partition("/enter")[0]).status_code == 200
+        assert httpx.get(url).status_code == 401
+        # The next one, for another browser.
+        assert re.search(r"/enter/[\w-]{43}", process.stdout.readline())
+        token_file = tmp_path / "token"
+        assert token_file.stat().st_mode & 0o777 == 0o600
+        api = httpx.Client(
+            base_url=f"{url.partition('/enter')[0]}/api",
+            headers={"Authorization": f"Bearer {token_file.read_text().strip()}"},
+        )
+        with api:
+            begun = api.post("/conversations").json()["id"]
+            api.post(f"/conversations/{begun}/messages", json={"text": "Work."})
+            # Somebody watches, and an agent works, when it ends.
+            with api.stream("GET", f"/conversations/{begun}/watch?after=0") as watching:
+                assert watching.status_code == 200
+                process.send_signal(stop)
+                watching.read()
+        out, errors = process.communicate(timeout=20)
+    assert (process.returncode, errors) == (0, "")
+    assert "Closing" in out
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["no.toml"], "There is no file no.toml"),
+        (["team.toml"], "is not trusted"),
+        (["--trust", "--host", "0.0.0.0"], "means every address at once"),
+        (["--trust", "--host", "no.such.host.invalid"], "is no address of this machine"),
+        (["--trust", "--tls-cert", "cert.pem"], "--tls-cert and --tls-key go together"),
+    ],
+)
+def test_what_does_not_work_is_said_in_a_sentence(options: list[str], said: str, tmp_path: Path) -> None:
+    write_team(tmp_path, {"max": [{"say": "Hi."}]})
+    with serve(tmp_path, *options) as process:
+        out, errors = process.communicate(timeout=20)
+
+    assert process.returncode != 0
+    assert said in errors
+    assert "Traceback" not in errors
+    assert out == ""
+
+
+def test_a_port_that_is_taken_is_said(tmp_path: Path) -> None:
+    with (
+        socket.create_server(("127.0.0.1", 0)) as taken,
+        serve(tmp_path, "--port", str(taken.getsockname()[1])) as process,
+    ):
+        _, errors = process.communicate(timeout=20)
+
+    assert "Choose another --port." in errors
+
+
+def test_another_address_is_served_with_a_certificate(tmp_path: Path) -> None:
+    openssl = shutil.which("openssl")
+    if openssl is None:
+        pytest.skip("THERE IS NO OPENSSL ON THIS SYSTEM, so there is no certificate to serve with")
+    made = [openssl, "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", "key.pem", "-out", "cert.pem"]
+    subprocess.run([*made, "-days", "2", "-subj", "/CN=localhost"], cwd=tmp_path, check=True, capture_output=True)
+    with serve(tmp_path, "--tls-cert", "cert.pem", "--tls-key", "key.pem") as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        url = process.stdout.readline().strip()
+        assert url.startswith("https://127.0.0.1:")
+        # The certificate is our own, so nobody vouches for it.
+        with httpx.Client(verify=False) as browser:
+            entered = browser.get(url)
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=20)
+
+    assert entered.status_code == 303
+    assert "; secure" in entered.headers["set-cookie"].lower()
+
+
+def test_without_a_team_file_what_is_there_can_be_read(tmp_path: Path) -> None:
+    with serve(tmp_path) as process:
+        assert process.stdout is not None
+        assert "no team file" in process.stdout.readline()
+        url = process.stdout.readline().strip()
+        with httpx.Client(follow_redirects=True) as browser:
+            assert "No conversation yet" in browser.get(url).text
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=20)
+
+    assert process.returncode == 0

@@ -1,0 +1,309 @@
+"""People and agents on the full screen, from the first word to the last."""
+
+import pytest
+from tests.tui.stage import Scene, Script, Stage
+from textual.widgets import Button, OptionList
+
+from bullpen.tui.fold import FoldTitle
+from bullpen.tui.lines import LinesView
+from bullpen.tui.members import MembersPanel
+from bullpen.tui.message import MessageView
+from bullpen.tui.notice import NoticeBar
+from bullpen.tui.queue import QueuePanel
+from bullpen.tui.transcript import Transcript
+
+WORKING: Script = [
+    {"think": "Where do I start?"},
+    {"tool": {"name": "Bash", "input": {"command": "ls src"}, "output": "login.py\nlogout.py"}},
+    {"say": "I found **login.py**.\n\n```python\ndef login():\n    return True\n```\n\nDone."},
+    {"usage": {"input": 1200, "output": 80}, "cost": 0.02},
+]
+FAILING: Script = [{"error": 500, "message": "the model is down"}]
+HANGING: Script = [{"say": "Let me think about it. "}, {"hang": True}]
+
+
+def saying(text: str) -> Script:
+    return [{"say": text}]
+
+
+def test_a_person_speaks_and_an_agent_answers(stage: Stage) -> None:
+    stage.agent("max", WORKING)
+
+    async def story(scene: Scene) -> None:
+        await scene.sees("Nothing has been said yet", "Shop", "Build the login.", "nobody waits")
+        await scene.say("Where is it?")
+        await scene.sees("Kim → Max", "Where is it?")
+        await scene.quiet()
+        await scene.sees("Max → everyone", "I found login.py.", "def login():", "thinking · 1 tool")
+        await scene.sees("1 turn · 1.3k tok · $0.020", "◆ Kim your turn")
+
+    stage.play(story)
+
+
+def test_what_an_agent_did_opens_by_key_and_by_mouse(stage: Stage) -> None:
+    stage.agent("max", WORKING)
+
+    async def story(scene: Scene) -> None:
+        await scene.say("Where is it?")
+        await scene.quiet()
+        await scene.press("escape", "j", "enter")
+        await scene.sees("▾ thinking · 1 tool", "▸ ✻ thinking Where do I start?", "▸ ✓ Bash ls src")
+        assert "logout.py" not in scene.text
+
+        await scene.pilot.click(list(scene.app.screen.query(FoldTitle))[2])
+        await scene.sees("$ ls src", "logout.py")
+
+    stage.play(story)
+
+
+def test_an_agent_at_work_is_seen_at_work(stage: Stage) -> None:
+    stage.agent("max", [{"tool": {"name": "Bash", "input": {"command": "make"}, "output": "ok"}}, *HANGING])
+
+    async def story(scene: Scene) -> None:
+        await scene.say("Go.")
+        await scene.sees("● Max claude", "writing · 0:0", "✓ Bash make", "Let me think about it.")
+
+        await scene.press("f9")
+        await scene.sees("✗ Max", "The turn was cancelled.", "F6 Retry", "F7 Skip", "F8 Hand over")
+        assert scene.conversation.running == {}
+        assert scene.app.screen.query_one(Transcript).turns == {}
+
+    stage.play(story)
+
+
+def test_a_failure_asks_and_a_key_tries_again(stage: Stage) -> None:
+    stage.agent("max", FAILING, saying("Now it works."))
+
+    async def story(scene: Scene) -> None:
+        await scene.say("Go.")
+        await scene.sees("F6 Retry", "1 failed", "paused")
+        await scene.press("f6")
+        await scene.sees("Now it works.")
+        await scene.until(lambda: not scene.app.screen.query_one(NoticeBar).display)
+
+    stage.play(story)
+
+
+def test_another_member_takes_the_place_of_one_that_failed(stage: Stage) -> None:
+    stage.agent("max", FAILING)
+    stage.agent("sarah", saying("I do it instead."), cli="codex")
+    stage.agent("lee", saying("Nor I."), cli="gemini")
+
+    async def story(scene: Scene) -> None:
+        await scene.say("Go.")
+        await scene.sees("F8 Hand over")
+        await scene.press("f8")
+        await scene.sees("Who answers instead of max?", "1 sarah", "2 lee")
+        await scene.press("1")
+        await scene.sees("I do it instead.")
+
+    stage.play(story)
+
+
+def test_a_turn_that_failed_can_be_skipped_with_the_mouse(stage: Stage) -> None:
+    stage.agent("max", FAILING)
+
+    async def story(scene: Scene) -> None:
+        await scene.say("Go.")
+        await scene.sees("F7 Skip")
+        skip = next(button for button in scene.app.screen.query(Button) if "Skip" in str(button.label))
+        await scene.pilot.click(skip)
+        await scene.until(lambda: not scene.conversation.undecided)
+        assert not scene.app.screen.query_one(NoticeBar).display
+
+    stage.play(story)
+
+
+def test_a_cap_asks_whether_to_go_on(stage: Stage) -> None:
+    stage.head('name = "Shop"\n[limits]\nturns_per_message = 1\n')
+    stage.agent("max", saying("Your turn. [NEXT: sarah]"))
+    stage.agent("sarah", saying("Thank you."), cli="codex")
+
+    async def story(scene: Scene) -> None:
+        await scene.say("Go.")
+        await scene.sees("taken 1 turns since you last spoke", "F5 Go on", "Drop the queue")
+        await scene.press("f5")
+        await scene.sees("Thank you.")
+
+    stage.play(story)
+
+
+def test_a_missed_hand_over_is_one_key_from_being_made(stage: Stage) -> None:
+    stage.agent("max", saying("The API is done. Sarah, please review it."))
+    stage.agent("sarah", saying("It is fine."), cli="codex")
+
+    async def story(scene: Scene) -> None:
+        await scene.say("Go.")
+        await scene.sees("F8 Hand over", "F7 Leave it")
+        await scene.press("f8")
+        await scene.sees("It is fine.")
+
+    stage.play(story)
+
+
+def test_the_queue_is_reordered_and_dropped_by_keys(stage: Stage) -> None:
+    stage.agent("max", HANGING)
+    stage.agent("sarah", saying("Yes."), cli="codex")
+    stage.agent("lee", saying("No."), cli="gemini")
+
+    async def story(scene: Scene) -> None:
+        await scene.say("[NEXT: max, sarah, lee] Go.")
+        await scene.sees("1. sarah", "2. lee", "Let me think")
+        await scene.press("ctrl+g", "shift+down")
+        await scene.sees("1. lee", "2. sarah")
+        await scene.press("d")
+        await scene.until(lambda: [turn.member for turn in scene.conversation.waiting] == ["lee"])
+        await scene.press("D")
+        await scene.sees("nobody waits")
+        await scene.press("f9")
+
+    stage.play(story)
+
+
+def test_the_task_is_changed_by_key_and_by_command(stage: Stage) -> None:
+    stage.agent("max", saying("Yes."))
+
+    async def story(scene: Scene) -> None:
+        await scene.press("f4")
+        await scene.sees("The team's task")
+        await scene.press("ctrl+a", "ctrl+k")
+        await scene.type("Ship it")
+        await scene.press("ctrl+s")
+        await scene.sees("▸ Ship it")
+        await scene.say("/task Rest")
+        await scene.sees("▸ Rest")
+        assert scene.conversation.team_task == "Rest"
+
+    stage.play(story)
+
+
+def test_what_was_said_is_found(stage: Stage) -> None:
+    stage.agent("max", saying("The cookie is in the jar."), saying("Other words."))
+
+    async def story(scene: Scene) -> None:
+        await scene.say("First.")
+        await scene.quiet()
+        await scene.say("Second.")
+        await scene.quiet()
+        await scene.press("f3")
+        await scene.type("cookie")
+        await scene.until(lambda: scene.app.screen.query_one("#found", OptionList).option_count == 1)
+        await scene.press("enter")
+        focused = scene.app.screen.focused
+        assert isinstance(focused, MessageView)
+        assert focused.sequence == 2
+
+    stage.play(story)
+
+
+def test_one_key_shows_the_exact_prompt_and_its_report(stage: Stage) -> None:
+    stage.agent("max", saying("Yes."))
+
+    async def story(scene: Scene) -> None:
+        await scene.say("Is [this] exact?")
+        await scene.quiet()
+        await scene.press("ctrl+o")
+        await scene.sees("What max was given in turn 1", "of 786,432 bytes for claude-code", "team_task", "message")
+        scene.app.screen.query_one(LinesView).scroll_end(animate=False)
+        await scene.sees("Is [this] exact?")
+        await scene.press("escape")
+        await scene.say("/prompt max")
+        await scene.sees("What max would be given now")
+
+    stage.play(story)
+
+
+def test_a_command_that_does_not_exist_says_so_and_stays(stage: Stage) -> None:
+    stage.agent("max", saying("Yes."))
+
+    async def story(scene: Scene) -> None:
+        await scene.say("/nonsense now")
+        await scene.sees("There is no command /nonsense", "/nonsense now")
+        assert await scene.conversation.messages() == []
+
+    stage.play(story)
+
+
+def test_an_error_is_a_sentence_on_the_screen(stage: Stage) -> None:
+    stage.agent("max", saying("Yes."))
+
+    async def story(scene: Scene) -> None:
+        await scene.press("f9")
+        await scene.sees("Nobody is at work")
+
+    stage.play(story)
+
+
+def test_leaving_while_somebody_works_asks_first(stage: Stage) -> None:
+    stage.agent("max", HANGING)
+
+    async def story(scene: Scene) -> None:
+        await scene.say("Go.")
+        await scene.sees("Let me think")
+        await scene.press("ctrl+q")
+        await scene.sees("max is at work. ctrl+q again")
+        assert scene.app.is_running
+        await scene.pilot.press("ctrl+q")
+        await scene.pilot.pause()
+        assert not scene.app._running or scene.app._exit
+
+    stage.play(story)
+
+
+def test_a_conversation_is_resumed_where_it_was(stage: Stage) -> None:
+    stage.agent("max", saying("The first answer."), FAILING)
+
+    async def first(scene: Scene) -> None:
+        await scene.say("First question.")
+        await scene.quiet()
+        await scene.say("Second question.")
+        await scene.sees("F6 Retry")
+
+    async def second(scene: Scene) -> None:
+        await scene.sees("First question.", "The first answer.", "Second question.", "F6 Retry", "1 failed")
+        await scene.press("up")
+        await scene.sees("Second question.")
+
+    stage.play(second, resume=stage.play(first))
+
+
+@pytest.mark.parametrize("size", [(80, 24), (200, 60)])
+def test_the_panel_is_shown_where_there_is_room_and_on_a_key(stage: Stage, size: tuple[int, int]) -> None:
+    stage.agent("max", saying("Yes."))
+
+    async def story(scene: Scene) -> None:
+        panel = scene.app.screen.query_one(MembersPanel)
+        wide = size[0] > 100
+        assert panel.is_on_screen == wide
+        await scene.press("f2")
+        assert panel.is_on_screen != wide
+
+    stage.play(story, size=size)
+
+
+def test_help_shows_every_key(stage: Stage) -> None:
+    stage.agent("max", saying("Yes."))
+
+    async def story(scene: Scene) -> None:
+        await scene.press("f1")
+        await scene.sees("F9 x", "Stop the turn you are at", "ctrl+q", "shift+enter ctrl+j alt+enter", "/prompt")
+        await scene.press("escape")
+        await scene.say("/help")
+        await scene.sees("Everywhere")
+
+    stage.play(story, size=(100, 70))
+
+
+def test_everything_works_in_light_too(stage: Stage) -> None:
+    stage.agent("max", WORKING)
+
+    async def story(scene: Scene) -> None:
+        await scene.say("Where is it?")
+        await scene.quiet()
+        dark = scene.app.screen.query_one(QueuePanel).background_colors[1]
+        await scene.press("ctrl+t")
+        await scene.sees("def login():")
+        light = scene.app.screen.query_one(QueuePanel).background_colors[1]
+        assert dark.brightness < 0.3 < 0.7 < light.brightness
+
+    stage.play(story)

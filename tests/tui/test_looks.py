@@ -1,0 +1,66 @@
+"""How it looks: the screen as text, compared with what a person has looked at and liked.
+
+To renew the files in screens/ after a change of looks: BULLPEN_NEW_SCREENS=1 pytest tests/tui/test_looks.py, and look.
+"""
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+from tests.tui.stage import Scene, Script, Stage
+
+SCREENS = Path(__file__).parent / "screens"
+
+ANSWER: Script = [
+    {"think": "Cookies first."},
+    {"tool": {"name": "Bash", "input": {"command": "pytest -q"}, "output": "7 passed"}},
+    {
+        "say": '# Done\n\nThe login sets **one** cookie, `sid`:\n\n```python\nset_cookie("sid", secure=True)\n```\n\n'
+        "- it is `HttpOnly`\n- it lasts a day\n  - or until logout\n\n"
+        "| case | code |\n|---|---|\n| good | 302 |\n| bad | 401 |\n\n"
+        "> Sarah asked for this.\n\n1. review\n2. merge\n\n[NEXT: sarah]"
+    },
+    {"usage": {"input": 12_000, "output": 345}, "cost": 0.0417},
+]
+
+
+def normalized(screen: str) -> str:
+    """Return the screen without what is different every time, each kind as long as it is."""
+    screen = re.sub(r"\b[a-z]+-[a-z]+-[0-9a-f]{6}\b(.*)", r"quiet-river-4f2a1c\1", screen)
+    # What stands right of the id moves with its length, so the line keeps only its words.
+    first, *rest = screen.split("\n")
+    screen = "\n".join([" ".join(first.split()), *rest])
+    return re.sub(r"\d\d:\d\d(?=  #)", "09:00", re.sub(r"\b0:0\d\b", "0:01", screen)) + "\n"
+
+
+def compare(name: str, screen: str) -> None:
+    """Compare a screen with the one that was kept."""
+    path = SCREENS / f"{name}.txt"
+    if os.environ.get("BULLPEN_NEW_SCREENS"):
+        path.write_text(normalized(screen), encoding="utf-8")
+    assert normalized(screen) == path.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 50), (200, 60)], ids=lambda size: f"{size[0]}x{size[1]}")
+def test_the_screen_looks_as_it_was_liked(stage: Stage, size: tuple[int, int]) -> None:
+    name = f"{size[0]}x{size[1]}"
+    stage.agent("max", ANSWER, more='role = "Architect"')
+    stage.agent("sarah", [{"error": 429, "message": "Usage limit reached."}], cli="codex", more='role = "Reviewer"')
+
+    async def story(scene: Scene) -> None:
+        await scene.say("Please do the login.")
+        await scene.sees("F6 Retry", "paused")
+        compare(f"chat-{name}", scene.text)
+
+    stage.play(story, size=size)
+
+
+def test_the_help_looks_as_it_was_liked(stage: Stage) -> None:
+    stage.agent("max", ANSWER)
+
+    async def story(scene: Scene) -> None:
+        await scene.press("f1")
+        compare("help-100x70", scene.text)
+
+    stage.play(story, size=(100, 70))

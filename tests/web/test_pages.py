@@ -1,0 +1,248 @@
+"""The pages: what they show, and what their forms do, also without a script."""
+
+import asyncio
+import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+
+from bullpen.testing.site import Site, site
+from bullpen.testing.stage import Script, write_team
+from bullpen.web.room import Room
+
+WAIT_SECONDS = 20
+
+
+@asynccontextmanager
+async def browser(
+    folder: Path, agents: dict[str, Script], people: tuple[str, ...] = ("kim",)
+) -> AsyncIterator[tuple[Site, httpx.AsyncClient]]:
+    """Yield a site and a client that entered like a browser: with a ticket, a cookie, and an Origin on its forms."""
+    team = write_team(folder, agents, people=people)
+    async with (
+        site(folder, team) as served,
+        httpx.AsyncClient(
+            base_url=served.url, timeout=WAIT_SECONDS, follow_redirects=True, headers={"Origin": served.url}
+        ) as client,
+    ):
+        entered = await client.get(served.new_url())
+        assert (entered.status_code, entered.url.path) == (200, "/")
+        yield served, client
+
+
+async def quiet(room: Room | None) -> None:
+    assert room is not None
+    await asyncio.wait_for(room.conversation.until_quiet(), WAIT_SECONDS)
+
+
+def test_a_conversation_from_the_first_message_to_the_export_with_forms_only(tmp_path: Path) -> None:
+    agents: dict[str, Script] = {"max": [{"say": "Done, see `a.py`. [NEXT: sarah]"}], "sarah": [{"say": "Good."}]}
+
+    async def story() -> None:
+        async with browser(tmp_path, agents) as (served, client):
+            begun = await client.post("/c")
+            here = begun.url.path
+            assert re.fullmatch(r"/c/[a-z]+-[a-z]+-[0-9a-f]+", here)
+            assert "Say what you want done" in begun.text
+            message_id = re.search(r'name="id" value="(\w+)"', begun.text)
+            assert message_id
+            form = {"text": "Please do it.", "id": message_id[1]}
+            await client.post(f"{here}/messages", data=form)
+            await client.post(f"{here}/messages", data=form)
+            await quiet(served.hub.get(here.removeprefix("/c/")))
+            page = (await client.get(here)).text
+            assert re.findall(r'<article id="m(\d+)" class="message (\w+)', page) == [
+                ("1", "human"),
+                ("2", "ai"),
+                ("3", "ai"),
+            ]
+            assert "<code>a.py</code>" in page
+            assert "[NEXT: sarah]" not in page.split('id="messages"')[1].split('id="live"')[0]
+            assert "kim" in (await client.get("/")).text
+            listed = (await client.get("/", params={"q": "see"})).text
+            assert "1 message" in listed
+            assert f"{here}?at=2#m2" in listed
+            exported = await client.get(f"{here}/export/md")
+            assert exported.headers["content-disposition"].startswith("attachment")
+            assert "> Good." in exported.text
+            timeline = (await client.get(f"{here}/timeline")).text
+            assert timeline.count('class="turn done"') == 2
+            seen = (await client.get(f"{here}/prompt/turn-2")).text
+            assert "Done, see" in seen
+            beside = (await client.get(f"{here}/prompt/next-max", params={"beside": "next-sarah"})).text
+            assert "What <bdi>max</bdi> would see, beside <bdi>sarah</bdi>" in beside
+            assert 'class="removed"' in beside
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize(
+    ("action", "form", "speakers"),
+    [
+        ("retry", {"turn": "1"}, ["kim"]),
+        ("skip", {"turn": "1"}, ["kim"]),
+        ("hand-over", {"turn": "1", "member": "sarah"}, ["kim", "sarah"]),
+    ],
+)
+def test_a_failure_is_decided_with_a_button(
+    action: str, form: dict[str, str], speakers: list[str], tmp_path: Path
+) -> None:
+    async def story() -> None:
+        async with browser(tmp_path, {"max": [{"stderr": "no"}, {"exit": 3}], "sarah": [{"say": "Yes."}]}) as (
+            served,
+            client,
+        ):
+            here = (await client.post("/c")).url.path
+            room = served.hub.get(here.removeprefix("/c/"))
+            await client.post(f"{here}/messages", data={"text": "Go."})
+            await quiet(room)
+            page = (await client.get(here)).text
+            assert f'action="{here}/do/{action}"' in page
+            await client.post(f"{here}/do/{action}", data=form)
+            await quiet(room)
+            assert room is not None
+            stored = await room.conversation.messages()
+            assert [one.message.speaker.role_id for one in stored] == speakers
+            assert len(room.conversation.undecided) == (1 if action == "retry" else 0)
+
+    asyncio.run(story())
+
+
+def test_the_queue_is_shown_reordered_and_dropped(tmp_path: Path) -> None:
+    slow: Script = [{"sleep": 30}, {"say": "late"}]
+    agents = {"max": slow, "sarah": [{"say": "S"}], "ada": [{"say": "A"}]}
+
+    async def story() -> None:
+        async with browser(tmp_path, agents) as (served, client):
+            here = (await client.post("/c")).url.path
+            room = served.hub.get(here.removeprefix("/c/"))
+            assert room is not None
+            await client.post(f"{here}/messages", data={"text": "[NEXT: max, sarah, ada] Go."})
+            while not room.conversation.running:
+                await asyncio.sleep(0.01)
+            page = (await client.get(here)).text
+            form = re.search(rf'action="{here}/do/reorder".*?</form>', page, re.DOTALL)
+            assert form
+            order = re.findall(r'name="turns" value="(\d+)"', form[0])
+            assert order == ["3", "2"]
+            await client.post(f"{here}/do/reorder", data={"turns": order})
+            assert [turn.member for turn in room.conversation.waiting] == ["ada", "sarah"]
+            await client.post(f"{here}/do/drop", data={"turn": "2"})
+            assert [turn.member for turn in room.conversation.waiting] == ["ada"]
+            await client.post(f"{here}/messages", data={"text": "/cancel"})
+            assert "was cancelled" in (await client.get(here)).text
+            await client.post(f"{here}/do/drop")
+            await client.post(f"{here}/messages", data={"text": "/task Ship it"})
+            assert room.conversation.team_task == "Ship it"
+            assert not room.conversation.waiting
+
+    asyncio.run(story())
+
+
+def test_a_missed_hand_over_can_be_made_with_a_button(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with browser(tmp_path, {"max": [{"say": "Sarah, please review this."}], "sarah": [{"say": "Ok."}]}) as (
+            served,
+            client,
+        ):
+            here = (await client.post("/c")).url.path
+            room = served.hub.get(here.removeprefix("/c/"))
+            await client.post(f"{here}/messages", data={"text": "Go."})
+            await quiet(room)
+            page = (await client.get(here)).text
+            assert 'name="names" value="sarah"' in page
+            await client.post(f"{here}/do/ask", data={"names": "sarah"})
+            await quiet(room)
+            assert room is not None
+            assert (await room.conversation.messages())[-1].message.content == "Ok."
+
+    asyncio.run(story())
+
+
+def test_many_messages_come_page_by_page(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with browser(tmp_path, {"max": [{"say": "ok"}]}, people=("kim", "lee")) as (served, client):
+            here = (await client.post("/c")).url.path
+            room = served.hub.get(here.removeprefix("/c/"))
+            assert room is not None
+            for number in range(60):
+                await room.conversation.say(f"[NEXT: lee] number {number}", sender="kim")
+            page = (await client.get(here)).text
+            older = (await client.get(f"{here}/older", params={"before": 11})).text
+            newer = (await client.get(f"{here}/newer", params={"after": 58})).text
+            around = (await client.get(here, params={"at": 5})).text
+            numbers = [re.findall(r'<article id="m(\d+)"', text) for text in (page, older, newer, around)]
+            assert numbers[0] == [str(number) for number in range(11, 61)]
+            assert numbers[1] == [str(number) for number in range(1, 11)]
+            assert numbers[2] == ["59", "60"]
+            assert "5" in numbers[3]
+            assert "Earlier messages" in page
+            assert "Earlier messages" not in older
+
+    asyncio.run(story())
+
+
+def test_what_an_agent_did_can_be_seen_while_it_works_and_afterwards(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import os
+
+    from bullpen.testing.stage import put_on_path
+
+    tool = {"name": "Bash", "input": {"command": "ls /tmp"}, "output": "a.txt"}
+    script: Script = [
+        {"think": "Hm."},
+        {"tool": tool},
+        {"say": "Seen. "},
+        {"sleep": 1},
+        {"usage": {"input": 1200, "output": 34}, "cost": 0.5},
+    ]
+    monkeypatch.setenv("PATH", f"{put_on_path(tmp_path, {'claude': [script]})}{os.pathsep}{os.environ['PATH']}")
+    team = tmp_path / "team.toml"
+    team.write_text('[[member]]\nname = "kim"\n[[member]]\nname = "max"\nagent = "claude"\n')
+
+    async def story() -> None:
+        async with (
+            site(tmp_path, team) as served,
+            httpx.AsyncClient(base_url=served.url, headers=served.headers, timeout=WAIT_SECONDS) as client,
+        ):
+            room = await served.hub.begin()
+            here = f"/c/{room.conversation.id}"
+            await room.conversation.say("Look.")
+            while not any(running.text for running in room.conversation.running.values()):
+                await asyncio.sleep(0.01)
+            live = (await client.get(f"{here}/live/1")).text
+            assert "Seen." in live
+            assert "ls /tmp" in live
+            await quiet(room)
+            steps = (await client.get(f"{here}/steps/1")).text
+            assert "ls /tmp" in steps
+            assert "a.txt" in steps
+            assert "Hm." in steps
+            side = (await client.get(here)).text
+            assert "1.2k tokens · $0.50" in side
+            assert (await client.get(f"{here}/live/1")).text == ""
+
+    asyncio.run(story())
+
+
+def test_a_page_is_small_and_brings_everything_with_it(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with browser(tmp_path, {"max": [{"say": "ok"}]}) as (_, client):
+            page = await client.post("/c")
+            addresses = re.findall(r'(?:src|href)="([^"#]+)"', page.text)
+            assert all(address.startswith("/") and not address.startswith("//") for address in addresses)
+            files = [await client.get(address) for address in addresses if address.startswith("/static/")]
+            assert len(files) >= 5
+            for file in files:
+                assert "immutable" in file.headers["cache-control"]
+            assert sum(len(file.content) for file in [page, *files]) < 150_000
+            assert " style=" not in page.text
+            assert "<style" not in page.text
+            assert re.findall(r"<script(?![^>]* src=)", page.text) == []
+            assert re.findall(r"\son\w+=", page.text) == []
+
+    asyncio.run(story())
