@@ -1,8 +1,9 @@
 # make demo     watch a small team at work; no account is needed
 # make example  show the library at work
 # make test     set up and run every test
-# make check    the same, and format, lint and types first: what CI runs
-# make bench    measure, and write docs/benchmarks.md
+# make check    the same with format, lint and types, and bench-quick: what CI runs
+# make bench    measure, and write docs/benchmarks.md with its pictures
+# make bench-quick  check that nothing became super-linear; under a minute
 # make torture  do everything bad to it, very often, and write docs/reliability.md
 # make pictures draw the pictures of the docs from real runs
 # make format   put the code into its form
@@ -15,7 +16,7 @@ BIN := $(VENV)/bin
 # Compiled once, so that measurements of start-up see what a user sees.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo example test torture check lint format bench pictures lock clean
+.PHONY: demo example test torture check lint format bench bench-quick pictures lock clean
 
 demo: $(READY)
 	@$(BIN)/bullpen demo
@@ -28,7 +29,7 @@ test: $(READY)
 	@$(BIN)/python tests/browser/install.py
 	$(BIN)/pytest
 
-check: lint test
+check: lint test bench-quick
 
 lint: $(READY)
 	$(BIN)/ruff format --check
@@ -41,6 +42,9 @@ format: $(READY)
 
 bench: $(READY)
 	$(BIN)/python -m benchmarks
+
+bench-quick: $(READY)
+	$(BIN)/python -m benchmarks.growth_cases
 
 torture: $(READY)
 	$(BIN)/python -m tests.torture

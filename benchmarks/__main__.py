@@ -1,10 +1,15 @@
-"""Run every benchmark and write docs/benchmarks.md; with --quick smaller ones, printed only."""
+"""Run every benchmark and write docs/benchmarks.md; with --quick smaller ones, or some by name, printed only.
+
+A benchmark is a module with `measure(*, quick: bool) -> Figure`; to add one, name it in BENCHMARKS.
+"""
 
 import sys
-from collections.abc import Iterator
+import traceback
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from multiprocessing import get_context
+from types import ModuleType
 
 from benchmarks import (
     agents_cpu,
@@ -23,12 +28,13 @@ from benchmarks import (
     memory,
     misbehaviour,
     snapshot,
+    trimming,
     web,
     window,
 )
-from benchmarks.report import PAGE, Figure, page, section
+from benchmarks.report import Figure, section, write
 
-ABOUT_CONTEXT = (fit, window, snapshot, memory, imports, markers)
+ABOUT_CONTEXT = (fit, trimming, window, snapshot, memory, imports, markers)
 ABOUT_AGENTS = (agents_cpu, agents_events, agents_flood, agents_latency, misbehaviour)
 ABOUT_CONVERSATIONS = (
     conversation_resume,
@@ -43,24 +49,42 @@ BENCHMARKS = (*ABOUT_CONTEXT, *ABOUT_AGENTS, *ABOUT_CONVERSATIONS, *ABOUT_DOORS)
 
 
 def main(arguments: list[str]) -> None:
-    """Print each figure when it is known, and write the page when all are."""
-    if arguments not in ([], ["--quick"]):
-        raise SystemExit("Usage: python -m benchmarks [--quick]")
-    quick = bool(arguments)
-    figures = []
-    for figure in measured(quick=quick):
-        print(section(figure), end="\n\n", flush=True)
-        figures.append(figure)
-    if not quick:
-        PAGE.parent.mkdir(exist_ok=True)
-        PAGE.write_text(page(figures))
+    """Print each figure when it is known, and write the page when all are; with names, only those, and no page."""
+    quick = "--quick" in arguments
+    names = [argument for argument in arguments if argument != "--quick"]
+    chosen = [benchmark for benchmark in BENCHMARKS if not names or _name(benchmark) in names]
+    if len(chosen) < len(names):
+        raise SystemExit(f"Usage: python -m benchmarks [--quick] [{' | '.join(map(_name, BENCHMARKS))}]")
+    figures, failed = [], []
+    for name, figure in measured(chosen, quick=quick):
+        if figure is None:
+            failed.append(name)
+        else:
+            print(section(figure), end="\n\n", flush=True)
+            figures.append(figure)
+    if not quick and not names:
+        write(figures)
+    if failed:
+        raise SystemExit(f"Not measured, see above: {', '.join(failed)}")
 
 
-def measured(*, quick: bool) -> Iterator[Figure]:
-    """Yield the figures, each from a new process, so that no benchmark finds the memory of another."""
-    with ProcessPoolExecutor(1, mp_context=get_context("spawn"), max_tasks_per_child=1) as processes:
-        for benchmark in BENCHMARKS:
-            yield processes.submit(partial(benchmark.measure, quick=quick)).result()
+def measured(benchmarks: Sequence[ModuleType], *, quick: bool) -> Iterator[tuple[str, Figure | None]]:
+    """Yield the figures, each from a new process, so that no benchmark finds the memory of another; None if one failed.
+
+    One that fails does not take the others with it: a whole run is long.
+    """
+    for benchmark in benchmarks:
+        figure: Figure | None = None
+        with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as processes:
+            try:
+                figure = processes.submit(partial(benchmark.measure, quick=quick)).result()
+            except Exception:
+                traceback.print_exc()
+        yield _name(benchmark), figure
+
+
+def _name(benchmark: ModuleType) -> str:
+    return benchmark.__name__.rpartition(".")[2]
 
 
 if __name__ == "__main__":

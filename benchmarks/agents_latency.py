@@ -62,6 +62,10 @@ def measure(*, quick: bool) -> Figure:
             ours.median <= GOAL_MEDIAN * plain.median and ours.p99 <= GOAL_P99 * plain.p99
             for plain, ours in delays.values()
         ),
+        measured="; ".join(
+            f"{agents} at once: {times(ours.median / plain.median)} and {times(ours.p99 / plain.p99)} times"
+            for agents, (plain, ours) in delays.items()
+        ),
         columns=("agents at once", "plain, median", "run_turn", "ratio", "plain, 99th percentile", "run_turn", "ratio"),
         rows=[_row(agents, plain, ours) for agents, (plain, ours) in delays.items()],
         meaning=f"Every agent writes a piece of its answer each {duration(PAUSE_SECONDS)}. The plain reader is "

@@ -8,12 +8,14 @@ from msgspec import Struct
 
 from benchmarks.agents_stage import own_folder
 from benchmarks.conversation_stage import team_in
+from benchmarks.plot import Plot
 from benchmarks.report import Figure, duration, times
 from bullpen.app import open_conversation, open_store
 from bullpen.team_files import LoadedTeam
 
 GOAL = 1.15
-CROWD = 100
+CROWDS = (1, 10, 100)
+CROWD = CROWDS[-1]
 TURNS, QUICK_TURNS = 3, 2
 SECONDS, QUICK_SECONDS = 5, 3
 SCRIPT = "cat > /dev/null; echo Looking.; sleep {seconds}; echo Done."
@@ -32,21 +34,37 @@ def measure(*, quick: bool) -> Figure:
     script = SCRIPT.format(seconds=seconds)
     with own_folder() as folder:
         team = team_in(folder, max=script, sarah=script)
-        one = asyncio.run(_taken(team, folder / "one.db", 1, turns))
-        many = asyncio.run(_taken(team, folder / "many.db", CROWD, turns))
-    ratio = many.seconds / one.seconds
+        crowds = {count: asyncio.run(_taken(team, folder / f"{count}.db", count, turns)) for count in CROWDS}
+    one = crowds[1]
+    ratio = crowds[CROWD].seconds / one.seconds
     return Figure(
         title=f"{CROWD} conversations at once",
         goal=f"a turn takes at most {GOAL:g} times as long as in a conversation that is alone",
         met=ratio <= GOAL,
+        measured=f"{times(ratio)} times",
+        reason=f"{CROWD} turns that begin in the same moment take {duration(CROWD * crowds[CROWD].own_processor)} of "
+        "processor time from our one process, beside that of the programs themselves.",
         columns=("conversations", "time per turn", "ratio", "our own processor time per turn"),
         rows=[
             (str(count), duration(taken.seconds), times(taken.seconds / one.seconds), duration(taken.own_processor))
-            for count, taken in ((1, one), (CROWD, many))
+            for count, taken in crowds.items()
         ],
         meaning=f"By the clock. Each agent is a real program that thinks for {seconds} seconds, as one does that waits "
         f"for its model, so what is compared is what we and the machine add when {CROWD} programs run at once and all "
         "begin in the same moment. Our own processor time includes starting the program and every commit.",
+        plots=(
+            Plot(
+                name="crowd",
+                title="A turn when others are at work",
+                across="conversations at once",
+                up="lower is better",
+                unit="seconds",
+                series={
+                    "a turn, by the clock": [(count, taken.seconds) for count, taken in crowds.items()],
+                    "our own processor time for it": [(count, taken.own_processor) for count, taken in crowds.items()],
+                },
+            ),
+        ),
     )
 
 

@@ -8,13 +8,14 @@ from random import Random
 from benchmarks.agents_stage import own_folder
 from benchmarks.conversation_stage import team_in, texts_for_lee
 from benchmarks.corpus import Write, chinese, code, prose
+from benchmarks.plot import Plot
 from benchmarks.report import Figure, times
 from bullpen.app import open_team
 from bullpen.context.text import byte_length
 from bullpen.store.sqlite import SqliteStore
 
 GOAL = 1.3
-MESSAGES, QUICK_MESSAGES = 4_000, 500
+LENGTHS, QUICK_LENGTHS = (250, 1_000, 4_000), (125, 500)
 
 
 def many_words(random: Random, size: int) -> str:
@@ -38,22 +39,40 @@ KINDS: dict[str, Write] = {"English": prose, "code": code, "Chinese": chinese, "
 
 def measure(*, quick: bool) -> Figure:
     """Say the same amount in three kinds of text, and look at the file."""
-    count = QUICK_MESSAGES if quick else MESSAGES
+    lengths = QUICK_LENGTHS if quick else LENGTHS
     with own_folder() as folder:
-        sizes = {name: asyncio.run(_said(folder, name, write, count)) for name, write in KINDS.items()}
-    ratios = {name: stored / said for name, (said, stored) in sizes.items()}
+        sizes = {
+            (name, count): asyncio.run(_said(folder, f"{name}-{count}", write, count))
+            for name, write in KINDS.items()
+            for count in lengths
+        }
+    ratios = {case: stored / said for case, (said, stored) in sizes.items()}
+    longest = {name: ratios[name, lengths[-1]] for name in KINDS}
     return Figure(
         title="Room on the disk",
         goal=f"at most {GOAL:g} bytes for each byte that was said",
-        met=max(ratios.values()) <= GOAL,
+        met=max(longest.values()) <= GOAL,
+        measured=", ".join(f"{name} {times(ratio)}" for name, ratio in longest.items()),
+        reason="Chinese is searched by all pairs of its characters, and where words repeat seldom the index of those "
+        "pairs grows nearly as large as the text itself.",
         columns=("text", "messages", "said", "in the file", "ratio"),
         rows=[
-            (name, f"{count:,}", f"{said:,} B", f"{stored:,} B", times(ratios[name]))
-            for name, (said, stored) in sizes.items()
+            (name, f"{count:,}", f"{said:,} B", f"{stored:,} B", times(ratios[name, count]))
+            for (name, count), (said, stored) in sizes.items()
         ],
         meaning="The whole file after closing, with every index and the words for the search, which for Chinese are "
         "all pairs of characters. Prompts and streams of agents are not in it: nobody is asked here. The first Chinese "
         "is the corpus's, which repeats some phrases; the second draws from thousands of words, the common ones often.",
+        plots=(
+            Plot(
+                name="disk",
+                title="Room on the disk for each byte that was said",
+                across="messages",
+                up="bytes in the file for each byte said, lower is better",
+                unit="ratio",
+                series={name: [(count, ratios[name, count]) for count in lengths] for name in KINDS},
+            ),
+        ),
     )
 
 

@@ -6,12 +6,13 @@ from pathlib import Path
 
 from benchmarks.agents_stage import own_folder
 from benchmarks.conversation_stage import WINDOW, conversation_in, team_in
+from benchmarks.plot import Plot
 from benchmarks.report import Figure, times
 from bullpen.app import open_team
 from bullpen.team_files import LoadedTeam
 
 GOAL = 1.1
-LENGTHS, QUICK_LENGTHS = (1_000, 100_000), (1_000, 10_000)
+LENGTHS, QUICK_LENGTHS = (1_000, 10_000, 100_000), (1_000, 4_000)
 
 
 def measure(*, quick: bool) -> Figure:
@@ -25,10 +26,24 @@ def measure(*, quick: bool) -> Figure:
         title="Memory of an open conversation",
         goal=f"a long history takes at most {GOAL:g} times the memory of a short one",
         met=ratio <= GOAL,
+        measured=f"{times(ratio)} times",
         columns=("messages", "held", "at most"),
         rows=[(f"{length:,}", f"{now:,} B", f"{most:,} B") for length, (now, most) in held.items()],
         meaning=f"Python's own memory, by tracemalloc, after opening, reading the last {WINDOW} messages, making a "
         f"prompt and one turn of an agent. The worse of the two ratios is {times(ratio)}.",
+        plots=(
+            Plot(
+                name="open-memory",
+                title="Memory of an open conversation",
+                across="messages in the history",
+                up="bytes held by Python, lower is better",
+                unit="bytes",
+                series={
+                    "at most": [(length, most) for length, (_, most) in held.items()],
+                    "after one turn": [(length, now) for length, (now, _) in held.items()],
+                },
+            ),
+        ),
     )
 
 

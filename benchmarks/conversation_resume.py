@@ -2,6 +2,7 @@
 
 import asyncio
 import sqlite3
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 from statistics import median
@@ -9,13 +10,14 @@ from time import perf_counter
 
 from benchmarks.agents_stage import own_folder
 from benchmarks.conversation_stage import WINDOW, conversation_in, team_in
+from benchmarks.plot import Plot
 from benchmarks.report import Figure, duration, times
 from bullpen.app import open_conversation, open_store
 from bullpen.store.packing import unpacked_text
 from bullpen.team_files import LoadedTeam
 
 GOAL, GOAL_FLAT = 5.0, 1.2
-LENGTHS, QUICK_LENGTHS = (1_000, 10_000, 100_000), (1_000, 10_000)
+LENGTHS, QUICK_LENGTHS = (1_000, 10_000, 100_000), (1_000, 4_000)
 ROUNDS, QUICK_ROUNDS = 60, 15
 
 SELECT = "SELECT id, speaker, timestamp, routing, content, hash FROM messages WHERE conversation = 1"
@@ -25,12 +27,14 @@ def measure(*, quick: bool) -> Figure:
     """Compare opening until ready, and the last window, with reading the window from a bare file."""
     lengths = QUICK_LENGTHS if quick else LENGTHS
     with own_folder() as folder:
-        taken = {length: _compared(folder, length, QUICK_ROUNDS if quick else ROUNDS) for length in lengths}
+        taken = _compared(folder, lengths, QUICK_ROUNDS if quick else ROUNDS)
     ready = [ours[0] + ours[1] for _, ours in taken.values()]
     return Figure(
         title="Opening a conversation again",
         goal=f"at most {GOAL:g} times reading its last {WINDOW} messages from SQLite, and no slower when it is longer",
         met=all(sum(ours) <= GOAL * bare for bare, ours in taken.values()) and ready[-1] <= GOAL_FLAT * ready[0],
+        measured=f"at most {times(max(sum(ours) / bare for bare, ours in taken.values()))} times; {lengths[-1]:,} "
+        f"messages are ready after {times(ready[-1] / ready[0])} times as long as {lengths[0]:,}",
         columns=("messages", "bare SQLite", "open the file", "open the conversation", "read the window", "ratio"),
         rows=[
             (f"{length:,}", duration(bare), *map(duration, ours), times(sum(ours) / bare))
@@ -40,18 +44,36 @@ def measure(*, quick: bool) -> Figure:
         "looks whether the file is private and undamaged, sets what makes commits safe, becomes the owner in a commit "
         "of its own, looks for turns that were interrupted, and checks every message's hash. "
         f"{lengths[-1]:,} messages are ready after {times(ready[-1] / ready[0])} times as long as {lengths[0]:,}.",
+        plots=(
+            Plot(
+                name="resume",
+                title="Opening a conversation again",
+                across="messages in the conversation",
+                up="time by the clock, lower is better",
+                unit="seconds",
+                series={
+                    "bullpen, with the last window": [(length, sum(ours)) for length, (_, ours) in taken.items()],
+                    "the window from bare SQLite": [(length, bare) for length, (bare, _) in taken.items()],
+                },
+            ),
+        ),
     )
 
 
-def _compared(folder: Path, length: int, rounds: int) -> tuple[float, list[float]]:
-    db = folder / f"{length}.db"
+def _compared(folder: Path, lengths: Sequence[int], rounds: int) -> dict[int, tuple[float, list[float]]]:
+    """Return the medians for each length; all lengths take turns, since a disk has good and bad moments."""
     team = team_in(folder)
-    conversation_id = conversation_in(team, db, length)
-    bare, ours = [], []
+    files = {length: folder / f"{length}.db" for length in lengths}
+    ids = {length: conversation_in(team, db, length) for length, db in files.items()}
+    bare: dict[int, list[float]] = {length: [] for length in lengths}
+    ours: dict[int, list[tuple[float, float, float]]] = {length: [] for length in lengths}
     for _ in range(rounds):
-        bare.append(_read_bare(db))
-        ours.append(asyncio.run(_opened(team, db, conversation_id)))
-    return median(bare), [median(part) for part in zip(*ours, strict=True)]
+        for length, db in files.items():
+            bare[length].append(_read_bare(db))
+            ours[length].append(asyncio.run(_opened(team, db, ids[length])))
+    return {
+        length: (median(bare[length]), [median(part) for part in zip(*ours[length], strict=True)]) for length in lengths
+    }
 
 
 def _read_bare(db: Path) -> float:

@@ -1,8 +1,10 @@
 """A conversation to measure with: the same one every time, shaped like what a team of agents and a person write."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
+from itertools import cycle, islice
 from random import Random
+from typing import TypeVar
 
 from bullpen.messages import ConversationMessage, MessageDraft, Routing, Speaker
 
@@ -45,6 +47,7 @@ CHINESE = """我认为这个方案可行 请先检查测试结果 上下文窗�
 EMOJI = ("👍", "🎉", "🚀", "😅", "🤔", "✅", "👩‍💻")
 
 Write = Callable[[Random, int], str]
+Item = TypeVar("Item")
 
 
 def drafts(count: int, write: Write | None = None) -> Iterator[MessageDraft]:
@@ -61,6 +64,12 @@ def drafts(count: int, write: Write | None = None) -> Iterator[MessageDraft]:
             routing=_routing(addressee, number),
             timestamp=FIRST_TIMESTAMP + number * 1000,
         )
+
+
+def recurring(messages: Sequence[Item], count: int) -> Iterator[Item]:
+    """Yield so many messages by repeating some, to spare memory; the last ones are the same for every count."""
+    start = -count % len(messages)
+    return islice(cycle(messages), start, start + count)
 
 
 def recorded(draft: MessageDraft, number: int) -> ConversationMessage:

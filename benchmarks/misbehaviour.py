@@ -34,6 +34,11 @@ AT_ONCE = 8
 # The longest timeout, three signals of a second each, two seconds for what is left, and patience with a busy machine.
 HANG_SECONDS = 30.0
 PROC = Path("/proc")
+HIDDEN_CHILD = "setsid env -i"
+REASON = (
+    "each that is left was started by its parent, in its last moments, with `setsid` and an empty environment. It "
+    "cannot be told from a process of the application around us, and is left alone: `docs/agents.md`."
+)
 
 
 class Outcome(Struct, frozen=True, kw_only=True):
@@ -85,6 +90,10 @@ def figure(outcomes: Sequence[Outcome], left: Leftovers) -> Figure:
         title=f"{len(outcomes):,} turns that go wrong",
         goal="every turn ends with exactly one Finished or Failed, and nothing is left of any",
         met=left.are_none and all(outcome.is_good for outcome in outcomes),
+        measured=f"{sum(outcome.is_good for outcome in outcomes):,} of {len(outcomes):,} ended so; "
+        f"{left.processes + sum(outcome.processes_left for outcome in outcomes)} processes, {left.descriptors} file "
+        f"descriptors and {left.records} records left",
+        reason=REASON if all(HIDDEN_CHILD in " ".join(one.plan.command) for one in outcomes if not one.is_good) else "",
         columns=("what", "how many"),
         rows=[
             *[(f"turns that ended as {name}", f"{times:,}") for name, times in endings.most_common()],

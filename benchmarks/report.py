@@ -1,7 +1,9 @@
-"""The page: one figure after the other, in words and a table."""
+"""The page: a summary, and then one figure after the other, in words, a table and a picture where something grows."""
 
 import os
 import platform
+import re
+import sqlite3
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -9,14 +11,18 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from benchmarks.plot import Plot
+
 PAGE = Path(__file__).parents[1] / "docs" / "benchmarks.md"
+PICTURES = PAGE.parent / "pictures"
 
 INTRODUCTION = """# How fast is bullpen, and how much memory does it take?
 
-Written by `make bench`; every number here comes from that run. Candidates take turns, and each is known by its median.
-Times are processor time, which other work on the machine disturbs least. The messages are those of
+Written by `make bench`; every number here comes from that run, and what it did not measure is not here. Candidates take
+turns, and each is known by its median. Times are processor time, which other work on the machine disturbs least, unless
+a figure says that it goes by the clock. The messages are those of
 `benchmarks/corpus.py`: English, code, Chinese, and English with emoji, many short and a few long, most with a
-`[NEXT: x]`."""
+`[NEXT: x]`. What others do is measured in environments of their own, made for the run."""
 
 
 class Figure(Struct, frozen=True, kw_only=True):
@@ -29,18 +35,49 @@ class Figure(Struct, frozen=True, kw_only=True):
     rows: Sequence[tuple[str, ...]]
     meaning: str
     """What the numbers say, in a sentence or two."""
+    measured: str = ""
+    """What to compare with the goal, in a few words."""
+    reason: str = ""
+    """Why the goal is missed. It stands beside the figure in the code, so that the next run does not lose it."""
+    plots: tuple[Plot, ...] = ()
 
 
 def page(figures: Sequence[Figure]) -> str:
     """Return the whole page in Markdown."""
-    return "\n\n".join([INTRODUCTION, _table(("machine", ""), _machine()), *map(section, figures)]) + "\n"
+    parts = [INTRODUCTION, _table(("machine", ""), _machine()), summary(figures), *map(section, figures)]
+    return "\n\n".join(parts) + "\n"
+
+
+def write(figures: Sequence[Figure]) -> None:
+    """Write the page and its pictures. Pictures of an earlier run do not stay."""
+    PICTURES.mkdir(parents=True, exist_ok=True)
+    for old in PICTURES.glob("bench-*.svg"):
+        old.unlink()
+    for plot in (plot for figure in figures for plot in figure.plots):
+        (PICTURES / _file(plot)).write_text(plot.svg(), encoding="utf-8")
+    PAGE.write_text(page(figures), encoding="utf-8")
+
+
+def summary(figures: Sequence[Figure]) -> str:
+    """Return every goal and whether it is met, in one table."""
+    met = sum(figure.met for figure in figures)
+    rows = [
+        (f"[{figure.title}](#{_anchor(figure.title)})", figure.goal, figure.measured or "see below", _verdict(figure))
+        for figure in figures
+    ]
+    table = _table(("figure", "goal", "measured", "verdict"), rows, numbers=False)
+    return f"## Summary\n\n{met} of {len(figures)} goals are met.\n\n{table}"
 
 
 def section(figure: Figure) -> str:
     """Return one figure in Markdown."""
-    verdict = "met" if figure.met else "missed"
-    goal = f"Goal: {figure.goal}. **{verdict.capitalize()}.**"
-    return "\n\n".join([f"## {figure.title}", goal, _table(figure.columns, figure.rows), figure.meaning])
+    goal = f"Goal: {figure.goal}. **{'Met' if figure.met else 'Missed'}.**"
+    if figure.measured:
+        goal += f" Measured: {figure.measured}."
+    if figure.reason and not figure.met:
+        goal += f"\n\nWhy it is missed: {figure.reason}"
+    pictures = [f"![{plot.words()}](pictures/{_file(plot)})" for plot in figure.plots]
+    return "\n\n".join([f"## {figure.title}", goal, *pictures, _table(figure.columns, figure.rows), figure.meaning])
 
 
 def times(ratio: float) -> str:
@@ -61,8 +98,23 @@ def code(text: str) -> str:
     return f"```` {shown} ````" if "`" in shown else f"`{shown}`"
 
 
-def _table(columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
-    divider = ("---", *["---:"] * (len(columns) - 1))
+def _verdict(figure: Figure) -> str:
+    if figure.met:
+        return "met"
+    return f"**missed**: {figure.reason}" if figure.reason else "**missed**"
+
+
+def _file(plot: Plot) -> str:
+    return f"bench-{plot.name}.svg"
+
+
+def _anchor(title: str) -> str:
+    """Return the name that GitHub gives a heading."""
+    return re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-")
+
+
+def _table(columns: tuple[str, ...], rows: Sequence[tuple[str, ...]], *, numbers: bool = True) -> str:
+    divider = ("---", *["---:" if numbers else "---"] * (len(columns) - 1))
     return "\n".join(f"| {' | '.join(cells)} |" for cells in (columns, divider, *rows))
 
 
@@ -73,7 +125,8 @@ def _machine() -> list[tuple[str, str]]:
         ("cores", str(os.cpu_count())),
         ("memory", f"{memory / 2**30:.1f} GiB"),
         ("system", platform.platform()),
-        ("Python", f"{platform.python_implementation()} {platform.python_version()}, msgspec {version('msgspec')}"),
+        ("Python", f"{platform.python_implementation()} {platform.python_version()}"),
+        ("bullpen", f"{version('bullpen')}, msgspec {version('msgspec')}, SQLite {sqlite3.sqlite_version}"),
         ("date", f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC"),
     ]
 

@@ -85,6 +85,9 @@ def measure(*, quick: bool) -> Figure:
         and max(calm.grown_mb, stalled.grown_mb) < GOAL_MEMORY_MB
         and page.seconds < GOAL_PAGE_SECONDS
         and page.bytes < GOAL_PAGE_BYTES,
+        measured=f"{duration(max(calm.p99, stalled.p99))} at the 99th percentile, the server grew by "
+        f"{max(calm.grown_mb, stalled.grown_mb):.1f} MB; the first page in {duration(page.seconds)} and "
+        f"{page.bytes / 1000:.0f} KB",
         columns=("", "median", "99th percentile", "longest", "server grew by"),
         rows=[_row(f"{BROWSERS} browsers", calm), _row(f"{BROWSERS} browsers, and one that reads nothing", stalled)],
         meaning=f"An agent writes its clock every {duration(PAUSE_SECONDS)}, {pieces} times, and every browser reads "

@@ -7,21 +7,24 @@ from time import process_time
 
 from benchmarks.corpus import drafts
 from benchmarks.measure import medians
+from benchmarks.plot import Plot
 from benchmarks.report import Figure, duration, times
 from bullpen.context import AssemblerOutput, ContextManager
 from bullpen.context.manager import Visibility
 from bullpen.messages import MessageDraft
 
 WINDOW = 10
-SHORT, LONG, QUICK_LONG = 1_000, 1_000_000, 100_000
+SHORT = 1_000
+LENGTHS, QUICK_LENGTHS = (SHORT, 10_000, 100_000, 1_000_000), (SHORT, 10_000, 100_000)
 GOAL = 1.2
 VISIBILITIES: tuple[Visibility, ...] = ("all", "addressed")
 
 
 def measure(*, quick: bool) -> Figure:
     """Compare a prompt from a short history with the same prompt from a very long one."""
-    short, long = SHORT, QUICK_LONG if quick else LONG
-    managers = {length: _manager(length) for length in (short, long)}
+    lengths = QUICK_LENGTHS if quick else LENGTHS
+    short, *_, long = lengths
+    managers = {length: _manager(length) for length in lengths}
     candidates = {
         f"{visibility} {length}": partial(_prompt, manager, visibility)
         for visibility in VISIBILITIES
@@ -33,14 +36,28 @@ def measure(*, quick: bool) -> Figure:
         title=f"A window of {WINDOW} messages in a long history",
         goal=f"{long:,} messages take at most {GOAL:g} times as long as {short:,}",
         met=max(ratios.values()) <= GOAL,
-        columns=("the agent sees", f"{short:,} messages", f"{long:,} messages", "ratio"),
+        measured=", ".join(f"{times(ratio)} times ({name})" for name, ratio in ratios.items()),
+        columns=("the agent sees", *[f"{length:,} messages" for length in lengths], "longest ÷ shortest"),
         rows=[
-            (name, duration(taken[f"{name} {short}"]), duration(taken[f"{name} {long}"]), times(ratio))
+            (name, *[duration(taken[f"{name} {length}"]) for length in lengths], times(ratio))
             for name, ratio in ratios.items()
         ],
         meaning="The goal means that a turn costs the same on the first day and after a year, also when the agent may "
         "see only what was addressed to it. Warm, for claude-code; the long history repeats the texts of the short one "
         "to spare memory.",
+        plots=(
+            Plot(
+                name="window",
+                title=f"A prompt for a window of {WINDOW} messages",
+                across="messages in the history",
+                up="processor time, lower is better",
+                unit="seconds",
+                series={
+                    f"the agent sees {name}": [(length, taken[f"{name} {length}"]) for length in lengths]
+                    for name in VISIBILITIES
+                },
+            ),
+        ),
     )
 
 

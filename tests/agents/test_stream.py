@@ -64,6 +64,20 @@ def test_a_deep_record_is_none() -> None:
     assert record_from(b'{"bad": "\xff", "a":' + b"[" * 100_000 + b"]" * 100_000 + b"}") is None
 
 
+@pytest.mark.parametrize("value", [b"[],", b"{},", b'"ab",', b"[[[[[[[[1]]]]]]]],", b"1.5,"])
+def test_a_record_that_is_made_to_fill_the_memory_is_none(value: bytes) -> None:
+    values = value * (2_000_000 // len(value))
+
+    assert record_from(b'{"type": "user", "x": [' + values + b"1]}") is None
+
+
+@pytest.mark.parametrize("text", ["[],", '{"a": [1, 2]},', "\\", '\\",[[', '"'])
+def test_text_is_read_however_much_it_looks_like_values(text: str) -> None:
+    record = {"type": "user", "text": text * 400_000}
+
+    assert record_from(json.dumps(record).encode()) == record
+
+
 @given(record=st.dictionaries(st.text(max_size=5), st.none() | st.integers(-(2**60), 2**60) | st.text(max_size=9)))
 def test_what_json_writes_is_read(record: dict[str, object]) -> None:
     assert record_from(json.dumps(record, ensure_ascii=True).encode("utf-8", "surrogatepass")) is not None

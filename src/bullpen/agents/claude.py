@@ -1,7 +1,7 @@
 """Claude Code: `claude -p`, stream-json."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from bullpen.agents.spec import AgentSpec, SignInProbe
@@ -31,8 +31,20 @@ class ClaudeParser:
         self._message = bytearray()
         self._unfinished = bytearray()
 
-    def parse(self, record: Any) -> Iterator[Event]:
-        """Yield what one record of the stream says."""
+    def parse(self, record: Any) -> Iterable[Event]:
+        """Return what one record of the stream says."""
+        match record:
+            case {
+                "type": "stream_event",
+                "event": {"type": "content_block_delta", "delta": {"type": "text_delta", "text": str(text)}},
+                "parent_tool_use_id": None,
+            }:
+                # Nearly every line is one of these, so they take the short way.
+                self._message += text.encode(errors="replace")
+                return (TextDelta(text),)
+        return self._other_events(record)
+
+    def _other_events(self, record: Any) -> Iterator[Event]:
         match record:
             case {"type": "stream_event", "event": event, "parent_tool_use_id": None}:
                 yield from self._streamed_event(event)
@@ -72,9 +84,6 @@ class ClaudeParser:
 
     def _streamed_event(self, event: Any) -> Iterator[Event]:
         match event:
-            case {"type": "content_block_delta", "delta": {"type": "text_delta", "text": str(text)}}:
-                self._message += text.encode(errors="replace")
-                yield TextDelta(text)
             case {"type": "content_block_delta", "delta": {"type": "thinking_delta", "thinking": str(text)}}:
                 yield Thinking(text)
             case {"type": "message_start", "message": {"id": str(message_id)}}:

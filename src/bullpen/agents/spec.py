@@ -1,6 +1,6 @@
 """What one CLI is, as data: everything in which the agents differ."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal, Protocol
 
 from msgspec import Struct
@@ -15,8 +15,8 @@ Emit = Callable[[Event], None]
 class StreamParser(Protocol):
     """Turns the records of one turn into events; a Finished or Failed among them is the CLI's own word on the turn."""
 
-    def parse(self, record: Any) -> Iterator[Event]:
-        """Yield what a record says: a JSON object, or a piece of text from agents that speak plain text."""
+    def parse(self, record: Any) -> Iterable[Event]:
+        """Return what a record says: a JSON object, or a piece of text from agents that speak plain text."""
         ...
 
 

@@ -33,16 +33,20 @@ class LineSplitter:
         self._keep(first)
         if not rest:
             return []
-        lines = [self._take()]
-        for line in rest[:-1]:
-            self._keep(line)
-            lines.append(self._take())
+        lines = [self._take(), *map(self._whole, rest[:-1])]
         self._keep(rest[-1])
         return lines
 
     def finish(self) -> list[bytes]:
         """Return what stands behind the last line end, if anything does."""
         return [self._take()] if self._pieces else []
+
+    def _whole(self, line: bytes) -> bytes:
+        """Return a line that stands in one chunk. Nearly all do, so they are not put together from pieces."""
+        if len(line) <= self._max_line_bytes:
+            return line
+        self._keep(line)
+        return self._take()
 
     def _keep(self, piece: bytes) -> None:
         room = self._max_line_bytes - self._size

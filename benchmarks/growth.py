@@ -1,0 +1,78 @@
+"""Whether anything became super-linear: ratios between two sizes of the same thing, and no times.
+
+Processor time, the best of several rounds in turn, and more rounds for whoever seems too slow: a busy machine makes a
+round slow now and then, and an algorithm that grows too fast does so in every round.
+"""
+
+import gc
+from collections.abc import Callable, Iterable
+from math import ceil
+from time import monotonic, process_time
+
+from msgspec import Struct
+
+from benchmarks.measure import Run, seconds
+
+FACTOR = 4
+"""The larger size in terms of the smaller one."""
+LINEAR, FLAT = 6.0, 2.5
+"""The ratios that are allowed. What is quadratic takes 16 times as long, and what is linear 4."""
+FEWEST_ROUNDS, MOST_ROUNDS = 2, 30
+ROUND_SECONDS = 0.002
+"""Something shorter is repeated, so that the clock can tell."""
+
+
+class Case(Struct, frozen=True):
+    """Something to do in any size."""
+
+    name: str
+    size: int
+    prepare: Callable[[int], Run]
+    limit: float = LINEAR
+
+
+class Growth(Struct, frozen=True):
+    """How a case grows."""
+
+    name: str
+    ratio: float
+    limit: float
+
+    @property
+    def is_good(self) -> bool:
+        """Whether it grows no faster than it may."""
+        return self.ratio <= self.limit
+
+    def __str__(self) -> str:
+        return f"{'ok   ' if self.is_good else 'GROWS'} {self.ratio:6.2f} (at most {self.limit:g})  {self.name}"
+
+
+def growth(case: Case) -> Growth:
+    """Measure a case in both sizes, until it is good or was given every chance."""
+    runs = (case.prepare(case.size), case.prepare(FACTOR * case.size))
+    repeats = [max(1, ceil(ROUND_SECONDS / max(seconds(run, clock=process_time), 1e-6))) for run in runs]
+    best = [float("inf"), float("inf")]
+    gc.collect()
+    gc.disable()
+    try:
+        for round_number in range(1, MOST_ROUNDS + 1):
+            for place, run in enumerate(runs):
+                best[place] = min(best[place], seconds(run, repeats[place], process_time))
+            found = Growth(case.name, best[1] / best[0], case.limit)
+            if round_number >= FEWEST_ROUNDS and found.is_good:
+                break
+    finally:
+        gc.enable()
+    return found
+
+
+def check(cases: Iterable[Case]) -> list[Growth]:
+    """Print how everything grows, and return what grows too fast."""
+    began = monotonic()
+    found = []
+    for case in cases:
+        found.append(growth(case))
+        print(found[-1], flush=True)
+    bad = [one for one in found if not one.is_good]
+    print(f"{len(found)} things in {FACTOR} times the size, in {monotonic() - began:.0f} s: {len(bad)} grow too fast.")
+    return bad

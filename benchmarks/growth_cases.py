@@ -1,0 +1,326 @@
+"""Everything that must not become super-linear, as cases in any size: `make bench-quick` checks them."""
+
+import asyncio
+import io
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import count
+from pathlib import Path
+from shutil import copy
+from tempfile import TemporaryDirectory
+
+from benchmarks.conversation_stage import conversation_in, team_in
+from benchmarks.corpus import drafts
+from benchmarks.growth import FLAT, Case, check
+from benchmarks.markers import TEXTS
+from benchmarks.measure import Run
+from bullpen.agents import agent_spec
+from bullpen.agents.transcript import Transcript
+from bullpen.app import open_team
+from bullpen.cli.showing.wrapping import wrapped
+from bullpen.context import ContextManager, ContextSnapshot, read_markers, strip_all_markers, truncate_to_bytes
+from bullpen.conversation.broadcast import Broadcast
+from bullpen.conversation.news import TurnEvent
+from bullpen.events import TextDelta
+from bullpen.exporting.html import write_html
+from bullpen.exporting.markdown import quoted, write_markdown
+from bullpen.messages import ConversationMessage, Routing
+from bullpen.routing.hand_overs import missed_hand_over
+from bullpen.routing.likeness import sketch
+from bullpen.routing.queue import TurnQueue, WaitingTurn
+from bullpen.routing.router import Router
+from bullpen.safe import printable
+from bullpen.store.sqlite import SqliteStore
+from bullpen.team import Member
+from bullpen.team_files import LoadedTeam
+from bullpen.web.markdown import render
+
+KIBIBYTE = 1024
+AGENT = "claude-code"
+HAND_OVERS = (
+    "over to max ",
+    "@max ",
+    "max, ",
+    "max please review. ",
+    "`[NEXT: max]` ",
+    "\\[NEXT: max\\] ",
+    "[NEXT: mxa] ",
+    "- max: do it\n",
+    "交给max。",
+    "a",
+    " ",
+    "\n",
+    ". ",
+    "> ",
+)
+SHOWN = ("a", "ab ", "\x1b[31m", "字", "\r", "\n", "\t", "e\u0301", "\u202e", "👩‍💻")
+MARKDOWN = (
+    "*a ",
+    "**a",
+    "_a_ ",
+    "[a](b) ",
+    "![",
+    "[",
+    "](",
+    "> ",
+    "- a\n",
+    "`a` ",
+    "```\n",
+    "<b>",
+    "&amp;",
+    "|a|b|\n",
+    "# a\n",
+)
+ADDRESSED = ("[NEXT: max] ", "[NEXT: m{number}] ", "[DROP: m{number}] ", "[TEAM_TASK: {number}] ")
+
+
+def cases(folder: Path) -> Iterator[Case]:
+    """Yield all cases; databases go into the folder."""
+    yield from _about_context()
+    yield from _about_texts()
+    team = team_in(folder)
+    yield from _about_routing(team)
+    yield from _about_agents()
+    yield from _about_viewers()
+    yield from _about_stores(folder, team)
+    yield from _about_conversations(folder, team)
+
+
+# What follows is in the order of `cases`. A function that makes a run is called once for each size.
+
+
+def _about_context() -> Iterator[Case]:
+    yield Case("add messages", 500, lambda size: lambda: _manager(size))
+    yield Case("assemble a prompt for the first time", 300, _assemble_first)
+    yield Case("assemble a prompt of everything again", 300, partial(_assemble_again, max_bytes=10**9))
+    yield Case("assemble a prompt of 768 KiB again", 2_000, _assemble_again, FLAT)
+    yield Case("assemble a window of 10", 1_000, partial(_assemble_again, window=10), FLAT)
+    yield Case("export a snapshot", 500, lambda size: _export(_manager(size)))
+    yield Case("import a snapshot", 500, lambda size: _import(_manager(size).export_snapshot().to_json()))
+
+
+def _manager(size: int, max_bytes: int = 768 * KIBIBYTE) -> ContextManager:
+    manager = ContextManager(max_bytes=max_bytes)
+    for draft in drafts(size):
+        manager.add_message(draft)
+    return manager
+
+
+def _assemble_first(size: int) -> Run:
+    data = _manager(size, 10**9).export_snapshot().to_json()
+
+    def assemble() -> None:
+        manager = ContextManager(max_bytes=10**9)
+        manager.import_snapshot(ContextSnapshot.from_json(data))
+        _assemble(manager, size)
+
+    return assemble
+
+
+def _assemble_again(size: int, window: int | None = None, max_bytes: int = 768 * KIBIBYTE) -> Run:
+    return partial(_assemble, _manager(size, max_bytes), window or size)
+
+
+def _assemble(manager: ContextManager, window: int) -> object:
+    source = manager.get_context_for_agent("max", AGENT, window_size_override=window)
+    return manager.assemble_prompt(AGENT, source)
+
+
+def _export(manager: ContextManager) -> Run:
+    return lambda: manager.export_snapshot().to_json()
+
+
+def _import(data: bytes) -> Run:
+    return lambda: ContextManager().import_snapshot(ContextSnapshot.from_json(data))
+
+
+def _about_texts() -> Iterator[Case]:
+    for text in TEXTS:
+        for name, function in (("read", read_markers), ("strip", strip_all_markers)):
+            make = partial(_whole_text, text.beginning, text.after)
+            yield Case(f"{name} markers in {text}", 8 * KIBIBYTE, partial(_on_text, function, make))
+    for unit in SHOWN:
+        yield Case(f"make {unit!r} safe for a terminal", 8 * KIBIBYTE, partial(_on_text, printable, unit))
+        yield Case(f"wrap {unit!r} for a terminal", 4 * KIBIBYTE, partial(_on_text, partial(wrapped, columns=80), unit))
+        yield Case(f"quote {unit!r} in Markdown", 8 * KIBIBYTE, partial(_on_text, quoted, unit))
+    for unit in ("```", "~~~~\n", "`` ` "):
+        yield Case(f"quote {unit!r} in Markdown", 8 * KIBIBYTE, partial(_on_text, quoted, unit))
+    for unit in (*SHOWN, *MARKDOWN):
+        yield Case(f"render {unit!r} for a browser", 2 * KIBIBYTE, partial(_on_text, render, unit))
+    for unit in ("a", "e\u0301", "🇩🇪", "👩‍💻"):
+        yield Case(f"cut {unit!r} between characters", 16 * KIBIBYTE, partial(_cut, unit))
+
+
+def _whole_text(beginning: Callable[[int], str], after: str, size: int, number: int) -> str:
+    return f"{beginning(size)}{number}{after}"
+
+
+def _on_text(function: Callable[[str], object], make: str | Callable[[int, int], str], size: int) -> Run:
+    """Return a run with a text of its own each time, since some functions remember what they have lately seen."""
+    numbers = count()
+    if callable(make):
+        texts = (make(size, number) for number in numbers)
+    else:
+        texts = (f"{make * (size // len(make))}{number}" for number in numbers)
+    return lambda: function(next(texts))
+
+
+def _cut(unit: str, size: int) -> Run:
+    text = unit * (size // len(unit))
+    return lambda: truncate_to_bytes(text, len(text.encode()) - 2)
+
+
+def _about_routing(team: LoadedTeam) -> Iterator[Case]:
+    sender, router = team.team.members[0], Router(team.team)
+    for unit in HAND_OVERS:
+        find = partial(missed_hand_over, sender=sender, team=team.team)
+        yield Case(f"notice a missed hand-over in {unit!r}", 8 * KIBIBYTE, partial(_on_text, find, unit))
+    for unit in ADDRESSED:
+        yield Case(f"route {unit!r}", 50, partial(_route, router, sender, unit))
+    yield Case("sketch a reply to notice a loop", 8 * KIBIBYTE, partial(_on_text, sketch, "one two 3 four 五. "))
+    yield Case("find who is next in a queue", 250, _queue)
+
+
+def _route(router: Router, sender: Member, unit: str, size: int) -> Run:
+    markers = read_markers("".join(unit.format(number=number) for number in range(size)))
+    return lambda: router.route(sender, markers)
+
+
+def _queue(size: int) -> Run:
+    turns = [WaitingTurn(id=str(n), member="max", message_id=str(n // 3), intent=1 + n % 3) for n in range(size)]
+
+    def work() -> None:
+        queue = TurnQueue(turns)
+        queue.put_first(turns[-3:])
+        queue.remove(turn.id for turn in queue.next_group(people=("kim",), held=("7",)))
+
+    return work
+
+
+def _about_agents() -> Iterator[Case]:
+    record = (
+        b'{"type":"stream_event","event":{"type":"content_block_delta","delta":{"type":"text_delta","text":"one "}}}\n'
+    )
+    yield Case("read a stream of small pieces", 200, lambda size: _stream(record * size, 4096))
+    yield Case("read one long line in small chunks", 32 * KIBIBYTE, lambda size: _stream(b"x" * size, 64))
+    yield Case("read a stream of broken lines", 8 * KIBIBYTE, lambda size: _stream(b"{\xff\n" * (size // 3), 64))
+
+
+def _stream(data: bytes, chunk: int) -> Run:
+    def read() -> None:
+        transcript = Transcript(agent_spec("claude"), lambda _: None)
+        for start in range(0, len(data), chunk):
+            transcript.feed(data[start : start + chunk])
+        transcript.finish()
+
+    return read
+
+
+def _about_viewers() -> Iterator[Case]:
+    yield Case("tell so many viewers", 100, lambda size: lambda: asyncio.run(_watched(viewers=size, news=10)))
+    yield Case("tell a viewer so much", 1_000, lambda size: lambda: asyncio.run(_watched(viewers=1, news=size)))
+
+
+async def _watched(viewers: int, news: int) -> None:
+    broadcast = Broadcast()
+    async with asyncio.TaskGroup() as tasks:
+        for _ in range(viewers):
+            tasks.create_task(_watch(broadcast))
+        await asyncio.sleep(0)
+        for number in range(news):
+            broadcast.publish(TurnEvent(turn_id="1", member="max", event=TextDelta("one ")))
+            if number % 100 == 0:
+                await asyncio.sleep(0)
+        broadcast.close()
+
+
+async def _watch(broadcast: Broadcast) -> None:
+    with broadcast.viewing(after=0) as viewer:
+        async for _ in viewer:
+            pass
+
+
+def _about_stores(folder: Path, team: LoadedTeam) -> Iterator[Case]:
+    yield Case("append to a store", 50, partial(_append_all, folder, team))
+    stored = partial(_stored, folder, team)
+    yield Case("read all messages of a store", 200, lambda size: stored(size, _read_all))
+    yield Case("read the last messages of a store", 200, lambda size: stored(size, _read_last), FLAT)
+    yield Case("search in a store", 200, lambda size: stored(size, _search))
+    yield Case("check a store", 200, lambda size: stored(size, lambda store, _: store.fsck()))
+    yield Case("export Markdown", 100, lambda size: stored(size, lambda s, i: write_markdown(s, i, io.StringIO())))
+    yield Case("export HTML", 100, lambda size: stored(size, lambda s, i: write_html(s, i, io.StringIO())))
+
+
+def _append_all(folder: Path, team: LoadedTeam, size: int) -> Run:
+    numbers = count()
+    messages = [
+        ConversationMessage(
+            id=f"m{number}", content=draft.content, speaker=draft.speaker, timestamp=number, routing=Routing()
+        )
+        for number, draft in enumerate(drafts(size))
+    ]
+
+    empty = folder / f"append-{size}.db"
+    conversation_id = conversation_in(team, empty, 0)
+
+    def append() -> None:
+        db = Path(copy(empty, folder / f"append-{size}-{next(numbers)}.db"))
+        with SqliteStore(db) as store:
+            for message in messages:
+                store.append(conversation_id, message)
+
+    return append
+
+
+def _stored(folder: Path, team: LoadedTeam, size: int, work: Callable[[SqliteStore, str], object]) -> Run:
+    db = folder / f"store-{size}.db"
+    if not db.exists():
+        _conversations[db] = conversation_in(team, db, size)
+    store = SqliteStore(db)
+    return lambda: work(store, _conversations[db])
+
+
+_conversations: dict[Path, str] = {}
+"""The conversation in each database, so that cases of one size share one."""
+
+
+def _read_all(store: SqliteStore, conversation_id: str) -> None:
+    after = 0
+    while page := store.messages(conversation_id, after=after, limit=50):
+        after = page[-1].sequence
+
+
+def _read_last(store: SqliteStore, conversation_id: str) -> object:
+    return store.messages(conversation_id, limit=10)
+
+
+def _search(store: SqliteStore, conversation_id: str) -> object:
+    return store.search("snapshot", conversation_id=conversation_id, limit=10**6)
+
+
+def _about_conversations(folder: Path, team: LoadedTeam) -> Iterator[Case]:
+    yield Case("open a conversation again", 200, partial(_resume, folder, team), FLAT)
+
+
+def _resume(folder: Path, team: LoadedTeam, size: int) -> Run:
+    db = folder / f"resume-{size}.db"
+    conversation_id = conversation_in(team, db, size)
+
+    async def work() -> None:
+        async with open_team(team, resume=conversation_id, db=db) as conversation:
+            await conversation.messages(limit=50)
+            await conversation.say("Hello [NEXT: lee]", sender="kim")
+
+    return lambda: asyncio.run(work())
+
+
+def main() -> None:
+    """Check everything."""
+    with TemporaryDirectory(prefix="bullpen-growth-") as folder:
+        bad = check(cases(Path(folder)))
+    if bad:
+        raise SystemExit(f"These grow faster than they may: {', '.join(one.name for one in bad)}")
+
+
+if __name__ == "__main__":
+    main()
