@@ -122,10 +122,11 @@ class Database:
         connection, self._connection = self._connection, None
         if connection is None:
             return
-        if self._damage and files.has_log(self.path):
-            self._close_without_writing(connection)
-        connection.close()
-        _open_here.discard(self)
+        with _opening:
+            if self._damage and files.has_log(self.path):
+                self._close_without_writing(connection)
+            connection.close()
+            _open_here.discard(self)
 
     @contextmanager
     def _transaction(self, begin: str, before: str = "", after: str = "") -> Iterator[Connection]:
