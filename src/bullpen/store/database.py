@@ -37,8 +37,9 @@ PRAGMA trusted_schema = OFF;
 PRAGMA journal_size_limit = {LOG_BYTES};
 """
 
-# Without waiting for the disk. The log must not be put into the file meanwhile: that would not be waited for either.
-HASTY = "PRAGMA synchronous = OFF; PRAGMA wal_autocheckpoint = 0;"
+# Without waiting for the disk, except at the beginning of a new log: if a power cut kept the old beginning, what is left
+# of the old log would cover what is newer in the file. Putting the log into the file is left to those who wait anyway.
+HASTY = "PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 0;"
 CAREFUL = "PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 1000;"
 
 
