@@ -37,7 +37,7 @@ PRAGMA trusted_schema = OFF;
 PRAGMA journal_size_limit = {LOG_BYTES};
 """
 
-# Without waiting for the disk, except at the beginning of a new log: if a power cut kept the old beginning, what is left
+# Without waiting for the disk, except at the beginning of a log: if a power cut kept an old beginning, what is left
 # of the old log would cover what is newer in the file. Putting the log into the file is left to those who wait anyway.
 HASTY = "PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 0;"
 CAREFUL = "PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 1000;"
