@@ -21,8 +21,8 @@ def main() -> int:
         print(f"  {result.sentence}\n{shown(result.failures)}", flush=True)
         results.append(result)
         if options.size == "full":
-            # After each, since the whole takes long and may be ended.
-            write_page(merged(read_results(), results))
+            # After each, since the whole takes long and may be ended; and only this one, since others may run too.
+            write_page(merged(read_results(), [result]))
     return int(not all(result.is_good for result in results))
 
 

@@ -17,6 +17,7 @@ from bullpen.store.sqlite import SqliteStore
 from bullpen.testing.store_contract import GIVEN, KAI, MAX, OWNER, asked, dead, said
 
 DATABASE = "new/folder/bullpen.db"
+FEW_PAGES = 8
 
 
 class Session:
@@ -75,6 +76,8 @@ class Session:
         store, chance, at = self.open_store, self.chance, self.made
         if store.conversation(conversation).owner is None:
             return lambda: store.claim(conversation, OWNER, is_alive=dead)
+        if chance.random() < 0.15:
+            return lambda: store.release(conversation, OWNER)
         running, queued = store.running(conversation), store.queued(conversation)
         roll = chance.random()
         text = self._text()
@@ -104,8 +107,6 @@ class Session:
         if roll < 0.9:
             change = StateChange(paused=text[:50], progress={"turns": at}, waits_for="kai")
             return lambda: store.update(conversation, at=at, change=change)
-        if roll < 0.93:
-            return lambda: store.release(conversation, OWNER)
         message = said(f"m{at}", text, speaker=KAI, at=at)
         turns = [asked(message.id, member) for member in ("max", "sarah")[: chance.randint(0, 2)]]
         return lambda: store.append(conversation, message, turns=turns)
@@ -138,6 +139,8 @@ def record(root: Path, log: Path, seed: int, steps: int, plant: str) -> None:
     from tests.torture.shim import Shim
 
     planted(plant)
+    if seed % 2:
+        begin_the_log_anew_often()
     shim = Shim()
     shim.watch(root)
     shim.record(log)
@@ -150,6 +153,14 @@ def record(root: Path, log: Path, seed: int, steps: int, plant: str) -> None:
     # Killed, not closed: a recording may end in the middle of everything.
 
 
+def begin_the_log_anew_often() -> None:
+    """Let SQLite put the log into the file every few pages, since what comes after that is dangerous."""
+    from bullpen.store import database
+
+    database.SETTINGS += f"PRAGMA wal_autocheckpoint = {FEW_PAGES};"
+    database.CAREFUL = database.CAREFUL.replace("1000", str(FEW_PAGES))
+
+
 def planted(fault: str) -> None:
     """Break the store in this process, to see whether the torture notices."""
     from bullpen.store import database, files
@@ -158,6 +169,8 @@ def planted(fault: str) -> None:
         case "commit before sync":
             database.SETTINGS = database.SETTINGS.replace("synchronous = FULL", "synchronous = OFF")
             database.CAREFUL = database.CAREFUL.replace("synchronous = FULL", "synchronous = OFF")
+        case "log begun anew without sync":
+            database.HASTY = database.HASTY.replace("synchronous = NORMAL", "synchronous = OFF")
         case "folder not synced":
             files._sync = _not_synced
         case "":

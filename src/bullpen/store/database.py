@@ -37,8 +37,9 @@ PRAGMA trusted_schema = OFF;
 PRAGMA journal_size_limit = {LOG_BYTES};
 """
 
-# Without waiting for the disk. The log must not be put into the file meanwhile: that would not be waited for either.
-HASTY = "PRAGMA synchronous = OFF; PRAGMA wal_autocheckpoint = 0;"
+# Without waiting for the disk, except at the beginning of a log: if a power cut kept an old beginning, what is left
+# of the old log would cover what is newer in the file. Putting the log into the file is left to those who wait anyway.
+HASTY = "PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 0;"
 CAREFUL = "PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 1000;"
 
 
@@ -122,10 +123,11 @@ class Database:
         connection, self._connection = self._connection, None
         if connection is None:
             return
-        if self._damage and files.has_log(self.path):
-            self._close_without_writing(connection)
-        connection.close()
-        _open_here.discard(self)
+        with _opening:
+            if self._damage and files.has_log(self.path):
+                self._close_without_writing(connection)
+            connection.close()
+            _open_here.discard(self)
 
     @contextmanager
     def _transaction(self, begin: str, before: str = "", after: str = "") -> Iterator[Connection]:
