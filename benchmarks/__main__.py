@@ -27,6 +27,7 @@ from benchmarks import (
     markers,
     memory,
     misbehaviour,
+    screen_latency,
     snapshot,
     trimming,
     web,
@@ -44,7 +45,7 @@ ABOUT_CONVERSATIONS = (
     conversation_crowd,
     cli_start,
 )
-ABOUT_DOORS = (web,)
+ABOUT_DOORS = (screen_latency, web)
 BENCHMARKS = (*ABOUT_CONTEXT, *ABOUT_AGENTS, *ABOUT_CONVERSATIONS, *ABOUT_DOORS)
 
 

@@ -140,7 +140,7 @@ async def test_what_was_counted_before_a_restart_still_counts(stage: Stage) -> N
         assert again.progress.turns == 2, "opening is no word of a person"
 
 
-@pytest.mark.parametrize("cost", ["1e999", "-5", "true", "1e308"])
+@pytest.mark.parametrize("cost", ["-5", "true", "1e308"])
 async def test_a_cost_that_is_none_harms_nobody(stage: Stage, monkeypatch: pytest.MonkeyPatch, cost: str) -> None:
     stage.put_claude_on_the_path(monkeypatch)
     stage.limits.update(cost_usd=1.0)

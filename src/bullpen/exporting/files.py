@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
 
-from bullpen.errors import OutputExists
+from bullpen.errors import BullpenError, OutputExists
 from bullpen.exporting.as_json import write_json
 from bullpen.exporting.html import write_html
 from bullpen.exporting.markdown import write_markdown
@@ -29,6 +29,16 @@ def write_export(
             write_html(store, conversation_id, file)
         case "json":
             write_json(store, conversation_id, file, prompts=prompts)
+
+
+def export_to(store: Store, conversation_id: str, path: Path) -> None:
+    """Write a conversation to a new file; the end of its name says in which format."""
+    ending = path.suffix.removeprefix(".").lower()
+    file_format: Format = next((known for known in FORMATS if known == ending), "md")
+    try:
+        write_private_file(path, lambda file: write_export(store, conversation_id, file, file_format))
+    except OSError as error:
+        raise BullpenError(f"{path} cannot be written: {error.strerror}.") from error
 
 
 def write_private_file(path: Path, write: Callable[[Writable], None], *, overwrite: bool = False) -> None:

@@ -1,6 +1,7 @@
 """ChatScreen: the conversation, its members and queue, the notice and the composer, and what each key does."""
 
 from collections.abc import Awaitable, Iterator
+from pathlib import Path
 from typing import Any, ClassVar
 
 from textual import on, work
@@ -13,6 +14,7 @@ from textual.widgets import Footer, Static
 
 from bullpen.conversation.loop import Conversation
 from bullpen.errors import BullpenError
+from bullpen.exporting.files import export_to
 from bullpen.tui.commands import COMMANDS, Command, read_command
 from bullpen.tui.composer import Composer
 from bullpen.tui.fold import FoldTitle
@@ -284,7 +286,9 @@ class ChatScreen(Screen[None]):
             return
         self._clear(f"/{command.name} {command.rest}".strip())
         match command.name, command.rest:
-            case "ask", names:
+            case "export", name:
+                await self._export(name)
+            case "next", names:
                 await self.attempt(self.conversation.ask(names))
             case "hand", name if name:
                 await self.attempt(self.conversation.hand_over(name))
@@ -302,6 +306,11 @@ class ChatScreen(Screen[None]):
                 await self.run_action("app.leave")
             case name, _:
                 await self.run_action({"go": "go_on", "hand": "hand_over"}.get(name, name))
+
+    async def _export(self, name: str) -> None:
+        path = Path(name or f"{self.conversation.id}.md").expanduser()
+        if await self.attempt(self.conversation.read(export_to, path)):
+            self.notify(f"Written to {one_line(str(path), 200)}.", markup=False)
 
     async def _preview(self, member: str) -> None:
         try:

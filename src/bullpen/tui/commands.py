@@ -1,11 +1,11 @@
-"""What a person can type after a slash. Everything here is on a key too."""
+"""What a person can type after a slash. Nearly everything here is on a key too."""
 
 import re
 
 from msgspec import Struct
 
 COMMANDS = {
-    "ask": "ask members about the last message: /ask max & sarah",
+    "next": "ask members to answer the last message: /next max & sarah",
     "cancel": "stop everyone who is at work",
     "go": "go on after a pause",
     "retry": "do a turn again that ended without a reply",
@@ -14,6 +14,7 @@ COMMANDS = {
     "drop": "drop the waiting turns of a member, or all: /drop max",
     "task": "set what the team works on: /task build the login",
     "prompt": "show what a member would be given now: /prompt max",
+    "export": "write the conversation to a file, .md, .html or .json: /export talk.md",
     "search": "find what was said: /search cookie",
     "theme": "switch between dark and light",
     "help": "show every key",

@@ -62,6 +62,8 @@ class Action(Struct, frozen=True, kw_only=True):
     takes: type[Struct]
     act: Callable[[Conversation, Any], Awaitable[object]]
     rest: str | None = None
+    typed: str = ""
+    """Another word for it behind a slash, the same as in a terminal."""
 
 
 ACTIONS = {
@@ -79,6 +81,7 @@ ACTIONS = {
             summary="Lift a pause: what waits begins.",
             takes=Nothing,
             act=lambda conversation, _: conversation.go_on(),
+            typed="go",
         ),
         Action(
             name="drop",
@@ -109,6 +112,7 @@ ACTIONS = {
             takes=Somebody,
             act=lambda conversation, given: conversation.hand_over(given.member, given.turn),
             rest="member",
+            typed="hand",
         ),
         Action(
             name="ask",
@@ -116,6 +120,7 @@ ACTIONS = {
             takes=Names,
             act=lambda conversation, given: conversation.ask(given.names),
             rest="names",
+            typed="next",
         ),
         Action(
             name="reorder",
@@ -132,7 +137,8 @@ ACTIONS = {
         ),
     )
 }
-COMMANDS = {f"/{action.name}": action.summary for action in ACTIONS.values() if action.name != "reorder"}
+_TYPED = {f"/{action.typed or action.name}": action for action in ACTIONS.values() if action.name != "reorder"}
+COMMANDS = {word: action.summary for word, action in _TYPED.items()}
 """What can be typed instead of a message."""
 
 
@@ -143,7 +149,7 @@ def command_in(text: str) -> tuple[Action, Struct] | None:
         return None
     if word not in COMMANDS:
         raise UnknownCommand(word, COMMANDS)
-    action = ACTIONS[word[1:]]
+    action = _TYPED[word]
     given = {action.rest: rest.strip()} if action.rest and rest.strip() else {}
     return action, read_form(action.takes, given)
 

@@ -15,7 +15,7 @@ from bullpen.cli.showing.show import Show
 from bullpen.conversation.loop import Conversation
 from bullpen.errors import BullpenError
 from bullpen.explanation import Explanation, explain
-from bullpen.exporting.files import FORMATS, Format, write_export, write_private_file
+from bullpen.exporting.files import export_to
 from bullpen.names import nearest
 from bullpen.store.base import Store
 
@@ -131,7 +131,7 @@ class Commands:
     async def export(self, argument: str) -> None:
         """Write the conversation to a file."""
         path = Path(argument or f"{self._conversation.id}.md").expanduser()
-        await self._conversation.read(_export, path)
+        await self._conversation.read(export_to, path)
         self._show.note(f"Written to {shlex.quote(str(path))}.")
 
     async def help(self, _: str) -> None:
@@ -180,12 +180,3 @@ HELP = (
 
 def _explanation(store: Store, conversation_id: str, reference: str) -> Explanation:
     return explain(store, conversation_id, find_turn(store, conversation_id, reference).id)
-
-
-def _export(store: Store, conversation_id: str, path: Path) -> None:
-    ending = path.suffix.removeprefix(".").lower()
-    file_format: Format = next((known for known in FORMATS if known == ending), "md")
-    try:
-        write_private_file(path, lambda file: write_export(store, conversation_id, file, file_format))
-    except OSError as error:
-        raise BullpenError(f"{path} cannot be written: {error.strerror}.") from error

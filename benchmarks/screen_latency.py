@@ -1,0 +1,183 @@
+"""Figure: the time from an agent's write to the terminal, against a plain reader of its pipe."""
+
+import fcntl
+import json
+import os
+import pty
+import re
+import select
+import struct
+import subprocess
+import sys
+import tempfile
+import termios
+from collections.abc import Iterable
+from pathlib import Path
+from statistics import median, quantiles
+from time import monotonic, monotonic_ns, sleep
+
+from msgspec import Struct
+
+from benchmarks.report import Figure, duration, times
+
+GOAL_MEDIAN, GOAL_P99 = 2.0, 5.0
+PAUSE_SECONDS = 0.05
+PIECES, QUICK_PIECES = 150, 40
+ROUNDS, QUICK_ROUNDS = 3, 1
+IGNORED_PIECES = 10
+PATIENCE_SECONDS = 60.0
+
+# Says what time it is, a few times a second, as an agent does that writes. Every process has the same clock.
+PROGRAM = """
+import os, sys, time
+sys.stdin.read()
+for _ in range({pieces}):
+    time.sleep({pause})
+    os.write(1, b"T%dE \\n\\n" % (time.monotonic_ns() // 1000))
+"""
+TIME = re.compile(rb"T(\d{9,})E")
+
+
+class Door(Struct, frozen=True):
+    """One way to look at a conversation in a terminal."""
+
+    name: str
+    options: tuple[str, ...]
+    ready: bytes
+    leave: tuple[bytes, ...]
+
+
+DOORS = (
+    Door("chat --plain", ("--plain",), "▸".encode(), (b"/quit", b"\r")),
+    Door("chat, the full screen", (), b"Say something", (b"\x11",)),
+)
+
+
+class Delay(Struct, frozen=True):
+    """How long pieces were on their way, in seconds."""
+
+    median: float
+    p99: float
+
+
+def measure(*, quick: bool) -> Figure:
+    """Let an agent write, and see when it is in the terminal."""
+    pieces, rounds = (QUICK_PIECES, QUICK_ROUNDS) if quick else (PIECES, ROUNDS)
+    program = [sys.executable, "-c", PROGRAM.format(pieces=pieces, pause=PAUSE_SECONDS)]
+    plain: list[Delay] = []
+    shown: dict[str, list[Delay]] = {door.name: [] for door in DOORS}
+    for _ in range(rounds):
+        plain.append(_delay(_read_plainly(program)))
+        for door in DOORS:
+            shown[door.name].append(_delay(_read_in_terminal(program, door, pieces)))
+    pipe = _typical(plain)
+    typical = {name: _typical(delays) for name, delays in shown.items()}
+    return Figure(
+        title="From an agent's write to the terminal",
+        goal=f"at most {GOAL_MEDIAN:g} times a bare pipe in the median, and {GOAL_P99:g} times at the 99th percentile",
+        met=all(one.median <= GOAL_MEDIAN * pipe.median and one.p99 <= GOAL_P99 * pipe.p99 for one in typical.values()),
+        measured="; ".join(
+            f"{name}: {times(one.median / pipe.median)} and {times(one.p99 / pipe.p99)} times"
+            for name, one in typical.items()
+        ),
+        reason="A bare pipe takes a tenth of a millisecond. What is shown is decoded, made safe, laid out and drawn on "
+        "the way, and the full screen parses Markdown and draws at most 30 times a second.",
+        columns=("what", "median", "ratio", "99th percentile", "ratio"),
+        rows=[
+            ("a bare pipe", duration(pipe.median), "1", duration(pipe.p99), "1"),
+            *(
+                (
+                    name,
+                    duration(one.median),
+                    times(one.median / pipe.median),
+                    duration(one.p99),
+                    times(one.p99 / pipe.p99),
+                )
+                for name, one in typical.items()
+            ),
+        ],
+        meaning=f"The agent writes a line each {duration(PAUSE_SECONDS)}; each is in the terminal when a program that "
+        f"reads the terminal has it. By the clock, medians over {rounds} rounds of {pieces} lines.",
+    )
+
+
+def _read_plainly(program: list[str]) -> list[float]:
+    process = subprocess.Popen(program, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, bufsize=0)
+    assert process.stdout is not None
+    delays: list[float] = []
+    while data := os.read(process.stdout.fileno(), 65536):
+        now = monotonic_ns() / 1e9
+        delays += [now - int(found) / 1e6 for found in TIME.findall(data)]
+    process.stdout.close()
+    process.wait()
+    return delays
+
+
+def _read_in_terminal(program: list[str], door: Door, pieces: int) -> list[float]:
+    with tempfile.TemporaryDirectory(prefix="bullpen-bench-") as folder:
+        team = f'[[member]]\nname = "kim"\n[[member]]\nname = "max"\ncommand = {json.dumps(program)}\n'
+        Path(folder, "team.toml").write_text(team)
+        main, other = pty.openpty()
+        fcntl.ioctl(other, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
+        process = subprocess.Popen(
+            [sys.executable, "-m", "bullpen", "chat", "--trust", *door.options],
+            stdin=other,
+            stdout=other,
+            stderr=other,
+            cwd=folder,
+            start_new_session=True,
+            env={**os.environ, "BULLPEN_HOME": folder, "TERM": "xterm-256color", "XDG_STATE_HOME": folder},
+        )
+        os.close(other)
+        try:
+            return _watched(main, door, pieces)
+        finally:
+            process.wait(PATIENCE_SECONDS)
+            os.close(main)
+
+
+def _watched(main: int, door: Door, pieces: int) -> list[float]:
+    """Say something, and return when each piece was seen for the first time."""
+    seen: dict[bytes, float] = {}
+    tail = b""
+    until = monotonic() + PATIENCE_SECONDS
+    has_spoken = False
+    while len(seen) < pieces and monotonic() < until:
+        if not select.select([main], [], [], 1.0)[0]:
+            continue
+        data = os.read(main, 65536)
+        now = monotonic_ns() / 1e9
+        tail = tail[-64:] + data
+        for found in TIME.findall(tail):
+            seen.setdefault(found, now - int(found) / 1e6)
+        if not has_spoken and door.ready in tail:
+            has_spoken = True
+            _press(main, (b"go", b"\r"))
+    _press(main, door.leave)
+    _drain(main)
+    return list(seen.values())
+
+
+def _press(main: int, keys: Iterable[bytes]) -> None:
+    for key in keys:
+        # Keys that come at once are a paste, and a paste is not sent.
+        sleep(0.2)
+        os.write(main, key)
+
+
+def _drain(main: int) -> None:
+    """Read to the end, so that whoever leaves is not kept waiting."""
+    try:
+        while select.select([main], [], [], PATIENCE_SECONDS)[0] and os.read(main, 65536):
+            pass
+    except OSError:
+        return
+
+
+def _delay(delays: list[float]) -> Delay:
+    kept = delays[IGNORED_PIECES:]
+    return Delay(median(kept), quantiles(kept, n=100)[-1])
+
+
+def _typical(delays: list[Delay]) -> Delay:
+    return Delay(median(one.median for one in delays), median(one.p99 for one in delays))
