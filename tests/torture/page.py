@@ -22,9 +22,10 @@ PICTURE = DOCS / "pictures" / "reliability.svg"
 INTRODUCTION = """# What can break bullpen?
 
 Written by `make torture`; every figure here comes from a run of it. Each class of torture does something bad to
-bullpen very often, with a fixed seed, and looks for broken promises afterwards. Each also proves once that it can find
-one: a fault is planted, in the test and never in the product, and it must be caught. One class alone is run again with
-`python -m tests.torture --only NAME`; CI runs all of them at a smaller size.
+bullpen very often and looks for broken promises afterwards. The seed repeats what is done, but not what processes do at
+the same moment. Each class also proves once that it can find something: a fault is planted, in the test and never in
+the product, and it must be caught. One class alone is run again with `python -m tests.torture --only NAME`, and dated
+by itself; CI runs all of them at a smaller size.
 
 ![How often each thing was tried, and how often a promise broke](pictures/reliability.svg)"""
 

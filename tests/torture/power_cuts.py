@@ -136,7 +136,8 @@ TORTURE = Torture(
     does=(
         "Sessions of a store are recorded write by write, by a shim between the process and the file system. At random "
         "moments the power fails: each sector (512 or 4096 bytes) and each name that was not synced is lost, kept or "
-        "kept while an earlier one is lost."
+        "kept while an earlier one is lost. The index of the log (-shm) is written through memory and not recorded, so "
+        "each cut finds it empty or gone."
     ),
     promise=(
         "the store opens, `fsck` finds nothing, it is exactly in the state of the last acknowledged step or of the one "
