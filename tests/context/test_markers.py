@@ -240,3 +240,14 @@ def test_a_long_text_is_read_quickly_and_hides_code_all_the_same() -> None:
     text = "word\n" * 10_000 + "```\n[NEXT: x]\n```\n> [NEXT: y]\n`[NEXT: z]` [NEXT: max]"
 
     assert addressees(text) == ("max",)
+
+
+def test_what_is_too_long_to_be_a_name_is_not_remembered() -> None:
+    from bullpen.context.markers import _known_group
+
+    _known_group.cache_clear()
+
+    assert read_markers(f"[NEXT: {'x' * 100_000}]").addressees == ("x" * 100_000,)
+    assert read_markers("[NEXT: max]").addressees == ("max",)
+
+    assert _known_group.cache_info().currsize == 1

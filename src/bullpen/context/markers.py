@@ -17,6 +17,8 @@ from bullpen.context.code import HIDDEN, hide_code
 MarkerKind = Literal["from", "next", "drop", "team_task"]
 
 DEFAULT_INTENT = 2
+LONGEST_REMEMBERED = 200
+"""Characters. A cache must not hold megabytes of what some agent made up."""
 
 _KINDS: dict[str, MarkerKind] = {"FROM": "from", "NEXT": "next", "DROP": "drop", "TEAM_TASK": "team_task"}
 
@@ -140,15 +142,21 @@ def _find_markers(text: str) -> Iterator[Marker]:
         yield Marker(kind, text[start:end].strip(), match.start(), match.end())
 
 
-@lru_cache(maxsize=256)
 def _relay(value: str) -> tuple[tuple[Addressee, ...], ...]:
     return tuple(filter(None, map(_group, _RELAY.split(value))))
 
 
-@lru_cache(maxsize=256)
 def _group(names: str) -> tuple[Addressee, ...]:
+    # Names are few and short, and come again and again. What is long is no name, and not worth remembering.
+    return _known_group(names) if len(names) <= LONGEST_REMEMBERED else _read_group(names)
+
+
+def _read_group(names: str) -> tuple[Addressee, ...]:
     found = map(_addressee, _names(_PARALLEL, names))
     return tuple(addressee for addressee in found if addressee.name)
+
+
+_known_group = lru_cache(maxsize=256)(_read_group)
 
 
 def _addressee(name: str) -> Addressee:
