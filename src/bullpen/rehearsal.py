@@ -109,7 +109,8 @@ async def _rehearsed(conversation: Conversation, seat: Seat, models: ModelServer
     file = seat.folder / f"bullpen-rehearsal-{secrets.token_hex(4)}.txt"
     models.script(Reply(tool_calls=(STANDS[agent].write(file),)), Reply(text=ANSWER))
     try:
-        await conversation.say(f"[NEXT: {member}] This is a rehearsal: please say that you are here.")
+        person = conversation.team.people[0].name
+        await conversation.say(f"[NEXT: {member}] This is a rehearsal: please say that you are here.", sender=person)
         await conversation.until_quiet()
         has_written = await asyncio.to_thread(file.exists)
     finally:

@@ -187,3 +187,11 @@ def wait_for(process: "subprocess.Popen[bytes]", text: bytes) -> None:
         more = os.read(process.stdout.fileno(), 4096)
         assert more, seen
         seen += more
+
+
+def test_a_long_message_is_no_name_of_a_file(write_team: Write, bullpen: Bullpen) -> None:
+    write_team(ada="Read.")
+
+    done = bullpen("run", "--trust", "word " * 80 + "and pyproject.toml")
+
+    assert (done.returncode, "Read." in done.stdout) == (0, True)

@@ -128,3 +128,13 @@ def test_without_a_team_file_what_is_there_can_be_read(tmp_path: Path) -> None:
         process.communicate(timeout=20)
 
     assert process.returncode == 0
+
+
+def test_a_certificate_that_cannot_be_read_is_said_at_once(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "bullpen", "serve", "--no-open", "--db", str(tmp_path / "c.db")]
+    missing = ["--tls-cert", str(tmp_path / "no.pem"), "--tls-key", str(tmp_path / "no.key")]
+
+    done = subprocess.run([*command, *missing], capture_output=True, text=True, check=False, timeout=60, cwd=tmp_path)
+
+    assert done.returncode == 1
+    assert "No such file" in done.stderr

@@ -120,3 +120,19 @@ def test_anything_else_is_no(loaded: LoadedTeam, answer: bytes) -> None:
     assert answer_on_a_terminal(loaded, answer) == 3
 
     assert not Trust().knows(loaded.path, loaded.text)
+
+
+def test_a_file_that_every_agent_is_given_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BULLPEN_HOME", str(tmp_path / "data"))
+    file = tmp_path / "team.toml"
+    file.write_text(
+        'instruction_file = "/etc/hostname"\noutside_files = true\n'
+        '[[member]]\nname = "kim"\n[[member]]\nname = "max"\ncommand = ["cat"]\n'
+    )
+    command = [sys.executable, "-m", "bullpen", "run", str(file), "hi"]
+
+    asked = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+
+    assert asked.returncode == 1
+    assert "Every agent is given /etc/hostname." in asked.stderr
+    assert f"Instruction files may lie outside of {tmp_path.resolve()}." in asked.stderr

@@ -100,3 +100,10 @@ def test_what_is_shown_can_be_seen(text: str) -> None:
 )
 def test_signs_for_what_cannot_be_seen(text: str, shown: str) -> None:
     assert visible(text) == shown
+
+
+def test_a_small_text_makes_no_large_table() -> None:
+    text = "|a" * 700 + "\n" + "|-" * 700 + "\n" + "|\n" * 558
+
+    assert len(render(text)) < 10 * len(text)
+    assert "<td>" in render("|a|b|\n|-|-|\n|1|2|")

@@ -3,6 +3,7 @@
 import argparse
 import asyncio
 import contextlib
+import os
 import sys
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from bullpen.cli.signals import Interruptions
 from bullpen.conversation.loop import Conversation
 from bullpen.conversation.news import News
 from bullpen.errors import BullpenError, NothingRuns
+from bullpen.safe import printable
 from bullpen.team_files import LoadedTeam
 
 
@@ -97,7 +99,9 @@ def _show(loaded: LoadedTeam) -> Show:
 
 
 def _as_json(news: News) -> None:
-    sys.stdout.buffer.write(msgspec.json.encode(news) + b"\n")
+    line = msgspec.json.encode(news)
+    # A program gets every byte; a terminal only what it would show.
+    sys.stdout.buffer.write((printable(line.decode()).encode() if sys.stdout.isatty() else line) + b"\n")
     sys.stdout.buffer.flush()
 
 
@@ -106,7 +110,7 @@ def _team_and_message(words: list[str], *, resumes: bool) -> tuple[Path | None, 
     match words:
         case []:
             return None, None
-        case [word] if word.endswith(".toml") or (not resumes and Path(word).is_file()):
+        case [word] if _is_team_file(word, resumes=resumes):
             return Path(word), None
         case [word]:
             return None, word
@@ -114,6 +118,13 @@ def _team_and_message(words: list[str], *, resumes: bool) -> tuple[Path | None, 
             return Path(team), message
         case _:
             raise BullpenError('There are too many words. Put the message in quotes: bullpen run team.toml "message"')
+
+
+def _is_team_file(word: str, *, resumes: bool) -> bool:
+    if len(word.split()) == 1 and word.endswith(".toml"):
+        return True
+    # os.path says no to what can be no name; a Path would raise.
+    return not resumes and os.path.isfile(word)  # noqa: PTH113
 
 
 def _with_fewer_turns(loaded: LoadedTeam, most: int) -> LoadedTeam:

@@ -36,6 +36,10 @@ def _show(loaded: LoadedTeam) -> None:
     lines = [f"{loaded.path} is new here, or has changed. It would run:", ""]
     for runs in what_it_runs(loaded.team, loaded.root):
         lines += [*_lines(runs), ""]
+    if loaded.team.instruction_file:
+        lines += [f"  Every agent is given {loaded.root / loaded.team.instruction_file}.", ""]
+    if loaded.team.outside_files:
+        lines += [f"  Instruction files may lie outside of {loaded.root}.", ""]
     print("\n".join(map(_one_line, lines)), file=sys.stderr)
 
 

@@ -85,11 +85,7 @@ class Steering:
 
     async def cancel(self, turn_id: str | None = None) -> tuple[WaitingTurn, ...]:
         """Stop one running turn, or all, and keep the queue until a person goes on or drops it."""
-        turns = [running.turn for running in self.running.values() if turn_id in (None, running.turn.id)]
-        if not turns:
-            raise NothingRuns(turn_id)
-        verb = "was" if len(turns) == 1 else "were"
-        await self.atomically(self._pause("cancelled", f"{names(turns)} {verb} cancelled."))
+        turns = await self.atomically(self._pause_to_cancel(turn_id))
         tasks = {turn: self._tasks[turn.id] for turn in turns if turn.id in self._tasks}
         for task in tasks.values():
             task.cancel()
@@ -152,6 +148,15 @@ class Steering:
     async def _pause(self, kind: PauseKind, text: str) -> None:
         await self._ledger.update(at=milliseconds(), change=Change(paused=text))
         self._publish(Paused(kind=kind, text=text))
+
+    async def _pause_to_cancel(self, turn_id: str | None) -> list[WaitingTurn]:
+        """Return the turns to cancel: chosen here, where none of them can end meanwhile."""
+        turns = [running.turn for running in self.running.values() if turn_id in (None, running.turn.id)]
+        if not turns:
+            raise NothingRuns(turn_id)
+        verb = "was" if len(turns) == 1 else "were"
+        await self._pause("cancelled", f"{names(turns)} {verb} cancelled.")
+        return turns
 
     async def _go_on(self) -> None:
         await self._ledger.update(at=milliseconds(), change=self._after_a_word())

@@ -7,7 +7,7 @@ import msgspec
 from msgspec import Struct
 
 from bullpen.conversation.loop import Conversation
-from bullpen.errors import UnknownCommand
+from bullpen.errors import BullpenError, UnknownCommand
 
 
 class Nothing(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -150,6 +150,8 @@ def command_in(text: str) -> tuple[Action, Struct] | None:
     if word not in COMMANDS:
         raise UnknownCommand(word, COMMANDS)
     action = _TYPED[word]
+    if action.name == "task" and not rest.strip():
+        raise BullpenError("Say what the team works on: /task build the login.")
     given = {action.rest: rest.strip()} if action.rest and rest.strip() else {}
     return action, read_form(action.takes, given)
 

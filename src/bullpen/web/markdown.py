@@ -43,6 +43,7 @@ TAGS = frozenset(
     }
 )
 ATTRIBUTES = {"a": {"href"}, "ol": {"start"}, "code": {"class"}, "span": {"class"}, "div": {"class"}, "pre": {"class"}}
+MOST_CELLS = 10_000
 SCHEMES = frozenset({"http", "https", "mailto"})
 
 _FORMATTER: HtmlFormatter[str] = HtmlFormatter(nowrap=True, classprefix="k-")
@@ -51,9 +52,15 @@ _FORMATTER: HtmlFormatter[str] = HtmlFormatter(nowrap=True, classprefix="k-")
 def render(text: str) -> Markup:
     """Return a text in Markdown as safe HTML."""
     shown = visible(text)
-    if len(shown) > MOST_CHARACTERS:
+    if len(shown) > MOST_CHARACTERS or _cells_in(shown) > MOST_CELLS:
         return plain(shown)
     return _cleaned(_MARKDOWN.render(shown))
+
+
+def _cells_in(text: str) -> int:
+    """Return how many cells tables may have: those that are missing are filled in, and kilobytes become megabytes."""
+    rows = [line.count("|") for line in text.split("\n") if "|" in line]
+    return len(rows) * max(rows, default=0)
 
 
 def plain(text: str) -> Markup:

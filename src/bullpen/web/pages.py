@@ -220,8 +220,7 @@ def changes_state(numbered: Numbered) -> bool:
 def _messages(
     store: Store, conversation_id: str, *, before: int | None = None, after: int | None = None
 ) -> list[Shown]:
-    limit = PAGE_MESSAGES if after is None else None
-    stored = store.messages(conversation_id, before=before, after=after, limit=limit)
+    stored = store.messages(conversation_id, before=before, after=after, limit=PAGE_MESSAGES)
     return [
         Shown(sequence=one.sequence, message=one.message, turn=_turn_of(store, conversation_id, one)) for one in stored
     ]

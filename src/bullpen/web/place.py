@@ -32,7 +32,8 @@ class Place(Struct, frozen=True, kw_only=True):
     @property
     def cookie(self) -> str:
         """The cookie's name: cookies do not know ports, and there may be another server of ours on this machine."""
-        return f"bullpen-{self.hosts[0].rpartition(':')[2]}"
+        port = self.hosts[0].rpartition(":")[2]
+        return f"bullpen-{port if port.isdecimal() else self.scheme}"
 
 
 @contextmanager

@@ -62,6 +62,9 @@ async def serving(
         try:
             while not server.started and not running.done():
                 await asyncio.sleep(0.01)
+            if running.done():
+                # It could not begin: a certificate that cannot be read, for example.
+                running.result()
             yield Served(hub=hub, keys=keys, place=place)
         finally:
             # Closing the conversations ends their streams, and only then can the server come to an end.

@@ -46,11 +46,20 @@ document.addEventListener("DOMContentLoaded", () => {
 
   text.addEventListener("input", () => { remember(); grow(); complete(); });
 
-  form.addEventListener("htmx:beforeRequest", () => { remember(); status.textContent = "sending"; });
+  let sent = "";
+  form.addEventListener("htmx:beforeRequest", () => { sent = text.value; remember(); status.textContent = "sending"; });
   form.addEventListener("htmx:afterRequest", (event) => {
     const answered = event.detail.xhr.status > 0;
     status.textContent = event.detail.successful || answered ? "" : "not sent yet, trying again";
-    if (event.detail.successful) { begin(); close(); }
+    if (event.detail.successful) {
+      // What was typed while it was on its way is the beginning of the next message.
+      const since = text.value === sent ? "" : text.value.startsWith(sent) ? text.value.slice(sent.length) : text.value;
+      begin();
+      close();
+      if (since) { text.value = since; remember(); grow(); }
+    }
+    // Its first version arrived after all: what stands here now is another message.
+    else if (event.detail.xhr.status === 409) { form.elements.id.value = newId(); remember(); }
     else if (!answered) setTimeout(() => form.requestSubmit(), RETRY_MILLISECONDS);
   });
 

@@ -40,7 +40,8 @@
   function addMessage(sequence, html) {
     if (document.getElementById(`m${sequence}`)) return;
     const node = element(html).firstElementChild;
-    messages.append(node);
+    const later = [...messages.children].find((one) => Number(one.dataset.sequence) > Number(sequence));
+    messages.insertBefore(node, later ?? null);
     document.getElementById("nothing")?.remove();
     ready(node);
   }
@@ -136,6 +137,7 @@
     const answer = await fetch(`${base}/newer?after=${lastSequence()}`, { headers: { "HX-Request": "true" } }).catch(() => null);
     if (!answer?.ok) return;
     const fresh = element(await answer.text());
+    const came = fresh.querySelectorAll(".new-messages > article").length;
     const state = ["side", "decisions"].map((id) => fresh.querySelector(`#${id}`)?.outerHTML ?? "").join("");
     keepingPlace(() => {
       for (const node of fresh.querySelectorAll(".new-messages > article")) addMessage(node.dataset.sequence, node.outerHTML);
@@ -144,6 +146,8 @@
       for (const node of fresh.querySelectorAll(".new-live > article")) addLive(node.outerHTML);
       showState(state);
     });
+    // They come page by page; without a new one there are no more.
+    if (came > 0 && isOpen) await catchUp();
   }
 
   const handlers = {
@@ -201,6 +205,11 @@
     };
   }
 
+  async function poll() {
+    if (!document.hidden) await catchUp();
+    setTimeout(poll, POLL_MILLISECONDS);
+  }
+
   async function lookAgain() {
     const answer = await fetch(`${base}/newer?after=${lastSequence()}`).catch(() => null);
     if (answer?.ok) location.reload();
@@ -224,7 +233,7 @@
       document.addEventListener("visibilitychange", lookOrNot);
       lookOrNot();
     } else {
-      setInterval(() => document.hidden || catchUp(), POLL_MILLISECONDS);
+      poll();
     }
   });
 })();
