@@ -58,7 +58,8 @@ def _code_spans(token: Token) -> Iterator[Token]:
             yield child
 
 
-_QUOTED = re.compile(r"[ \t]*(?:(?:[-*+]|[0-9]{1,9}[.)])[ \t]*)*>")
+# A sign of a list needs a space behind it: "-->" is no quote in a list.
+_QUOTED = re.compile(r"[ \t]*(?:(?:[-*+]|[0-9]{1,9}[.)])[ \t]+)*>")
 
 
 def _on_a_quoted_line(name: str, lines: list[str]) -> bool:
