@@ -26,6 +26,7 @@ PIECES, QUICK_PIECES = 150, 40
 ROUNDS, QUICK_ROUNDS = 3, 1
 IGNORED_PIECES = 10
 PATIENCE_SECONDS = 60.0
+SILENCE_SECONDS = 3.0
 
 # Says what time it is, a few times a second, as an agent does that writes. Every process has the same clock.
 PROGRAM = """
@@ -142,6 +143,7 @@ def _watched(main: int, door: Door, pieces: int) -> list[float]:
     tail = b""
     until = monotonic() + PATIENCE_SECONDS
     has_spoken = False
+    # A line that scrolls away between two frames is never seen, so silence ends it too.
     while len(seen) < pieces and monotonic() < until:
         if not select.select([main], [], [], 1.0)[0]:
             continue
@@ -150,6 +152,7 @@ def _watched(main: int, door: Door, pieces: int) -> list[float]:
         tail = tail[-64:] + data
         for found in TIME.findall(tail):
             seen.setdefault(found, now - int(found) / 1e6)
+            until = monotonic() + SILENCE_SECONDS
         if not has_spoken and door.ready in tail:
             has_spoken = True
             _press(main, (b"go", b"\r"))
