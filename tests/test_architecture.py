@@ -24,6 +24,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "config": set(),
     "toml_lines": set(),
     "team": {"errors", "names", "toml_lines"},
+    "completion": {"names"},
     "hand_over_note": {"team"},
     "routing": {"context", "errors", "events", "names", "team"},
     "instruction_files": {"errors"},

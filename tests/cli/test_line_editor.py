@@ -100,12 +100,12 @@ def test_what_stood_in_the_line_is_in_the_history_when_something_is_put_back() -
 @pytest.mark.parametrize(
     ("before", "after", "choices"),
     [
-        ("/qu", "/qu", ("queue ", "quit ")),
+        ("/qu", "/qu", ("/queue ", "/quit ")),
         ("/que", "/queue ", ()),
-        ("Hi [NEXT: k", "Hi [NEXT: kim]", ()),
-        ("[NEXT: kim & a", "[NEXT: kim & ada", ("ada", "adam")),
-        ("[next:小", "[next:小明]", ()),
-        ("ask @AD", "ask @ada", ("ada", "adam")),
+        ("Hi [NEXT: k", "Hi [NEXT: kim] ", ()),
+        ("[NEXT: kim & a", "[NEXT: kim & ada", ("ada] ", "adam] ")),
+        ("[next:小", "[next:小明] ", ()),
+        ("ask @AD", "ask [NEXT: ada", ("[NEXT: ada] ", "[NEXT: adam] ")),
         ("/hand k", "/hand kim", ()),
         ("mail@k", "mail@k", ()),
         ("nothing", "nothing", ()),

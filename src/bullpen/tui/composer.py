@@ -8,7 +8,7 @@ from textual.events import Key, Paste
 from textual.message import Message
 from textual.widgets import TextArea
 
-from bullpen.tui.completion import Option, options_for
+from bullpen.completion import Option, options_for
 from bullpen.tui.words import shown
 
 # Nobody presses enter so soon after another key: a terminal without bracketed paste is typing what was pasted.

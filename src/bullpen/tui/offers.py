@@ -3,7 +3,7 @@
 from textual.content import Content
 from textual.widgets import Static
 
-from bullpen.tui.completion import Option
+from bullpen.completion import Option
 from bullpen.tui.words import one_line
 
 

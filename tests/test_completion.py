@@ -2,8 +2,8 @@
 
 import pytest
 
+from bullpen.completion import options_for
 from bullpen.tui.commands import Command, read_command
-from bullpen.tui.completion import options_for
 
 NAMES = {"max": "Architect", "Mary Ann": "", "sarah": "Reviewer"}
 COMMANDS = {"help": "", "hand": "", "quit": ""}
@@ -28,6 +28,7 @@ def completed(before: str) -> list[str]:
         ("say /h", []),
         ("/hand s", ["/hand sarah"]),
         ("/hand sarah", []),
+        ("/next max & sa", ["/next max & sarah"]),
         ("[NEXT: sa", ["[NEXT: sarah] "]),
         ("[next: max, sa", ["[next: max, sarah] "]),
         ("[NEXT: max & Mary", ["[NEXT: max & Mary Ann] "]),

@@ -16,7 +16,7 @@ MARKS = {
 MOST_OPTIONS = 8
 
 _COMMAND = re.compile(r"/([a-z]*)$")
-_COMMAND_NAME = re.compile(r"/(?:ask|hand|drop|prompt|cancel) +(.*)$")
+_COMMAND_NAME = re.compile(r"/(?:next|hand|drop|prompt) +(.*)$")
 _MARK_NAME = re.compile(r"\[(next|drop|from):\s*([^\]\n]*)$", re.IGNORECASE)
 _MARK = re.compile(r"(?:^|\s)(\[[a-z_]*)$", re.IGNORECASE)
 _AT = re.compile(r"(?:^|\s)@([^\s@]*)$")
@@ -38,7 +38,7 @@ def options_for(before: str, names: Mapping[str, str], commands: Mapping[str, st
     if (found := _COMMAND.fullmatch(before)) is not None:
         return _fitting(found[1], commands, before="/", after=" ", replaces=len(before))
     if (found := _COMMAND_NAME.fullmatch(before)) is not None:
-        return _names(found[1], names, after="")
+        return _names(_BETWEEN_NAMES.split(found[1])[-1].lstrip(), names, after="")
     line = before.rpartition("\n")[2]
     if (found := _MARK_NAME.search(line)) is not None:
         others = {**names, "ALL": "every waiting turn"} if found[1].lower() == "drop" else names
