@@ -36,6 +36,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "store": {"context", "errors", "events", "messages", "routing"},
     "owners": {"agents", "store"},
     "following": {"store"},
+    "replaying": {"agents", "errors", "events", "messages", "store"},
     "conversation": {
         *("agents", "context", "errors", "events", "hand_over_note", "instruction_files", "messages", "routing"),
         *("store", "team"),

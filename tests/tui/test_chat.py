@@ -56,6 +56,22 @@ def test_what_an_agent_did_opens_by_key_and_by_mouse(stage: Stage) -> None:
     stage.play(story)
 
 
+def test_what_an_agent_did_another_day_can_be_opened_too(stage: Stage) -> None:
+    stage.agent("max", WORKING)
+
+    async def first_day(scene: Scene) -> None:
+        await scene.say("Where is it?")
+        await scene.quiet()
+
+    async def second_day(scene: Scene) -> None:
+        await scene.sees("I found login.py.", "▸ what it did")
+        await scene.press("escape", "j", "enter")
+        await scene.sees("▾ thinking · 1 tool", "▸ ✻ thinking Where do I start?", "▸ ✓ Bash ls src")
+
+    conversation_id = stage.play(first_day)
+    stage.play(second_day, resume=conversation_id)
+
+
 def test_an_agent_at_work_is_seen_at_work(stage: Stage) -> None:
     stage.agent("max", [{"tool": {"name": "Bash", "input": {"command": "make"}, "output": "ok"}}, *HANGING])
 

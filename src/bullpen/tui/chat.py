@@ -236,7 +236,7 @@ class ChatScreen(Screen[None]):
             self.notify("No agent was prompted for this. Move to a message of an agent.", markup=False)
             return
         try:
-            given = await self.conversation.read(given_for, view.stored.message.id, routing.parent_message_id)
+            given = await self.conversation.read(given_for, view.stored.message)
         except BullpenError as error:
             self.complain(error)
             return

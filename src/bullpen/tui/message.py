@@ -12,7 +12,7 @@ from textual.widgets import Static
 from bullpen.messages import ConversationMessage
 from bullpen.store.base import StoredMessage
 from bullpen.tui.markdown import SafeMarkdown
-from bullpen.tui.steps import WorkFold
+from bullpen.tui.steps import LoadWork, RecordedFold, WorkFold
 from bullpen.tui.words import beginning, clock, one_line, shown
 from bullpen.tui.work import Work
 
@@ -44,6 +44,7 @@ class MessageView(Vertical, can_focus=True):
         color: str,
         names: dict[str, str],
         work: Work | None = None,
+        load_work: LoadWork | None = None,
         why: str = "",
         notes: tuple[str, ...] = (),
     ) -> None:
@@ -52,6 +53,7 @@ class MessageView(Vertical, can_focus=True):
         self._color = color
         self._names = names
         self._work = work
+        self._load_work = load_work
         self._why = why
         self._notes = notes
         self.styles.border_left = ("outer", color)
@@ -67,6 +69,8 @@ class MessageView(Vertical, can_focus=True):
         yield Static(self._header(), classes="header", markup=False)
         if self._work is not None and self._work.steps:
             yield WorkFold(self._work)
+        elif self._work is None and self._load_work is not None:
+            yield RecordedFold(self._load_work)
         yield SafeMarkdown(part.text)
         if part.left_out:
             more = f"… {part.left_out:,} characters more: enter shows all of it"

@@ -10,6 +10,8 @@ from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from bullpen.context.report import PromptReport
+from bullpen.messages import ConversationMessage
+from bullpen.replaying import turn_that_said
 from bullpen.store.base import Store, Turn
 from bullpen.tui.lines import LinesView
 from bullpen.tui.words import duration, one_line, used
@@ -28,10 +30,9 @@ class Given(Struct, frozen=True, kw_only=True):
     command: tuple[str, ...] = ()
 
 
-def given_for(store: Store, conversation_id: str, message_id: str, parent_id: str) -> Given | None:
+def given_for(store: Store, conversation_id: str, message: ConversationMessage) -> Given | None:
     """Return what was given to the agent that said a message, or None if nobody knows."""
-    turns = store.turns(conversation_id, message_id=parent_id)
-    turn = next((turn for turn in turns if turn.reply_id == message_id), None)
+    turn = turn_that_said(store, conversation_id, message)
     return None if turn is None else given_in(store, conversation_id, turn.id)
 
 

@@ -1,6 +1,6 @@
 """The steps of a turn as folds: a tool with its input, its answer and the files it changed; a thought."""
 
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 
 from textual.content import Content
 from textual.widget import Widget
@@ -9,6 +9,8 @@ from textual.widgets import Static
 from bullpen.tui.fold import Fold
 from bullpen.tui.words import beginning, duration, one_line, shown
 from bullpen.tui.work import Step, Work
+
+LoadWork = Callable[[], Awaitable[Work]]
 
 MOST_CHARACTERS = 4_000
 MOST_LINES = 60
@@ -65,6 +67,25 @@ class WorkFold(Fold):
     def __init__(self, work: Work) -> None:
         title = Content.assemble(work.summary, f" · {duration(work.seconds)}" if work.seconds else "")
         super().__init__(title, lambda: [StepFold(step) for step in work.steps])
+
+
+class RecordedFold(Fold):
+    """All that an agent did in a turn of another day: what its program wrote is read again when somebody looks."""
+
+    def __init__(self, load: LoadWork) -> None:
+        super().__init__(Content("what it did"), self._steps)
+        self._load = load
+        self._work: Work | None = None
+
+    async def toggle(self) -> None:
+        """Open or close; the first time, read."""
+        if self._work is None:
+            self._work = await self._load()
+            self.set_title(Content(self._work.summary if self._work.steps else "nothing but the answer"))
+        await super().toggle()
+
+    def _steps(self) -> Iterable[Widget]:
+        return [StepFold(step) for step in self._work.steps] if self._work else []
 
 
 def _text(text: str, kind: str) -> Static:

@@ -1,6 +1,8 @@
 """Transcript: the conversation as far as it is looked at. However long it is, a few pages of it are on the screen."""
 
+import asyncio
 from collections.abc import Sequence
+from functools import partial
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -13,7 +15,9 @@ from bullpen.conversation.loop import Conversation
 from bullpen.conversation.news import Said
 from bullpen.conversation.running import RunningTurn
 from bullpen.events import Event, TextDelta
-from bullpen.store.base import StoredMessage
+from bullpen.messages import ConversationMessage
+from bullpen.replaying import recorded_events, turn_that_said
+from bullpen.store.base import Store, StoredMessage, TurnRecord
 from bullpen.tui.message import MessageView
 from bullpen.tui.turn import TurnView
 from bullpen.tui.words import MOST_LINES, beginning, one_line, weight_of
@@ -286,9 +290,14 @@ class Transcript(VerticalScroll, can_focus=False):
             color=self._color(message.speaker.role_id),
             names=self._names,
             work=self._works.get(message.id),
+            load_work=partial(self._recorded_work, message) if message.speaker.type == "ai" else None,
             why=said.reason if said else "",
             notes=said.notes if said else (),
         )
+
+    async def _recorded_work(self, message: ConversationMessage) -> Work:
+        record = await self._conversation.read(_record_of, message)
+        return Work() if record is None else Work(await asyncio.to_thread(recorded_events, record))
 
     def _color(self, member: str) -> str:
         return self._colors.get(member, "#868c9e")
@@ -302,6 +311,11 @@ class Transcript(VerticalScroll, can_focus=False):
                 "Write below and press enter. Begin with @ to name somebody, with / for a command; F1 shows every key."
             )
         )
+
+
+def _record_of(store: Store, conversation_id: str, message: ConversationMessage) -> TurnRecord | None:
+    turn = turn_that_said(store, conversation_id, message)
+    return None if turn is None else store.record(conversation_id, turn.id)
 
 
 def _page(stored: Sequence[StoredMessage], *, from_end: bool) -> list[StoredMessage]:

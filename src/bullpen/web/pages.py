@@ -15,7 +15,8 @@ from bullpen.conversation.news import TurnEvent
 from bullpen.conversation.recording import new_message_id
 from bullpen.exporting.files import FORMATS, Format, write_export
 from bullpen.messages import ConversationMessage
-from bullpen.store.base import Found, Store, StoredConversation, StoredMessage
+from bullpen.replaying import turn_that_said
+from bullpen.store.base import Found, Store, StoredConversation
 from bullpen.web.actions import ACTIONS, COMMANDS, command_in, read_form
 from bullpen.web.answers import done, form_of, page, sent_to
 from bullpen.web.frames import server_sent
@@ -221,18 +222,11 @@ def _messages(
     store: Store, conversation_id: str, *, before: int | None = None, after: int | None = None
 ) -> list[Shown]:
     stored = store.messages(conversation_id, before=before, after=after, limit=PAGE_MESSAGES)
+    turns = [turn_that_said(store, conversation_id, one.message) for one in stored]
     return [
-        Shown(sequence=one.sequence, message=one.message, turn=_turn_of(store, conversation_id, one)) for one in stored
+        Shown(sequence=one.sequence, message=one.message, turn=None if turn is None else turn.id)
+        for one, turn in zip(stored, turns, strict=True)
     ]
-
-
-def _turn_of(store: Store, conversation_id: str, stored: StoredMessage) -> str | None:
-    """Return the turn that ended with a message."""
-    parent = stored.message.routing.parent_message_id if stored.message.routing else None
-    if parent is None:
-        return None
-    turns = store.turns(conversation_id, message_id=parent)
-    return next((turn.id for turn in turns if turn.reply_id == stored.message.id), None)
 
 
 def _field(form: dict[str, list[str]], name: str) -> str:

@@ -6,11 +6,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from bullpen.agents.command import command_agent
-from bullpen.agents.registry import agent_spec
-from bullpen.agents.transcript import TooMuchText, Transcript
-from bullpen.errors import UnknownAgent
 from bullpen.events import Event, Notice, Thinking, TodoList, ToolFinished, ToolStarted
+from bullpen.replaying import recorded_events
 from bullpen.store.base import TurnRecord
 
 MOST_CHARACTERS = 20_000
@@ -49,18 +46,7 @@ def steps_of(events: Iterable[Event]) -> list[Step]:
 
 def recorded_steps(record: TurnRecord) -> list[Step]:
     """Return what an agent did in a turn that has ended, read again from what its program wrote. Not for the loop."""
-    events: list[Event] = []
-    try:
-        spec = agent_spec(record.report.agent_type)
-    except UnknownAgent:
-        spec = command_agent(record.command or ("?",))
-    transcript = Transcript(spec, events.append)
-    try:
-        transcript.feed(record.stream)
-        transcript.finish()
-    except TooMuchText:
-        pass
-    return steps_of(_joined(events))
+    return steps_of(_joined(recorded_events(record)))
 
 
 def _joined(events: Iterable[Event]) -> Iterable[Event]:
