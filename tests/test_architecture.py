@@ -25,6 +25,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "toml_lines": set(),
     "team": {"errors", "names", "toml_lines"},
     "completion": {"names"},
+    "colours": {"team"},
     "hand_over_note": {"team"},
     "routing": {"context", "errors", "events", "names", "team"},
     "instruction_files": {"errors"},

@@ -2,6 +2,7 @@
 
 from textual.theme import Theme
 
+from bullpen.colours import colours_of
 from bullpen.team import Team
 
 DARK = Theme(
@@ -65,11 +66,8 @@ COLORS = {
 
 
 def colors_of(team: Team) -> dict[str, str]:
-    """Return a colour for every member: the one its team file gives, else one that few others have."""
-    given = {member.name: COLORS[member.color] for member in team.members if member.color in COLORS}
-    free = [color for color in COLORS.values() if color not in given.values()] or list(COLORS.values())
-    others = [member.name for member in team.members if member.name not in given]
-    return given | {name: free[place % len(free)] for place, name in enumerate(others)}
+    """Return each member's colour as this screen shows it."""
+    return {name: COLORS[colour] for name, colour in colours_of(team).items()}
 
 
 def is_light(colorfgbg: str) -> bool:

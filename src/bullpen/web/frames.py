@@ -9,12 +9,13 @@ from typing import Any
 import msgspec
 from markupsafe import Markup
 
+from bullpen.colours import colours_of
 from bullpen.conversation.broadcast import Numbered
 from bullpen.conversation.loop import Conversation
 from bullpen.conversation.news import Lagged, Said, Trouble, TurnBegan, TurnEnded, TurnEvent
 from bullpen.conversation.running import RunningTurn
 from bullpen.events import Event, Notice, TextDelta, Thinking, TodoList, ToolFinished, ToolStarted, Usage
-from bullpen.web.state import State, color_of, used
+from bullpen.web.state import State, used
 from bullpen.web.steps import steps_of
 from bullpen.web.templates import rendered
 from bullpen.web.visible import visible
@@ -79,8 +80,7 @@ def state_frame(state: State) -> bytes:
 
 
 def _where(conversation: Conversation) -> dict[str, Any]:
-    members = enumerate(conversation.team.members)
-    return {"id": conversation.id, "colors": {member.name: color_of(member, index) for index, member in members}}
+    return {"id": conversation.id, "colors": colours_of(conversation.team)}
 
 
 def _said(number: int, news: Said, conversation: Conversation) -> bytes:

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
+from bullpen.colours import colours_of
 from bullpen.conversation.loop import Conversation
 from bullpen.conversation.running import RunningTurn
 from bullpen.errors import InvalidTeam
@@ -12,9 +13,7 @@ from bullpen.events import Usage
 from bullpen.routing.hand_overs import missed_hand_over
 from bullpen.routing.queue import WaitingTurn
 from bullpen.store.base import Store, StoredConversation, Turn
-from bullpen.team import Member, Team, examine_team
-
-COLORS = ("blue", "magenta", "green", "yellow", "cyan", "red")
+from bullpen.team import Team, examine_team
 
 
 class Spent(Struct, frozen=True, kw_only=True):
@@ -201,19 +200,15 @@ def team_of(stored: StoredConversation) -> Team | None:
         return None
 
 
-def color_of(member: Member, index: int) -> str:
-    """Return a member's colour: the one it was given, else plain for people, and another one for each agent."""
-    return member.color or ("white" if member.type == "human" else COLORS[index % len(COLORS)])
-
-
 def _members(team: Team | None, spent: dict[str, Spent], running: dict[str, Working]) -> Iterable[MemberState]:
-    for index, member in enumerate(team.members if team else ()):
+    colours = colours_of(team) if team else {}
+    for member in team.members if team else ():
         yield MemberState(
             name=member.name,
             display_name=member.display_name or member.name,
             type=member.type,
             role=member.role,
-            color=color_of(member, index),
+            color=colours[member.name],
             agent=member.agent or (member.command[0].rpartition("/")[2] if member.command else ""),
             spent=spent.get(member.name, Spent()),
             working=running.get(member.name),

@@ -10,10 +10,11 @@ from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import Response
 
+from bullpen.colours import colours_of
 from bullpen.store.base import Store, StoredMessage, Turn
 from bullpen.web.answers import page
 from bullpen.web.requests import hub_of, id_in
-from bullpen.web.state import color_of, team_of
+from bullpen.web.state import team_of
 from bullpen.web.templates import money, rendered, short, span
 
 WIDTH = 960
@@ -122,7 +123,7 @@ def drawing(store: Store, conversation_id: str) -> Drawing:
     messages = store.messages(conversation_id, limit=MOST_MESSAGES)
     words = [one for one in messages if one.message.speaker.type != "ai"]
     team = team_of(stored)
-    colors = {member.name: color_of(member, index) for index, member in enumerate(team.members if team else ())}
+    colors = colours_of(team) if team else {}
     names = list(dict.fromkeys([*colors, *(turn.member for turn in turns), *(_speaker(one) for one in words)]))
     axis = _Axis(
         [*((_start(turn), _end(turn, stored.last_at)) for turn in turns), *((_at(one), _at(one)) for one in words)]

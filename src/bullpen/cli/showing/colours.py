@@ -3,6 +3,7 @@
 import os
 from typing import TextIO
 
+from bullpen.colours import colours_of
 from bullpen.team import Team
 
 CODES = {
@@ -16,8 +17,6 @@ CODES = {
     "bold": "1",
     "dim": "2",
 }
-# Red is for what went wrong.
-PALETTE = ("cyan", "magenta", "green", "yellow", "blue")
 RESET = "\x1b[0m"
 
 
@@ -26,10 +25,7 @@ class Colours:
 
     def __init__(self, team: Team | None, *, on: bool) -> None:
         self._on = on
-        members = team.members if team else ()
-        self._of_member = {
-            member.name: member.color or PALETTE[place % len(PALETTE)] for place, member in enumerate(members)
-        }
+        self._of_member = colours_of(team) if team else {}
 
     def paint(self, text: str, *styles: str) -> str:
         """Return the text in a style, or as it is."""
