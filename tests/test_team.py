@@ -8,7 +8,9 @@ from hypothesis import strategies as st
 
 from bullpen.errors import InvalidTeam, TeamProblem
 from bullpen.names import nearest, normalized
-from bullpen.team import AGENT_KEYS, LIMIT_KEYS, PERSON_KEYS, TEAM_KEYS, Limits, Member, Team, read_team
+from bullpen.team import Limits, Member, Team
+from bullpen.team_keys import AGENT_KEYS, LIMIT_KEYS, PERSON_KEYS, TEAM_KEYS
+from bullpen.team_reading import read_team
 from bullpen.toml_lines import Path, TomlLines
 
 EVERY_KEY = """\

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from bullpen.team import read_team
 from bullpen.team_checks import MAX_INSTRUCTION_BYTES, check_team
+from bullpen.team_reading import read_team
 
 HEAD = '[[member]]\nname = "kim"\n[[member]]\nname = "max"\n'
 

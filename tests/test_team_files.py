@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from bullpen.errors import InvalidTeam, NoTeamFile, UnreadableTeamFile
-from bullpen.team import read_team
 from bullpen.team_files import MAX_FILE_BYTES, LoadedTeam, load_team
+from bullpen.team_reading import read_team
 
 TEXT = '[[member]]\nname = "名字"\n[[member]]\nname = "max"\nagent = "claude"\n'
 

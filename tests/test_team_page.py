@@ -11,8 +11,9 @@ import pytest
 from bullpen.cli import main
 from bullpen.cli.trusting import ensure_trusted
 from bullpen.errors import NotTrusted
-from bullpen.team import AGENT_KEYS, LIMIT_KEYS, PERSON_KEYS, TEAM_KEYS, Limits, Member, Team
+from bullpen.team import Limits, Member, Team
 from bullpen.team_files import load_team
+from bullpen.team_keys import AGENT_KEYS, LIMIT_KEYS, PERSON_KEYS, TEAM_KEYS
 
 PAGE = (Path(__file__).parent.parent / "docs" / "team-file.md").read_text(encoding="utf-8")
 ROW = re.compile(r"^\| `(\w+)` \| (.*?) \| (.*?) ?\| .*\|$", re.MULTILINE)

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from bullpen.agents.registry import known_agents
 from bullpen.context.markers import read_markers
 from bullpen.routing.router import Router
-from bullpen.team import Team, read_team
+from bullpen.team import Team
 from bullpen.team_checks import check_team
+from bullpen.team_reading import read_team
 from bullpen.team_templates import PAIR, TEMPLATES, Template, team_text
 
 AGENTS = list(known_agents())

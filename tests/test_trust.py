@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from bullpen.errors import BullpenError, InvalidTeam, UnknownAgent
-from bullpen.team import read_team
+from bullpen.team_reading import read_team
 from bullpen.trust import Runs, Trust, what_it_runs
 
 TEAM = Path("/project/team.toml")

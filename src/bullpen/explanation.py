@@ -10,7 +10,8 @@ from bullpen.context.report import PromptReport
 from bullpen.context.text import byte_length
 from bullpen.errors import InvalidTeam, UnknownMessage
 from bullpen.store.base import Store, StoredMessage, Turn
-from bullpen.team import Member, read_team
+from bullpen.team import Member
+from bullpen.team_reading import read_team
 
 Fate = Literal["kept", "cut", "dropped"]
 

@@ -7,7 +7,8 @@ from pathlib import Path
 from msgspec import Struct
 
 from bullpen.errors import InvalidTeam, NoTeamFile, UnreadableTeamFile
-from bullpen.team import Team, read_team
+from bullpen.team import Team
+from bullpen.team_reading import read_team
 
 MAX_FILE_BYTES = 1024 * 1024
 

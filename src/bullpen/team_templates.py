@@ -10,7 +10,8 @@ from msgspec import Struct
 
 from bullpen.agents.registry import agent_spec
 from bullpen.errors import InvalidTeam
-from bullpen.team import Permission, read_team
+from bullpen.team import Permission
+from bullpen.team_reading import read_team
 
 SOMEBODY = "you"
 

@@ -24,7 +24,8 @@ from bullpen.routing.endings import LONGEST_ENDING
 from bullpen.routing.hand_overs import LONGEST_QUOTE, MOST_NAMES, MissedHandOver, missed_hand_over
 from bullpen.routing.phrases import ASKING, HANDING, hand_overs
 from bullpen.routing.resolver import Resolver
-from bullpen.team import Member, Team, read_team
+from bullpen.team import Member, Team
+from bullpen.team_reading import read_team
 
 REPLIES = Path(__file__).parent / "replies"
 TEAMS = {path.stem: read_team(path.read_text(encoding="utf-8")) for path in (REPLIES / "teams").glob("*.toml")}

@@ -9,7 +9,7 @@ from bullpen.errors import BullpenError
 from bullpen.exporting.reading import counted
 from bullpen.importing import copies_of, import_conversation, read_import
 from bullpen.store.sqlite import SqliteStore
-from bullpen.team import read_team
+from bullpen.team_reading import read_team
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

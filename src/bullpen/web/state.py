@@ -13,7 +13,8 @@ from bullpen.events import Usage
 from bullpen.routing.hand_overs import missed_hand_over
 from bullpen.routing.queue import WaitingTurn
 from bullpen.store.base import Store, StoredConversation, Turn
-from bullpen.team import Team, examine_team
+from bullpen.team import Team
+from bullpen.team_reading import examine_team
 
 
 class Spent(Struct, frozen=True, kw_only=True):

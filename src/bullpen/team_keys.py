@@ -1,0 +1,138 @@
+"""Every key that a team file can have, and what its value must be."""
+
+import math
+import re
+from collections.abc import Callable
+from typing import Any
+
+from msgspec import Struct
+
+
+class Kind(Struct, frozen=True):
+    """What a value must be, in words, and how to read it; the function raises ValueError for anything else."""
+
+    words: str
+    read: Callable[[Any], Any]
+    may_be_secret: bool = False
+    """Whether a wrong value is not repeated: somebody may have written a key where its name belongs."""
+
+
+def _need(condition: bool) -> None:
+    if not condition:
+        raise ValueError
+
+
+def _read_text(value: Any) -> str:
+    # The system ends arguments and paths at a NUL.
+    _need(isinstance(value, str) and bool(value.strip()) and "\0" not in value)
+    return str(value)
+
+
+def _read_texts(value: Any) -> tuple[str, ...]:
+    _need(isinstance(value, list))
+    return tuple(_read_text(item) for item in value)
+
+
+def _read_command(value: Any) -> tuple[str, ...]:
+    _need(bool(value))
+    return _read_texts(value)
+
+
+def _read_variables(value: Any) -> tuple[str, ...]:
+    names = _read_texts(value)
+    _need(all(re.fullmatch("[A-Za-z_][A-Za-z0-9_]*", name) for name in names))
+    return names
+
+
+def _read_paragraphs(value: Any) -> str:
+    return "\n\n".join(_read_texts(value)) if isinstance(value, list) else _read_text(value)
+
+
+def _read_file(value: Any) -> str:
+    return "" if value is False else _read_text(value)
+
+
+def _read_flag(value: Any) -> bool:
+    _need(isinstance(value, bool))
+    return bool(value)
+
+
+def _read_note(value: Any) -> bool | str:
+    return value if isinstance(value, bool) else _read_text(value)
+
+
+def _whole(least: int) -> Kind:
+    def read(value: Any) -> int:
+        _need(isinstance(value, int) and not isinstance(value, bool) and value >= least)
+        return int(value)
+
+    return Kind(f"a whole number of at least {least}", read)
+
+
+def _read_positive(value: Any) -> float:
+    _need(isinstance(value, int | float) and not isinstance(value, bool) and value > 0)
+    try:
+        number = float(value)
+    except OverflowError as error:
+        raise ValueError from error
+    _need(math.isfinite(number))
+    return number
+
+
+def _one_of(*choices: str) -> Kind:
+    def read(value: Any) -> str:
+        _need(value in choices)
+        return str(value)
+
+    return Kind(" or ".join(f'"{choice}"' for choice in choices), read)
+
+
+_TEXT = Kind("a text", _read_text)
+_TEXTS = Kind("a list of texts", _read_texts)
+_PARAGRAPHS = Kind("a text or a list of texts", _read_paragraphs)
+_FILE = Kind("the name of a file, or false", _read_file)
+_FLAG = Kind("true or false", _read_flag)
+_SECONDS = Kind("a number of seconds above 0", _read_positive)
+_NUMBER = Kind("a number above 0", _read_positive)
+
+TEAM_KEYS = {
+    "name": _TEXT,
+    "lead": _TEXT,
+    "task": _TEXT,
+    "instruction_file": _FILE,
+    "hand_over_note": Kind("true, false, or the text to use instead", _read_note),
+    "outside_files": _FLAG,
+}
+LIMIT_KEYS = {
+    "turns_per_message": _whole(1),
+    "back_and_forth": _whole(1),
+    "identical_replies": _whole(2),
+    "minutes": _NUMBER,
+    "tokens": _whole(1),
+    "cost_usd": _NUMBER,
+}
+PERSON_KEYS = {
+    "name": _TEXT,
+    "type": _one_of("human", "ai"),
+    "display_name": _TEXT,
+    "role": _TEXT,
+    "color": _one_of("red", "green", "yellow", "blue", "magenta", "cyan", "white"),
+}
+AGENT_KEYS = PERSON_KEYS | {
+    "agent": _TEXT,
+    "command": Kind("a list of texts, the first a program", _read_command),
+    "model": _TEXT,
+    "cwd": _TEXT,
+    "system_instruction": _PARAGRAPHS,
+    "instruction_file": _FILE,
+    "arguments": _TEXTS,
+    "env": Kind("a list of names of variables, without values", _read_variables, may_be_secret=True),
+    "permissions": _one_of("read-only", "edit", "full"),
+    "window": _whole(0),
+    "visibility": _one_of("all", "addressed"),
+    "max_bytes": _whole(1),
+    "idle_timeout": _SECONDS,
+    "total_timeout": _SECONDS,
+    "may_address": _TEXTS,
+    "may_set_task": _FLAG,
+}
