@@ -3,6 +3,7 @@
 import asyncio
 import os
 import tempfile
+import time
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -16,6 +17,8 @@ from bullpen.team_files import load_team
 
 CONVERSATIONS: dict[Size, int] = {"small": 12, "full": 500}
 WORDS_EACH: dict[Size, int] = {"small": 20, "full": 100}
+SECONDS: dict[Size, int] = {"small": 0, "full": 3_600}
+"""How long it takes at least: what leaks with time, not with words, is found too."""
 AT_ONCE = 10
 MAY_GROW = 1.15
 """From a quarter of the way to the end. Allocators take their time to find a level."""
@@ -33,7 +36,7 @@ command = ["/bin/sh", "-c", "cat > /dev/null; echo I have read it."]
 
 def run(size: Size, seed: int) -> Outcome:
     """Talk all day."""
-    return asyncio.run(_soak(CONVERSATIONS[size], WORDS_EACH[size]))
+    return asyncio.run(_soak(CONVERSATIONS[size], WORDS_EACH[size], SECONDS[size]))
 
 
 def run_with_fault(seed: int) -> Outcome:
@@ -46,11 +49,12 @@ def run_with_fault(seed: int) -> Outcome:
         publish(self, news)
 
     with mock.patch.object(Broadcast, "publish", leak):
-        return asyncio.run(_soak(CONVERSATIONS["small"], WORDS_EACH["small"]))
+        return asyncio.run(_soak(CONVERSATIONS["small"], WORDS_EACH["small"], SECONDS["small"]))
 
 
-async def _soak(conversations: int, words: int) -> Outcome:
+async def _soak(conversations: int, words: int, seconds: int) -> Outcome:
     sizes: list[int] = []
+    began = time.monotonic()
     places = asyncio.Semaphore(AT_ONCE)
     with (
         tempfile.TemporaryDirectory(prefix="torture-") as folder,
@@ -69,6 +73,8 @@ async def _soak(conversations: int, words: int) -> Outcome:
                         )
                         await conversation.until_quiet()
                         sizes.append(_resident_bytes())
+                        due = began + seconds * len(sizes) / (conversations * words)
+                        await asyncio.sleep(due - time.monotonic())
 
             await asyncio.gather(*map(talk, range(conversations)))
             failures = [*_missing(store, conversations, words), *_grown(sizes)]
@@ -79,6 +85,7 @@ async def _soak(conversations: int, words: int) -> Outcome:
         failures=tuple(failures),
         figures={
             "conversations": conversations,
+            "minutes": round((time.monotonic() - began) / 60),
             "turns of agents": conversations * words,
             "memory after a quarter, in MB": sizes[len(sizes) // 4] // 1_000_000,
             "memory at the end, in MB": sizes[-1] // 1_000_000,
@@ -106,8 +113,8 @@ def _resident_bytes() -> int:
 
 TORTURE = Torture(
     name="soak",
-    does="In one process, conversations are opened, talked in and closed, ten at a time, with agents that are real "
-    "processes.",
+    does="For an hour, in one process, conversations are opened, talked in and closed, ten at a time, with agents that "
+    "are real processes.",
     promise="no message is missing, `fsck` finds nothing, and from a quarter of the way on the memory does not grow.",
     run=run,
     fault="every news is remembered for ever.",
