@@ -90,6 +90,10 @@ class Transcript(VerticalScroll, can_focus=False):
         agents = [view for view in self.views if view.stored.message.speaker.type == "ai"]
         return chosen or (agents[-1] if agents else None)
 
+    def on_resize(self) -> None:
+        """Draw the scroll bar anew: while it follows the end, Textual moves its place without drawing it."""
+        self.vertical_scrollbar.refresh()
+
     async def open_end(self) -> None:
         """Show the newest messages, and follow what comes."""
         await self._replace(await self._conversation.messages(limit=PAGE), from_end=True)
