@@ -28,13 +28,15 @@ IGNORED_PIECES = 10
 PATIENCE_SECONDS = 60.0
 SILENCE_SECONDS = 3.0
 
-# Says what time it is, a few times a second, as an agent does that writes. Every process has the same clock.
+# Says what time it is, a few times a second, as an agent does that writes: words, lines that wrap, paragraphs. Every
+# process has the same clock.
 PROGRAM = """
 import os, sys, time
 sys.stdin.read()
-for _ in range({pieces}):
+for piece in range({pieces}):
     time.sleep({pause})
-    os.write(1, b"T%dE \\n\\n" % (time.monotonic_ns() // 1000))
+    end = b"\\n\\n" if piece % 15 == 14 else b" "
+    os.write(1, b"T%dE%b" % (time.monotonic_ns() // 1000, end))
 """
 TIME = re.compile(rb"T(\d{9,})E")
 
@@ -97,8 +99,9 @@ def measure(*, quick: bool) -> Figure:
                 for name, one in typical.items()
             ),
         ],
-        meaning=f"The agent writes a line each {duration(PAUSE_SECONDS)}; each is in the terminal when a program that "
-        f"reads the terminal has it. By the clock, medians over {rounds} rounds of {pieces} lines.",
+        meaning=f"The agent writes a word each {duration(PAUSE_SECONDS)}, and a new paragraph after fifteen; a word is "
+        f"in the terminal when a program that reads the terminal has it. By the clock, medians over {rounds} rounds of "
+        f"{pieces} words.",
     )
 
 

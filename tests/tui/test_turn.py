@@ -1,16 +1,19 @@
 """A turn while it runs: pieces are gathered into frames."""
 
+from typing import Any
+
 import pytest
 from tests.tui.stage import Scene, Stage
 from textual.await_complete import AwaitComplete
+from textual.screen import Screen
 
 from bullpen.conversation.running import RunningTurn
 from bullpen.events import TextDelta, ToolFinished, ToolStarted
 from bullpen.routing.queue import WaitingTurn
-from bullpen.tui.markdown import SafeMarkdown
+from bullpen.tui.markdown import Paragraph, SafeMarkdown
 from bullpen.tui.steps import StepFold
 from bullpen.tui.transcript import Transcript
-from bullpen.tui.turn import MOST_FOLDS
+from bullpen.tui.turn import MOST_FOLDS, TurnView
 
 
 def test_a_thousand_pieces_are_a_few_frames(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -35,6 +38,38 @@ def test_a_thousand_pieces_are_a_few_frames(stage: Stage, monkeypatch: pytest.Mo
         await scene.sees("997 998 999")
         assert "".join(appended).split() == [str(number) for number in range(1_000)]
         assert len(appended) < 10
+
+    stage.play(story)
+
+
+def test_a_paragraph_that_grows_is_laid_out_for_each_line_and_not_for_each_word(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stage.agent("max", [{"say": "Yes."}])
+    words = [f"word{number}" for number in range(100)]
+    layouts = 0
+    lay_out = Screen._refresh_layout
+
+    def counted(self: Screen[None], *options: Any, **named: Any) -> None:
+        nonlocal layouts
+        layouts += 1
+        lay_out(self, *options, **named)
+
+    async def story(scene: Scene) -> None:
+        transcript = scene.app.screen.query_one(Transcript)
+        running = RunningTurn(WaitingTurn(id="7", member="max", message_id="m"))
+        await transcript.begin("7", running, at=0)
+        await scene.settled()
+        monkeypatch.setattr(Screen, "_refresh_layout", counted)
+        for word in words:
+            event = TextDelta(f"{word} ")
+            running.take(event)
+            await transcript.take("7", event)
+            await scene.sees(word)
+        shown = scene.app.screen.query_one(TurnView).query_one(Paragraph)
+        assert shown.size.height == shown.get_content_height(shown.size, scene.app.size, shown.size.width)
+        assert " ".join(line.strip(" ▌│") for line in scene.text.split("\n")).count(" word") >= 90
+        assert layouts < len(words) / 2
 
     stage.play(story)
 

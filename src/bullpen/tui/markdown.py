@@ -5,6 +5,7 @@ from textual.app import ComposeResult
 from textual.await_complete import AwaitComplete
 from textual.content import Content
 from textual.highlight import HighlightTheme, highlight
+from textual.visual import VisualType
 from textual.widgets import Markdown
 
 # The blocks that we make safer have no public name.
@@ -14,6 +15,7 @@ from textual.widgets._markdown import (
     MarkdownFence,
     MarkdownListItem,
     MarkdownOrderedList,
+    MarkdownParagraph,
     MarkdownTable,
     MarkdownTableContent,
 )
@@ -33,6 +35,19 @@ def safe_parser() -> MarkdownIt:
     """
     parser = MarkdownIt("commonmark").enable(["table", "strikethrough"])
     return parser.disable(["link", "image", "autolink", "reference", "html_inline", "html_block", "entity"])
+
+
+class Paragraph(MarkdownParagraph):
+    """A paragraph that grows while it streams. The screen is laid out anew only when it has grown by a line."""
+
+    def update(self, content: VisualType = "", *, layout: bool = True) -> None:
+        """Show something else."""
+        super().update(content, layout=False)
+        if layout and not (self.is_attached and self._is_as_high_as_before()):
+            self.refresh(layout=True)
+
+    def _is_as_high_as_before(self) -> bool:
+        return self.get_content_height(self.size, self.app.size, self.size.width) == self.size.height
 
 
 class Fence(MarkdownFence):
@@ -102,6 +117,7 @@ class SafeMarkdown(Markdown):
     SafeMarkdown GrowingList Horizontal, SafeMarkdown GrowingList Vertical { height: auto; width: 1fr; }
     """
     BLOCKS = Markdown.BLOCKS | {
+        "paragraph_open": Paragraph,
         "fence": Fence,
         "code_block": Fence,
         "table_open": Table,

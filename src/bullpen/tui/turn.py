@@ -71,7 +71,8 @@ class TurnView(Vertical, can_focus=True):
                 ("● ", "$text-success"),
                 (f"{one_line(self._at_work.doing, 40)} · {duration(self._at_work.seconds)}", "dim"),
                 (f" · {used(self._at_work.usage)}" if self._at_work.usage else "", "dim"),
-            )
+            ),
+            layout=False,
         )
 
     def hear(self, text: TextDelta) -> None:
