@@ -94,6 +94,9 @@ def _page() -> Render | None:
     return render
 
 
+PLENTY = 4_000_000
+"""A budget that every batch fits into. Assemblers remember twice as much, so it is not larger than it has to be."""
+
 DOORS = Doors(
     assemblers=(ClaudeContextAssembler(), CodexContextAssembler(), GeminiContextAssembler(), PlainTextAssembler()),
     terminal=(printable, safe_line, _indented, _streamed),
@@ -166,7 +169,7 @@ def _prompts(texts: list[str], random: Random, doors: Doors) -> Iterator[str]:
         current_message=asked if _trimmed(asked) else "go",
         team_task=task,
         system_instruction=system,
-        max_bytes=random.choice((100_000_000, 100_000_000, random.randint(60, 600))),
+        max_bytes=random.choice((PLENTY, PLENTY, random.randint(60, 600))),
         current_from=sender,
         current_to=to,
         names=doors.names,
@@ -203,7 +206,7 @@ def _misread_history(read: Sequence[Said], source: AssemblerInput, agent: str, w
     if read and not whole:
         return "history although the message is cut"
     kept = source.context_messages[len(source.context_messages) - len(read) :]
-    if source.max_bytes > 10_000_000 and len(kept) != len(source.context_messages):
+    if source.max_bytes == PLENTY and len(kept) != len(source.context_messages):
         return f"{len(read)} messages"
     for got, said in zip(read, kept, strict=True):
         if not _is(got, said.sender, said.to, agent) or not same_text(got.content, _clean(said.content), agent, PEOPLE):
