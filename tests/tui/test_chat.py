@@ -107,7 +107,7 @@ def test_another_member_takes_the_place_of_one_that_failed(stage: Stage) -> None
 
     async def story(scene: Scene) -> None:
         await scene.say("Go.")
-        await scene.sees("F8 Hand over")
+        await scene.sees("F6 Retry", "F8 Hand over")
         await scene.press("f8")
         await scene.sees("Who answers instead of max?", "1 sarah", "2 lee")
         await scene.press("1")
