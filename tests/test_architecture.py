@@ -39,7 +39,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "store": {"context", "errors", "events", "messages", "routing"},
     "owners": {"agents", "store"},
     "following": {"store"},
-    "replaying": {"agents", "errors", "events", "messages", "store"},
+    "finding": {"errors", "messages", "store"},
+    "replaying": {"agents", "errors", "events", "store"},
     "conversation": {
         *("agents", "context", "errors", "events", "hand_over_note", "instruction_files", "messages", "routing"),
         *("store", "team"),

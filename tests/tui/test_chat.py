@@ -9,6 +9,7 @@ from bullpen.tui.lines import LinesView
 from bullpen.tui.members import MembersPanel
 from bullpen.tui.message import MessageView
 from bullpen.tui.notice import NoticeBar
+from bullpen.tui.prompt_screen import PromptScreen
 from bullpen.tui.queue import QueuePanel
 from bullpen.tui.transcript import Transcript
 
@@ -321,5 +322,35 @@ def test_everything_works_in_light_too(stage: Stage) -> None:
         await scene.sees("def login():")
         light = scene.app.screen.query_one(QueuePanel).background_colors[1]
         assert dark.brightness < 0.3 < 0.7 < light.brightness
+
+    stage.play(story)
+
+
+def test_a_turn_is_explained_by_its_number(stage: Stage) -> None:
+    stage.agent("max", saying("Here it is."))
+
+    async def story(scene: Scene) -> None:
+        await scene.say("Where is the login?")
+        await scene.sees("Here it is.")
+        turn = await scene.conversation.read(lambda store, name: store.turns(name)[-1].id)
+        await scene.say(f"/explain {turn}")
+        await scene.until(lambda: isinstance(scene.app.screen, PromptScreen))
+        await scene.sees("Where is the login?")
+        await scene.press("escape")
+        await scene.say("/explain 4711")
+        await scene.sees("There is no turn '4711'")
+
+    stage.play(story)
+
+
+def test_the_queue_is_reached_by_its_command(stage: Stage) -> None:
+    stage.agent("max", HANGING)
+    stage.agent("sarah", saying("Here it is."), cli="codex")
+
+    async def story(scene: Scene) -> None:
+        await scene.say("Go. [NEXT: max, sarah]")
+        await scene.until(lambda: len(scene.conversation.waiting) == 1)
+        await scene.say("/queue")
+        await scene.until(lambda: isinstance(scene.app.screen.focused, QueuePanel))
 
     stage.play(story)

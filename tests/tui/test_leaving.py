@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.tui.stage import PATIENCE_SECONDS, SOURCE, Stage
+from tests.tui.stage import PATIENCE_SECONDS, SOURCE, Scene, Stage
 
 from bullpen.tui.leaving import farewell
 
@@ -105,3 +105,16 @@ def test_the_command_is_short_where_the_team_file_lies(tmp_path: Path, monkeypat
     assert farewell(tmp_path / "my team.toml", "quiet-river-4f2a", None) == (
         "This was quiet-river-4f2a. To go on:\n  bullpen chat 'my team.toml' --resume quiet-river-4f2a"
     )
+
+
+def test_news_that_come_while_the_screen_goes_away_harm_nobody(stage: Stage) -> None:
+    stage.agent("max", [{"say": "Let me think. "}, {"hang": True}])
+    stage.agent("sarah", [{"say": "Here it is."}], cli="codex")
+
+    async def story(scene: Scene) -> None:
+        await scene.say("Go. [NEXT: max, sarah]")
+        await scene.sees("Let me think.")
+        await scene.conversation.cancel()
+
+    # What goes wrong while the screen is taken down is raised here.
+    stage.play(story)

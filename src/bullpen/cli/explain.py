@@ -5,11 +5,12 @@ import sys
 
 import msgspec
 
-from bullpen.cli.database import LAST, add_database_option, find_conversation, open_store
+from bullpen.cli.database import add_database_option, find_conversation, open_store
 from bullpen.cli.showing.explained import print_difference, print_explanation
 from bullpen.difference import difference
-from bullpen.errors import BullpenError, UnknownTurn
+from bullpen.errors import BullpenError
 from bullpen.explanation import explain
+from bullpen.finding import LAST, find_turn
 from bullpen.names import normalized
 from bullpen.safe import printable
 from bullpen.store.base import Store, Turn
@@ -41,33 +42,6 @@ def run(options: argparse.Namespace) -> int:
             explanation = explain(store, conversation_id, turn.id)
             print(_json(explanation)) if options.json else print_explanation(explanation)
     return 0
-
-
-def find_turn(store: Store, conversation_id: str, reference: str) -> Turn:
-    """Return the turn with an id, the latest that started for "last", or the one that ended with message "#12"."""
-    try:
-        return store.turn(conversation_id, reference)
-    except UnknownTurn:
-        turns = store.turns(conversation_id)
-    if not turns:
-        raise BullpenError(f"No agent has had a turn in {conversation_id} yet.")
-    if reference == LAST:
-        return next((turn for turn in reversed(turns) if turn.started_at is not None), turns[-1])
-    if reference.startswith("#"):
-        return _ending_with(store, conversation_id, turns, reference)
-    raise BullpenError(
-        f"There is no turn {reference!r} in {conversation_id}. Its turns go from {turns[0].id} to {turns[-1].id}."
-    )
-
-
-def _ending_with(store: Store, conversation_id: str, turns: list[Turn], reference: str) -> Turn:
-    """Return the turn whose reply is the message with a number."""
-    number = int(reference[1:]) if reference[1:].isdecimal() else 0
-    messages = store.messages(conversation_id, after=number - 1, limit=1) if number else []
-    for turn in turns:
-        if messages and turn.reply_id == messages[0].message.id:
-            return turn
-    raise BullpenError(f"No turn of {conversation_id} ended with message {reference}. A person may have said it.")
 
 
 def _other(store: Store, conversation_id: str, turn: Turn, reference: str) -> Turn:

@@ -27,7 +27,7 @@ from bullpen.tui.newsroom import Newsroom
 from bullpen.tui.notice import NoticeBar
 from bullpen.tui.offers import OffersList
 from bullpen.tui.palette import colors_of
-from bullpen.tui.prompt_screen import Given, PromptScreen, given_for
+from bullpen.tui.prompt_screen import Given, PromptScreen, given_as, given_for
 from bullpen.tui.queue import QueuePanel
 from bullpen.tui.search_screen import SearchScreen
 from bullpen.tui.status import StatusBar
@@ -235,15 +235,7 @@ class ChatScreen(Screen[None]):
         if view is None or routing is None or routing.parent_message_id is None:
             self.notify("No agent was prompted for this. Move to a message of an agent.", markup=False)
             return
-        try:
-            given = await self.conversation.read(given_for, view.stored.message)
-        except BullpenError as error:
-            self.complain(error)
-            return
-        if given is None:
-            self.notify("Nothing is recorded about the turn that said this.", markup=False)
-        else:
-            self.app.push_screen(PromptScreen(given))
+        await self._explain(self.conversation.read(given_for, view.stored.message))
 
     @on(QueuePanel.Reordered)
     async def reorder(self, event: QueuePanel.Reordered) -> None:
@@ -298,6 +290,8 @@ class ChatScreen(Screen[None]):
                 await self.attempt(self.conversation.set_task(task, by=self._sender))
             case "prompt", name if name:
                 await self._preview(name)
+            case "explain", turn if turn:
+                await self._explain(self.conversation.read(given_as, turn))
             case "search", words:
                 self.action_search(words)
             case "theme", _:
@@ -305,12 +299,23 @@ class ChatScreen(Screen[None]):
             case "quit", _:
                 await self.run_action("app.leave")
             case name, _:
-                await self.run_action({"go": "go_on", "hand": "hand_over"}.get(name, name))
+                await self.run_action({"go": "go_on", "hand": "hand_over", "explain": "prompt"}.get(name, name))
 
     async def _export(self, name: str) -> None:
         path = Path(name or f"{self.conversation.id}.md").expanduser()
         if await self.attempt(self.conversation.read(export_to, path)):
             self.notify(f"Written to {one_line(str(path), 200)}.", markup=False)
+
+    async def _explain(self, reading: Awaitable[Given | None]) -> None:
+        try:
+            given = await reading
+        except BullpenError as error:
+            self.complain(error)
+            return
+        if given is None:
+            self.notify("Nothing is recorded about that turn.", markup=False)
+        else:
+            self.app.push_screen(PromptScreen(given))
 
     async def _preview(self, member: str) -> None:
         try:

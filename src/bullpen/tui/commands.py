@@ -6,6 +6,7 @@ from msgspec import Struct
 
 COMMANDS = {
     "next": "ask members to answer the last message: /next max & sarah",
+    "queue": "go to the queue: who is at work, who waits",
     "cancel": "stop everyone who is at work",
     "go": "go on after a pause",
     "retry": "do a turn again that ended without a reply",
@@ -14,6 +15,7 @@ COMMANDS = {
     "drop": "drop the waiting turns of a member, or all: /drop max",
     "task": "set what the team works on: /task build the login",
     "prompt": "show what a member would be given now: /prompt max",
+    "explain": "show what an agent was given in a turn, and what was left out: /explain 14",
     "export": "write the conversation to a file, .md, .html or .json: /export talk.md",
     "search": "find what was said: /search cookie",
     "theme": "switch between dark and light",

@@ -1,6 +1,9 @@
 """Newsroom: takes the news of the conversation and tells each part of the screen."""
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
+
+from textual.css.query import NoMatches
 
 from bullpen.conversation.loop import Conversation
 from bullpen.conversation.news import (
@@ -45,9 +48,11 @@ class Newsroom:
 
     async def follow(self) -> None:
         """Show what there is, then everything that happens, until the conversation is closed."""
-        while await self._follow():
-            # We were too slow and were sent away: begin anew with what there is now.
-            pass
+        # The parts are missing only while the screen is taken away, and then nobody looks.
+        with suppress(NoMatches):
+            while await self._follow():
+                # We were too slow and were sent away: begin anew with what there is now.
+                pass
 
     async def _follow(self) -> bool:
         """Follow until the news end; tell whether there are more."""

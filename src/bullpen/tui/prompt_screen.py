@@ -10,8 +10,8 @@ from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from bullpen.context.report import PromptReport
+from bullpen.finding import find_turn, turn_that_said
 from bullpen.messages import ConversationMessage
-from bullpen.replaying import turn_that_said
 from bullpen.store.base import Store, Turn
 from bullpen.tui.lines import LinesView
 from bullpen.tui.words import duration, one_line, used
@@ -34,6 +34,11 @@ def given_for(store: Store, conversation_id: str, message: ConversationMessage) 
     """Return what was given to the agent that said a message, or None if nobody knows."""
     turn = turn_that_said(store, conversation_id, message)
     return None if turn is None else given_in(store, conversation_id, turn.id)
+
+
+def given_as(store: Store, conversation_id: str, reference: str) -> Given | None:
+    """Return what was given in the turn that a person means."""
+    return given_in(store, conversation_id, find_turn(store, conversation_id, reference).id)
 
 
 def given_in(store: Store, conversation_id: str, turn_id: str) -> Given | None:

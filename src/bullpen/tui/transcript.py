@@ -15,8 +15,9 @@ from bullpen.conversation.loop import Conversation
 from bullpen.conversation.news import Said
 from bullpen.conversation.running import RunningTurn
 from bullpen.events import Event, TextDelta
+from bullpen.finding import turn_that_said
 from bullpen.messages import ConversationMessage
-from bullpen.replaying import recorded_events, turn_that_said
+from bullpen.replaying import recorded_events
 from bullpen.store.base import Store, StoredMessage, TurnRecord
 from bullpen.tui.message import MessageView
 from bullpen.tui.turn import TurnView

@@ -14,8 +14,8 @@ from bullpen.conversation.broadcast import Numbered
 from bullpen.conversation.news import TurnEvent
 from bullpen.conversation.recording import new_message_id
 from bullpen.exporting.files import FORMATS, Format, write_export
+from bullpen.finding import turn_that_said
 from bullpen.messages import ConversationMessage
-from bullpen.replaying import turn_that_said
 from bullpen.store.base import Found, Store, StoredConversation
 from bullpen.web.actions import ACTIONS, COMMANDS, command_in, read_form
 from bullpen.web.answers import done, form_of, page, sent_to

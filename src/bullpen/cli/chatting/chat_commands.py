@@ -8,7 +8,6 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from bullpen.cli.explain import find_turn
 from bullpen.cli.showing.explained import print_explanation
 from bullpen.cli.showing.prompt_shown import prompt_lines
 from bullpen.cli.showing.show import Show
@@ -16,6 +15,7 @@ from bullpen.conversation.loop import Conversation
 from bullpen.errors import BullpenError
 from bullpen.explanation import Explanation, explain
 from bullpen.exporting.files import export_to
+from bullpen.finding import LAST, find_turn
 from bullpen.names import nearest
 from bullpen.store.base import Store
 
@@ -122,7 +122,7 @@ class Commands:
 
     async def explain(self, turn: str) -> None:
         """Write what an agent saw in a turn."""
-        explanation = await self._conversation.read(_explanation, turn or "last")
+        explanation = await self._conversation.read(_explanation, turn or LAST)
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):
             print_explanation(explanation)

@@ -1,0 +1,43 @@
+"""Finding a turn: by what a person types, its number, "last", or "#12"; or by what was said in it."""
+
+from bullpen.errors import BullpenError, UnknownTurn
+from bullpen.messages import ConversationMessage
+from bullpen.store.base import Store, Turn
+
+LAST = "last"
+
+
+def find_turn(store: Store, conversation_id: str, reference: str) -> Turn:
+    """Return the turn with an id, the latest that started for "last", or the one that ended with message "#12"."""
+    try:
+        return store.turn(conversation_id, reference)
+    except UnknownTurn:
+        turns = store.turns(conversation_id)
+    if not turns:
+        raise BullpenError(f"No agent has had a turn in {conversation_id} yet.")
+    if reference == LAST:
+        return next((turn for turn in reversed(turns) if turn.started_at is not None), turns[-1])
+    if reference.startswith("#"):
+        return _ending_with(store, conversation_id, turns, reference)
+    raise BullpenError(
+        f"There is no turn {reference!r} in {conversation_id}. Its turns go from {turns[0].id} to {turns[-1].id}."
+    )
+
+
+def turn_that_said(store: Store, conversation_id: str, message: ConversationMessage) -> Turn | None:
+    """Return the turn that ended with a message, or None if a person said it."""
+    parent = message.routing.parent_message_id if message.routing else None
+    if parent is None:
+        return None
+    turns = store.turns(conversation_id, message_id=parent)
+    return next((turn for turn in turns if turn.reply_id == message.id), None)
+
+
+def _ending_with(store: Store, conversation_id: str, turns: list[Turn], reference: str) -> Turn:
+    """Return the turn whose reply is the message with a number."""
+    number = int(reference[1:]) if reference[1:].isdecimal() else 0
+    messages = store.messages(conversation_id, after=number - 1, limit=1) if number else []
+    for turn in turns:
+        if messages and turn.reply_id == messages[0].message.id:
+            return turn
+    raise BullpenError(f"No turn of {conversation_id} ended with message {reference}. A person may have said it.")
