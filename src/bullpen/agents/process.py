@@ -209,6 +209,10 @@ class Child:
     def _close(self) -> None:
         for pipe in self._pipes:
             self._close_pipe(pipe)
+        for stream in self._streams:
+            # Nobody waits any more for what went wrong while it was being ended, and asyncio would complain of that.
+            if stream.done():
+                stream.exception()
 
     def _close_pipe(self, pipe: IO[bytes]) -> None:
         if not pipe.closed:
