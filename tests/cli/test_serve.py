@@ -32,7 +32,7 @@ def serve(folder: Path, *options: str) -> "subprocess.Popen[str]":
     )
 
 
-@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_it_prints_an_address_that_works_once_and_ends_when_told(stop: signal.Signals, tmp_path: Path) -> None:
     team = write_team(tmp_path, {"max": [{"sleep": 30}]})
     with serve(tmp_path, str(team), "--trust", "--token-file", "token") as process:

@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+import contextlib
 import signal
 import sys
 import webbrowser
@@ -66,7 +67,7 @@ async def _serve(options: argparse.Namespace, team: LoadedTeam | None) -> int:
     from bullpen.web.serving import Tls, new_url, serving
 
     stop = asyncio.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     keys = Keys()
     tls = Tls(certificate=options.tls_cert, key=options.tls_key) if options.tls_cert else None
@@ -83,7 +84,9 @@ async def _serve(options: argparse.Namespace, team: LoadedTeam | None) -> int:
             if not options.no_open:
                 await asyncio.to_thread(webbrowser.open, new_url(place, keys))
             await stop.wait()
-            print("\nClosing what is open ...", flush=True)
+            # The terminal may be what went away.
+            with contextlib.suppress(OSError):
+                print("\nClosing what is open ...", flush=True)
     return 0
 
 
