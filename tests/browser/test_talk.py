@@ -220,3 +220,27 @@ def test_tools_thoughts_and_costs_are_there_while_an_agent_works(
             await expect(page.locator('[data-member="max"] .spent')).to_have_text("1 turn · 1.0k tokens · $0.25")
 
     asyncio.run(story())
+
+
+def test_at_a_search_hit_what_is_new_is_not_shown_behind_a_gap(tmp_path: Path, open_browser: OpenBrowser) -> None:
+    async def story() -> None:
+        async with talk(tmp_path, open_browser, {"max": [{"say": "Noted."}]}) as (served, browser):
+            page = await page_of(served, browser)
+            await page.get_by_role("button", name="New conversation").click()
+            await page.wait_for_url("**/c/*")
+            room = room_of(served, page)
+            for number in range(40):
+                await room.conversation.say(f"Word {number}")
+                await room.conversation.until_quiet()
+            here = f"{served.url}/c/{room.conversation.id}"
+            await page.goto(f"{here}?at=2#m2")
+            seen = await page.locator("#messages > article").count()
+            await page.get_by_label("Your message").fill("Something new.")
+            await page.get_by_label("Your message").press("Enter")
+            await expect(page.locator('[data-member="max"] .spent')).to_have_text("41 turns")
+            assert await page.locator("#messages > article").count() == seen
+            await page.get_by_role("link", name="To the newest messages").click()
+            await expect(page.locator("#m81 .body")).to_have_text("Something new.")
+            await expect(page.get_by_role("link", name="To the newest messages")).to_have_count(0)
+
+    asyncio.run(story())

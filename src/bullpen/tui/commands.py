@@ -15,7 +15,7 @@ COMMANDS = {
     "drop": "drop the waiting turns of a member, or all: /drop max",
     "task": "set what the team works on: /task build the login",
     "prompt": "show what a member would be given now: /prompt max",
-    "explain": "show what an agent was given in a turn, and what was left out: /explain 14",
+    "explain": "show what an agent was given: /explain 14",
     "export": "write the conversation to a file, .md, .html or .json: /export talk.md",
     "search": "find what was said: /search cookie",
     "theme": "switch between dark and light",

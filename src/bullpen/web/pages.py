@@ -125,7 +125,7 @@ async def conversation(request: Request) -> Response:
         commands=COMMANDS,
         message_id=new_message_id(),
         formats=FORMATS,
-        around=around,
+        ends_early=around is not None and bool(messages) and messages[-1].sequence < stored.messages,
         colors=state.colors,
         id=conversation_id,
     )

@@ -7,6 +7,8 @@
   const messages = document.getElementById("messages");
   const live = document.getElementById("live");
   const isOpen = talk.dataset.open === "yes";
+  // A page around a search hit ends before the newest message. What is new would stand behind a gap; a button leads there.
+  const endsEarly = talk.dataset.ends === "early";
   const REFRESH_MILLISECONDS = 500;
   const POLL_MILLISECONDS = 3000;
 
@@ -38,7 +40,7 @@
   const lastSequence = () => Number(messages.lastElementChild?.dataset.sequence ?? 0);
 
   function addMessage(sequence, html) {
-    if (document.getElementById(`m${sequence}`)) return;
+    if (document.getElementById(`m${sequence}`) || (endsEarly && Number(sequence) > lastSequence())) return;
     const node = element(html).firstElementChild;
     const later = [...messages.children].find((one) => Number(one.dataset.sequence) > Number(sequence));
     messages.insertBefore(node, later ?? null);
@@ -147,7 +149,7 @@
       showState(state);
     });
     // They come page by page; without a new one there are no more.
-    if (came > 0 && isOpen) await catchUp();
+    if (came > 0 && isOpen && !endsEarly) await catchUp();
   }
 
   const handlers = {
