@@ -39,6 +39,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "store": {"context", "errors", "events", "messages", "routing"},
     "owners": {"agents", "store"},
     "following": {"store"},
+    "tool_words": set(),
     "finding": {"errors", "messages", "store"},
     "replaying": {"agents", "errors", "events", "store"},
     "conversation": {

@@ -7,13 +7,12 @@ import msgspec
 from msgspec import Struct
 
 from bullpen.events import Event, Notice, Thinking, TodoList, ToolFinished, ToolStarted
+from bullpen.tool_words import asked_of
 from bullpen.tui.words import one_line, shown
 
 # What is kept of each step; the record of the turn has all of it.
 MOST_KEPT = 50_000
 MOST_STEPS = 500
-# What people want to see of a tool's input first, whatever the CLI calls it.
-TELLING_KEYS = ("command", "cmd", "file_path", "path", "absolute_path", "pattern", "query", "url", "prompt")
 
 
 class Step(Struct, kw_only=True):
@@ -38,9 +37,7 @@ class Step(Struct, kw_only=True):
         """The step on one line."""
         if not self.is_tool:
             return one_line(self.text, 100)
-        telling = next((self.input[key] for key in TELLING_KEYS if self.input.get(key)), None)
-        words = telling if isinstance(telling, str) else " ".join(map(str, telling)) if telling else ""
-        return one_line(words or ", ".join(f"{key}={value}" for key, value in self.input.items()), 100)
+        return one_line(asked_of(self.input), 100)
 
     @property
     def input_text(self) -> str:

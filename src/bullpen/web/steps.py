@@ -9,9 +9,11 @@ from msgspec import Struct
 from bullpen.events import Event, Notice, Thinking, TodoList, ToolFinished, ToolStarted
 from bullpen.replaying import recorded_events
 from bullpen.store.base import TurnRecord
+from bullpen.tool_words import asked_of
 
 MOST_CHARACTERS = 20_000
 """Of one output that a page shows."""
+MOST_ASKED = 200
 MOST_STEPS = 500
 
 
@@ -67,8 +69,15 @@ def _joined(events: Iterable[Event]) -> Iterable[Event]:
 def _updated(event: Event, steps: dict[str, Step], key: str) -> Step | None:
     match event:
         case ToolStarted():
-            detail, full = _input_of(event.input)
-            return Step(key=f"tool-{event.id}", kind="tool", title=event.name, detail=detail, input=full, is_open=True)
+            asked = " ".join(asked_of(event.input).split())[:MOST_ASKED]
+            return Step(
+                key=f"tool-{event.id}",
+                kind="tool",
+                title=event.name,
+                detail=asked,
+                input=_whole(event.input),
+                is_open=True,
+            )
         case ToolFinished():
             step = steps.get(f"tool-{event.id}") or Step(key=f"tool-{event.id}", kind="tool", title="tool")
             step.output = shortened(event.output)
@@ -87,15 +96,9 @@ def _updated(event: Event, steps: dict[str, Step], key: str) -> Step | None:
             return None
 
 
-def _input_of(given: dict[str, Any]) -> tuple[str, str]:
-    """Return what a tool was asked, in a few words and whole."""
-    full = "\n".join(f"{name}: {_text(value)}" for name, value in given.items())
-    first = next(
-        (given[name] for name in ("command", "file_path", "path", "pattern", "query", "url") if name in given), None
-    )
-    if first is None and len(given) == 1:
-        first = next(iter(given.values()))
-    return ("" if first is None else " ".join(_text(first).split())[:200]), shortened(full)
+def _whole(given: dict[str, Any]) -> str:
+    """Return everything that a tool was given."""
+    return shortened("\n".join(f"{name}: {_text(value)}" for name, value in given.items()))
 
 
 def _text(value: object) -> str:

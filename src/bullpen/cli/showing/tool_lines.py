@@ -1,27 +1,20 @@
 """What an agent does with tools, a line for each thing."""
 
-import json
-import re
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
 
 from bullpen.cli.showing.columns import cut
 from bullpen.cli.showing.screen import safe_line
 from bullpen.events import TodoItem, ToolFinished, ToolStarted
+from bullpen.tool_words import asked_of
 
 LONGEST = 110
-# What tells most about a call, in this order.
-TELLING = ("command", "file_path", "path", "absolute_path", "pattern", "query", "url", "prompt", "description")
 # Their lists are shown as lists.
 TODO_TOOLS = frozenset({"TodoWrite", "write_todos", "todo_write"})
-
-# Codex tells every command so.
-_IN_A_SHELL = re.compile(r"\A/bin/(?:ba|z|da)?sh -l?c '([^']*)'\Z")
 
 
 def tool_line(tool: ToolStarted) -> str:
     """Return what an agent begins to do."""
-    return cut(f"{safe_line(tool.name)}  {_short_input(tool.input)}".rstrip(), LONGEST)
+    return cut(f"{safe_line(tool.name)}  {safe_line(asked_of(tool.input))}".rstrip(), LONGEST)
 
 
 def result_line(result: ToolFinished) -> str:
@@ -37,12 +30,3 @@ def result_line(result: ToolFinished) -> str:
 def todo_line(items: Iterable[TodoItem]) -> str:
     """Return a list of things to do on one line."""
     return "  ".join(f"{'☑' if item.done else '☐'} {safe_line(item.text)}" for item in items)
-
-
-def _short_input(values: Mapping[str, Any]) -> str:
-    for name in TELLING:
-        if isinstance(said := values.get(name), str):
-            return safe_line(_IN_A_SHELL.sub(r"\1", said))
-    if isinstance(changes := values.get("changes"), list):
-        return safe_line(", ".join(str(change.get("path", "")) for change in changes if isinstance(change, dict)))
-    return safe_line(json.dumps(values, ensure_ascii=False, default=str)) if values else ""
