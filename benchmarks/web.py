@@ -17,14 +17,18 @@ import httpx
 from msgspec import Struct
 
 from benchmarks.agents_stage import own_folder, python
+from benchmarks.plot import Plot
 from benchmarks.report import Figure, duration
 
 GOAL_P99_SECONDS = 0.1
 GOAL_MEMORY_MB = 50
 GOAL_PAGE_SECONDS = 0.3
 GOAL_PAGE_BYTES = 150_000
-BROWSERS = 100
+CROWDS = (1, 10, 30, 100)
+BROWSERS = CROWDS[-1]
 PIECES, QUICK_PIECES = 1_500, 300
+FEWER = 3
+"""The smaller crowds, which only make the curve, get a third of the pieces."""
 PAUSE_SECONDS = 0.02
 """An agent that writes fifty pieces a second writes faster than people read."""
 IGNORED_PIECES = 20
@@ -74,8 +78,10 @@ class Run(Struct, frozen=True, kw_only=True):
 def measure(*, quick: bool) -> Figure:
     """Let an agent write the time, and read it in every browser."""
     pieces = QUICK_PIECES if quick else PIECES
-    calm, page = asyncio.run(_measured(pieces, stalled=0))
-    stalled, _ = asyncio.run(_measured(pieces, stalled=1))
+    crowds = {count: asyncio.run(_measured(pieces // FEWER, browsers=count))[0] for count in CROWDS[:-1]}
+    calm, page = asyncio.run(_measured(pieces, browsers=BROWSERS))
+    stalled, _ = asyncio.run(_measured(pieces, browsers=BROWSERS, stalled=1))
+    crowds[BROWSERS] = calm
     return Figure(
         title="A hundred browsers on one conversation",
         goal=f"from the agent's byte to {BROWSERS} browsers in {duration(GOAL_P99_SECONDS)} at the 99th percentile, a "
@@ -89,15 +95,31 @@ def measure(*, quick: bool) -> Figure:
         f"{max(calm.grown_mb, stalled.grown_mb):.1f} MB; the first page in {duration(page.seconds)} and "
         f"{page.bytes / 1000:.0f} KB",
         columns=("", "median", "99th percentile", "longest", "server grew by"),
-        rows=[_row(f"{BROWSERS} browsers", calm), _row(f"{BROWSERS} browsers, and one that reads nothing", stalled)],
+        rows=[
+            *(_row(f"{count} browser{'s' * (count != 1)}", run) for count, run in crowds.items()),
+            _row(f"{BROWSERS} browsers, and one that reads nothing", stalled),
+        ],
         meaning=f"An agent writes its clock every {duration(PAUSE_SECONDS)}, {pieces} times, and every browser reads "
         f"it from its stream of server-sent events; with the stalled one, {len(FILLING) // 1000} KB at a time. The "
         f"first page of a server that has just started came in {duration(page.seconds)}, with styles and scripts "
         f"{page.bytes / 1000:.0f} KB as they travel.",
+        plots=(
+            Plot(
+                name="browsers",
+                title="From an agent's byte to every browser",
+                across="browsers on one conversation",
+                up="time by the clock, lower is better",
+                unit="seconds",
+                series={
+                    "median": [(count, run.median) for count, run in crowds.items()],
+                    "99th percentile": [(count, run.p99) for count, run in crowds.items()],
+                },
+            ),
+        ),
     )
 
 
-async def _measured(pieces: int, *, stalled: int) -> tuple[Run, Page]:
+async def _measured(pieces: int, *, browsers: int, stalled: int = 0) -> tuple[Run, Page]:
     with own_folder() as folder:
         agent = AGENT.format(pieces=pieces, pause=PAUSE_SECONDS, filling=FILLING if stalled else "")
         command = json.dumps(python(agent))
@@ -105,7 +127,7 @@ async def _measured(pieces: int, *, stalled: int) -> tuple[Run, Page]:
         async with _server(folder) as (process, client):
             here = (await client.post("/api/conversations")).json()["id"]
             page = await _first_page(client, f"/c/{here}")
-            return await _watched(process, client, here, stalled), page
+            return await _watched(process, client, here, browsers, stalled), page
 
 
 @asynccontextmanager
@@ -135,14 +157,16 @@ async def _first_page(client: httpx.AsyncClient, path: str) -> Page:
     return Page(seconds=perf_counter() - start, bytes=sum(answer.num_bytes_downloaded for answer in [page, *files]))
 
 
-async def _watched(process: asyncio.subprocess.Process, client: httpx.AsyncClient, here: str, stalled: int) -> Run:
+async def _watched(
+    process: asyncio.subprocess.Process, client: httpx.AsyncClient, here: str, count: int, stalled: int
+) -> Run:
     loop = asyncio.get_running_loop()
     address = client.base_url.host, client.base_url.port or 80
     request = (
         f"GET /c/{here}/stream?after=0 HTTP/1.1\r\nHost: {address[0]}:{address[1]}\r\n"
         f"Authorization: {client.headers['Authorization']}\r\n\r\n"
     ).encode()
-    browsers = [_Browser(request, loop.create_future()) for _ in range(BROWSERS)]
+    browsers = [_Browser(request, loop.create_future()) for _ in range(count)]
     for browser in browsers:
         await loop.create_connection(lambda browser=browser: browser, *address)  # type: ignore[misc]
     asleep = [await _stalled(request, address) for _ in range(stalled)]
