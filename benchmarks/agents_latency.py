@@ -89,7 +89,7 @@ def _compared(command: Command, folder: Path, agents: int, rounds: int) -> tuple
 async def _delay(reader: Reader, command: Command, folder: Path, agents: int) -> Delay:
     found = await asyncio.gather(*(reader(command, folder) for _ in range(agents)))
     delays = [delay / 1e9 for one in found for delay in one[IGNORED_LINES:]]
-    return Delay(median(delays), quantiles(delays, n=100)[-1])
+    return Delay(median(delays), quantiles(delays, n=100, method="inclusive")[-1])
 
 
 def _typical(delays: Iterable[Delay]) -> Delay:

@@ -182,7 +182,7 @@ def _drain(main: int) -> None:
 
 def _delay(delays: list[float]) -> Delay:
     kept = delays[IGNORED_PIECES:]
-    return Delay(median(kept), quantiles(kept, n=100)[-1])
+    return Delay(median(kept), quantiles(kept, n=100, method="inclusive")[-1])
 
 
 def _typical(delays: list[Delay]) -> Delay:
