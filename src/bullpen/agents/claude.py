@@ -4,8 +4,8 @@ import math
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from bullpen.agents.reported import count, todo_list
 from bullpen.agents.spec import AgentSpec, SignInProbe
-from bullpen.agents.stream import count
 from bullpen.context.assemblers import ClaudeContextAssembler
 from bullpen.events import (
     Event,
@@ -15,8 +15,6 @@ from bullpen.events import (
     Started,
     TextDelta,
     Thinking,
-    TodoItem,
-    TodoList,
     ToolFinished,
     ToolStarted,
     Usage,
@@ -104,15 +102,7 @@ def _block(block: Any, *, spoken: bool, aside: bool) -> Iterator[Event]:
         case {"type": "tool_use", "id": str(tool_id), "name": str(name), "input": dict(tool_input)}:
             yield ToolStarted(id=tool_id, name=name, input=tool_input)
             if name == "TodoWrite" and isinstance(tool_input.get("todos"), list):
-                yield TodoList(tuple(_todo(todo) for todo in tool_input["todos"]))
-
-
-def _todo(todo: Any) -> TodoItem:
-    match todo:
-        case {"content": str(text), "status": status}:
-            return TodoItem(text, done=status == "completed")
-        case _:
-            return TodoItem(str(todo), done=False)
+                yield todo_list(tool_input["todos"], text="content")
 
 
 def _tool_result(block: Any, details: Any) -> Iterator[Event]:

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from typing import Any
 
+from bullpen.agents.reported import usage
 from bullpen.agents.spec import AgentSpec, SignInProbe
-from bullpen.agents.stream import count
 from bullpen.context.assemblers import CodexContextAssembler
 from bullpen.events import (
     Event,
@@ -18,7 +18,6 @@ from bullpen.events import (
     TodoList,
     ToolFinished,
     ToolStarted,
-    Usage,
 )
 
 
@@ -44,7 +43,7 @@ class CodexParser:
                 # Also in runs that succeed: only turn.failed means failure.
                 yield Notice(kind="retry", text=message)
             case {"type": "turn.completed"}:
-                yield _usage(record.get("usage"))
+                yield usage(record.get("usage"), cached="cached_input_tokens")
                 yield Finished(self._answer or "")
             case {"type": "turn.failed", "error": {"message": str(message)}}:
                 yield Failed(kind="crashed", message=message)
@@ -101,15 +100,6 @@ def _tool_finished(item_id: str, item: dict[str, Any]) -> ToolFinished:
         output=str(item.get("aggregated_output") or item.get("result") or ""),
         failed=item.get("status") == "failed" or bool(item.get("exit_code")),
         changed_files=tuple(str(change.get("path", "")) for change in changes),
-    )
-
-
-def _usage(usage: Any) -> Usage:
-    counts = usage if isinstance(usage, dict) else {}
-    return Usage(
-        input_tokens=count(counts.get("input_tokens")),
-        output_tokens=count(counts.get("output_tokens")),
-        cached_tokens=count(counts.get("cached_input_tokens")),
     )
 
 

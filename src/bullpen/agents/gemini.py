@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from typing import Any
 
+from bullpen.agents.reported import todo_list, usage
 from bullpen.agents.spec import AgentSpec, SignInProbe
-from bullpen.agents.stream import count
 from bullpen.context.assemblers import GeminiContextAssembler
 from bullpen.events import (
     Event,
@@ -13,11 +13,8 @@ from bullpen.events import (
     Notice,
     Started,
     TextDelta,
-    TodoItem,
-    TodoList,
     ToolFinished,
     ToolStarted,
-    Usage,
 )
 
 
@@ -42,7 +39,7 @@ class GeminiParser:
                 parameters = _parameters(record.get("parameters"))
                 yield ToolStarted(id=tool_id, name=name, input=parameters)
                 if name == "write_todos" and isinstance(parameters.get("todos"), list):
-                    yield TodoList(tuple(_todo(todo) for todo in parameters["todos"]))
+                    yield todo_list(parameters["todos"], text="description")
             case {"type": "tool_result", "tool_id": str(tool_id)}:
                 yield ToolFinished(
                     id=tool_id, output=str(record.get("output") or ""), failed=record.get("status") != "success"
@@ -52,10 +49,10 @@ class GeminiParser:
             case {"type": "error", "message": str(message)}:
                 yield Notice(kind="warning", text=message)
             case {"type": "result", "status": "success"}:
-                yield _usage(record.get("stats"))
+                yield usage(record.get("stats"), cached="cached")
                 yield Finished((self._answer or self._before_tools).decode(errors="replace"))
             case {"type": "result", "error": {"message": str(message)}}:
-                yield _usage(record.get("stats"))
+                yield usage(record.get("stats"), cached="cached")
                 yield Failed(kind="crashed", message=message)
             case {"type": "result"}:
                 yield Failed(kind="crashed", message="It reported an error without a reason.")
@@ -65,23 +62,6 @@ class GeminiParser:
 
 def _parameters(parameters: Any) -> dict[str, Any]:
     return parameters if isinstance(parameters, dict) else {"parameters": parameters}
-
-
-def _todo(todo: Any) -> TodoItem:
-    match todo:
-        case {"description": str(text), "status": status}:
-            return TodoItem(text, done=status == "completed")
-        case _:
-            return TodoItem(str(todo), done=False)
-
-
-def _usage(stats: Any) -> Usage:
-    counts = stats if isinstance(stats, dict) else {}
-    return Usage(
-        input_tokens=count(counts.get("input_tokens")),
-        output_tokens=count(counts.get("output_tokens")),
-        cached_tokens=count(counts.get("cached")),
-    )
 
 
 SPEC = AgentSpec(

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from typing import Any
 
+from bullpen.agents.reported import todo_list, usage
 from bullpen.agents.spec import AgentSpec, SignInProbe
-from bullpen.agents.stream import count
 from bullpen.context.assemblers import GeminiContextAssembler
 from bullpen.events import (
     Event,
@@ -14,11 +14,8 @@ from bullpen.events import (
     Started,
     TextDelta,
     Thinking,
-    TodoItem,
-    TodoList,
     ToolFinished,
     ToolStarted,
-    Usage,
 )
 
 # It says an error in the agent's place, and then again in the result.
@@ -59,10 +56,10 @@ class QwenParser:
             case {"type": "system", "subtype": "task_started" | "task_notification"}:
                 pass  # of a subagent in the background, whose tool tells it too
             case {"type": "result", "is_error": False, "result": str(text)}:
-                yield _usage(record.get("usage"))
+                yield usage(record.get("usage"), cached="cache_read_input_tokens")
                 yield Finished(text)
             case {"type": "result", "error": {"message": str(message)}}:
-                yield _usage(record.get("usage"))
+                yield usage(record.get("usage"), cached="cache_read_input_tokens")
                 yield Failed(kind="crashed", message=message)
             case {"type": "result"}:
                 yield Failed(kind="crashed", message=f"It ended with {record.get('subtype', 'an error')}.")
@@ -88,15 +85,7 @@ def _block(block: Any, *, spoken: bool) -> Iterator[Event]:
         case {"type": "tool_use", "id": str(tool_id), "name": str(name), "input": dict(tool_input)}:
             yield ToolStarted(id=tool_id, name=name, input=tool_input)
             if name == "todo_write" and isinstance(tool_input.get("todos"), list):
-                yield TodoList(tuple(_todo(todo) for todo in tool_input["todos"]))
-
-
-def _todo(todo: Any) -> TodoItem:
-    match todo:
-        case {"content": str(text), "status": status}:
-            return TodoItem(text, done=status == "completed")
-        case _:
-            return TodoItem(str(todo), done=False)
+                yield todo_list(tool_input["todos"], text="content")
 
 
 def _tool_result(block: Any) -> Iterator[Event]:
@@ -116,15 +105,6 @@ def _retry(data: Any) -> str:
             return "the answer broke off and is continued"
         case _:
             return "the model is asked again"
-
-
-def _usage(usage: Any) -> Usage:
-    counts = usage if isinstance(usage, dict) else {}
-    return Usage(
-        input_tokens=count(counts.get("input_tokens")),
-        output_tokens=count(counts.get("output_tokens")),
-        cached_tokens=count(counts.get("cache_read_input_tokens")),
-    )
 
 
 SPEC = AgentSpec(

@@ -97,8 +97,3 @@ def _record_from_broken_text(line: bytes) -> object:
         return clean_json(json.loads(line.decode(errors="replace")))
     except (ValueError, RecursionError):
         return None
-
-
-def count(value: object) -> int:
-    """Return a number that a CLI reports, and 0 for whatever else stands in its place."""
-    return value if isinstance(value, int) and 0 <= value < 2**53 else 0
