@@ -138,3 +138,41 @@ def test_a_certificate_that_cannot_be_read_is_said_at_once(tmp_path: Path) -> No
 
     assert done.returncode == 1
     assert "No such file" in done.stderr
+
+
+BROKEN = """
+import os
+from bullpen.cli import main
+from bullpen.store.sqlite import SqliteStore
+def broken(*_, **__):
+    raise ValueError('cannot use ' + os.environ['SHOP_PASSWORD'] + ' \\x1b[31m')
+SqliteStore.search = broken
+raise SystemExit(main(['serve', '--no-open', '--token-file', 'token']))
+"""
+
+
+def test_a_bug_is_said_where_it_runs_without_keys_or_escapes(tmp_path: Path) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-c", BROKEN],
+        cwd=tmp_path,
+        env={**environment(tmp_path), "SHOP_PASSWORD": "correct-horse-battery"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    with process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        url = process.stdout.readline().strip().partition("/enter")[0]
+        headers = {"Authorization": f"Bearer {(tmp_path / 'token').read_text().strip()}"}
+        answer = httpx.get(f"{url}/api/search?q=x", headers=headers)
+        process.send_signal(signal.SIGTERM)
+        _, errors = process.communicate(timeout=20)
+
+    assert (answer.status_code, answer.json()) == (
+        500,
+        {"error": "This is a bug in bullpen, sorry. The terminal where it runs says more."},
+    )
+    assert "ValueError: cannot use [secret] \ufffd[31m" in errors
+    assert "in broken" in errors
+    assert "correct-horse-battery" not in errors

@@ -11,17 +11,20 @@ from typing import Any
 from tests.torture.outcome import Outcome, Size, Torture
 from tests.torture.shim import ROOT
 
-SIZES: dict[Size, int] = {"small": 100, "full": 1000}
+MOMENTS: dict[Size, int] = {"small": 60, "full": 1000}
+"""How often at random."""
+ROUNDS: dict[Size, int] = {"small": 2, "full": 24}
+"""How often at each named point."""
 
 
 def run(size: Size, seed: int) -> Outcome:
     """Kill one conversation again and again."""
-    return _outcome(tortured("kills", str(SIZES[size]), str(seed)))
+    return _outcome(tortured("kills", str(MOMENTS[size]), str(ROUNDS[size]), str(seed)))
 
 
 def run_with_fault(seed: int) -> Outcome:
     """Do it with a store that does not end the turns of a killed process."""
-    return _outcome(tortured("planted", "kills", "30", str(seed)))
+    return _outcome(tortured("planted", "kills", "15", str(seed)))
 
 
 def tortured(module: str, *arguments: str) -> dict[str, Any]:
@@ -38,8 +41,13 @@ def tortured(module: str, *arguments: str) -> dict[str, Any]:
 
 
 def _outcome(found: dict[str, Any]) -> Outcome:
-    kills = {f"killed at a {where}": count for where, count in found["kills"].items()}
-    figures = {**kills, "messages acknowledged": found["acknowledged"], "runs of agents": found["runs"]}
+    kills = {f"killed {where}": count for where, count in sorted(found["kills"].items(), reverse=True)}
+    figures = {
+        **kills,
+        "different named points": found["points"],
+        "messages acknowledged": found["acknowledged"],
+        "runs of agents": found["runs"],
+    }
     figures["slowest opening after a kill, in milliseconds"] = round(1000 * found["slowest_opening"])
     return Outcome(tried=sum(found["kills"].values()), unit="kills", failures=tuple(found["problems"]), figures=figures)
 

@@ -1,7 +1,8 @@
-"""kill -9, again and again: `python -m tests.torture.kills COUNT SEED FOLDER` prints what it found as JSON.
+"""kill -9, again and again: `python -m tests.torture.kills MOMENTS ROUNDS SEED FOLDER` prints what it found as JSON.
 
 One conversation lives in a child process that is killed at a random moment, or when it reaches a named point; the next
-child goes on where it stopped. Before a person's message is sent, and after it is acknowledged, the child says so.
+child goes on where it stopped. MOMENTS children die at random, and in each round one waits for each point. Before a
+person's message is sent, and after it is acknowledged, the child says so.
 """
 
 import asyncio
@@ -35,6 +36,8 @@ POINTS = (
     "after an agent",
 )
 LONGEST_LIFE_SECONDS = 1.0
+ENOUGH_ROUNDS = 10
+"""After so many every point must have been reached, or it is none."""
 FINAL = {"done", "failed", "cancelled", "interrupted", "dropped"}
 LIMITS = {"turns_per_message": 6, "back_and_forth": 4}
 
@@ -52,19 +55,23 @@ class Torture:
         self.problems: list[str] = []
         self.openings: list[float] = []
         self.ends: Counter[str] = Counter()
+        self.reached: Counter[str] = Counter()
 
-    def run(self, count: int) -> dict[str, Any]:
+    def run(self, moments: int, rounds: int) -> dict[str, Any]:
         self.team.write()
         self.conversation_id = asyncio.run(self._begin())
-        for number in range(count):
-            # Every other child meets a named point, one after the other; the rest die when they die.
-            point = POINTS[number // 2 % len(POINTS)] if number % 2 else ""
+        points = [*[""] * moments, *POINTS * rounds]
+        self.random.shuffle(points)
+        for number, point in enumerate(points):
             self._live_and_die(number, point)
             self._check(thorough=number % 10 == 9)
         asyncio.run(self._end())
         self._check(thorough=True)
+        if rounds >= ENOUGH_ROUNDS:
+            self.problems += [f"the point {point!r} was never reached" for point in POINTS if not self.reached[point]]
         return {
             "kills": self.ends,
+            "points": len(self.reached),
             "acknowledged": len(self.acknowledged),
             "runs": len(self.team.runs()),
             "slowest_opening": max(self.openings, default=0.0),
@@ -96,13 +103,19 @@ class Torture:
         said += _read_until(reader, None)
         os.close(reader)
         _, status = os.waitpid(pid, 0)
-        self.ends["named point" if point and self._died_there(said) else "random moment"] += 1
+        self._count(point, said)
         if os.WIFEXITED(status):
             self.problems.append(f"child {number} ended by itself: {said.decode()[-2000:]}")
         self._hear(said, ran)
 
-    def _died_there(self, said: bytes) -> bool:
-        return said.rstrip().endswith(b'["died"]')
+    def _count(self, point: str, said: bytes) -> None:
+        if not point:
+            self.ends["at a random moment"] += 1
+        elif said.rstrip().endswith(b'["died"]'):
+            self.ends["at a named point"] += 1
+            self.reached[point] += 1
+        else:
+            self.ends["before it came to its named point"] += 1
 
     def _hear(self, said: bytes, ran: set[str]) -> None:
         for line in said.decode().splitlines():
@@ -284,5 +297,5 @@ def _wrap(owner: Any, name: str, die: Callable[[], None], *, before: bool) -> No
 
 if __name__ == "__main__":
     tell_agents_their_turns()
-    count, seed, folder = sys.argv[1:]
-    print(json.dumps(Torture(Path(folder), int(seed)).run(int(count))))
+    moments, rounds, seed, folder = sys.argv[1:]
+    print(json.dumps(Torture(Path(folder), int(seed)).run(int(moments), int(rounds))))

@@ -34,7 +34,7 @@ if __name__ == "__main__":
     tell_agents_their_turns()
     if which == "kills":
         setattr(SqliteStore, "recover", no_recovery)  # noqa: B010
-        found = kills.Torture(Path(folder), int(seed)).run(int(count))
+        found = kills.Torture(Path(folder), int(seed)).run(int(count), rounds=1)
     else:
         loops.LONGEST_SECONDS = 2
         setattr(loop, "cap_reached", no_cap)  # noqa: B010

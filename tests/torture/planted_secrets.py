@@ -10,6 +10,7 @@ from tempfile import TemporaryDirectory
 
 from tests.torture.outcome import Outcome, Size, Torture
 from tests.torture.secret_keys import KEYS, Key, made_keys
+from tests.torture.secret_pages import never_fetched, record_pages
 from tests.torture.secret_stage import COMMANDS, bugs, build, environment_of
 
 SESSIONS: dict[Size, int] = {"small": 1, "full": 20}
@@ -21,22 +22,27 @@ FAULT = "BULLPEN_TORTURE_FAULT"
 
 def run(size: Size, seed: int) -> Outcome:
     """Hold conversations with other keys each time."""
-    failures = [f for number in range(SESSIONS[size]) for f in _session(f"{seed}/{number}")]
+    pages: list[str] = []
+    failures = [f for number in range(SESSIONS[size]) for f in _session(f"{seed}/{number}", pages)]
     places = len(COMMANDS) + len(bugs())
     return Outcome(
         tried=SESSIONS[size] * KEYS,
         unit="keys",
         failures=tuple(failures),
-        figures={"conversations": SESSIONS[size], "commands after each": places},
+        figures={
+            "conversations": SESSIONS[size],
+            "commands after each": places,
+            "pages, answers and streams of the server": len({*pages}),
+        },
     )
 
 
 def run_with_fault(seed: int) -> Outcome:
     """Let what agents print when they fail be kept as it is."""
-    return Outcome(tried=KEYS, unit="keys", failures=tuple(_session(f"{seed}/fault", fault=True)))
+    return Outcome(tried=KEYS, unit="keys", failures=tuple(_session(f"{seed}/fault", [], fault=True)))
 
 
-def _session(seed: str, *, fault: bool = False) -> list[str]:
+def _session(seed: str, pages: list[str], *, fault: bool = False) -> list[str]:
     keys = made_keys(Random(seed))
     with TemporaryDirectory(prefix="torture-secrets-") as temporary:
         folder = Path(temporary)
@@ -49,7 +55,11 @@ def _session(seed: str, *, fault: bool = False) -> list[str]:
         for name, program in bugs().items():
             debug = {"BULLPEN_DEBUG": "1"} if "debug" in name else {}
             _record(folder, name, [sys.executable, "-c", program], env | debug)
-        return [f"seed {seed}: {problem}" for problem in (*_problems(folder, keys), *_inherited(folder, keys))]
+        fetched = record_pages(folder, env)
+        pages += fetched
+        unseen = [f"{route} was never looked at" for route in never_fetched(fetched)]
+        found = (*_problems(folder, keys), *_inherited(folder, keys), *unseen)
+        return [f"seed {seed}: {problem}" for problem in found]
 
 
 def _record(folder: Path, name: str, command: list[str], env: dict[str, str]) -> None:
@@ -61,7 +71,7 @@ def _record(folder: Path, name: str, command: list[str], env: dict[str, str]) ->
 
 def _problems(folder: Path, keys: list[Key]) -> Iterator[str]:
     """Yield where a key was found that must not be there, and what did not happen at all."""
-    found = 0
+    found, in_pages = 0, 0
     for file in _searched(folder):
         data = file.read_bytes()
         for key in keys:
@@ -69,10 +79,13 @@ def _problems(folder: Path, keys: list[Key]) -> Iterator[str]:
                 continue
             if key.is_said:
                 found += 1
+                in_pages += file.parent.name == "web"
             else:
                 yield f"{key.where} is in {file.relative_to(folder)}: {_around(data, key.value.encode())!r}"
     if found < len(("md", "html", "json", "prompts")):
         yield f"what an agent said was found only {found} times, so the search proves nothing"
+    if not in_pages:
+        yield "what an agent said was found on no page, so the search proves nothing there"
     session = (folder / "outputs" / "session").read_text(errors="replace")
     if "the conversation is over" not in session:
         yield f"the conversation did not end: {session[-2000:]}"
@@ -107,10 +120,13 @@ TORTURE = Torture(
     does=f"{KEYS} keys and passwords are put into the environment (under names that agents get, names that they do "
     "not, and names that the team file passes on), into files beside the team file and in the home folder, and on the "
     "standard error of agents that succeed, fail, hang and are cancelled. A whole conversation runs with all logging "
-    "on; then every command and export, and bugs of our own, with and without BULLPEN_DEBUG.",
-    promise="No key is in a log, an export, the output of a command, a traceback, the command line of any process, the "
-    "database, a record or a temporary file. Agents get the variables that they are to get, and no others. What an "
-    "agent itself says to the team is part of the conversation, and is found there.",
+    "on; then every command and export, and bugs of our own, with and without BULLPEN_DEBUG; then a server, from which "
+    "every page, every answer of the API and the streams are fetched while some of the agents fail again, with the "
+    "pages of errors and of a bug.",
+    promise="No key is in a log, an export, the output of a command, a traceback, the command line of any process, a "
+    "page, an answer or a stream of the server, what the server prints, the database, a record or a temporary file. "
+    "Agents get the variables that they are to get, and no others. What an agent itself says to the team is part of "
+    "the conversation, and is found there.",
     run=run,
     fault="what agents print when they fail is kept as it is.",
     run_with_fault=run_with_fault,

@@ -15,6 +15,7 @@ from bullpen.testing.site import Site, site
 from bullpen.testing.stage import write_team
 from bullpen.web.api import CALLS
 from bullpen.web.app import ROUTES
+from bullpen.web.guard import MOST_BODY_BYTES
 from bullpen.web.openapi import PATH, description
 
 WAIT_SECONDS = 20
@@ -61,8 +62,7 @@ def fits(value: Any, schema: dict[str, Any]) -> bool:
 def described(method: str, path: str, answer: httpx.Response) -> bool:
     """Tell whether an answer is one that the description has for a call."""
     responses = description()["paths"][path][method.lower()]["responses"]
-    status = "201" if answer.status_code == 200 and "201" in responses else str(answer.status_code)
-    schema = responses[status]["content"]["application/json"]["schema"]
+    schema = responses[str(answer.status_code)]["content"]["application/json"]["schema"]
     return answer.headers["content-type"] == "application/json" and fits(answer.json(), schema)
 
 
@@ -108,6 +108,7 @@ def test_a_whole_conversation_by_program_as_described(tmp_path: Path) -> None:
             again = await client.post(f"{here}/messages", json={"text": "Do it.", "id": "my-own-id-1"})
             assert [said.status_code, again.status_code, again.json()] == [201, 200, said.json()]
             assert described("POST", f"{one}/messages", said)
+            assert described("POST", f"{one}/messages", again)
             room = served.hub.get(begun.json()["id"])
             assert room is not None
             await asyncio.wait_for(room.conversation.until_quiet(), WAIT_SECONDS)
@@ -173,6 +174,12 @@ def test_a_failed_turn_is_decided_by_program(tmp_path: Path) -> None:
         ("POST", "/drop", b'{"turn": "99"}', 409),
         ("POST", "/hand-over", b"{}", 400),
         ("GET", "/nothing", b"", 404),
+        ("GET", "/messages?after=-1", b"", 400),
+        ("GET", "/messages?before=null", b"", 400),
+        ("GET", "/messages?limit=0", b"", 400),
+        ("GET", "/messages?limit=1&limit=2", b"", 400),
+        ("GET", "/messages?limit=1000000000000000", b"", 400),
+        ("GET", "/watch?after=", b"", 400),
     ],
 )
 def test_what_does_not_work_is_said_in_a_sentence(
@@ -187,3 +194,75 @@ def test_what_does_not_work_is_said_in_a_sentence(
 
     assert (answer.status_code, list(answer.json())) == (status, ["error"])
     assert re.fullmatch(r"[A-Z][^\n]+[.?]", answer.json()["error"])
+
+
+def test_a_search_says_what_is_wrong_with_its_limit(tmp_path: Path) -> None:
+    async def story() -> httpx.Response:
+        async with api(tmp_path, []) as (_, client):
+            return await client.get("/search", params={"q": "done", "limit": "many"})
+
+    answer = asyncio.run(story())
+
+    assert answer.status_code == 400
+    assert "limit" in answer.json()["error"]
+
+
+@pytest.mark.parametrize(
+    ("headers", "length", "status"),
+    [
+        ({"Authorization": "Bearer wrong"}, 0, 401),
+        ({"Origin": "http://evil.example"}, 0, 403),
+        ({}, MOST_BODY_BYTES + 1, 413),
+        ({"Host": "evil.example"}, 0, 421),
+    ],
+)
+def test_who_is_not_let_in_is_told_so_as_described(
+    headers: dict[str, str], length: int, status: int, tmp_path: Path
+) -> None:
+    async def story() -> httpx.Response:
+        async with api(tmp_path, []) as (_, client):
+            return await client.request("GET", "/conversations", headers=headers, content=b"x" * length)
+
+    answer = asyncio.run(story())
+
+    assert answer.status_code == status
+    assert described("GET", "/api/conversations", answer), answer.text
+
+
+def test_another_method_is_refused_with_those_that_there_are(tmp_path: Path) -> None:
+    async def story() -> list[tuple[int, str]]:
+        async with api(tmp_path, []) as (_, client):
+            answers = [await client.put(path) for path in ("/conversations", "/search", "/conversations/x/cancel")]
+            return [(answer.status_code, answer.headers["allow"]) for answer in answers]
+
+    assert asyncio.run(story()) == [(405, "GET, HEAD, POST"), (405, "GET, HEAD"), (405, "POST")]
+
+
+def test_a_body_is_required_where_nothing_works_without_it() -> None:
+    bodies = {
+        path: calls["post"].get("requestBody") for path, calls in description()["paths"].items() if "post" in calls
+    }
+
+    required = {path.rpartition("/")[2] for path, body in bodies.items() if body and body["required"]}
+
+    assert required == {"messages", "hand-over", "ask", "reorder"}
+
+
+def test_events_are_as_described(tmp_path: Path) -> None:
+    async def story() -> dict[str, str]:
+        async with api(tmp_path, []) as (_, client):
+            here = f"/conversations/{(await client.post('/conversations')).json()['id']}"
+            await client.post(f"{here}/task", json={"task": "Ship it"})
+            async with client.stream("GET", f"{here}/watch", params={"after": 0}) as answer:
+                lines = answer.aiter_lines()
+                while not (line := await anext(lines)).startswith("event"):
+                    pass
+                return dict(field.split(": ", 1) for field in [line, await anext(lines), await anext(lines)])
+
+    event = asyncio.run(story())
+
+    content = description()["paths"]["/api/conversations/{id}/watch"]["get"]["responses"]["200"]["content"]
+    schema = content["text/event-stream"]["schema"]
+    assert fits(event, schema)
+    assert fits(json.loads(event["data"]), schema["properties"]["data"]["contentSchema"])
+    assert not fits({"number": "1"}, schema["properties"]["data"]["contentSchema"])

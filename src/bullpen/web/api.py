@@ -16,12 +16,13 @@ from bullpen.store.base import StoredConversation, StoredMessage
 from bullpen.web.actions import ACTIONS, Action
 from bullpen.web.answers import json
 from bullpen.web.frames import server_sent
-from bullpen.web.requests import checked_id, hub_of, id_in, number_in, state_asked_for
+from bullpen.web.requests import checked_id, exact_number_in, hub_of, id_in, state_asked_for
 from bullpen.web.state import InQueue, State
 from bullpen.web.stream import EventStream, position
 
 MOST_MESSAGES = 1_000
 DEFAULT_MESSAGES = 50
+DEFAULT_FOUND = 20
 MOST_FOUND = 200
 
 Endpoint = Callable[[Request], Awaitable[Response]]
@@ -77,11 +78,13 @@ class Watched(Struct, frozen=True, kw_only=True):
 
 
 class Parameter(Struct, frozen=True, kw_only=True):
-    """Something in the query of an address."""
+    """Something in the query of an address, or in a header."""
 
     name: str
     purpose: str
     type: str = "integer"
+    least: int = 0
+    place: str = "query"
 
 
 class Call(Struct, frozen=True, kw_only=True):
@@ -93,8 +96,10 @@ class Call(Struct, frozen=True, kw_only=True):
     endpoint: Endpoint
     gives: Any
     takes: Any = None
-    query: tuple[Parameter, ...] = ()
+    parameters: tuple[Parameter, ...] = ()
     status: int = 200
+    again: str = ""
+    """What it means that this call is answered with 200, where that is not what it usually is."""
     streams: bool = False
 
 
@@ -129,7 +134,8 @@ async def let_go(request: Request) -> Response:
 
 async def read_messages(request: Request) -> Response:
     """Answer with messages."""
-    after, before, limit = (number_in(request, name) for name in ("after", "before", "limit"))
+    after, before = exact_number_in(request, "after"), exact_number_in(request, "before")
+    limit = exact_number_in(request, "limit", least=1)
     most = min(limit or DEFAULT_MESSAGES, MOST_MESSAGES)
     stored = await hub_of(request).ask(
         lambda store: store.messages(id_in(request), after=after, before=before, limit=most)
@@ -147,6 +153,7 @@ async def say(request: Request) -> Response:
 
 async def watch(request: Request) -> Response:
     """Send everything that happens."""
+    exact_number_in(request, "after")
     room = await hub_of(request).need(id_in(request))
     return cast(Response, EventStream(room.conversation, _watched, after=position(request)))
 
@@ -158,7 +165,8 @@ async def read_queue(request: Request) -> Response:
 
 async def search(request: Request) -> Response:
     """Answer with messages in which something was said."""
-    query, limit = request.query_params.get("q", ""), min(number_in(request, "limit") or 20, MOST_FOUND)
+    query = request.query_params.get("q", "")
+    limit = min(exact_number_in(request, "limit", least=1) or DEFAULT_FOUND, MOST_FOUND)
     found = await hub_of(request).ask(lambda store: store.search(query, limit=limit) if query.strip() else [])
     return json(
         [
@@ -211,6 +219,12 @@ def _message(stored: StoredMessage) -> Message:
 
 ONE = "/api/conversations/{id}"
 AFTER = Parameter(name="after", purpose="only what has a higher number")
+LAST_SEEN = Parameter(
+    name="Last-Event-ID",
+    purpose="the same, said by a browser that comes back; it goes first",
+    type="string",
+    place="header",
+)
 
 CALLS = (
     Call(
@@ -234,11 +248,11 @@ CALLS = (
         summary="Find what was said.",
         endpoint=search,
         gives=list[Hit],
-        query=(
+        parameters=(
             Parameter(
                 name="q", purpose="words; what stands in double quotes must occur as it is written", type="string"
             ),
-            Parameter(name="limit", purpose=f"at most so many, up to {MOST_FOUND}"),
+            Parameter(name="limit", purpose=f"at most so many, up to {MOST_FOUND}", least=1),
         ),
     ),
     Call(method="GET", path=ONE, summary="Say how a conversation stands.", endpoint=read_state, gives=State),
@@ -250,10 +264,10 @@ CALLS = (
         summary="Read messages, oldest first: the newest ones, or those after or before one.",
         endpoint=read_messages,
         gives=list[Message],
-        query=(
+        parameters=(
             AFTER,
             Parameter(name="before", purpose="only what has a lower number"),
-            Parameter(name="limit", purpose=f"at most so many, up to {MOST_MESSAGES}"),
+            Parameter(name="limit", purpose=f"at most so many, up to {MOST_MESSAGES}", least=1),
         ),
     ),
     Call(
@@ -264,6 +278,7 @@ CALLS = (
         takes=Say,
         gives=Message,
         status=201,
+        again="It was stored before, under the same id.",
     ),
     Call(
         method="GET",
@@ -271,7 +286,7 @@ CALLS = (
         summary="Watch a conversation: server-sent events. Last-Event-ID or after takes it up again.",
         endpoint=watch,
         gives=Watched,
-        query=(AFTER,),
+        parameters=(AFTER, LAST_SEEN),
         streams=True,
     ),
     Call(

@@ -1,6 +1,7 @@
 """The application: one table of routes, the guard around all of them."""
 
 from collections.abc import Callable
+from http import HTTPStatus
 
 import msgspec
 from starlette.applications import Starlette
@@ -9,7 +10,7 @@ from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
+from starlette.routing import Match, Route
 
 from bullpen.errors import BullpenError
 from bullpen.web import inspector, openapi, pages, timeline
@@ -69,4 +70,14 @@ def create_app(hub: Hub, keys: Keys, place: Place, on_entry: Callable[[], None] 
 
 
 async def _answer_problem(request: Request, error: Exception) -> Response:
-    return problem(request, error)
+    answer = problem(request, error)
+    if answer.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
+        answer.headers["Allow"] = ", ".join(sorted(_methods_at(request)))
+    return answer
+
+
+def _methods_at(request: Request) -> set[str]:
+    """Return what can be done at an address; an address has a route for each method, and each knows only its own."""
+    routes = [route for route in request.app.routes if isinstance(route, Route)]
+    fitting = [route for route in routes if route.matches(request.scope)[0] is not Match.NONE]
+    return {method for route in fitting for method in route.methods or ()}

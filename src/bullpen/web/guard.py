@@ -9,9 +9,10 @@ from http import HTTPStatus
 from msgspec import Struct
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
-from starlette.responses import PlainTextResponse
+from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from bullpen.web.answers import API, Problem, json
 from bullpen.web.keys import Keys
 from bullpen.web.place import Place
 
@@ -133,7 +134,9 @@ def _is_one_of(given: list[str], allowed: Iterable[str]) -> bool:
 
 
 async def _refuse(refusal: Refusal, scope: Scope, receive: Receive, send: Send) -> None:
-    answer = PlainTextResponse(f"{refusal.text}\n", status_code=refusal.status, headers={"Cache-Control": "no-store"})
+    answer: Response = PlainTextResponse(f"{refusal.text}\n", status_code=refusal.status)
+    if scope["path"].startswith(API):
+        answer = json(Problem(error=refusal.text), refusal.status)
     if refusal is NO_KEY:
         answer.headers["WWW-Authenticate"] = "Bearer"
     await answer(scope, receive, send)

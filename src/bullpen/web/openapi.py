@@ -10,7 +10,8 @@ from starlette.responses import Response
 
 from bullpen import __version__
 from bullpen.web.answers import Problem, json
-from bullpen.web.api import CALLS, Call
+from bullpen.web.api import CALLS, Call, Parameter
+from bullpen.web.requests import LARGEST_NUMBER
 
 PATH = "/api/openapi.json"
 REFERENCE = "#/components/schemas/{name}"
@@ -45,23 +46,42 @@ def description() -> dict[str, Any]:
 
 
 def _operation(call: Call, schema_of: dict[str, Any]) -> dict[str, Any]:
-    media_type = "text/event-stream" if call.streams else "application/json"
     problem = {"application/json": {"schema": schema_of[repr(Problem)]}}
     operation: dict[str, Any] = {
         "summary": call.summary,
         "operationId": f"{call.method.lower()}{re.sub('[^a-z]+', '_', call.path)}".rstrip("_"),
-        "parameters": [*_in_path(call), *_in_query(call)],
+        "parameters": [*_in_path(call), *_others(call)],
         "responses": {
-            str(call.status): {
-                "description": "Done.",
-                "content": {media_type: {"schema": schema_of[repr(call.gives)]}},
-            },
+            str(call.status): {"description": "Done.", "content": _content(call, schema_of)},
+            **({"200": {"description": call.again, "content": _content(call, schema_of)}} if call.again else {}),
             **{code: {"description": why, "content": problem} for code, why in REFUSALS.items()},
         },
     }
     if call.takes is not None:
-        operation["requestBody"] = {"content": {"application/json": {"schema": schema_of[repr(call.takes)]}}}
+        operation["requestBody"] = {
+            # What can be left away altogether is as good as {}.
+            "required": any(field.required for field in msgspec.structs.fields(call.takes)),
+            "content": {"application/json": {"schema": schema_of[repr(call.takes)]}},
+        }
     return operation
+
+
+def _content(call: Call, schema_of: dict[str, Any]) -> dict[str, Any]:
+    if call.streams:
+        return {"text/event-stream": {"schema": _event(schema_of[repr(call.gives)])}}
+    return {"application/json": {"schema": schema_of[repr(call.gives)]}}
+
+
+def _event(data: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema of one server-sent event that has JSON in its data."""
+    # Written as in https://spec.openapis.org/oas/v3.2.0.html#server-sent-event-streams
+    properties = {
+        "event": {"const": "news"},
+        "id": {"type": "string", "pattern": "^[0-9]+$"},
+        "data": {"type": "string", "contentMediaType": "application/json", "contentSchema": data},
+        "retry": {"type": "integer"},
+    }
+    return {"type": "object", "required": ["event", "id", "data"], "properties": properties}
 
 
 def _in_path(call: Call) -> list[dict[str, Any]]:
@@ -69,8 +89,13 @@ def _in_path(call: Call) -> list[dict[str, Any]]:
     return [{"name": name, "in": "path", "required": True, "schema": {"type": "string"}} for name in names]
 
 
-def _in_query(call: Call) -> list[dict[str, Any]]:
+def _others(call: Call) -> list[dict[str, Any]]:
     return [
-        {"name": one.name, "in": "query", "description": one.purpose, "schema": {"type": one.type}}
-        for one in call.query
+        {"name": one.name, "in": one.place, "description": one.purpose, "schema": _values(one)}
+        for one in call.parameters
     ]
+
+
+def _values(one: Parameter) -> dict[str, Any]:
+    numbers = {"minimum": one.least, "maximum": LARGEST_NUMBER} if one.type == "integer" else {}
+    return {"type": one.type, **numbers}

@@ -9,6 +9,7 @@ from bullpen.web.hub import Hub
 from bullpen.web.state import State, stored_state
 
 LONGEST_NUMBER = 15
+LARGEST_NUMBER = 10**LONGEST_NUMBER - 1
 SHORTEST_ID, LONGEST_ID = 8, 64
 
 
@@ -23,8 +24,22 @@ def id_in(request: Request) -> str:
 
 
 def number_in(request: Request, name: str) -> int | None:
-    """Return a number in an address; None if there is none."""
-    given = request.query_params.get(name, "")
+    """Return a number in an address; None if there is none, or none that can be read."""
+    return _number(request.query_params.get(name, ""))
+
+
+def exact_number_in(request: Request, name: str, *, least: int = 0) -> int | None:
+    """Return a number in an address; None if there is none. A program that gives anything else is told so."""
+    given = request.query_params.getlist(name)
+    if not given:
+        return None
+    number = _number(given[0]) if len(given) == 1 else None
+    if number is None or number < least:
+        raise BullpenError(f"What “{name}” says is no whole number from {least} to {LARGEST_NUMBER}.")
+    return number
+
+
+def _number(given: str) -> int | None:
     return int(given) if given.isascii() and given.isdecimal() and len(given) <= LONGEST_NUMBER else None
 
 
