@@ -62,6 +62,10 @@ def _run(words: list[str]) -> int:
     if options.command is None:
         parser.print_help()
         return 2
+    from bullpen.cli.logs import begin_logging
+
+    # A server goes on after a bug, and whoever runs it wants to know.
+    begin_logging(shown=options.command == "serve")
     return int(import_module(f"bullpen.cli.{options.command}").run(options))
 
 

@@ -3,13 +3,11 @@
 import argparse
 import asyncio
 import contextlib
-import logging
 import signal
 import sys
 import webbrowser
 from pathlib import Path
 
-from bullpen.agents.masking import without_secrets
 from bullpen.cli.database import add_database_option
 from bullpen.cli.trusting import ensure_trusted
 from bullpen.errors import MissingExtra
@@ -44,26 +42,7 @@ def run(options: argparse.Namespace) -> int:
     except ModuleNotFoundError as error:
         raise MissingExtra("web", error.name or "") from error
     team = _team(options)
-    _log_safely()
     return asyncio.run(_serve(options, team))
-
-
-class SafeFormatter(logging.Formatter):
-    """Writes what is logged without keys, and without anything that a terminal would obey.
-
-    A bug does not end the server, it is logged; its message may hold whatever the server was at work on.
-    """
-
-    def format(self, record: logging.LogRecord) -> str:
-        """Return a record as it may be shown."""
-        return printable(without_secrets(super().format(record)))
-
-
-def _log_safely() -> None:
-    handler = logging.StreamHandler()
-    handler.setLevel(logging.WARNING)
-    handler.setFormatter(SafeFormatter())
-    logging.getLogger().addHandler(handler)
 
 
 def _port(text: str) -> int:

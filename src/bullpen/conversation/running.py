@@ -6,6 +6,7 @@ import time
 
 from msgspec.structs import replace
 
+from bullpen.agents.masking import without_secrets
 from bullpen.errors import AgentFailed, BullpenError
 from bullpen.events import (
     Event,
@@ -130,7 +131,8 @@ def how_it_ended(error: BaseException) -> tuple[EndState, Failed | None]:
             return "failed", Failed(kind="not_prepared", message=str(error))
         case _:
             logger.error("a turn met a bug", exc_info=error)
-            message = f"This is a bug in bullpen, sorry: {type(error).__name__}: {error}"
+            # It is stored and shown, and may hold whatever we were at work on.
+            message = without_secrets(f"This is a bug in bullpen, sorry: {type(error).__name__}: {error}")
             return "failed", Failed(kind="not_prepared", message=message, hint="Please report it.")
 
 

@@ -1,0 +1,53 @@
+"""What is logged while a command runs reaches a terminal only if somebody looks for a bug, and without keys."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parents[2] / "src"
+KEY = "-".join(("sk", "ant", "api03", "0123456789abcdefghijklmnopqrstuvwxyz"))
+
+# A bug of ours in the middle of a turn, whose message holds what it was at work on.
+PROGRAM = f"""
+import sys
+from bullpen.cli import main
+from bullpen.conversation import prompting
+def prepare(*_, **__):
+    raise RuntimeError("bug at {KEY} \\x1b[31m")
+prompting.Prompts.for_turn = prepare
+sys.exit(main(sys.argv[1:]))
+"""
+TEAM = '[[member]]\nname = "kim"\n[[member]]\nname = "max"\ncommand = ["cat"]\n'
+
+
+def run(folder: Path, **environment: str) -> "subprocess.CompletedProcess[str]":
+    (folder / "team.toml").write_text(TEAM)
+    return subprocess.run(
+        [sys.executable, "-c", PROGRAM, "run", "--trust", "team.toml", "Hello."],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(SOURCE), "BULLPEN_HOME": str(folder), **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+
+
+def test_a_bug_in_a_turn_is_told_without_a_traceback(tmp_path: Path) -> None:
+    done = run(tmp_path)
+
+    assert "This is a bug in bullpen, sorry: RuntimeError" in done.stdout + done.stderr
+    assert "Traceback" not in done.stdout + done.stderr
+    assert KEY not in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("forbidden", [KEY, "\x1b"])
+def test_who_looks_for_a_bug_sees_where_it_is_but_no_key(tmp_path: Path, forbidden: str) -> None:
+    done = run(tmp_path, BULLPEN_DEBUG="1")
+
+    assert "Traceback" in done.stderr
+    assert "in prepare" in done.stderr
+    assert forbidden not in done.stderr
