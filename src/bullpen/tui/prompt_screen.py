@@ -89,7 +89,7 @@ def account(given: Given) -> Content:
     title = f"What {name} was given in turn {turn.id}" if turn else f"What {name} would be given now"
     lines = [
         Content.assemble((title, "bold"), ("   esc: back", "dim")),
-        Content(f"{report.total_bytes:,} of {report.max_bytes:,} bytes for {one_line(report.agent_type, 40)}"),
+        Content(f"{report.total_bytes:,} of {report.max_bytes:,} bytes for {_reader(report)}"),
         *(_bar(section, size, report.total_bytes) for section, size in report.section_bytes.items() if size),
         Content(f"{report.kept_messages} of {len(report.context_ids)} earlier messages kept"),
         *(Content.styled(f"! {one_line(cut, 200)}", "$text-warning") for cut in report.cuts),
@@ -107,3 +107,8 @@ def _bar(section: str, size: int, whole: int) -> Content:
     return Content.assemble(
         f"{section:<11}", ("█" * cells, "$primary"), ("░" * (BAR_CELLS - cells), "dim"), f" {size:,}"
     )
+
+
+def _reader(report: PromptReport) -> str:
+    """Return for whom a prompt was written; a program that is none of the known CLIs gets plain text."""
+    return "any program" if report.agent_type == "unknown" else one_line(report.agent_type, 40)
