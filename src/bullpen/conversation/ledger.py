@@ -5,8 +5,6 @@ Whoever changes it holds `changing`, so that what was decided is still so when i
 
 import asyncio
 from collections.abc import Callable, Collection, Iterable
-from concurrent.futures import Executor
-from functools import partial
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import msgspec
@@ -19,6 +17,7 @@ from bullpen.messages import ConversationMessage
 from bullpen.routing.progress import Progress
 from bullpen.routing.queue import PUT_FIRST, TurnQueue, WaitingTurn
 from bullpen.store.base import Owner, StateChange, Store, StoredMessage, Turn, TurnEnd
+from bullpen.store.thread import StoreThread
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
@@ -39,7 +38,7 @@ NO_CHANGE = Change()
 class Ledger:
     """The queue, the running turns and the state of one conversation that this process owns."""
 
-    def __init__(self, store: Store, conversation_id: str, owner: Owner, thread: Executor) -> None:
+    def __init__(self, store: Store, conversation_id: str, owner: Owner, thread: StoreThread) -> None:
         self.changing = asyncio.Lock()
         self.conversation_id = conversation_id
         self.running: dict[str, WaitingTurn] = {}
@@ -58,7 +57,7 @@ class Ledger:
         self, work: Callable[Arguments, Result], *args: Arguments.args, **kwargs: Arguments.kwargs
     ) -> Result:
         """Do something that blocks in the store's own thread."""
-        return await asyncio.get_running_loop().run_in_executor(self._thread, partial(work, *args, **kwargs))
+        return await self._thread.do(work, *args, **kwargs)
 
     async def read(
         self,
