@@ -70,8 +70,7 @@ async def open_conversation(
     owner = this_process()
     conversation_id = resume or new_conversation_id()
     try:
-        await thread.do(_claim, store, loaded, conversation_id, resume is None, owner)
-        ledger = await thread.do(Ledger, store, conversation_id, owner, thread)
+        ledger = await thread.do(_claimed, store, loaded, conversation_id, resume is None, owner, thread)
         prompts = Prompts(store=store, conversation_id=conversation_id, team=loaded.team, root=loaded.root)
         conversation = Conversation(loaded.team, ledger, seats, prompts)
         await conversation.start()
@@ -84,8 +83,10 @@ async def open_conversation(
         await to_the_end(thread.do(_release, store, conversation_id, owner))
 
 
-def _claim(store: Store, loaded: LoadedTeam, conversation_id: str, is_new: bool, owner: Owner) -> None:
-    """Make this process the owner of the conversation."""
+def _claimed(
+    store: Store, loaded: LoadedTeam, conversation_id: str, is_new: bool, owner: Owner, thread: StoreThread
+) -> Ledger:
+    """Make this process the owner of the conversation, and return how it stands."""
     if is_new:
         store.create(
             conversation_id,
@@ -98,8 +99,10 @@ def _claim(store: Store, loaded: LoadedTeam, conversation_id: str, is_new: bool,
     if not store.claim(conversation_id, owner, is_alive=is_alive):
         other = store.conversation(conversation_id).owner
         raise ConversationInUse(conversation_id, other.pid if other else 0)
-    if store.conversation(conversation_id).team_path != str(loaded.path):
+    stored = store.conversation(conversation_id)
+    if stored.team_path != str(loaded.path):
         store.update(conversation_id, at=milliseconds(), change=StateChange(team_path=str(loaded.path)))
+    return Ledger(store, stored, owner, thread)
 
 
 def _release(store: Store, conversation_id: str, owner: Owner) -> None:
