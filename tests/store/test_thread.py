@@ -82,6 +82,14 @@ def test_closing_waits_for_what_was_asked_for() -> None:
     asyncio.run(ask())
 
 
+def test_whoever_asks_after_closing_is_told_and_does_not_wait_forever() -> None:
+    thread = StoreThread()
+    thread.close()
+    thread.close()
+    with pytest.raises(ValueError, match="closed"):
+        asyncio.run(thread.do(int, "7"))
+
+
 def test_nothing_is_kept_alive_by_an_error_that_was_handled(thread: StoreThread) -> None:
     class Held:
         def fail(self) -> None:

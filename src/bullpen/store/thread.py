@@ -21,6 +21,7 @@ class StoreThread:
 
     def __init__(self) -> None:
         self._jobs: SimpleQueue[Job | None] = SimpleQueue()
+        self._is_closed = False
         # Whoever ends without closing it need not wait for it: what was not stored by then was not promised.
         self._thread = Thread(target=self._work, name="bullpen-store", daemon=True)
         self._thread.start()
@@ -30,11 +31,14 @@ class StoreThread:
         return await self._asked(partial(work, *args, **kwargs))
 
     def close(self) -> None:
-        """End after what was asked for."""
+        """End after what was asked for. Closing twice is harmless."""
+        self._is_closed = True
         self._jobs.put(None)
         self._thread.join()
 
     def _asked(self, work: Callable[[], Result]) -> "asyncio.Future[Result]":
+        if self._is_closed:
+            raise ValueError("The store is closed.")
         loop = asyncio.get_running_loop()
         done: asyncio.Future[Result] = loop.create_future()
         self._jobs.put((loop, done, work))
