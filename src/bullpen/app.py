@@ -2,12 +2,9 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import asynccontextmanager
-from functools import partial
+from collections.abc import AsyncIterator, Mapping
+from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
-from typing import ParamSpec, TypeVar
 
 from bullpen.agents.runner import to_the_end
 from bullpen.config import default_database
@@ -21,12 +18,10 @@ from bullpen.errors import ConversationInUse, StoreError, UnknownConversation
 from bullpen.owners import is_alive, this_process
 from bullpen.store.base import Owner, StateChange, Store
 from bullpen.store.sqlite import SqliteStore
+from bullpen.store.thread import StoreThread
 from bullpen.team_files import LoadedTeam, load_team
 
 logger = logging.getLogger(__name__)
-
-Arguments = ParamSpec("Arguments")
-Result = TypeVar("Result")
 
 NO_EXTRAS: Mapping[str, Extra] = {}
 
@@ -49,22 +44,23 @@ async def open_team(
 
 
 @asynccontextmanager
-async def open_store(db: Path | str | None = None) -> AsyncIterator[tuple[Store, ThreadPoolExecutor]]:
+async def open_store(db: Path | str | None = None) -> AsyncIterator[tuple[Store, StoreThread]]:
     """Open the database, and give it a thread of its own, where nothing can delay the event loop."""
-    with ThreadPoolExecutor(1, thread_name_prefix="bullpen-store") as thread:
-        opening = thread.submit(SqliteStore, db or default_database())
-        try:
-            store = await asyncio.wrap_future(opening)
-            yield store, thread
-        finally:
-            await to_the_end(_in(thread, _close, opening))
+    thread, opened = StoreThread(), ExitStack()
+    try:
+        store = await thread.do(lambda: opened.enter_context(SqliteStore(db or default_database())))
+        yield store, thread
+    finally:
+        # In its thread this comes after opening it, also if nobody waited for that.
+        await to_the_end(thread.do(opened.close))
+        thread.close()
 
 
 @asynccontextmanager
 async def open_conversation(
     loaded: LoadedTeam,
     store: Store,
-    thread: ThreadPoolExecutor,
+    thread: StoreThread,
     resume: str | None = None,
     extra: Mapping[str, Extra] = NO_EXTRAS,
 ) -> AsyncIterator[Conversation]:
@@ -74,8 +70,7 @@ async def open_conversation(
     owner = this_process()
     conversation_id = resume or new_conversation_id()
     try:
-        await _in(thread, _claim, store, loaded, conversation_id, resume is None, owner)
-        ledger = await _in(thread, Ledger, store, conversation_id, owner, thread)
+        ledger = await thread.do(_claimed, store, loaded, conversation_id, resume is None, owner, thread)
         prompts = Prompts(store=store, conversation_id=conversation_id, team=loaded.team, root=loaded.root)
         conversation = Conversation(loaded.team, ledger, seats, prompts)
         await conversation.start()
@@ -85,23 +80,13 @@ async def open_conversation(
             await conversation.close()
     finally:
         # In the store's thread this comes after everything else, even after what nobody waits for any more.
-        await to_the_end(_in(thread, _release, store, conversation_id, owner))
+        await to_the_end(thread.do(_release, store, conversation_id, owner))
 
 
-async def _in(
-    thread: ThreadPoolExecutor, work: Callable[Arguments, Result], *args: Arguments.args, **kwargs: Arguments.kwargs
-) -> Result:
-    return await asyncio.get_running_loop().run_in_executor(thread, partial(work, *args, **kwargs))
-
-
-def _close(opening: Future[SqliteStore]) -> None:
-    """Close the store, also if nobody waited for it to open."""
-    if not opening.cancelled() and opening.exception() is None:
-        opening.result().close()
-
-
-def _claim(store: Store, loaded: LoadedTeam, conversation_id: str, is_new: bool, owner: Owner) -> None:
-    """Make this process the owner of the conversation."""
+def _claimed(
+    store: Store, loaded: LoadedTeam, conversation_id: str, is_new: bool, owner: Owner, thread: StoreThread
+) -> Ledger:
+    """Make this process the owner of the conversation, and return how it stands."""
     if is_new:
         store.create(
             conversation_id,
@@ -114,8 +99,10 @@ def _claim(store: Store, loaded: LoadedTeam, conversation_id: str, is_new: bool,
     if not store.claim(conversation_id, owner, is_alive=is_alive):
         other = store.conversation(conversation_id).owner
         raise ConversationInUse(conversation_id, other.pid if other else 0)
-    if store.conversation(conversation_id).team_path != str(loaded.path):
+    stored = store.conversation(conversation_id)
+    if stored.team_path != str(loaded.path):
         store.update(conversation_id, at=milliseconds(), change=StateChange(team_path=str(loaded.path)))
+    return Ledger(store, stored, owner, thread)
 
 
 def _release(store: Store, conversation_id: str, owner: Owner) -> None:

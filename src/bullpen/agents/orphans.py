@@ -178,8 +178,13 @@ def _comes_from(process: ProcessId, program: ProcessId, turn_id: str) -> bool:
 def boot_id() -> str:
     """Return what is different after every start of the machine, so that old numbers mean nothing."""
     with contextlib.suppress(OSError):
-        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+        return _kernels_boot_id()
     return ""
+
+
+@cache
+def _kernels_boot_id() -> str:
+    return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
 
 
 def _children(pid: int) -> Iterator[int]:

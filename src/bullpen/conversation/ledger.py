@@ -5,8 +5,6 @@ Whoever changes it holds `changing`, so that what was decided is still so when i
 
 import asyncio
 from collections.abc import Callable, Collection, Iterable
-from concurrent.futures import Executor
-from functools import partial
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import msgspec
@@ -18,7 +16,8 @@ from bullpen.errors import UnknownMessage
 from bullpen.messages import ConversationMessage
 from bullpen.routing.progress import Progress
 from bullpen.routing.queue import PUT_FIRST, TurnQueue, WaitingTurn
-from bullpen.store.base import Owner, StateChange, Store, StoredMessage, Turn, TurnEnd
+from bullpen.store.base import Owner, StateChange, Store, StoredConversation, StoredMessage, Turn, TurnEnd
+from bullpen.store.thread import StoreThread
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
@@ -39,26 +38,27 @@ NO_CHANGE = Change()
 class Ledger:
     """The queue, the running turns and the state of one conversation that this process owns."""
 
-    def __init__(self, store: Store, conversation_id: str, owner: Owner, thread: Executor) -> None:
+    def __init__(self, store: Store, stored: StoredConversation, owner: Owner, thread: StoreThread) -> None:
         self.changing = asyncio.Lock()
-        self.conversation_id = conversation_id
+        self.conversation_id = stored.id
         self.running: dict[str, WaitingTurn] = {}
+        self.lost = tuple(turn.waiting for turn in store.running(stored.id))
+        """The turns that ran when the process before us ended."""
         self._store = store
         self._owner = owner
         self._thread = thread
-        stored = store.conversation(conversation_id)
         self.team_task = stored.team_task
         self.waits_for = stored.waits_for
         self.paused = stored.paused
         self.progress = msgspec.convert(stored.progress, Progress)
-        self.queue = TurnQueue(turn.waiting for turn in store.queued(conversation_id))
-        self.undecided = {turn_id: store.turn(conversation_id, turn_id).waiting for turn_id in self.progress.undecided}
+        self.queue = TurnQueue(turn.waiting for turn in store.queued(stored.id))
+        self.undecided = {turn_id: store.turn(stored.id, turn_id).waiting for turn_id in self.progress.undecided}
 
     async def outside(
         self, work: Callable[Arguments, Result], *args: Arguments.args, **kwargs: Arguments.kwargs
     ) -> Result:
         """Do something that blocks in the store's own thread."""
-        return await asyncio.get_running_loop().run_in_executor(self._thread, partial(work, *args, **kwargs))
+        return await self._thread.do(work, *args, **kwargs)
 
     async def read(
         self,
@@ -198,19 +198,14 @@ class Ledger:
         await self._write(self._store.reorder, _ids(turns))
         self.queue.put_first(turns)
 
-    async def lost(self) -> tuple[WaitingTurn, ...]:
-        """Return the turns that ran when the process before us ended. To be called before we begin any."""
-        running: list[Turn] = await self._write(self._store.running)
-        return tuple(turn.waiting for turn in running)
-
-    async def interrupt(self, lost: tuple[WaitingTurn, ...], *, at: int, change: Change) -> None:
-        """Let turns be interrupted and wait for a person.
+    async def interrupt(self, *, at: int, change: Change) -> None:
+        """Let the turns that were lost be interrupted and wait for a person.
 
         They are undecided first: if we are killed before the store calls them interrupted, they are found again.
         """
-        undecided = tuple(dict.fromkeys([*self.progress.undecided, *_ids(lost)]))
+        undecided = tuple(dict.fromkeys([*self.progress.undecided, *_ids(self.lost)]))
         change = replace(change, progress=replace(self.progress, undecided=undecided))
-        self.undecided.update({turn.id: turn for turn in lost})
+        self.undecided.update({turn.id: turn for turn in self.lost})
         await self.update(at=at, change=change)
         await self._write(self._store.recover, at=at)
 

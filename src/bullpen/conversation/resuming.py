@@ -23,20 +23,19 @@ async def take_over(team: Team, ledger: Ledger) -> list[News]:
         await ledger.update(at=milliseconds(), drops=gone, change=change)
     if gone:
         news.append(Dropped(turns=gone))
-    lost = await ledger.lost()
-    await _pause(team, ledger, lost)
+    await _pause(team, ledger)
     if ledger.paused is not None:
-        news.append(Paused(kind="interrupted" if lost else "left_over", text=ledger.paused))
+        news.append(Paused(kind="interrupted" if ledger.lost else "left_over", text=ledger.paused))
     turns = [await ledger.turn(turn_id) for turn_id in ledger.undecided]
     return [*news, *map(_undecided, turns)]
 
 
-async def _pause(team: Team, ledger: Ledger, lost: tuple[WaitingTurn, ...]) -> None:
+async def _pause(team: Team, ledger: Ledger) -> None:
     """Let nothing begin by itself: whoever opens a conversation again has not seen yet how it stands."""
-    if lost:
-        text = f"bullpen ended while {names(lost)} ran. It may have changed files."
+    if ledger.lost:
+        text = f"bullpen ended while {names(ledger.lost)} ran. It may have changed files."
         change = Change(paused=text, waits_for=ledger.progress.person)
-        await ledger.interrupt(lost, at=milliseconds(), change=change)
+        await ledger.interrupt(at=milliseconds(), change=change)
     elif ledger.paused is None and ledger.next_group([person.name for person in team.people]):
         count = len(ledger.queue.waiting)
         waited = "1 turn was waiting" if count == 1 else f"{count} turns were waiting"

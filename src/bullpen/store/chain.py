@@ -5,11 +5,12 @@ line feed, and the text, all in UTF-8. So any program can compute it again, from
 """
 
 import hashlib
-import json
+
+import msgspec
 
 from bullpen.messages import ConversationMessage
 
-_line = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+_line = msgspec.json.Encoder().encode
 
 
 def first_link(conversation_id: str, team: str, team_file: str, started_at: int) -> bytes:
@@ -32,4 +33,4 @@ def next_link(previous: bytes, sequence: int, message: ConversationMessage) -> b
 
 
 def _hash(previous: bytes, facts: list[object], text: str) -> bytes:
-    return hashlib.sha256(b"%b%b\n%b" % (previous, _line(facts).encode(), text.encode())).digest()
+    return hashlib.sha256(b"%b%b\n%b" % (previous, _line(facts), text.encode())).digest()

@@ -26,6 +26,9 @@ SELECT = """
 """
 
 _progress_decoder = msgspec.json.Decoder(dict[str, Any])
+# The standard library refuses what JSON cannot say, such as a number that is none.
+_progress_encoder = json.JSONEncoder(allow_nan=False)
+_owner_decoder = msgspec.json.Decoder(Owner)
 
 
 class Place(Struct, frozen=True):
@@ -162,12 +165,11 @@ def _conversation(row: tuple[object, ...]) -> StoredConversation:
 
 
 def _json(progress: object) -> object:
-    # The standard library refuses what JSON cannot say, such as a number that is none.
-    return progress if progress is UNSET else json.dumps(progress, allow_nan=False)
+    return progress if progress is UNSET else _progress_encoder.encode(progress)
 
 
 def _owner(text: object) -> Owner | None:
     try:
-        return None if text is None else msgspec.json.decode(str(text), type=Owner)
+        return None if text is None else _owner_decoder.decode(str(text))
     except msgspec.MsgspecError as error:
         raise DamagedData(f"the owner of a conversation cannot be read: {error}") from error

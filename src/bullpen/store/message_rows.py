@@ -33,19 +33,20 @@ _routing_decoder = msgspec.json.Decoder(
 
 def add(
     db: Connection, conversation: int, previous: bytes, sequence: int, message: ConversationMessage
-) -> tuple[int, bytes]:
-    """Store a message behind another; return its number and its hash."""
+) -> tuple[int | None, bytes]:
+    """Store a message behind another; return its number, or None if its id is stored already, and its hash."""
     link = next_link(previous, sequence, message)
     speaker, routing = msgspec.json.encode(message.speaker).decode(), _routing_text(message.routing)
     content = packed_text(message.content)
     _check_readable(message, speaker, routing)
     row = (conversation, sequence, message.id, _speaker_number(db, conversation, speaker))
+    # That the index refuses an id twice costs nothing; to ask for it first would.
     cursor = db.execute(
         "INSERT INTO messages (conversation, sequence, id, speaker, timestamp, routing, content, hash)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (conversation, id) DO NOTHING",
         (*row, message.timestamp, routing, content, link),
     )
-    return int(cursor.lastrowid or 0), link
+    return cursor.lastrowid if cursor.rowcount else None, link
 
 
 def _check_readable(message: ConversationMessage, speaker: str, routing: str | None) -> None:
@@ -59,11 +60,11 @@ def _check_readable(message: ConversationMessage, speaker: str, routing: str | N
         raise TypeError("This message cannot be stored: it would not come back as it is.")
 
 
-def stored_before(db: Connection, conversation: int, message: ConversationMessage) -> StoredMessage | None:
+def stored_before(db: Connection, conversation: int, message: ConversationMessage) -> StoredMessage:
     """Return the message that is stored under this id, or raise MessageDiffers if it says something else."""
     stored = find(db, conversation, message.id)
     if stored is None:
-        return None
+        raise DamagedData(f"message {message.id!r} has lost its speaker")
     if (stored.message.speaker, stored.message.content) != (message.speaker, message.content):
         raise MessageDiffers(message.id)
     return msgspec.structs.replace(stored, already_stored=True)

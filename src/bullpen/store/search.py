@@ -9,7 +9,7 @@ from bullpen.store.message_rows import speaker_from
 from bullpen.store.packing import unpacked_text
 from bullpen.store.words import Query, Term, snippet, words_of
 
-# How many messages may wait to be put into the index together: each time costs about as much as storing a message.
+# How many messages are put into the index together: each time costs about as much as storing a message.
 # A search reads those that wait one by one.
 MOST_WAITING = 64
 
@@ -36,11 +36,11 @@ INDEXED = """
 
 
 def add(db: Connection, newest: int) -> None:
-    """Put the messages that wait into the index, if they have become many."""
-    ((indexed,),) = db.execute("SELECT number FROM indexed")
-    if newest - indexed < MOST_WAITING:
+    """Put the messages that wait into the index, whenever that many more have been stored."""
+    if newest % MOST_WAITING:
         return
-    for number, content in db.execute("SELECT number, content FROM messages WHERE number > ?", (indexed,)):
+    query = "SELECT number, content FROM messages WHERE number > (SELECT number FROM indexed)"
+    for number, content in db.execute(query):
         db.execute("INSERT INTO said (rowid, words) VALUES (?, ?)", (number, _joined_words(content)))
     db.execute("UPDATE indexed SET number = ?", (newest,))
 

@@ -92,11 +92,11 @@ class SqliteStore:
         """Store a message and all that it causes, or nothing."""
         with self._database.writing() as db:
             place = place_of(db, conversation_id)
-            if stored := message_rows.stored_before(db, place.number, message):
-                return stored
             self._check_end(db, place)
             sequence = place.messages + 1
             number, link = message_rows.add(db, place.number, place.head, sequence, message)
+            if number is None:
+                return message_rows.stored_before(db, place.number, message)
             search.add(db, newest=number)
             if finishes is not None:
                 turn_rows.finish(db, place.number, finishes, reply=sequence)

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager
 from functools import partial
 from pathlib import Path
@@ -14,6 +13,7 @@ from bullpen.conversation.seats import Extra
 from bullpen.errors import BullpenError, ReadOnlyHere
 from bullpen.owners import is_alive
 from bullpen.store.base import Store, StoredConversation
+from bullpen.store.thread import StoreThread
 from bullpen.team_files import LoadedTeam, load_team
 from bullpen.trust import Trust
 from bullpen.web.room import Room
@@ -30,7 +30,7 @@ class Hub:
     def __init__(
         self,
         store: Store,
-        thread: ThreadPoolExecutor,
+        thread: StoreThread,
         *,
         team: LoadedTeam | None = None,
         trust: Trust | None = None,
@@ -81,7 +81,7 @@ class Hub:
         self, work: Callable[Arguments, Result], *args: Arguments.args, **kwargs: Arguments.kwargs
     ) -> Result:
         """Do something that asks the store, in the store's own thread."""
-        return await asyncio.get_running_loop().run_in_executor(self._thread, partial(work, *args, **kwargs))
+        return await self._thread.do(work, *args, **kwargs)
 
     async def ask(self, work: Callable[[Store], Result]) -> Result:
         """Call something with the store, in the store's own thread."""
