@@ -33,8 +33,8 @@ def measure(*, quick: bool) -> Figure:
     longest, worst = lengths[-1], max(ratios, key=ratios.__getitem__)
     return Figure(
         title="Opening a conversation again",
-        goal=f"{longest:,} messages take at most {GOAL:g} times as long as reading the last {WINDOW} of them from SQLite, "
-        "and no longer than fewer",
+        goal=f"{longest:,} messages take at most {GOAL:g} times as long as reading the last {WINDOW} of them from "
+        "SQLite, and no longer than fewer",
         met=ratios[longest] <= GOAL and ready[-1] <= GOAL_FLAT * ready[0],
         reason="opening also looks at the file before SQLite may touch it, claims the conversation, and reads its "
         "queue; all of it is the same for every length.",
