@@ -17,6 +17,7 @@ from bullpen.tool_words import asked_of
         ({"file_path": "a.py", "old_string": "x"}, "a.py"),
         ({"command": "", "path": "src"}, "src"),
         ({"changes": [{"path": "a.py", "kind": "update"}, {"path": "b.py"}, "odd"]}, "a.py, b.py"),
+        ({"changes": [], "reason": "none"}, '{"changes": [], "reason": "none"}'),
         ({"todo": "write 你好"}, "write 你好"),
         ({"depth": 2}, '{"depth": 2}'),
         ({"a": "x", "b": None}, '{"a": "x", "b": null}'),

@@ -52,8 +52,10 @@ async def open_store(db: Path | str | None = None) -> AsyncIterator[tuple[Store,
         yield store, thread
     finally:
         # In its thread this comes after opening it, also if nobody waited for that.
-        await to_the_end(thread.do(opened.close))
-        thread.close()
+        try:
+            await to_the_end(thread.do(opened.close))
+        finally:
+            thread.close()
 
 
 @asynccontextmanager

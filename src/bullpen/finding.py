@@ -5,6 +5,8 @@ from bullpen.messages import ConversationMessage
 from bullpen.store.base import Store, Turn
 
 LAST = "last"
+MOST_DIGITS = 15
+"""No conversation is that long, and a store could not take the number."""
 
 
 def find_turn(store: Store, conversation_id: str, reference: str) -> Turn:
@@ -35,7 +37,8 @@ def turn_that_said(store: Store, conversation_id: str, message: ConversationMess
 
 def _ending_with(store: Store, conversation_id: str, turns: list[Turn], reference: str) -> Turn:
     """Return the turn whose reply is the message with a number."""
-    number = int(reference[1:]) if reference[1:].isdecimal() else 0
+    digits = reference[1:]
+    number = int(digits) if digits.isdecimal() and len(digits) <= MOST_DIGITS else 0
     messages = store.messages(conversation_id, after=number - 1, limit=1) if number else []
     for turn in turns:
         if messages and turn.reply_id == messages[0].message.id:

@@ -19,7 +19,9 @@ def asked_of(values: Mapping[str, Any]) -> str:
         if said := _words(values.get(name)):
             return _IN_A_SHELL.sub(r"\1", said)
     if isinstance(changes := values.get("changes"), list):
-        return ", ".join(str(change.get("path", "")) for change in changes if isinstance(change, dict))
+        paths = [str(change["path"]) for change in changes if isinstance(change, dict) and "path" in change]
+        if paths:
+            return ", ".join(paths)
     if len(values) == 1 and (said := _words(next(iter(values.values())))):
         return said
     return json.dumps(values, ensure_ascii=False, default=str) if values else ""

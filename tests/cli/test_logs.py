@@ -1,11 +1,15 @@
 """What is logged while a command runs reaches a terminal only if somebody looks for a bug, and without keys."""
 
+import logging
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from bullpen.cli.logs import begin_logging, logs_held_back
 
 SOURCE = Path(__file__).parents[2] / "src"
 KEY = "-".join(("sk", "ant", "api03", "0123456789abcdefghijklmnopqrstuvwxyz"))
@@ -51,3 +55,36 @@ def test_who_looks_for_a_bug_sees_where_it_is_but_no_key(tmp_path: Path, forbidd
     assert "Traceback" in done.stderr
     assert "in prepare" in done.stderr
     assert forbidden not in done.stderr
+
+
+@pytest.fixture
+def own_logging() -> Iterator[None]:
+    root = logging.getLogger()
+    before = root.handlers[:]
+    yield
+    root.handlers[:] = before
+
+
+@pytest.mark.usefixtures("own_logging")
+def test_what_is_logged_behind_a_full_screen_is_shown_after_it(capsys: pytest.CaptureFixture[str]) -> None:
+    begin_logging(shown=True)
+    begin_logging(shown=True)
+    with logs_held_back():
+        logging.getLogger("bullpen").warning("first")
+        assert capsys.readouterr().err == ""
+    logging.getLogger("bullpen").warning("then")
+
+    assert capsys.readouterr().err == "first\nthen\n"
+
+
+@pytest.mark.usefixtures("own_logging")
+def test_what_nobody_wants_to_see_is_not_shown_after_it_either(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("BULLPEN_DEBUG", raising=False)
+    begin_logging()
+    with logs_held_back():
+        logging.getLogger("bullpen").warning("first")
+    logging.getLogger("bullpen").warning("then")
+
+    assert capsys.readouterr().err == ""

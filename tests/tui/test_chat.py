@@ -339,6 +339,8 @@ def test_a_turn_is_explained_by_its_number(stage: Stage) -> None:
         await scene.press("escape")
         await scene.say("/explain 4711")
         await scene.sees("There is no turn '4711'")
+        await scene.say("/explain #99999999999999999999")
+        await scene.sees("No turn of")
 
     stage.play(story)
 

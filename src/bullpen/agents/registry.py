@@ -1,6 +1,5 @@
 """Every agent type there is: the modules of this folder with a SPEC, and what other packages bring."""
 
-import logging
 from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
@@ -11,19 +10,23 @@ import bullpen.agents
 from bullpen.agents.spec import AgentSpec
 from bullpen.errors import UnknownAgent
 
-logger = logging.getLogger(__name__)
-
 ENTRY_POINT_GROUP = "bullpen.agents"
 
 
 @cache
 def known_agents() -> dict[str, AgentSpec]:
-    """Return every spec by its name, our own first; a package that cannot be loaded is logged and left out."""
+    """Return every spec by its name, our own first; a package that cannot be loaded is left out."""
     specs = [spec for spec in map(_spec_in, iter_modules(bullpen.agents.__path__)) if spec is not None]
     known = {spec.name: spec for spec in specs}
-    for spec in _specs_of_others():
-        known.setdefault(spec.name, spec)
+    for spec in _of_others():
+        if isinstance(spec, AgentSpec):
+            known.setdefault(spec.name, spec)
     return known
+
+
+def not_loaded() -> list[str]:
+    """Return what is wrong with packages that bring agents and cannot be loaded, a sentence for each."""
+    return [problem for problem in _of_others() if isinstance(problem, str)]
 
 
 def agent_spec(name: str) -> AgentSpec:
@@ -40,14 +43,14 @@ def _spec_in(module: ModuleInfo) -> AgentSpec | None:
     return spec if isinstance(spec, AgentSpec) else None
 
 
-def _specs_of_others() -> Iterator[AgentSpec]:
+def _of_others() -> Iterator[AgentSpec | str]:
+    """Yield the specs that other packages bring, and a sentence for each that cannot be used."""
     for entry_point in entry_points(group=ENTRY_POINT_GROUP):
         try:
             spec = entry_point.load()
-        except Exception:
-            logger.warning("agent not loaded entry_point=%s", entry_point.value, exc_info=True)
+        except Exception as error:
+            yield f"{entry_point.value} cannot be loaded: {type(error).__name__}: {error}"
             continue
-        if isinstance(spec, AgentSpec):
-            yield spec
-        else:
-            logger.warning("agent not loaded entry_point=%s is a %s", entry_point.value, type(spec).__name__)
+        yield (
+            spec if isinstance(spec, AgentSpec) else f"{entry_point.value} is no AgentSpec but a {type(spec).__name__}."
+        )

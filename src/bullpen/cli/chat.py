@@ -13,6 +13,7 @@ from bullpen.cli.chatting.raw_terminal import is_terminal
 from bullpen.cli.chatting.typed_lines import typed_lines
 from bullpen.cli.endings import ENDINGS, Ending, ending_of, say_next
 from bullpen.cli.following import following
+from bullpen.cli.logs import logs_held_back
 from bullpen.cli.opening import Opening, add_opening_options, prepare
 from bullpen.cli.showing.colours import Colours, wants_colours
 from bullpen.cli.showing.page import StreamPage
@@ -36,7 +37,8 @@ def run(options: argparse.Namespace) -> int:
     if _can_fill_the_screen(options):
         from bullpen.tui import run as run_on_full_screen
 
-        return run_on_full_screen(opening.loaded, resume=opening.resume, db=opening.db, sender=options.sender)
+        with logs_held_back():
+            return run_on_full_screen(opening.loaded, resume=opening.resume, db=opening.db, sender=options.sender)
     from bullpen.cli.chatting.terminal_chat import chat_in_terminal
 
     return asyncio.run(chat_in_terminal(opening, options.sender))

@@ -10,7 +10,7 @@ import msgspec
 
 from bullpen.agents.doctor import Finding, examine_all
 from bullpen.agents.leftovers import Leftovers
-from bullpen.agents.registry import agent_spec, known_agents
+from bullpen.agents.registry import agent_spec, known_agents, not_loaded
 from bullpen.errors import BullpenError
 from bullpen.safe import printable
 
@@ -35,6 +35,8 @@ def run(options: argparse.Namespace) -> int:
         print(msgspec.json.encode([_as_json(finding) for finding in findings]).decode())
     else:
         _print_table(findings)
+        for problem in not_loaded():
+            print(printable(f"An agent of another package: {problem}"))
     return 0 if all(finding.ready for finding in findings) else 1
 
 

@@ -5,9 +5,16 @@ What goes wrong is told in the conversation. A traceback is for whoever looks fo
 
 import logging
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from logging.handlers import MemoryHandler
 
 from bullpen.agents.masking import without_secrets
 from bullpen.safe import printable
+
+OURS = "bullpen"
+MOST_HELD = 10_000
+NEVER = logging.CRITICAL + 1
 
 
 class SafeFormatter(logging.Formatter):
@@ -28,4 +35,27 @@ def begin_logging(*, shown: bool = False) -> None:
         handler = logging.StreamHandler()
         handler.setFormatter(SafeFormatter())
     handler.setLevel(logging.WARNING)
-    logging.getLogger().addHandler(handler)
+    _log_to(handler)
+
+
+@contextmanager
+def logs_held_back() -> Iterator[None]:
+    """Keep what is logged for a while, since a full screen has no place for it; then show it, if it is shown at all."""
+    shown = [handler for handler in logging.getLogger().handlers if handler.get_name() == OURS]
+    held = MemoryHandler(MOST_HELD, flushLevel=NEVER, target=shown[0] if shown else None)
+    held.setLevel(logging.WARNING)
+    _log_to(held)
+    try:
+        yield
+    finally:
+        held.close()
+        _log_to(shown[0] if shown else logging.NullHandler())
+
+
+def _log_to(handler: logging.Handler) -> None:
+    """Let one handler of ours take the place of the other."""
+    root = logging.getLogger()
+    for old in [old for old in root.handlers if old.get_name() == OURS]:
+        root.removeHandler(old)
+    handler.set_name(OURS)
+    root.addHandler(handler)

@@ -3,12 +3,12 @@
 import argparse
 import asyncio
 import contextlib
-import signal
 import sys
 import webbrowser
 from pathlib import Path
 
 from bullpen.cli.database import add_database_option
+from bullpen.cli.signals import LEAVING, handling
 from bullpen.cli.trusting import ensure_trusted
 from bullpen.errors import MissingExtra
 from bullpen.exporting.files import write_private_file
@@ -67,11 +67,12 @@ async def _serve(options: argparse.Namespace, team: LoadedTeam | None) -> int:
     from bullpen.web.serving import Tls, new_url, serving
 
     stop = asyncio.Event()
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        asyncio.get_running_loop().add_signal_handler(number, stop.set)
     keys = Keys()
     tls = Tls(certificate=options.tls_cert, key=options.tls_key) if options.tls_cert else None
-    with listening(options.host, options.port, tls=tls is not None) as (listener, place):
+    with (
+        handling(dict.fromkeys(LEAVING, stop.set)),
+        listening(options.host, options.port, tls=tls is not None) as (listener, place),
+    ):
 
         def show_address() -> None:
             print(f"  {printable(new_url(place, keys))}", flush=True)

@@ -14,14 +14,19 @@ LEAVING = {signal.SIGINT: INTERRUPTED_EXIT, signal.SIGTERM: 143, signal.SIGHUP: 
 
 @contextmanager
 def handling(handlers: dict[signal.Signals, Callable[[], None]]) -> Iterator[None]:
-    """Let signals call functions of the event loop for a while."""
+    """Let signals call functions of the event loop for a while.
+
+    A hang-up that whoever started us ignores, as nohup does, stays ignored.
+    """
     loop = asyncio.get_running_loop()
-    for number, handler in handlers.items():
+    is_kept = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    taken = {number: handler for number, handler in handlers.items() if not (is_kept and number == signal.SIGHUP)}
+    for number, handler in taken.items():
         loop.add_signal_handler(number, handler)
     try:
         yield
     finally:
-        for number in handlers:
+        for number in taken:
             loop.remove_signal_handler(number)
 
 

@@ -1,6 +1,5 @@
 """Newsroom: takes the news of the conversation and tells each part of the screen."""
 
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from textual.css.query import NoMatches
@@ -48,11 +47,14 @@ class Newsroom:
 
     async def follow(self) -> None:
         """Show what there is, then everything that happens, until the conversation is closed."""
-        # The parts are missing only while the screen is taken away, and then nobody looks.
-        with suppress(NoMatches):
+        try:
             while await self._follow():
                 # We were too slow and were sent away: begin anew with what there is now.
                 pass
+        except NoMatches:
+            # While the screen is taken away its parts are missing, and nobody looks.
+            if self._screen.is_running:
+                raise
 
     async def _follow(self) -> bool:
         """Follow until the news end; tell whether there are more."""

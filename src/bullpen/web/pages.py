@@ -109,8 +109,9 @@ async def conversation(request: Request) -> Response:
     number = room.conversation.last_number if room else 0
     around = number_in(request, "at")
     before = None if around is None else around + PAGE_MESSAGES // 2
-    messages = await hub.ask(lambda store: _messages(store, conversation_id, before=before))
+    # Counted before they are read: what comes in between is no reason to believe that there is more.
     stored = await hub.ask(lambda store: store.conversation(conversation_id))
+    messages = await hub.ask(lambda store: _messages(store, conversation_id, before=before))
     state = await state_asked_for(request)
     people = [member for member in state.members if member.type == "human"]
     return page(

@@ -136,7 +136,8 @@
   }
 
   async function catchUp() {
-    const answer = await fetch(`${base}/newer?after=${lastSequence()}`, { headers: { "HX-Request": "true" } }).catch(() => null);
+    const after = endsEarly ? Number.MAX_SAFE_INTEGER : lastSequence();
+    const answer = await fetch(`${base}/newer?after=${after}`, { headers: { "HX-Request": "true" } }).catch(() => null);
     if (!answer?.ok) return;
     const fresh = element(await answer.text());
     const came = fresh.querySelectorAll(".new-messages > article").length;
@@ -149,7 +150,7 @@
       showState(state);
     });
     // They come page by page; without a new one there are no more.
-    if (came > 0 && isOpen && !endsEarly) await catchUp();
+    if (came > 0 && isOpen) await catchUp();
   }
 
   const handlers = {
