@@ -236,6 +236,22 @@ def test_code_ends_where_markdown_says(text: str) -> None:
     assert addressees(text) == ("max",)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "> > a\n\t```\n`b\n    ```\n[NEXT: max]```",
+        "> > a\n\t```\nb `c\n    ```\n[NEXT: max]\\`",
+    ],
+)
+def test_what_one_parser_or_the_other_calls_code_does_not_route(text: str) -> None:
+    # Below a quote in a quote, a line that is indented belongs to the quote or is code, depending on whom one asks.
+    assert addressees(text) == ()
+
+
+def test_below_a_quote_code_hides_only_what_is_code() -> None:
+    assert addressees("> a `b\nsee `c`, [NEXT: max] and `d`") == ("max",)
+
+
 def test_a_long_text_is_read_quickly_and_hides_code_all_the_same() -> None:
     text = "word\n" * 10_000 + "```\n[NEXT: x]\n```\n> [NEXT: y]\n`[NEXT: z]` [NEXT: max]"
 

@@ -76,6 +76,8 @@ pieces = st.sampled_from(
 @example("- ```\n</blockquote>")
 @example("> ```\n\n</blockquote>")
 @example("- x\n  ```\n</blockquote>")
+@example("[a]: b\n+ \n\t```\n```]]>`` ` ``\n\n<script>alert(1)</script>")
+@example("[a\nb]: c\n+ \n\t```\n```]]>`` ` ``\n\n<script>alert(1)</script>")
 def test_no_text_leaves_its_quote(text: str) -> None:
     tokens = MarkdownIt("commonmark", {"html": True}).parse(f"{quoted(text)}\n\n## ours\n")
 
@@ -93,6 +95,18 @@ def test_text_is_kept_as_it_is_in_code_and_outside() -> None:
     text = "List<int> is `a < b`:\n```\n<b>&amp;\n```\n* <https://a.b>\n"
 
     assert quoted(text) == "> List&lt;int> is `a < b`:\n> ```\n> <b>&amp;\n> ```\n> * <https://a.b>\n> "
+
+
+def test_the_definition_of_a_link_is_shown_as_it_was_said() -> None:
+    text = "[a]: http://b\n- [c d]: e\n[f\ng]: h\n[i](j) [k]: l\n```\n[m]: n\n```"
+
+    shown = MarkdownIt("commonmark").render(quoted(text))
+
+    assert "[a]: http://b" in shown
+    assert "[c d]: e" in shown
+    assert "[f\ng]: h" in shown
+    assert '<a href="j">i</a> [k]: l' in shown
+    assert "<code>[m]: n" in shown
 
 
 def test_a_tag_behind_a_fence_that_a_tab_closes_is_text() -> None:

@@ -26,6 +26,8 @@ class Block(Struct, frozen=True):
     end: int
     hidden: bool
     """Whether it is code or a quote."""
+    doubtful: bool = False
+    """Whether parsers do not agree where it begins: it goes on from a quote, and a line of it is indented like code."""
 
 
 class _Container(Struct):
@@ -40,18 +42,20 @@ def blocks(text: str) -> Iterator[Block]:
     reader = BlockReader()
     start = 0
     paragraph: int | None = None
+    goes_on_from_quote = doubtful = False
     for line in text.split("\n"):
         kind = reader.read(line.removesuffix("\r"))
         if paragraph is not None and kind != "more":
-            yield Block(paragraph, start, hidden=False)
+            yield Block(paragraph, start, hidden=False, doubtful=doubtful)
             paragraph = None
         if kind in ("code", "quote"):
             yield Block(start, start + len(line), hidden=True)
         elif kind in ("text", "more") and paragraph is None:
-            paragraph = start
+            paragraph, goes_on_from_quote, doubtful = start, kind == "more", False
+        doubtful = doubtful or (goes_on_from_quote and _is_indented(line))
         start += len(line) + 1
     if paragraph is not None:
-        yield Block(paragraph, len(text), hidden=False)
+        yield Block(paragraph, len(text), hidden=False, doubtful=doubtful)
 
 
 class BlockReader:
@@ -147,6 +151,10 @@ class BlockReader:
 
     def _quoted_or(self, kind: str) -> str:
         return "quote" if any(not container.width for container in self._containers) else kind
+
+
+def _is_indented(line: str) -> bool:
+    return line.expandtabs(CODE_INDENT).startswith(" " * CODE_INDENT)
 
 
 def _with_spaces(line: str) -> str:

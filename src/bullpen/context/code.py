@@ -53,7 +53,10 @@ def _hide_exactly(text: str) -> str:
     for block in blocks(text):
         pieces.append(text[done : block.start])
         said = text[block.start : block.end]
-        pieces.append(HIDDEN * len(said) if block.hidden else _hide_code_spans(said))
+        if block.hidden:
+            pieces.append(HIDDEN * len(said))
+        else:
+            pieces.append(_hide_all_between_backticks(said) if block.doubtful else _hide_code_spans(said))
         done = block.end
     pieces.append(text[done:])
     return _blot_out("".join(pieces), (match.span() for match in _QUOTED_LINES.finditer(text)))
@@ -66,6 +69,12 @@ def _hide_quickly(text: str) -> str:
         parts = _NEW_PARAGRAPH.split(text)
         text = "".join(map(_hide_code_spans, parts))
     return text
+
+
+def _hide_all_between_backticks(paragraph: str) -> str:
+    """Hide what may be a code span, wherever its paragraph begins."""
+    first, last = paragraph.find("`"), paragraph.rfind("`")
+    return paragraph[:first] + HIDDEN * (last + 1 - first) + paragraph[last + 1 :] if first >= 0 else paragraph
 
 
 def _hide_code_spans(paragraph: str) -> str:

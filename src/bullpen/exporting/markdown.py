@@ -17,6 +17,9 @@ NOTE = "What was said is quoted, word for word. A heading inside a quote is part
 _LINE_BREAK = re.compile("(\r\n|\n|\r)")
 # Everything that may begin a tag; a link in angle brackets is harmless.
 _TAG = re.compile(r"<(?=[A-Za-z/!?])(?!(?:https?|mailto):)")
+# The definition of a link, which may go on in the next line. It would not be shown, and what is behind it would be read
+# otherwise than behind a text.
+_DEFINITION = re.compile(r"^([ \t>*+\-0-9.)]*+)\[(?=(?:[^\[\]\\]|\\.)*+(?:\]:|\\?$))")
 _SPECIAL = re.compile(r"([\\`*_\[\]<>#|~&$])")
 
 
@@ -56,7 +59,12 @@ def _quoted_pieces(text: str) -> Iterator[str]:
             yield "\n"
         else:
             is_code = reader.read(_behind_mark(piece)) == "code"
-            yield f"> {piece if is_code else _TAG.sub('&lt;', piece)}"
+            yield f"> {piece if is_code else _harmless(piece)}"
+
+
+def _harmless(line: str) -> str:
+    """Return a line in which nothing is a tag or the definition of a link."""
+    return _DEFINITION.sub(r"\1\\[", _TAG.sub("&lt;", line))
 
 
 def _behind_mark(line: str) -> str:
