@@ -62,8 +62,8 @@ def measure(*, quick: bool) -> Figure:
             ours.median <= GOAL_MEDIAN * plain.median and ours.p99 <= GOAL_P99 * plain.p99
             for plain, ours in delays.values()
         ),
-        reason="other work ran on both cores during the run, and one late line in a hundred decides the 99th "
-        "percentile; runs on a quiet machine were below it.",
+        reason="one late line in a hundred decides the 99th percentile, and whatever else the machine did in that "
+        "moment is in it.",
         measured="; ".join(
             f"{agents} at once: {times(ours.median / plain.median)} and {times(ours.p99 / plain.p99)} times"
             for agents, (plain, ours) in delays.items()
