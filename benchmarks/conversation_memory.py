@@ -1,6 +1,7 @@
 """Figure: an open conversation holds the same, however long it is."""
 
 import asyncio
+import gc
 import tracemalloc
 from pathlib import Path
 
@@ -61,6 +62,8 @@ async def _work(team: LoadedTeam, db: Path, conversation_id: str) -> tuple[int, 
             await conversation.preview("max")
             await conversation.say("Hello", sender="kim")
             await conversation.until_quiet()
+            # What is garbage already is no longer held.
+            gc.collect()
             return tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
