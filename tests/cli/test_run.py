@@ -1,11 +1,13 @@
 """`bullpen run` as a real process: what it prints, and how its exit code tells the end."""
 
+import contextlib
 import json
 import os
 import select
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -123,8 +125,18 @@ def test_ctrl_c_cancels_stores_and_leaves(write_team: Write, start_bullpen: Star
     assert bullpen("run", "--resume", "last").returncode == 3
 
 
+def at_work_in(folder: Path) -> list[str]:
+    """Return the processes whose working folder this is."""
+    found = []
+    for place in Path("/proc").glob("[0-9]*/cwd"):
+        with contextlib.suppress(OSError):
+            if place.readlink() == folder:
+                found.append(place.parent.name)
+    return found
+
+
 def test_a_second_ctrl_c_leaves_at_once(write_team: Write, start_bullpen: Start) -> None:
-    write_team(ada=[{"ignore": ["SIGINT", "SIGTERM"]}, {"say": "I begin"}, {"hang": True}])
+    folder = write_team(ada=[{"ignore": ["SIGINT", "SIGTERM"]}, {"say": "I begin"}, {"hang": True}]).parent
     process = start_bullpen("run", "--trust", "team.toml", "x")
     wait_for(process, b"I begin")
 
@@ -135,6 +147,11 @@ def test_a_second_ctrl_c_leaves_at_once(write_team: Write, start_bullpen: Start)
     said, _ = process.communicate(timeout=30)
     assert process.returncode == 130
     assert b"cancelled \xc2\xb7" not in said
+    # Not even an agent that ignores every signal but one is left behind.
+    deadline = time.monotonic() + 10
+    while at_work_in(folder) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert at_work_in(folder) == []
 
 
 def test_a_reader_that_leaves_early_ends_it_quietly(write_team: Write, environment: dict[str, str]) -> None:

@@ -132,6 +132,13 @@ def end(processes: Iterable[ProcessId]) -> None:
                 os.kill(process.pid, signal.SIGKILL)
 
 
+def end_all_running() -> None:
+    """Kill every program that this process has started, and what it has started: for who leaves without waiting."""
+    for pid in list(running):
+        family = [process_id(pid), *descendants(pid)]
+        end(process for process in family if process is not None)
+
+
 async def end_and_bury(program: ProcessId, turn_id: str, family: Iterable[ProcessId]) -> None:
     """Kill the family of a program that has ended, and all it left to us, until none of them is there."""
     doomed = set(family)

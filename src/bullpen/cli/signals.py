@@ -6,6 +6,9 @@ import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from typing import NoReturn
+
+from bullpen.agents.orphans import end_all_running
 
 INTERRUPTED_EXIT = 130
 # A shell tells a death by signal as 128 and the signal's number.
@@ -30,6 +33,12 @@ def handling(handlers: dict[signal.Signals, Callable[[], None]]) -> Iterator[Non
             loop.remove_signal_handler(number)
 
 
+def leave_at_once(exit_code: int) -> NoReturn:
+    """Leave without waiting for anybody. Whoever is at work is killed; the next start tells of it."""
+    end_all_running()
+    os._exit(exit_code)
+
+
 class Interruptions:
     """The first signal asks to leave in good order; a second one leaves at once, and the next start tidies up."""
 
@@ -49,6 +58,6 @@ class Interruptions:
 
     def _take(self, exit_code: int) -> None:
         if self.exit_code is not None:
-            os._exit(exit_code)
+            leave_at_once(exit_code)
         self.exit_code = exit_code
         self._asked.set()

@@ -24,7 +24,7 @@ from bullpen.cli.showing.colours import Colours, wants_colours
 from bullpen.cli.showing.screen import safe_line
 from bullpen.cli.showing.show import Show
 from bullpen.cli.showing.wrapping import wrapped
-from bullpen.cli.signals import INTERRUPTED_EXIT, LEAVING, handling
+from bullpen.cli.signals import INTERRUPTED_EXIT, LEAVING, handling, leave_at_once
 from bullpen.cli.standing import show_standing, status_of
 from bullpen.conversation.loop import Conversation
 from bullpen.conversation.news import News
@@ -150,7 +150,7 @@ class TerminalChat:
         now = time.monotonic()
         if self._left.is_set():
             self._terminal.give_back()
-            os._exit(INTERRUPTED_EXIT)
+            leave_at_once(INTERRUPTED_EXIT)
         if now - self._interrupted_at < TWICE_SECONDS:
             self._leave(INTERRUPTED_EXIT)
             return
