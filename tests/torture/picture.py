@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from html import escape
 from typing import NamedTuple
 
-WIDTH = 760
+WIDTH = 820
 ROW = 34
 TOP = 44
-LABELS = 190
+LABELS = 250
 BARS = 330
 
 
