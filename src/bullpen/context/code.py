@@ -2,7 +2,7 @@
 
 The rules are Markdown's: fenced blocks, code spans within a paragraph, and lines that begin with ">". Two differences
 are meant: a quote ends with its line, so that a marker on the line below a quote counts, and what is only indented is
-no code.
+no code. Where parsers do not agree, what one of them may call code is hidden.
 
 The patterns are possessive and the lists are walked once, so the time grows with the length of the text and no faster.
 """
