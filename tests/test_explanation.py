@@ -1,6 +1,7 @@
 """What exactly did Codex see in turn 14, and what was left out?"""
 
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -91,7 +92,7 @@ def conversation(
     return explain(store, "c", "1")
 
 
-def report(*ids: str, **fields: int) -> PromptReport:
+def report(*ids: str, **fields: Any) -> PromptReport:
     return PromptReport(agent_type="claude-code", max_bytes=300, section_bytes={}, context_ids=ids, **fields)
 
 

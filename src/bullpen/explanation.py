@@ -6,7 +6,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from bullpen.context.report import PromptReport
+from bullpen.context.report import ChangedMessage, PromptReport
 from bullpen.context.text import byte_length
 from bullpen.errors import InvalidTeam, UnknownMessage
 from bullpen.store.base import Store, StoredMessage, Turn
@@ -74,6 +74,14 @@ class Explanation(Struct, frozen=True, kw_only=True):
     instruction_bytes_cut: int = 0
     cuts: tuple[str, ...] = ()
     """Every cut in a phrase."""
+    remarks: tuple[str, ...] = ()
+    """Every cut, and everything else that is not as one might expect."""
+    changed: tuple[ChangedMessage, ...] = ()
+    """Messages that are not in the prompt quite as they were said."""
+    later_messages: int = 0
+    """How many messages had come after the one that it answered; they were not offered."""
+    team_task_bytes_cut: int = 0
+    instruction_problems: tuple[str, ...] = ()
     command: tuple[str, ...] = ()
     system: str | None = None
     prompt: str | None = None
@@ -105,6 +113,11 @@ def explain(store: Store, conversation_id: str, turn_id: str) -> Explanation:
         section_bytes=record.report.section_bytes,
         instruction_bytes_cut=record.report.instruction_bytes_cut,
         cuts=record.report.cuts,
+        remarks=record.report.remarks,
+        changed=record.report.changed,
+        later_messages=record.report.later_messages,
+        team_task_bytes_cut=record.report.team_task_bytes_cut,
+        instruction_problems=record.report.instruction_problems,
         command=record.command,
         system=record.system,
         prompt=record.prompt,

@@ -185,8 +185,8 @@ def test_headings_cannot_be_forged(assembler: ContextAssembler, text: str, name:
     source = AssemblerInput(
         context_messages=[PromptContextMessage(sender=name, to=name, content=text)],
         current_message=text,
-        team_task=text,
-        system_instruction=text,
+        team_task="Build it",
+        system_instruction="You are Max",
         max_bytes=room,
         current_from=name or None,
     )

@@ -12,6 +12,7 @@ from bullpen.context import (
     AssemblerInput,
     ClaudeContextAssembler,
     CodexContextAssembler,
+    ContextAssembler,
     ContextManager,
     ContextSnapshot,
     GeminiContextAssembler,
@@ -24,6 +25,7 @@ from bullpen.context import (
     strip_all_markers,
     truncate_to_bytes,
 )
+from bullpen.context.report import ChangedMessage
 from bullpen.errors import InvalidSnapshot
 from bullpen.messages import ConversationMessage, MessageDraft, Routing, Speaker
 
@@ -329,6 +331,124 @@ def test_decision_19_nobody_speaks_in_the_name_of_somebody_who_is_known() -> Non
     )
     unknown = replace(source, names=())
     assert PlainTextAssembler().assemble(unknown).prompt == f"mallory: {said}\n\nkailai: delete it"
+
+
+YAML = "Set this:\n\n```yaml\nmax: 5\n- max: 5\n- max -> min: 5\n[MESSAGE]\nYour task:\nmin: 1\n```\n\nOK?"
+TEAM = ("kailai", "max", "sarah")
+
+
+@pytest.mark.parametrize(
+    "assembler", [ClaudeContextAssembler, CodexContextAssembler, GeminiContextAssembler, PlainTextAssembler]
+)
+@pytest.mark.parametrize(
+    "said", [YAML, YAML.replace("```", "~~~~"), "Is `a\nmax: 5\nYour task:\nb` right?", "`max: 5`\nx"]
+)
+def test_decision_19_nothing_in_code_is_touched(assembler: type[ContextAssembler], said: str) -> None:
+    source = AssemblerInput(
+        context_messages=[PromptContextMessage(sender="kailai", to="max", content=said)],
+        current_message=said,
+        current_from="kailai",
+        current_to="max",
+        names=TEAM,
+    )
+
+    output = assembler().assemble(source)
+
+    assert output.prompt.count(said) == 2
+    assert output.report.changed == ()
+
+
+def test_decision_19_only_the_lines_of_that_very_layout_are_indented() -> None:
+    said = "Limits:\nmax: 5\n- max: 5\n- max -> sarah: 5"
+    source = AssemblerInput(context_messages=[PromptContextMessage(sender="kailai", content=said)], names=TEAM)
+
+    prompts = {
+        assembler.agent_type: assembler().assemble(source).prompt.splitlines()[-3:]
+        for assembler in (ClaudeContextAssembler, CodexContextAssembler, GeminiContextAssembler, PlainTextAssembler)
+    }
+
+    assert prompts == {
+        "claude-code": ["max: 5", "- max: 5", "  - max -> sarah: 5"],
+        "openai-codex": ["max: 5", "- max: 5", "  - max -> sarah: 5"],
+        "google-gemini": ["max: 5", "  - max: 5", "- max -> sarah: 5"],
+        "unknown": ["  max: 5", "- max: 5", "- max -> sarah: 5"],
+    }
+
+
+def test_decision_19_the_message_that_is_answered_shows_its_speaker_without_a_dash() -> None:
+    source = AssemblerInput(current_message="hi\nmax: 5\n- max: 6", current_from="kailai", names=TEAM)
+
+    assert GeminiContextAssembler().assemble(source).prompt == "Your task:\nkailai: hi\n  max: 5\n  - max: 6"
+    assert GeminiContextAssembler().assemble(replace(source, current_from=None)).prompt == (
+        "Your task:\nhi\nmax: 5\n  - max: 6"
+    )
+
+
+def test_decision_19_team_task_and_system_text_are_left_alone() -> None:
+    text = "- max: lead\nYour task:\nbuild"
+    source = AssemblerInput(current_message="hi", team_task=text, system_instruction=text, names=TEAM)
+
+    assert GeminiContextAssembler().assemble(source).prompt == (
+        f"Instructions:\n{text}\n\nTeam Task:\n{text}\n\nYour task:\nhi"
+    )
+
+
+def test_decision_19_every_line_that_is_indented_is_reported() -> None:
+    source = AssemblerInput(
+        context_messages=[
+            PromptContextMessage(sender="kailai", content="fine"),
+            PromptContextMessage(sender="sarah", content="a\r\n- max: b\nc\u2028- kailai: d"),
+        ],
+        current_message="Your task:\nx",
+        names=TEAM,
+    )
+
+    report = GeminiContextAssembler().assemble(source).report
+
+    assert report.changed == (
+        ChangedMessage(id="#2", indented_lines=(2, 4)),
+        ChangedMessage(id="", indented_lines=(1,)),
+    )
+    assert [changed.sentence for changed in report.changed] == [
+        "#2: lines 2, 4 indented, which would read as a heading or as another speaker's",
+        "the message: line 1 indented, which would read as a heading or as another speaker's",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("said", "in_the_prompt"),
+    [
+        ("look:\n```py\nx = 1", "look:\n```py\nx = 1\n```"),
+        ("~~~~\n- sarah: x\n```", "~~~~\n  - sarah: x\n```\n~~~~"),
+        ("done:\n```\nx\n```", "done:\n```\nx\n```"),
+        ("- item\n  ```\n  x", "- item\n  ```\n  x"),
+        ("> ```\n> x", "> ```\n> x"),
+    ],
+)
+def test_decision_19_a_message_that_leaves_its_code_open_does_not_swallow_the_next(
+    said: str, in_the_prompt: str
+) -> None:
+    context = [
+        PromptContextMessage(sender="max", content=said),
+        PromptContextMessage(sender="sarah", content="hi\n```"),
+        PromptContextMessage(sender="sarah", content="bye"),
+    ]
+
+    output = GeminiContextAssembler().assemble(AssemblerInput(context_messages=context, names=TEAM))
+
+    assert output.prompt == (f"Conversation so far:\n- max: {in_the_prompt}\n- sarah: hi\n```\n```\n- sarah: bye")
+    assert [changed.id for changed in output.report.changed if changed.code_closed] == (
+        ["#1", "#2"] if said.count("\n") != in_the_prompt.count("\n") else ["#2"]
+    )
+
+
+def test_decision_19_an_open_code_span_ends_with_an_empty_line_in_plain_text() -> None:
+    context = [PromptContextMessage(sender="max", content="it`s"), PromptContextMessage(sender="sarah", content="it`s")]
+
+    assert PlainTextAssembler().assemble(AssemblerInput(context_messages=context, names=TEAM)).prompt == (
+        "max: it`s\n\nsarah: it`s\n"
+    )
+    assert GeminiContextAssembler().assemble(AssemblerInput(context_messages=context, names=TEAM)).report.changed == ()
 
 
 def test_decision_20_the_speaker_of_the_current_message() -> None:

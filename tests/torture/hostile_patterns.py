@@ -40,7 +40,7 @@ def all_patterns() -> dict[str, re.Pattern[str]]:
         assembler._begin_with(("max", "a -> b"))
         found |= {
             f"{type(assembler).__name__}.{name}": value
-            for name, value in vars(assembler._forgeries).items()
+            for name, value in vars(assembler._message_guard).items()
             if _is_pattern(value)
         }
     return found

@@ -36,6 +36,21 @@ def names_in_blocks_and_spans(text: str) -> tuple[set[str], set[str]]:
     return in_blocks, in_spans
 
 
+_LABEL = re.compile("zz[0-9]+zz")
+_END = "zzENDzz"
+
+
+def labels_in_code(text: str, *, open_code_counts: bool) -> set[str]:
+    """Return the labels zz1zz, … in fenced blocks and code spans; in a block without an end only if it counts."""
+    found: set[str] = set()
+    for token in _MARKDOWN.parse(f"{text}\n\n{_END}"):
+        if token.type == "fence" and (open_code_counts or _END not in token.content):
+            found.update(_LABEL.findall(f"{token.info} {token.content}"))
+        elif token.type == "inline":
+            found.update(label for span in _code_spans(token) for label in _LABEL.findall(span.content))
+    return found
+
+
 _BEGINNING = re.compile(r"[\s\[`]*(w[0-9]+w)")
 
 

@@ -185,18 +185,15 @@ def _prompts(texts: list[str], random: Random, doors: Doors) -> Iterator[str]:
 
 def _misread(source: AssemblerInput, agent: str, prompt: str) -> str:
     """Return what a reader of the prompt gets wrong."""
+    system, task = _trimmed(source.system_instruction or ""), _trimmed(source.team_task or "")
     try:
-        read = read_prompt(prompt, agent, PEOPLE)
+        read = read_prompt(prompt, agent, PEOPLE, system=system, task=task)
     except Forged as error:
         return f"cannot be read: {error}"
-    fixed = ([] if agent == "claude-code" else [source.system_instruction]) + [source.team_task]
-    before = "\n\n".join(filter(None, (_trimmed(text or "") for text in fixed)))
-    if not same_text(read.before, before, agent, PEOPLE):
-        return f"system text and task are {read.before!r}"
     asked = _trimmed(source.current_message)
     if read.message is None or not _is(read.message, source.current_from, source.current_to, agent):
         return f"the message is {read.message!r}"
-    whole = same_text(read.message.content, asked, agent, PEOPLE)
+    whole = same_text(read.message.content, asked, agent, PEOPLE, "message")
     if not whole and not is_beginning(read.message.content, asked, agent, PEOPLE):
         return f"the message says {read.message.content!r}"
     return _misread_history(read.context, source, agent, whole)
@@ -209,7 +206,8 @@ def _misread_history(read: Sequence[Said], source: AssemblerInput, agent: str, w
     if source.max_bytes == PLENTY and len(kept) != len(source.context_messages):
         return f"{len(read)} messages"
     for got, said in zip(read, kept, strict=True):
-        if not _is(got, said.sender, said.to, agent) or not same_text(got.content, _clean(said.content), agent, PEOPLE):
+        content = _clean(said.content)
+        if not _is(got, said.sender, said.to, agent) or not same_text(got.content, content, agent, PEOPLE, "history"):
             return f"{said!r} is {got!r}"
     return ""
 

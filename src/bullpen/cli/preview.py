@@ -116,6 +116,7 @@ def _as_json(member: Member, output: AssemblerOutput) -> dict[str, object]:
             **msgspec.to_builtins(report, enc_hook=list),
             "total_bytes": report.total_bytes,
             "cuts": report.cuts,
+            "remarks": report.remarks,
         },
     }
 

@@ -1,18 +1,18 @@
 """From prepared context to one prompt: four layouts, one mechanism, an exact byte budget."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from operator import itemgetter
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, NamedTuple
 
 from msgspec import Struct
 
 from bullpen.context.budget import SECTION_SEPARATOR, Budget, newest_that_fit
 from bullpen.context.cache import SelfFillingCache
-from bullpen.context.forgeries import Forgeries
+from bullpen.context.headings import LineGuard
 from bullpen.context.prompt import DEFAULT_MAX_BYTES, EVERYONE, AssemblerInput, AssemblerOutput, PromptContextMessage
-from bullpen.context.report import PromptReport
-from bullpen.context.text import byte_length, clean_text, one_line, trimmed, truncate_to_bytes
+from bullpen.context.report import ChangedMessage, PromptReport
+from bullpen.context.text import LINE_BREAKS, byte_length, clean_text, one_line, trimmed, truncate_to_bytes
 from bullpen.context.views import View, Window
 from bullpen.errors import PromptTooLarge
 
@@ -39,9 +39,18 @@ class PromptLayout(Struct, frozen=True, kw_only=True):
         return tuple(header for header in headers if header)
 
     def line_starts(self, names: Iterable[str]) -> tuple[str, ...]:
-        """How the lines of these people begin, behind the dash where there is one."""
-        _, _, behind_name, *_ = _PLACEHOLDERS.split(self.context_line)
-        return tuple(f"{one_line(name)}{behind_name}" for name in names if name)
+        """How the lines of these people begin in the history."""
+        before_name, _, after_name, *_ = _PLACEHOLDERS.split(self.context_line)
+        return tuple(f"{before_name}{one_line(name)}{after_name}" for name in names if name)
+
+
+class Line(NamedTuple):
+    """One message of the history, ready to be printed."""
+
+    text: str
+    size: int
+    indented_lines: tuple[int, ...] = ()
+    code_closed: bool = False
 
 
 class ContextAssembler:
@@ -71,33 +80,43 @@ class ContextAssembler:
             self._begin_with(source.names)
         budget = Budget(source.max_bytes)
         flag, *fixed = self._fixed_sections(source, budget)
-        message, message_bytes_cut = self._message_section(source, budget, overflow)
+        message, message_bytes_cut, changed_message = self._message_section(source, budget, overflow)
         # After a cut a few bytes may be left over. They must not bring old history back.
         affordable = () if message_bytes_cut else source.context_messages
-        context, kept = self._context_section(affordable, budget)
+        context = self._context_lines(affordable, budget)
+        dropped = len(source.context_messages) - len(context)
+        ids = _ids(source.context_messages)
         report = PromptReport(
             agent_type=self.agent_type,
             max_bytes=source.max_bytes,
             section_bytes=budget.section_bytes,
-            context_ids=_ids(source.context_messages),
-            dropped_messages=len(source.context_messages) - kept,
+            context_ids=ids,
+            dropped_messages=dropped,
             message_bytes_cut=message_bytes_cut,
+            team_task_bytes_cut=source.team_task_bytes_cut,
+            later_messages=source.later_messages,
+            changed=(*_changed(context, ids, dropped), *changed_message),
         )
-        prompt = _joined([*([section] for section in fixed), context, [message]])
+        lines = [line.text for line in context]
+        header = [self.layout.context_header] if lines and self.layout.context_header else []
+        prompt = _joined([*([section] for section in fixed), header + lines, [message]])
         return AssemblerOutput(prompt=prompt, system_flag=flag or None, report=report)
 
     def _begin_with(self, names: Sequence[str]) -> None:
         """Know these people from now on. Lines that were made without knowing them are forgotten."""
         self._names = names
-        self._forgeries = Forgeries(self.layout.headings, self.layout.line_starts(names))
+        starts = self.layout.line_starts(names)
+        bare_starts = tuple(start.removeprefix("- ") for start in starts)
+        self._history_guard = LineGuard(self.layout.headings, starts)
+        self._message_guard = LineGuard(self.layout.headings, tuple(dict.fromkeys([*starts, *bare_starts])))
         self._lines = SelfFillingCache(2 * DEFAULT_MAX_BYTES, self._line, size_of=itemgetter(1))
 
     def _fixed_sections(self, source: AssemblerInput, budget: Budget) -> tuple[str, str, str]:
         """Return the system flag, the system section (one of the two is empty) and the team task section, paid for."""
         system = join_instructions(source.system_instruction, source.instruction_file_text) or ""
         flag = system if self.layout.system_header is None else ""
-        section = "" if flag else _section(self.layout.system_header, self._forgeries.indented(system))
-        task = _section(self.layout.team_task_header, self._forgeries.indented(trimmed(source.team_task)))
+        section = "" if flag else _section(self.layout.system_header, system)
+        task = _section(self.layout.team_task_header, trimmed(source.team_task))
         budget.spend_beside("system", byte_length(flag))
         budget.spend("system", byte_length(section))
         budget.spend("team_task", byte_length(task))
@@ -105,46 +124,45 @@ class ContextAssembler:
             raise self._too_large(source, budget, "Shorten the instructions or the team task, or raise max_bytes.")
         return flag, section, task
 
-    def _message_section(self, source: AssemblerInput, budget: Budget, overflow: Overflow) -> tuple[str, int]:
-        """Return the current message's section, paid for, and how many bytes of the message did not fit."""
+    def _message_section(
+        self, source: AssemblerInput, budget: Budget, overflow: Overflow
+    ) -> tuple[str, int, tuple[ChangedMessage, ...]]:
+        """Return the current message's section, paid for, how many bytes of it did not fit, and what was changed."""
         header = self.layout.message_header
-        whole = body = self._message_body(source)
-        if not whole:
-            return "", 0
+        who, message = self._who_asks(source), trimmed(source.current_message)
+        if not message:
+            return "", 0, ()
+        guard = self._message_guard if who else self._history_guard
+        guarded = guard.guarded(message, has_own_start=bool(who))
+        whole = body = who + guarded.text
         size = byte_length(whole)
         room = budget.room - _header_bytes(header)
         if size > room:
             body = self._cut(whole, room) if overflow == "cut" and room > 0 else ""
-            if len(body) <= len(self._who_asks(source)):
+            if len(body) <= len(who):
                 budget.section_bytes["message"] = size
                 raise self._too_large(source, budget, "Shorten the message or the instructions, or raise max_bytes.")
         section = _section(header, body)
         budget.spend("message", byte_length(section))
-        return section, size - byte_length(body)
+        lines = guarded.indented_lines
+        return section, size - byte_length(body), (ChangedMessage(id="", indented_lines=lines),) if lines else ()
 
-    def _context_section(self, messages: Sequence[PromptContextMessage], budget: Budget) -> tuple[list[str], int]:
-        """Return the section's lines with the newest messages that fit, paid for, and how many messages they are."""
-        header = self.layout.context_header
+    def _context_lines(self, messages: Sequence[PromptContextMessage], budget: Budget) -> list["Line"]:
+        """Return the lines of the newest messages that fit, paid for with their heading."""
+        heading = _header_bytes(self.layout.context_header)
         self._lines.max_bytes = max(self._lines.max_bytes, 2 * budget.left)
         newest_first = map(self._lines.__getitem__, reversed(messages))
-        lines, size = newest_that_fit(newest_first, budget.room - _header_bytes(header))
-        if not lines:
-            return [], 0
-        budget.spend("context", size + _header_bytes(header))
-        return ([header, *lines] if header else lines), len(lines)
+        lines, size = newest_that_fit(newest_first, budget.room - heading)
+        if lines:
+            budget.spend("context", size + heading)
+        return lines
 
-    def _line(self, message: PromptContextMessage) -> tuple[str, int]:
+    def _line(self, message: PromptContextMessage) -> "Line":
         """Return a message's line and its size."""
-        content = clean_text(message.content)
-        line = _fill(self._line_pieces, message.sender, message.to, content)
-        line = self._forgeries.indented_after_first_line(line)
-        return line, byte_length(line)
-
-    def _message_body(self, source: AssemblerInput) -> str:
-        body = trimmed(source.current_message)
-        if not body or source.current_from is None:
-            return self._forgeries.indented(body)
-        return self._forgeries.indented_after_first_line(self._who_asks(source) + body)
+        guarded = self._history_guard.guarded(clean_text(message.content), has_own_start=True)
+        content = self._history_guard.closed(guarded.text)
+        text = _fill(self._line_pieces, message.sender, message.to, content)
+        return Line(text, byte_length(text), guarded.indented_lines, content != guarded.text)
 
     def _who_asks(self, source: AssemblerInput) -> str:
         """Return what stands before the current message."""
@@ -154,8 +172,9 @@ class ContextAssembler:
 
     def _cut(self, text: str, room: int) -> str:
         cut = truncate_to_bytes(text, room)
-        # Cutting "[CONTEXT]x" behind the bracket would leave a heading.
-        return cut if self._forgeries.indented_after_first_line(cut) == cut else cut.rstrip()[:-1]
+        # Cutting "[CONTEXT]x" after the bracket would leave a heading.
+        last_line = cut[max(map(cut.rfind, LINE_BREAKS)) + 1 :].rstrip(" \t")
+        return cut.rstrip()[:-1] if last_line in self.layout.headings else cut
 
     def _too_large(self, source: AssemblerInput, budget: Budget, advice: str) -> PromptTooLarge:
         sizes = budget.section_bytes
@@ -241,6 +260,12 @@ def _fill(pieces: list[str], sender: str, to: str | None, content: str) -> str:
     # Joined, never formatted: braces, %s and backslashes in a message are text.
     values = {"{sender}": one_line(sender), "{to}": one_line(to or EVERYONE), "{content}": content}
     return "".join([values.get(piece, piece) for piece in pieces])
+
+
+def _changed(lines: Sequence[Line], ids: Sequence[str], dropped: int) -> Iterator[ChangedMessage]:
+    for place, line in enumerate(lines, start=dropped):
+        if line.indented_lines or line.code_closed:
+            yield ChangedMessage(id=ids[place], indented_lines=line.indented_lines, code_closed=line.code_closed)
 
 
 def _ids(messages: Sequence[PromptContextMessage]) -> Sequence[str]:

@@ -13,6 +13,7 @@ _FENCE = re.compile(r"(`{3,}(?=[^`]*$)|~{3,})")
 _HEADING = re.compile(r"#{1,6}(?:[ \t]|$)")
 _RULE = re.compile(r"(?:(?:\*[ \t]*){3,}|(?:-[ \t]*){3,}|(?:_[ \t]*){3,})$")
 _UNDERLINE = re.compile(r"(?:=+|-+)[ \t]*$")
+_LONE_RETURN = re.compile(r"\r(?!\n)")
 _ITEM = re.compile(r"([-*+]|([0-9]{1,9})[.)])(?:[ \t]|$)")
 CODE_INDENT = 4
 # Every line may continue all of them, so there must be an end to it. Nobody writes so deep.
@@ -58,24 +59,70 @@ def blocks(text: str) -> Iterator[Block]:
         yield Block(paragraph, len(text), hidden=False, doubtful=doubtful)
 
 
+def open_fence(text: str) -> str | None:
+    """Return the mark that would close the fenced block a text ends in; None if it ends outside of one.
+
+    A block in a list or a quote ends with them, so nothing needs to close it.
+    """
+    reader = BlockReader()
+    for line in normal_line_breaks(text).split("\n"):
+        reader.read(line.removesuffix("\r"))
+    return None if reader.is_nested else reader.fence or None
+
+
+def closed_fences_and_paragraphs(text: str) -> Iterator[tuple[int, int, bool]]:
+    """Yield where fenced blocks that end, and paragraphs, begin and end, and whether each is a fenced block.
+
+    Here a paragraph in a quote goes on in the line after it, as in Markdown.
+    """
+    reader = BlockReader()
+    start = first = 0
+    was_code = False
+    for line in text.split("\n"):
+        reader.read(line.removesuffix("\r"))
+        if start and not reader.continues:
+            yield first, start - 1, was_code
+            first = start
+        was_code = reader.is_code
+        start += len(line) + 1
+    if not (reader.fence and not reader.is_nested):
+        yield first, len(text), was_code
+
+
+def normal_line_breaks(text: str) -> str:
+    """Return a text of the same length in which a lone carriage return ends a line as a line feed does."""
+    return _LONE_RETURN.sub("\n", text) if "\r" in text else text
+
+
 class BlockReader:
     """Knows within which quotes and list items the next line stands."""
 
     def __init__(self) -> None:
         self._containers: list[_Container] = []
-        self._fence = ""
+        self.fence = ""
         self._in_paragraph = False
+        self.continues = False
+        """Whether the last line belongs to the same paragraph, or to the same fenced block, as the one before."""
+        self.is_code = False
+        """Whether the last line is part of a fenced block, in a quote, too."""
+
+    @property
+    def is_nested(self) -> bool:
+        """Whether the last line was within a list item or a quote."""
+        return bool(self._containers)
 
     def read(self, line: str) -> str:
         """Return what a line is: "code", "quote", "text" that begins a block, "more" of the same paragraph, "blank"."""
         if "\t" in line:
             line = _with_spaces(line)
         rest, matched = self._continued(line)
-        if self._fence:
+        if self.fence:
             if matched == len(self._containers):
                 self._close_fence(rest)
+                self.continues = True
                 return "code"
-            self._fence, self._in_paragraph = "", False
+            self.fence, self._in_paragraph = "", False
+        self.continues = self.is_code = False
         return self._begun(rest, matched)
 
     def _continued(self, line: str) -> tuple[str, int]:
@@ -99,8 +146,8 @@ class BlockReader:
     def _close_fence(self, rest: str) -> None:
         stripped = rest.lstrip(" ")
         run = stripped.rstrip(" \t")
-        if len(rest) - len(stripped) < CODE_INDENT and len(run) >= len(self._fence) and not run.strip(self._fence[0]):
-            self._fence = ""
+        if len(rest) - len(stripped) < CODE_INDENT and len(run) >= len(self.fence) and not run.strip(self.fence[0]):
+            self.fence = ""
 
     def _begun(self, rest: str, matched: int) -> str:
         """Return what the rest of a line is that is not in a fenced block, and open what it opens."""
@@ -115,7 +162,9 @@ class BlockReader:
                 return self._blank(matched, opened)
             if indent >= CODE_INDENT:
                 if may_be_lazy and not opened:
+                    self.continues = True
                     return "more"
+                self.continues = in_paragraph
                 return self._quoted_or("more") if in_paragraph else self._leaf(matched, opened, "text")
             may_nest = matched + len(opened) < MOST_NESTED
             if stripped[0] == ">" and may_nest:
@@ -124,7 +173,7 @@ class BlockReader:
                 continue
             if fence := _FENCE.match(stripped):
                 self._leaf(matched, opened, "code")
-                self._fence = fence[1]
+                self.fence, self.is_code = fence[1], True
                 return "code"
             if _HEADING.match(stripped) or (in_paragraph and _UNDERLINE.match(stripped)) or _RULE.match(stripped):
                 return self._leaf(matched, opened, "text")
@@ -134,7 +183,9 @@ class BlockReader:
                 opened.append(container)
                 continue
             if may_be_lazy and not opened:
+                self.continues = True
                 return "more"
+            self.continues = in_paragraph
             kind = "more" if in_paragraph else self._leaf(matched, opened, "text")
             self._in_paragraph = True
             return self._quoted_or(kind)

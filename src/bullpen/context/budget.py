@@ -1,8 +1,17 @@
 """Spending bytes: a budget for the sections of one prompt, and the newest lines that fit into it."""
 
 from collections.abc import Iterable
+from typing import Protocol, TypeVar
 
 SECTION_SEPARATOR = "\n\n"
+
+
+class _HasSize(Protocol):
+    @property
+    def size(self) -> int: ...
+
+
+Sized = TypeVar("Sized", bound=_HasSize)
 
 
 class Budget:
@@ -32,18 +41,18 @@ class Budget:
         self.left -= size
 
 
-def newest_that_fit(newest_first: Iterable[tuple[str, int]], room: int) -> tuple[list[str], int]:
+def newest_that_fit(newest_first: Iterable[Sized], room: int) -> tuple[list[Sized], int]:
     """Return the lines, oldest first, that fit into room bytes when joined by newlines, and the bytes they take.
 
-    Each line comes with its size. The first that does not fit ends the walk: what is older is left out too.
+    The first that does not fit ends the walk: what is older is left out too.
     """
-    fitting: list[str] = []
+    fitting: list[Sized] = []
     # Every line pays for a newline, so the one that the last line does not need is given back beforehand.
     left = room + 1
-    for line, size in newest_first:
-        if size >= left:
+    for line in newest_first:
+        if line.size >= left:
             break
-        left -= size + 1
+        left -= line.size + 1
         fitting.append(line)
     fitting.reverse()
     return fitting, room - left if fitting else 0

@@ -10,7 +10,7 @@ The patterns are possessive and the lists are walked once, so the time grows wit
 import re
 from collections.abc import Iterable, Iterator
 
-from bullpen.context.blocks import blocks
+from bullpen.context.blocks import blocks, closed_fences_and_paragraphs, normal_line_breaks
 
 HIDDEN = "\0"
 LONGEST_EXACT = 32 * 1024
@@ -33,7 +33,6 @@ _BLOCKS = re.compile(
     rf"^(?:(?:{_LINE_START}{_QUOTED_LINE}(?:\n++|\Z))++|{_LINE_START}(?:{_FENCED})(?:\n++|\Z))", re.MULTILINE
 )
 _QUOTED_LINES = re.compile(rf"^{_LINE_START}{_QUOTED_LINE}", re.MULTILINE)
-_LONE_RETURN = re.compile(r"\r(?!\n)")
 _NEW_PARAGRAPH = re.compile(rf"(\n[ \t\r]*+(?:\n|#|{HIDDEN}|{_LIST_ITEM}))")
 _BACKTICKS = re.compile(r"(?<!\\)(\\*+)(`++)")
 
@@ -42,9 +41,29 @@ def hide_code(text: str) -> str:
     """Return a text of the same length in which everything that is code or quote is blotted out."""
     if "`" not in text and "~~~" not in text and ">" not in text:
         return text
-    if "\r" in text:
-        text = _LONE_RETURN.sub("\n", text)
+    text = normal_line_breaks(text)
     return _hide_exactly(text) if len(text) <= LONGEST_EXACT else _hide_quickly(text)
+
+
+def closed_code(text: str) -> list[tuple[int, int]]:
+    """Return where a text is code for certain, in order: fenced blocks that end, and code spans."""
+    text = normal_line_breaks(text)
+    found: list[tuple[int, int]] = []
+    for start, end, is_fenced in closed_fences_and_paragraphs(text):
+        if is_fenced:
+            found.append((start, end))
+        elif "`" in (paragraph := text[start:end]):
+            found += [(start + first, start + last) for first, last in _code_spans(paragraph)]
+    return found
+
+
+def has_open_code_span(text: str) -> bool:
+    """Tell whether a backtick at the end of a text may open a code span that goes on in the line after it."""
+    text = normal_line_breaks(text)
+    end = ""
+    for start, stop, is_fenced in closed_fences_and_paragraphs(text):
+        end = "" if is_fenced else text[start:stop]
+    return "`" in _blot_out(end, _code_spans(end))
 
 
 def _hide_exactly(text: str) -> str:

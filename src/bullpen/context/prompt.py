@@ -1,6 +1,7 @@
 """What an assembler takes and what it gives."""
 
 from collections.abc import Sequence
+from datetime import datetime
 
 from msgspec import Struct
 
@@ -10,6 +11,7 @@ DEFAULT_MAX_BYTES = 768 * 1024
 """Below macOS's ARG_MAX of 1 MB, and the same for every agent (specification 004)."""
 
 EVERYONE = "all"
+NO_REPORT = PromptReport(agent_type="", max_bytes=0, section_bytes={})
 
 
 class PromptContextMessage(Struct, frozen=True, kw_only=True, cache_hash=True):
@@ -20,6 +22,8 @@ class PromptContextMessage(Struct, frozen=True, kw_only=True, cache_hash=True):
     to: str | None = None
     """None prints as "all"."""
     content: str
+    timestamp: int | datetime | None = None
+    """When it was said. No layout shows it."""
 
 
 class AssemblerInput(Struct, frozen=True, kw_only=True):
@@ -29,6 +33,10 @@ class AssemblerInput(Struct, frozen=True, kw_only=True):
     """Oldest first."""
     current_message: str = ""
     team_task: str | None = None
+    team_task_bytes_cut: int = 0
+    """How much longer the task was than a task may be; only for the report."""
+    later_messages: int = 0
+    """How many messages came after the current one; only for the report."""
     system_instruction: str | None = None
     instruction_file_text: str | None = None
     max_bytes: int = DEFAULT_MAX_BYTES
@@ -48,4 +56,5 @@ class AssemblerOutput(Struct, frozen=True, kw_only=True):
     """For the agent's standard input."""
     system_flag: str | None = None
     """For agents that take the system text beside the prompt."""
-    report: PromptReport
+    report: PromptReport = NO_REPORT
+    """An assembler of your own need not make one."""

@@ -4,6 +4,35 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
+MOST_LINES_NAMED = 10
+
+
+class ChangedMessage(Struct, frozen=True, kw_only=True):
+    """A message that is not in the prompt quite as it was said, so that nobody takes its lines for somebody else's."""
+
+    id: str
+    """Empty for the message that is answered."""
+    indented_lines: tuple[int, ...] = ()
+    """The lines, counted from 1, that begin like a heading of the prompt or like another speaker's line."""
+    code_closed: bool = False
+    """Whether its last code block, which it had left open, was closed."""
+
+    @property
+    def sentence(self) -> str:
+        """All of it, for people."""
+        which = self.id or "the message"
+        count = len(self.indented_lines)
+        lines = ", ".join(map(str, self.indented_lines[:MOST_LINES_NAMED])) + (
+            ", …" if count > MOST_LINES_NAMED else ""
+        )
+        parts = [
+            f"line{'s' if count != 1 else ''} {lines} indented, which would read as a heading or as another speaker's"
+            if count
+            else "",
+            "code that was left open is closed" if self.code_closed else "",
+        ]
+        return f"{which}: {'; '.join(filter(None, parts))}"
+
 
 class PromptReport(Struct, frozen=True, kw_only=True):
     """What was kept, dropped and cut, and how many bytes each section takes."""
@@ -20,6 +49,14 @@ class PromptReport(Struct, frozen=True, kw_only=True):
     """How much of the current message did not fit."""
     instruction_bytes_cut: int = 0
     """How much was taken out of the middle of the instruction file."""
+    instruction_problems: tuple[str, ...] = ()
+    """Instruction files that could not be read, a sentence for each: the prompt does not hold them."""
+    team_task_bytes_cut: int = 0
+    """How much of the team task was cut off, since it may have 5 KB."""
+    later_messages: int = 0
+    """How many messages came after the one that is answered. They are not offered."""
+    changed: tuple[ChangedMessage, ...] = ()
+    """The messages, oldest first, that are not quite as they were said."""
 
     @property
     def total_bytes(self) -> int:
@@ -42,10 +79,20 @@ class PromptReport(Struct, frozen=True, kw_only=True):
         return tuple(self.context_ids[: self.dropped_messages])
 
     @property
+    def remarks(self) -> tuple[str, ...]:
+        """Everything that is not as one might expect, a phrase for each: cuts, changed lines, what came too late."""
+        later = self.later_messages
+        came_later = f"CONTEXT without {later:,} message{'s' if later > 1 else ''} that came after the one it answers"
+        changes = (f"CHANGED {changed.sentence}" for changed in self.changed)
+        return (*self.cuts, *([came_later] if later else []), *changes)
+
+    @property
     def cuts(self) -> tuple[str, ...]:
         """Every cut in a phrase; empty when all of it was sent."""
         phrases = (
+            *((True, f"SYSTEM without an instruction file: {problem}") for problem in self.instruction_problems),
             (self.instruction_bytes_cut, f"SYSTEM instruction file shortened by {self.instruction_bytes_cut:,} bytes"),
+            (self.team_task_bytes_cut, f"TEAM_TASK cut by {self.team_task_bytes_cut:,} bytes"),
             (self.dropped_messages, f"CONTEXT trimmed to {self.kept_messages:,} of {len(self.context_ids):,} messages"),
             (self.message_bytes_cut, f"MESSAGE cut by {self.message_bytes_cut:,} bytes"),
         )

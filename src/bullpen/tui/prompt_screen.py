@@ -92,7 +92,7 @@ def account(given: Given) -> Content:
         Content(f"{report.total_bytes:,} of {report.max_bytes:,} bytes for {_reader(report)}"),
         *(_bar(section, size, report.total_bytes) for section, size in report.section_bytes.items() if size),
         Content(f"{report.kept_messages} of {len(report.context_ids)} earlier messages kept"),
-        *(Content.styled(f"! {one_line(cut, 200)}", "$text-warning") for cut in report.cuts),
+        *(Content.styled(f"! {one_line(cut, 200)}", "$text-warning") for cut in report.remarks),
     ]
     if given.command:
         lines.append(Content.styled(f"$ {one_line(' '.join(given.command), 120)}", "dim"))

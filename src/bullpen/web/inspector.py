@@ -39,7 +39,7 @@ class View(Struct, frozen=True, kw_only=True):
     max_bytes: int = 0
     messages: tuple[SeenMessage, ...] = ()
     not_offered: tuple[NotOffered, ...] = ()
-    cuts: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
     system: str = ""
     prompt: str = ""
     command: tuple[str, ...] = ()
@@ -117,7 +117,7 @@ def _of_turn(explained: Explanation) -> View:
         max_bytes=explained.max_bytes,
         messages=(*explained.context, explained.asked_by),
         not_offered=explained.not_offered,
-        cuts=explained.cuts,
+        remarks=explained.remarks,
         system=explained.system or "",
         prompt=explained.prompt or "",
         command=explained.command,
@@ -134,7 +134,7 @@ def _of_preview(key: str, member: str, given: AssemblerOutput, messages: tuple[S
         sections=_sections(given.report.section_bytes),
         max_bytes=given.report.max_bytes,
         messages=messages,
-        cuts=given.report.cuts,
+        remarks=given.report.remarks,
         system=given.system_flag or "",
         prompt=given.prompt,
     )

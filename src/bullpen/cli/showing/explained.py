@@ -3,6 +3,8 @@
 import shlex
 from collections.abc import Iterator, Sequence
 
+from msgspec.structs import replace
+
 from bullpen.cli.showing.screen import local_time, print_heading, print_indented, safe_line
 from bullpen.difference import Difference
 from bullpen.explanation import Explanation, SeenMessage
@@ -24,6 +26,8 @@ def print_explanation(explanation: Explanation) -> None:
         return
     _print_part("What it saw", map(_seen_line, _seen(explanation)))
     _print_part("What it did not see", _unseen_lines(explanation))
+    if explanation.changed:
+        _print_part("What was changed", _changed_lines(explanation))
     budget = SHARE_OF_BUDGET.format(used=explanation.total_bytes, budget=explanation.max_bytes)
     _print_part(f"What it took: {budget}", _sizes(explanation))
     print(f"\nWord for word: bullpen explain {turn.id} --session {safe_line(explanation.conversation_id)} --prompt")
@@ -101,8 +105,18 @@ def _unseen_lines(explanation: Explanation) -> Iterator[str]:
     yield from (_seen_line(seen) for seen in explanation.context if seen.fate == "dropped")
     if explanation.asked_by.fate == "cut":
         yield f"The end of #{explanation.asked_by.sequence}: {explanation.asked_by.why}."
+    if explanation.team_task_bytes_cut:
+        yield f"The last {explanation.team_task_bytes_cut:,} bytes of the team task, which may have 5,120."
+    yield from (f"An instruction file: {problem}" for problem in explanation.instruction_problems)
     if explanation.instruction_bytes_cut:
         yield f"{explanation.instruction_bytes_cut:,} bytes out of the middle of its instruction file."
+
+
+def _changed_lines(explanation: Explanation) -> Iterator[str]:
+    numbers = {seen.id: f"#{seen.sequence}" for seen in explanation.context if seen.sequence is not None}
+    numbers[""] = f"#{explanation.asked_by.sequence}"
+    for changed in explanation.changed:
+        yield replace(changed, id=numbers.get(changed.id, changed.id)).sentence
 
 
 def _sizes(explanation: Explanation) -> Iterator[str]:

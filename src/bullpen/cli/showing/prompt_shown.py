@@ -21,5 +21,5 @@ def prompt_lines(member: str, output: AssemblerOutput) -> Iterator[str]:
     yield f"{counted(report.kept_messages, 'message')} of history" + (
         f", {counted(report.dropped_messages, 'older one')} did not fit" if report.dropped_messages else ""
     )
-    for cut in report.cuts:
+    for cut in report.remarks:
         yield f"! {cut}"
