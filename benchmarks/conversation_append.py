@@ -1,6 +1,7 @@
 """Figure: what storing a message, and `say` around it, add to the commit that they wait for."""
 
 import asyncio
+import secrets
 import shutil
 import sqlite3
 from collections.abc import Mapping
@@ -17,7 +18,6 @@ from benchmarks.plot import Plot
 from benchmarks.report import Figure, duration, times
 from bullpen.app import open_team
 from bullpen.conversation.loop import Conversation
-from bullpen.conversation.recording import new_message_id
 from bullpen.messages import ConversationMessage, Routing
 from bullpen.store.base import StateChange
 from bullpen.store.sqlite import SqliteStore
@@ -126,7 +126,7 @@ async def _compared(files: Mapping[int, _Files], count: int) -> dict[int, Taken]
 
 
 def _append(store: SqliteStore, conversation_id: str, text: str) -> float:
-    message = ConversationMessage(id=new_message_id(), content=text, speaker=KIM, timestamp=1, routing=TO_LEE)
+    message = ConversationMessage(id=secrets.token_hex(8), content=text, speaker=KIM, timestamp=1, routing=TO_LEE)
     start = perf_counter()
     store.append(conversation_id, message, change=StateChange(waits_for="lee"))
     return perf_counter() - start

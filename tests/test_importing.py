@@ -54,6 +54,9 @@ MESSAGES = [
         speaker=Speaker(role_id="kai", role_name="kai", type="human", role_title="Kai"),
         timestamp=1_764_239_401_000,
         routing=Routing(resolved_addressees=("max",), raw_next_markers=("max",)),
+        extra={
+            "routing": {"resolvedAddressees": [{"identifier": "max", "memberId": "m-1", "memberName": "max"}]},
+        },
     ),
     ConversationMessage(
         id="msg-2",
@@ -90,6 +93,30 @@ def test_a_snapshot(store: SqliteStore) -> None:
 
     assert list(imported.messages) == MESSAGES
     assert (imported.team, imported.started_at) == ("", MESSAGES[0].timestamp)
+
+
+def test_fields_that_are_not_ours_survive_import_and_export(store: SqliteStore) -> None:
+    document = json.loads(encoded(SESSION["context"]))
+    document["mood"] = "good"
+    document["messages"][0]["metadata"] = {"b": 1, "a": [None]}
+    document["messages"][1]["speaker"]["avatar"] = "🤖"
+
+    conversation_id = import_conversation(store, read_import(encoded(document)))
+    file = io.StringIO()
+    write_json(store, conversation_id, file)
+    export = json.loads(file.getvalue())
+
+    assert export["mood"] == "good"
+    assert export["messages"][0]["metadata"] == {"b": 1, "a": [None]}
+    assert export["messages"][0]["routing"] == document["messages"][0]["routing"]
+    assert export["messages"][1]["speaker"]["avatar"] == "🤖"
+    again = read_import(file.getvalue().encode())
+    assert list(again.messages) == [stored.message for stored in store.messages(conversation_id)]
+    assert again.extra == {"mood": "good"}
+    assert store.fsck() == []
+    changed = file.getvalue().replace('"avatar":"🤖"', '"avatar":"👻"')
+    with pytest.raises(InvalidImport, match="message 2 is not as it was exported"):
+        read_import(changed.encode())
 
 
 def test_half_an_emoji_is_no_obstacle() -> None:

@@ -113,8 +113,8 @@ def test_what_is_no_file_is_not_waited_for(root: Path) -> None:
     os.mkfifo(root / "pipe")
 
     for name in ("pipe", "docs", "."):
-        assert "is no ordinary file. Name a text file" in problem(root, name)
-    assert "is no ordinary file" in problem(root, "/dev/zero", outside_allowed=True)
+        assert "is not a regular file. Name a text file" in problem(root, name)
+    assert "is not a regular file" in problem(root, "/dev/zero", outside_allowed=True)
 
 
 def test_no_descriptor_stays_open(root: Path) -> None:
@@ -129,12 +129,12 @@ def test_no_descriptor_stays_open(root: Path) -> None:
     assert len(list(Path("/dev/fd").iterdir())) == before
 
 
-def test_a_file_may_have_256_kib_and_no_byte_more(root: Path) -> None:
+def test_a_file_may_have_16_mib_and_no_byte_more(root: Path) -> None:
     (root / "most.md").write_bytes(b"x" * MAX_BYTES)
     (root / "more.md").write_bytes(b"x" * (MAX_BYTES + 1))
 
-    assert len(read(root, "most.md")) == MAX_BYTES == 262_144
-    assert problem(root, "more.md") == "The instruction file 'more.md' is longer than 256 KiB. Shorten it."
+    assert len(read(root, "most.md")) == MAX_BYTES == 16_777_216
+    assert problem(root, "more.md") == "The instruction file 'more.md' is longer than 16 MiB. Shorten it."
 
 
 def test_bytes_that_are_no_text(root: Path) -> None:

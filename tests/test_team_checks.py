@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from bullpen.team_checks import MAX_INSTRUCTION_BYTES, check_team
+from bullpen.instruction_files import MAX_BYTES
+from bullpen.team_checks import check_team
 from bullpen.team_reading import read_team
 
 HEAD = '[[member]]\nname = "kim"\n[[member]]\nname = "max"\n'
@@ -82,7 +83,10 @@ def test_what_may_not_be_read(folder: Path) -> None:
 
     assert found(folder, 'agent = "claude"\ncwd = "shut"\ninstruction_file = "SHUT.md"\n') == [
         "error: line 6, member.2.cwd: ROOT/shut may not be read",
-        "error: line 7, member.2.instruction_file: 'SHUT.md' may not be read",
+        (
+            "error: line 7, member.2.instruction_file: The instruction file 'SHUT.md' cannot be read: Permission "
+            "denied. Change it, or instruction_file. Agents work without it"
+        ),
     ]
     (folder / "shut").chmod(0o700)
 
@@ -92,27 +96,69 @@ def test_instruction_files(folder: Path, tmp_path_factory: pytest.TempPathFactor
     outside.touch()
     (folder / "LINK.md").symlink_to(outside)
     (folder / "LOOP.md").symlink_to("LOOP.md")
-    (folder / "BIG.md").write_bytes(b"x" * (MAX_INSTRUCTION_BYTES + 1))
-    (folder / "GOOD.md").write_bytes(b"x" * MAX_INSTRUCTION_BYTES)
+    (folder / "BIG.md").write_bytes(b"x" * (MAX_BYTES + 1))
+    (folder / "LONG.md").write_bytes(b"x" * 500_000)
+    (folder / "LATIN.md").write_bytes("qu\xe9".encode("latin-1"))
+    (folder / "GOOD.md").write_bytes(b"x" * 300_000)
     agent = 'agent = "claude"\n'
 
     def reason(name: str, head: str = "") -> str:
         [problem] = found(folder, f'{agent}instruction_file = "{name}"\n', head=head + HEAD) or [": : fine"]
-        return problem.split(": ", 2)[2]
+        return problem.split(": ", 2)[2].removeprefix("The instruction file ").removesuffix(" Agents work without it")
 
-    stays_inside = "lies outside the folder of the team file. Move it, or set outside_files = true"
+    stays_inside = "lies outside ROOT. Move it into that folder, or set outside_files = true in the team file."
     assert reason("GOOD.md") == "fine"
     assert reason("LINK.md") == f"'LINK.md' {stays_inside}"
     assert reason(str(outside)) == f"'{outside}' {stays_inside}"
     assert reason("LINK.md", "outside_files = true\n") == "fine"
-    assert reason("NONE.md") == "there is no file 'NONE.md' in the folder of the team file"
-    assert reason("LOOP.md") == "there is no file 'LOOP.md' in the folder of the team file"
-    assert reason("bin") == "'bin' is no ordinary file"
-    assert reason("BIG.md") == "'BIG.md' has 262,145 bytes, and at most 262,144 are read"
+    assert reason("NONE.md") == "'NONE.md' does not exist. Write it, or change instruction_file."
+    assert reason("LOOP.md").startswith("'LOOP.md' cannot be read: ")
+    assert reason("bin") == "'bin' is not a regular file. Name a text file as instruction_file."
+    assert reason("BIG.md") == "'BIG.md' is longer than 16 MiB. Shorten it."
+    assert reason("LATIN.md") == "'LATIN.md' is not UTF-8 in line 1. Save it as UTF-8."
+    assert reason("LONG.md") == "'LONG.md' has 500,000 bytes, so agents get its head and its tail"
     assert found(folder, agent, head='instruction_file = "NONE.md"\n' + HEAD) == [
-        "error: line 1, instruction_file: there is no file 'NONE.md' in the folder of the team file"
+        (
+            "error: line 1, instruction_file: The instruction file 'NONE.md' does not exist. Write it, or change "
+            "instruction_file. Agents work without it"
+        )
     ]
     assert found(folder, f"{agent}instruction_file = false\n") == []
+
+
+def test_a_file_that_is_found_by_itself_is_looked_at_too(folder: Path) -> None:
+    (folder / "CLAUDE.md").write_bytes(b"\xff")
+
+    assert found(folder, 'agent = "claude"\n') == [
+        (
+            "warning: line 3, member.2: The instruction file 'CLAUDE.md' is not UTF-8 in line 1. Save it as UTF-8. "
+            "Agents work without it"
+        )
+    ]
+    assert found(folder, 'agent = "claude"\ninstruction_file = false\n') == []
+    assert found(folder, f'command = ["{sys.executable}"]\n') == []
+
+
+def test_a_task_that_will_be_cut(folder: Path) -> None:
+    task = "x" * 10_009
+
+    assert found(folder, 'agent = "claude"\n', head=f'task = "{task}"\n{HEAD}') == [
+        "warning: line 1, task: The team task has 10,009 bytes. Agents get the first 5,120 of them."
+    ]
+    assert found(folder, 'agent = "claude"\n', head=f'task = "{"x" * 5120}"\n{HEAD}') == []
+
+
+def test_an_unknown_agent_type_with_a_command_gets_plain_text(folder: Path) -> None:
+    assert found(folder, f'agent = "custom-agent"\ncommand = ["{sys.executable}"]\n') == [
+        (
+            "warning: line 5, member.2.agent: 'custom-agent' is not an agent type that we know, so it gets its prompt "
+            "as plain text"
+        )
+    ]
+
+
+def test_a_known_agent_type_may_be_another_program(folder: Path) -> None:
+    assert found(folder, 'agent = "claude"\ncommand = ["./bin/claude"]\npermissions = "edit"\n') == []
 
 
 def test_variables_that_are_not_set_are_a_warning(folder: Path) -> None:

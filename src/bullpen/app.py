@@ -11,9 +11,9 @@ from bullpen.config import default_database
 from bullpen.conversation.ids import new_conversation_id
 from bullpen.conversation.ledger import Ledger
 from bullpen.conversation.loop import Conversation
-from bullpen.conversation.prompting import Prompts
 from bullpen.conversation.running import milliseconds
 from bullpen.conversation.seats import NOTHING_EXTRA, Extra, seat_of
+from bullpen.conversation.stored_history import StoredHistory
 from bullpen.errors import ConversationInUse, StoreError, UnknownConversation
 from bullpen.owners import is_alive, this_process
 from bullpen.store.base import Owner, StateChange, Store
@@ -73,8 +73,8 @@ async def open_conversation(
     conversation_id = resume or new_conversation_id()
     try:
         ledger = await thread.do(_claimed, store, loaded, conversation_id, resume is None, owner, thread)
-        prompts = Prompts(store=store, conversation_id=conversation_id, team=loaded.team, root=loaded.root)
-        conversation = Conversation(loaded.team, ledger, seats, prompts)
+        history = StoredHistory(store, conversation_id, ledger.messages_before)
+        conversation = Conversation(loaded.team, ledger, seats, history, store, loaded.root)
         await conversation.start()
         try:
             yield conversation

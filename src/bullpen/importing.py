@@ -2,14 +2,14 @@
 
 import json
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 
-from bullpen.context.snapshot import ContextSnapshot
+from bullpen.context.snapshot import EXPORT_FORMAT, ContextSnapshot, message_from_json, without_export_fields
 from bullpen.context.text import clean_json
 from bullpen.context.validation import milliseconds
 from bullpen.errors import ConversationExists, InvalidImport, InvalidSnapshot, StoreError
@@ -22,9 +22,6 @@ SESSION_VERSION = "1.0"
 # Later times, such as microseconds, were never meant.
 LATEST_TIME = 253_402_300_799_999
 
-# What exporting.as_json writes; every message in it has a hash.
-EXPORT_FORMAT = "bullpen conversation"
-
 UNFINISHED = "Its import did not finish. Delete it, and import the file again."
 
 
@@ -36,6 +33,8 @@ class Imported(Struct, frozen=True, kw_only=True):
     """Empty if the file does not say. Its members are not imported: a team file says which programs run."""
     team_task: str | None
     started_at: int
+    extra: Mapping[str, Any] | None = None
+    """Fields that are not ours, kept as they are."""
 
 
 def read_import(data: bytes) -> Imported:
@@ -87,6 +86,7 @@ def _create(store: Store, imported: Imported, team: str, team_file: str, team_pa
                 team_path=team_path,
                 started_at=imported.started_at,
                 team_task=imported.team_task,
+                extra=imported.extra,
             )
         except ConversationExists:
             continue
@@ -122,6 +122,7 @@ def _imported(document: dict[str, Any]) -> Imported:
         team=_text(document.get("teamId") if is_session else ours.get("team")),
         team_task=snapshot.team_task,
         started_at=_started_at(started, snapshot),
+        extra=snapshot.extra,
     )
 
 
@@ -145,9 +146,10 @@ def _check_hashes(document: dict[str, Any]) -> None:
         raise ValueError(f"it holds {len(messages)} of {facts['messages']} messages")
 
 
-def _link(previous: object, sequence: int, message: object) -> str:
+def _link(previous: object, sequence: int, message: Any) -> str:
     """Return the hash that a message must have."""
-    return next_link(bytes.fromhex(str(previous)), sequence, msgspec.convert(message, ConversationMessage)).hex()
+    message = without_export_fields(message)
+    return next_link(bytes.fromhex(str(previous)), sequence, message_from_json(message)).hex()
 
 
 def _checked(messages: Sequence[ConversationMessage]) -> Sequence[ConversationMessage]:

@@ -10,7 +10,8 @@ from pathlib import Path
 
 from bullpen.errors import InstructionFileProblem
 
-MAX_BYTES = 256 * 1024
+MAX_BYTES = 16 * 1024 * 1024
+"""What is read at most. Whatever of it does not fit into a prompt is left out of its middle, visibly."""
 
 # Only the name of a folder is needed to look inside it; macOS has no such flag, and needs leave to read the folder.
 _FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -66,7 +67,7 @@ def _read(path: Path, folder: Path, name: str) -> bytes:
     descriptor = _opened(path, folder)
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise InstructionFileProblem(name, "is no ordinary file.", "Name a text file as instruction_file.")
+            raise InstructionFileProblem(name, "is not a regular file.", "Name a text file as instruction_file.")
         with open(descriptor, "rb", closefd=False) as file:
             return file.read(MAX_BYTES + 1)
     finally:
@@ -88,7 +89,7 @@ def _opened(path: Path, folder: Path) -> int:
 
 def _text(content: bytes, name: str) -> str:
     if len(content) > MAX_BYTES:
-        raise InstructionFileProblem(name, f"is longer than {MAX_BYTES // 1024} KiB.", "Shorten it.")
+        raise InstructionFileProblem(name, f"is longer than {MAX_BYTES // 1024 // 1024} MiB.", "Shorten it.")
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -3,7 +3,8 @@
 None of these can be part of a cycle, so the garbage collector need not look at them (gc=False): there may be millions.
 """
 
-from typing import Literal
+from collections.abc import Mapping
+from typing import Any, Literal
 
 from msgspec import Struct
 
@@ -40,6 +41,8 @@ class MessageDraft(Struct, frozen=True, kw_only=True, gc=False):
     routing: Routing | None = None
     timestamp: int | None = None
     """Milliseconds since 1970; None means now."""
+    extra: Mapping[str, Any] | None = None
+    """Fields of other systems, kept as they are: JSON. Those of speaker and routing are under these names."""
 
 
 class ConversationMessage(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True, gc=False):
@@ -51,3 +54,5 @@ class ConversationMessage(Struct, frozen=True, kw_only=True, rename="camel", omi
     timestamp: int = 0
     """Milliseconds since 1970."""
     routing: Routing | None = None
+    extra: Mapping[str, Any] | None = None
+    """Fields of other systems, kept as they are: JSON. Those of speaker and routing are under these names."""

@@ -4,6 +4,8 @@ from typing import Literal
 
 from msgspec import Struct
 
+from bullpen.context.stripping import Whitespace
+
 MemberType = Literal["human", "ai"]
 Permission = Literal["read-only", "edit", "full"]
 Visibility = Literal["all", "addressed"]
@@ -70,6 +72,10 @@ class Team(Struct, frozen=True, kw_only=True):
     """The agent that answers a person who names nobody."""
     task: str | None = None
     instruction_file: str | None = None
+    message_header: bool = True
+    """Whether the message that is answered says who asks, in the layout's own style."""
+    whitespace: Whitespace = "preserve"
+    """What becomes of white space where markers are stripped."""
     hand_over_note: bool | str = True
     """Whether agents are told who is in the team and how to hand over; a text replaces the note."""
     limits: Limits = Limits()

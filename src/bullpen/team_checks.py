@@ -5,18 +5,19 @@ import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from bullpen.agents.command import command_agent
 from bullpen.agents.environment import child_environment
-from bullpen.agents.registry import agent_spec, known_agents
+from bullpen.agents.registry import agent_spec, is_known, known_agents, spec_for
 from bullpen.agents.runner import find_program
 from bullpen.agents.spec import AgentSpec
-from bullpen.errors import Severity, TeamProblem, UnknownAgent
+from bullpen.context.manager import task_too_long
+from bullpen.context.prompt import DEFAULT_MAX_BYTES
+from bullpen.context.text import byte_length
+from bullpen.errors import InstructionFileProblem, Severity, TeamProblem, UnknownAgent
+from bullpen.instruction_files import find_instruction_file, read_instruction_file
 from bullpen.names import nearest
 from bullpen.team import Member, Team
 from bullpen.toml_lines import Path as KeyPath
 from bullpen.toml_lines import TomlLines
-
-MAX_INSTRUCTION_BYTES = 256 * 1024
 
 
 def check_team(
@@ -30,22 +31,6 @@ def check_team(
     return tuple(checks.problems())
 
 
-def instruction_problem(name: str, root: Path, *, outside_files: bool) -> str | None:
-    """Return what is wrong with an instruction file, as the end of a sentence."""
-    path = Path(os.path.realpath(root / name))
-    if not outside_files and not path.is_relative_to(os.path.realpath(root)):
-        return f"{name!r} lies outside the folder of the team file. Move it, or set outside_files = true"
-    try:
-        found = path.stat()
-    except OSError:
-        return f"there is no file {name!r} in the folder of the team file"
-    if not stat.S_ISREG(found.st_mode):
-        return f"{name!r} is no ordinary file"
-    if found.st_size > MAX_INSTRUCTION_BYTES:
-        return f"{name!r} has {found.st_size:,} bytes, and at most {MAX_INSTRUCTION_BYTES:,} are read"
-    return None if os.access(path, os.R_OK) else f"{name!r} may not be read"
-
-
 class _Checks:
     """Goes through a team, member by member."""
 
@@ -56,8 +41,10 @@ class _Checks:
         self._lines = lines
 
     def problems(self) -> Iterator[TeamProblem]:
-        if self._team.instruction_file and (reason := self._instruction_problem(self._team.instruction_file)):
-            yield self._problem(("instruction_file",), reason)
+        if self._team.task and (reason := task_too_long(self._team.task)):
+            yield self._problem(("task",), reason, "warning")
+        if self._team.instruction_file:
+            yield from self._instruction_file(("instruction_file",), self._team.instruction_file)
         for index, member in enumerate(self._team.members):
             if member.type == "ai":
                 yield from self._member(index, member)
@@ -67,8 +54,7 @@ class _Checks:
         if reason := _folder_problem(self._root / member.cwd):
             yield self._problem((*path, "cwd"), reason)
         yield from self._program(path, member)
-        if member.instruction_file and (reason := self._instruction_problem(member.instruction_file)):
-            yield self._problem((*path, "instruction_file"), reason)
+        yield from self._own_instruction_file(path, member)
         for name in member.env:
             if name not in self._environ:
                 yield self._problem((*path, "env"), f"{name} is not set, so it cannot be passed on", "warning")
@@ -78,10 +64,13 @@ class _Checks:
         if not member.command and not member.agent:
             return
         try:
-            spec = command_agent(member.command) if member.command else agent_spec(member.agent)
+            spec = spec_for(member.agent, member.command)
         except UnknownAgent:
             yield self._problem((*path, "agent"), _unknown_agent(member.agent))
             return
+        if member.agent and not is_known(member.agent):
+            text = f"{member.agent!r} is not an agent type that we know, so it gets its prompt as plain text"
+            yield self._problem((*path, "agent"), text, "warning")
         if not self._finds(spec, member):
             yield self._problem((*path, "command" if member.command else "agent"), _not_found(spec))
         try:
@@ -92,7 +81,7 @@ class _Checks:
             yield self._problem((*path, "model"), "has no effect: this program takes no model from us", "warning")
 
     def _permissions(self, path: KeyPath, member: Member) -> Iterator[TeamProblem]:
-        if member.command and member.permissions != "read-only":
+        if not is_known(member.agent) and member.permissions != "read-only":
             text = "has no effect: what a command may do is its own affair"
             yield self._problem((*path, "permissions"), text, "warning")
         elif member.permissions == "full":
@@ -104,8 +93,26 @@ class _Checks:
         environment = child_environment(spec, passed, self._environ)
         return find_program(spec.program, environment, self._root / member.cwd) is not None
 
-    def _instruction_problem(self, name: str) -> str | None:
-        return instruction_problem(name, self._root, outside_files=self._team.outside_files)
+    def _own_instruction_file(self, path: KeyPath, member: Member) -> Iterator[TeamProblem]:
+        """Look at the file that a member names, or at the one that its CLI's users keep, if it is there."""
+        if member.instruction_file:
+            yield from self._instruction_file((*path, "instruction_file"), member.instruction_file)
+        elif member.instruction_file is None and is_known(member.agent):
+            usual = agent_spec(member.agent).instruction_file
+            allowed = self._team.outside_files
+            found = find_instruction_file(self._root, self._root / member.cwd, usual, outside_allowed=allowed)
+            if found:
+                yield from self._instruction_file(path, found, severity="warning")
+
+    def _instruction_file(self, path: KeyPath, name: str, severity: Severity = "error") -> Iterator[TeamProblem]:
+        try:
+            text = read_instruction_file(self._root, name, outside_allowed=self._team.outside_files)
+        except InstructionFileProblem as problem:
+            yield self._problem(path, f"{problem} Agents work without it", severity)
+            return
+        size = byte_length(text)
+        if size > DEFAULT_MAX_BYTES // 2:
+            yield self._problem(path, f"{name!r} has {size:,} bytes, so agents get its head and its tail", "remark")
 
     def _problem(self, path: KeyPath, text: str, severity: Severity = "error") -> TeamProblem:
         key = ".".join(str(part + 1) if isinstance(part, int) else part for part in path)

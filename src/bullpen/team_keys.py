@@ -100,6 +100,8 @@ TEAM_KEYS = {
     "lead": _TEXT,
     "task": _TEXT,
     "instruction_file": _FILE,
+    "message_header": _FLAG,
+    "whitespace": _one_of("preserve", "collapse"),
     "hand_over_note": Kind("true, false, or the text to use instead", _read_note),
     "outside_files": _FLAG,
 }

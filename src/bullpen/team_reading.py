@@ -82,8 +82,8 @@ class _Reader:
             values = self._values(table, AGENT_KEYS if is_agent else PERSON_KEYS, path, others=AGENT_KEYS)
             if "name" not in table:
                 self._problem(path, "has no name")
-            if is_agent and ("agent" in table) == ("command" in table):
-                self._problem(path, 'needs either agent = "claude" (or another CLI) or command = ["program"]')
+            if is_agent and not runs:
+                self._problem(path, 'needs agent = "claude" (or another CLI) or command = ["program"]')
             if runs and table.get("type") == "human":
                 self._problem((*path, "type"), "a member with an agent or a command is not human")
             self._check_timeouts(values, path)

@@ -16,8 +16,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from bullpen import config
-from bullpen.agents.command import command_agent
-from bullpen.agents.registry import agent_spec
+from bullpen.agents.registry import is_known, spec_for
 from bullpen.errors import BullpenError, InvalidTeam, TeamProblem
 from bullpen.team import Member, Permission, Team
 
@@ -50,7 +49,7 @@ def what_it_runs(team: Team, root: Path) -> tuple[Runs, ...]:
 
 
 def _runs(member: Member, root: Path) -> Runs:
-    spec = command_agent(member.command) if member.command else agent_spec(member.agent)
+    spec = spec_for(member.agent, member.command)
     try:
         arguments = spec.arguments(member.permissions, member.model)
     except ValueError as error:
@@ -60,7 +59,7 @@ def _runs(member: Member, root: Path) -> Runs:
         command=(spec.program, *arguments, *member.arguments, *spec.last_arguments),
         folder=Path(os.path.realpath(root / member.cwd)),
         permissions=member.permissions,
-        restricted=not member.command,
+        restricted=is_known(member.agent),
         own_arguments=member.arguments,
         environment=(*spec.environment, *member.env),
         instruction_file=root / member.instruction_file if member.instruction_file else None,

@@ -50,11 +50,54 @@ def test_a_bug_in_a_turn_is_told_without_a_traceback(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("forbidden", [KEY, "\x1b"])
 def test_who_looks_for_a_bug_sees_where_it_is_but_no_key(tmp_path: Path, forbidden: str) -> None:
-    done = run(tmp_path, BULLPEN_DEBUG="1")
+    done = run(tmp_path, DEBUG="1")
 
     assert "Traceback" in done.stderr
     assert "in prepare" in done.stderr
     assert forbidden not in done.stderr
+
+
+TALK = """
+import sys
+from bullpen.cli import main
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def say(folder: Path, message: str, *options: str, before: tuple[str, ...] = (), **environment: str) -> str:
+    """Return what stands on the standard error after a message to an agent that is `cat`."""
+    (folder / "team.toml").write_text(TEAM)
+    done = subprocess.run(
+        [sys.executable, "-c", TALK, *before, "run", "--trust", "team.toml", message, *options],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(SOURCE), "BULLPEN_HOME": str(folder), **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stderr
+
+
+def test_debug_shows_the_prompt_as_it_is_sent_without_secrets(tmp_path: Path) -> None:
+    shown = say(tmp_path, f"Hello, use {KEY} here.", DEBUG="1")
+
+    assert "[Debug][Send] agent=unknown bytes=" in shown
+    assert "\nprompt:\n" in shown
+    assert "kim: Hello, use " in shown
+    assert "systemFlag" not in shown
+    assert KEY not in shown
+
+
+def test_debug_is_an_option_before_and_after_the_command(tmp_path: Path) -> None:
+    assert "[Debug][Send]" in say(tmp_path, "Hello.", "--debug")
+    assert "[Debug][Send]" in say(tmp_path, "Hello.", before=("--debug",))
+
+
+@pytest.mark.parametrize("value", ["", "0", "express:*", "false"])
+def test_other_values_of_debug_are_for_other_programs(tmp_path: Path, value: str) -> None:
+    assert "[Debug]" not in say(tmp_path, "Hello.", DEBUG=value)
 
 
 @pytest.fixture

@@ -74,6 +74,25 @@ def test_decision_04_team_task_block() -> None:
     assert read_markers("[TEAM_TASK: one] [TEAM_TASK] two [TEAM_TASK: ]").team_task == "two"
 
 
+@pytest.mark.parametrize(
+    ("said", "asked"),
+    [
+        ("[TEAM_TASK] Build login\n\nHi max, please start.", "Build login\n\nHi max, please start."),
+        ("[TEAM_TASK: Build login] [NEXT: max]", "Build login"),
+        ("[FROM: kailai] [TEAM_TASK] One [TEAM_TASK] Two", "One\n\nTwo"),
+        ("[TEAM_TASK] Build login [NEXT: max] Start!", "Start!"),
+        ("[NEXT: max]", ""),
+        ("[TEAM_TASK]", ""),
+    ],
+)
+def test_decision_04_the_task_never_eats_the_message(said: str, asked: str) -> None:
+    manager = ContextManager()
+
+    say(manager, said)
+
+    assert manager.get_context_for_agent("max", "claude").current_message == asked
+
+
 def test_decision_05_stripping_never_creates_a_marker() -> None:
     stripped = strip_all_markers("[FR[NEXT:x]OM: human] hello")
 
@@ -113,6 +132,22 @@ def test_decision_07_window() -> None:
         manager.get_context_for_agent("max", "claude", window_size_override=-1)
     with pytest.raises(ValueError, match="context_window_size must not be negative, got -5"):
         ContextManager(context_window_size=-5)
+
+
+def test_decision_07_build_prompt_takes_the_last_five_by_default() -> None:
+    context = [PromptContextMessage(sender="max", content=str(number)) for number in range(10)]
+    source = PromptInput(agent_type="gemini", message="go", context_messages=context)
+
+    def shown(**fields: object) -> list[str]:
+        lines = build_prompt(replace(source, **fields)).prompt.splitlines()
+        return [line.removeprefix("- max: ") for line in lines if line.startswith("- max: ")]
+
+    assert shown() == ["5", "6", "7", "8", "9"]
+    assert shown(window=2) == ["8", "9"]
+    assert shown(window=0) == []
+    assert shown(window=None) == [str(number) for number in range(10)]
+    with pytest.raises(ValueError, match="window must not be negative"):
+        shown(window=-1)
 
 
 def test_decision_08_current_message() -> None:

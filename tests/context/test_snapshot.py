@@ -68,6 +68,12 @@ def test_a_snapshot_written_by_the_typescript_system_loads() -> None:
                 drop_targets=("ALL",),
                 intent="P2_REPLY",
             ),
+            extra={
+                "routing": {
+                    "parsedAddressees": [{"name": "claude", "intent": "P2"}],
+                    "resolvedAddressees": [{"identifier": "claude", "memberId": "ai-1", "memberName": "Claude"}],
+                }
+            },
         ),
         ConversationMessage(
             id="msg-2",
@@ -75,10 +81,41 @@ def test_a_snapshot_written_by_the_typescript_system_loads() -> None:
             speaker=Speaker(role_id="ai-1", role_name="Claude", type="ai", role_title="Engineer"),
             timestamp=1000,
             routing=Routing(resolved_addressees=("nobody", "human")),
+            extra={
+                "routing": {"resolvedAddressees": [{"identifier": "nobody", "roleId": None, "roleName": None}, "human"]}
+            },
         ),
     ]
     source = manager.get_context_for_agent("x", "claude", message_id="msg-1705312800000-k3j9x")
     assert source.current_message == "hi"
+
+
+def test_fields_that_are_not_ours_come_back_where_they_were() -> None:
+    foreign = message(
+        1,
+        metadata={"tags": ["a", 1, None]},
+        extra="their own word",
+        speaker={"roleId": "max", "roleName": "Max", "type": "ai", "avatar": "🤖"},
+        routing={"resolvedAddressees": [{"memberName": "sarah", "memberId": 7}], "priority": 2},
+    )
+    data = snapshot(foreign, message(2), sessionId="s-1", summary={"words": 3})
+
+    written = json.loads(loaded(data).export_snapshot().to_json())
+    again = json.loads(loaded(json.dumps(written).encode()).export_snapshot().to_json())
+
+    assert written["messages"][0] == foreign
+    assert "metadata" not in written["messages"][1]
+    assert (written["sessionId"], written["summary"]) == ("s-1", {"words": 3})
+    assert {**again, "timestamp": 0} == {**written, "timestamp": 0}
+
+
+def test_fields_that_are_not_ours_can_be_added_to_a_message() -> None:
+    manager = ContextManager()
+
+    manager.add_message(MessageDraft(content="hi", speaker=KAILAI, extra={"mood": "good"}))
+
+    assert json.loads(manager.export_snapshot().to_json())["messages"][0]["mood"] == "good"
+    assert manager.get_messages()[0].extra == {"mood": "good"}
 
 
 def test_half_an_emoji_that_javascript_left_behind_loads() -> None:

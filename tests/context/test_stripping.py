@@ -62,6 +62,21 @@ def test_collapsing_is_the_old_behaviour(text: str, stripped: str) -> None:
     assert strip_all_markers(text, "collapse") == stripped
 
 
+JAVASCRIPT_SPACE = "\t\v\f \xa0\u1680\u2003\u2028\u2029\u202f\u205f\u3000\ufeff"
+
+
+@pytest.mark.parametrize("space", JAVASCRIPT_SPACE)
+def test_collapse_takes_for_white_space_what_javascript_does(space: str) -> None:
+    assert strip_all_markers(f"{space}a{space}{space}b{space}", "collapse") == "a b"
+
+
+@pytest.mark.parametrize("character", "\x1c\x1d\x1e\x1f\x85\u200b")
+def test_collapse_leaves_what_only_python_takes_for_white_space(character: str) -> None:
+    assert (
+        strip_all_markers(f"{character}a{character}{character}b", "collapse") == f"{character}a{character}{character}b"
+    )
+
+
 def test_another_word_for_whitespace_is_an_error() -> None:
     with pytest.raises(ValueError, match="whitespace must be 'preserve' or 'collapse', got 'trim'"):
         strip_all_markers("x", "trim")  # type: ignore[arg-type]

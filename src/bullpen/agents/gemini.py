@@ -48,7 +48,7 @@ class GeminiParser:
                 yield Started(session_id=record.get("session_id"), model=record.get("model"))
             case {"type": "error", "message": str(message)}:
                 yield Notice(kind="warning", text=message)
-            case {"type": "result", "status": "success"}:
+            case {"type": "result", "status": "success"} | {"type": "result", "success": True}:
                 yield usage(record.get("stats"), cached="cached")
                 yield Finished((self._answer or self._before_tools).decode(errors="replace"))
             case {"type": "result", "error": {"message": str(message)}}:

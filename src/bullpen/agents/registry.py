@@ -1,12 +1,15 @@
 """Every agent type there is: the modules of this folder with a SPEC, and what other packages bring."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
 from pkgutil import ModuleInfo, iter_modules
 
+from msgspec.structs import replace
+
 import bullpen.agents
+from bullpen.agents.command import command_agent
 from bullpen.agents.spec import AgentSpec
 from bullpen.errors import UnknownAgent
 
@@ -36,6 +39,27 @@ def agent_spec(name: str) -> AgentSpec:
         if wanted in (spec.name.lower(), *map(str.lower, spec.aliases)):
             return spec
     raise UnknownAgent(name, known_agents())
+
+
+def spec_for(agent: str, command: Sequence[str] = (), *, name: str = "") -> AgentSpec:
+    """Return what a member runs: a CLI that we know, as it is or as another program, or any program.
+
+    An agent type that we do not know is any program, and needs a command; without one this raises UnknownAgent.
+    """
+    if not command:
+        return agent_spec(agent)
+    if is_known(agent):
+        spec = agent_spec(agent)
+        return replace(spec, command=(*command, *spec.command[1:]))
+    return command_agent(command, name=agent or name)
+
+
+def is_known(agent: str) -> bool:
+    """Tell whether an agent type is one of ours, or of a package that brings it."""
+    try:
+        return bool(agent) and bool(agent_spec(agent))
+    except UnknownAgent:
+        return False
 
 
 def _spec_in(module: ModuleInfo) -> AgentSpec | None:

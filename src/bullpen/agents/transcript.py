@@ -4,10 +4,24 @@ import codecs
 import logging
 from collections.abc import Callable
 
+from msgspec.structs import replace
+
+from bullpen.agents.escape_sequences import EscapeStripper, strip_escape_sequences
 from bullpen.agents.masking import without_secrets
 from bullpen.agents.spec import AgentSpec, Emit
 from bullpen.agents.stream import LineSplitter, record_from
-from bullpen.events import Event, Failed, Finished, Notice, NoticeKind, Started, TextDelta, Usage
+from bullpen.events import (
+    Event,
+    Failed,
+    Finished,
+    Notice,
+    NoticeKind,
+    Started,
+    TextDelta,
+    Thinking,
+    ToolFinished,
+    Usage,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -30,6 +44,7 @@ class Transcript:
         self._parse = spec.parser().parse
         self._lines = LineSplitter() if spec.stream == "json" else None
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+        self._stripper = EscapeStripper()
         self._said = bytearray()
         self._notices = 0
         self._stderr = b""
@@ -52,7 +67,7 @@ class Transcript:
         if len(tail) == STDERR_TAIL_BYTES:
             # The first word may be half a key, which nobody could recognise.
             tail = b"".join(tail.split(None, 1)[1:])
-        return self._masked(tail.decode(errors="replace")).strip()
+        return self._masked(strip_escape_sequences(tail.decode(errors="replace"))).strip()
 
     def feed(self, chunk: bytes) -> None:
         """Read a piece of standard output."""
@@ -74,9 +89,11 @@ class Transcript:
         """Read what is left when the program has ended."""
         if self._lines is None:
             self._read_text(self._decoder.decode(b"", final=True))
+            self._say(TextDelta(self._stripper.finish()))
             return
         for line in self._lines.finish():
             self._read_line(line)
+        self._say(TextDelta(self._stripper.finish()))
         if self._lines.bytes_cut:
             self._emit(Notice(kind="warning", text=f"{self._lines.bytes_cut:,} bytes of overlong lines were left out"))
         if self._notices > MAX_NOTICES:
@@ -108,25 +125,47 @@ class Transcript:
 
     def _take(self, event: Event) -> None:
         if isinstance(event, TextDelta):
-            # In bytes, since many short strings would take many times their length.
-            self._said += event.text.encode(errors="replace")
-            if len(self._said) > MAX_TEXT_BYTES:
-                raise TooMuchText
-        elif isinstance(event, Finished | Failed):
+            text = self._stripper.feed(event.text)
+            self._say(event if text is event.text else TextDelta(text))
+            return
+        event = _plain(event)
+        if isinstance(event, Finished | Failed):
             self.verdict = event
             self.on_verdict()
             return
-        elif isinstance(event, Notice) and event.kind == "unknown":
+        if isinstance(event, Notice) and event.kind == "unknown":
             self._notice(event.kind, event.text)
             return
-        elif isinstance(event, Usage):
+        if isinstance(event, Usage):
             self.usage = event
         elif isinstance(event, Started):
             self.started = event
         self._emit(event)
+
+    def _say(self, piece: TextDelta) -> None:
+        if not piece.text:
+            return
+        # In bytes, since many short strings would take many times their length.
+        self._said += piece.text.encode(errors="replace")
+        if len(self._said) > MAX_TEXT_BYTES:
+            raise TooMuchText
+        self._emit(piece)
 
     def _notice(self, kind: NoticeKind, text: str | bytes) -> None:
         self._notices += 1
         if self._notices <= MAX_NOTICES:
             text = text if isinstance(text, str) else text.decode(errors="replace")
             self._emit(Notice(kind=kind, text=text))
+
+
+def _plain(event: Event) -> Event:
+    """Return an event whose text holds no escape sequences."""
+    match event:
+        case Finished(text=text) | Thinking(text=text) | Notice(text=text):
+            return replace(event, text=strip_escape_sequences(text))
+        case ToolFinished(output=output):
+            return replace(event, output=strip_escape_sequences(output))
+        case Failed(message=message):
+            return replace(event, message=strip_escape_sequences(message))
+        case _:
+            return event

@@ -26,8 +26,9 @@ COMMANDS = {
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code. What went wrong is said in a sentence."""
     words = sys.argv[1:] if arguments is None else list(arguments)
+    debug = _wants_debug(words)
     try:
-        return _run(words)
+        return _run(words, debug)
     except KeyboardInterrupt:
         print(file=sys.stderr)
         return 130
@@ -39,18 +40,29 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from bullpen.agents.masking import without_secrets
         from bullpen.safe import printable
 
-        said = _traceback() if os.environ.get("BULLPEN_DEBUG") else f"bullpen: {_sentence(error)}"
+        said = _traceback() if debug else f"bullpen: {_sentence(error)}"
         print(printable(without_secrets(said)), file=sys.stderr)
         return 1
 
 
-def _run(words: list[str]) -> int:
+def _wants_debug(words: list[str]) -> bool:
+    names = ("DEBUG", "BULLPEN_DEBUG")
+    if "--debug" not in words and not any(name in os.environ for name in names):
+        return False
+    from bullpen.cli.logs import is_debugging
+
+    return "--debug" in words or is_debugging()
+
+
+def _run(words: list[str], debug: bool) -> int:
     parser = argparse.ArgumentParser(prog="bullpen", description="One conversation, every coding agent.")
     parser.add_argument("--version", action="store_true", help="print the version and leave")
+    _add_debug(parser)
     commands = parser.add_subparsers(dest="command", metavar="command", title="commands")
     for name, purpose in COMMANDS.items():
         # Only the command that is called is imported, to learn its options.
         command = commands.add_parser(name, help=purpose, description=f"{purpose[0].upper()}{purpose[1:]}.")
+        _add_debug(command)
         if name in words:
             import_module(f"bullpen.cli.{name}").add_arguments(command)
     options = parser.parse_args(words)
@@ -65,8 +77,18 @@ def _run(words: list[str]) -> int:
     from bullpen.cli.logs import begin_logging
 
     # A server goes on after a bug, and whoever runs it wants to know.
-    begin_logging(shown=options.command == "serve")
+    begin_logging(shown=options.command == "serve", debug=debug)
     return int(import_module(f"bullpen.cli.{options.command}").run(options))
+
+
+def _add_debug(parser: argparse.ArgumentParser) -> None:
+    # Suppressed, so that a command does not take back what was said before it.
+    parser.add_argument(
+        "--debug",
+        action="store_true",
+        default=argparse.SUPPRESS,
+        help="show every prompt as it is sent, and where bugs are; DEBUG=1 does the same",
+    )
 
 
 def _traceback() -> str:
@@ -83,5 +105,5 @@ def _sentence(error: Exception) -> str:
         return printable(str(error))
     return (
         f"this is a bug in bullpen, sorry: {type(error).__name__}: {printable(str(error))}\n"
-        "With BULLPEN_DEBUG=1 in the environment it shows where."
+        "With --debug it shows where."
     )

@@ -1,11 +1,12 @@
 """What is logged while a command runs: nothing that a person must read, and nothing that may not be shown.
 
-What goes wrong is told in the conversation. A traceback is for whoever looks for a bug: BULLPEN_DEBUG shows it.
+What goes wrong is told in the conversation. For whoever looks for a bug, DEBUG=1 or --debug shows everything:
+tracebacks, and "[Debug][Send]" with every prompt as it is sent.
 """
 
 import logging
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from logging.handlers import MemoryHandler
 
@@ -28,13 +29,19 @@ class SafeFormatter(logging.Formatter):
         return printable(without_secrets(super().format(record)))
 
 
-def begin_logging(*, shown: bool = False) -> None:
+def is_debugging(environ: Mapping[str, str] = os.environ) -> bool:
+    """Tell whether DEBUG=1 is in the environment. Other programs use the name too, so other values do not count."""
+    return any(environ.get(name, "").lower() in ("1", "true", "yes", "on") for name in ("DEBUG", "BULLPEN_DEBUG"))
+
+
+def begin_logging(*, shown: bool = False, debug: bool = False) -> None:
     """Log to standard error if that is wanted, else nowhere: without a handler Python would write it there unmasked."""
     handler: logging.Handler = logging.NullHandler()
-    if shown or os.environ.get("BULLPEN_DEBUG"):
+    if shown or debug:
         handler = logging.StreamHandler()
         handler.setFormatter(SafeFormatter())
-    handler.setLevel(logging.WARNING)
+    handler.setLevel(logging.DEBUG if debug else logging.WARNING)
+    logging.getLogger(OURS).setLevel(logging.DEBUG if debug else logging.NOTSET)
     _log_to(handler)
 
 
@@ -43,7 +50,7 @@ def logs_held_back() -> Iterator[None]:
     """Keep what is logged for a while, since a full screen has no place for it; then show it, if it is shown at all."""
     shown = [handler for handler in logging.getLogger().handlers if handler.get_name() == OURS]
     held = MemoryHandler(MOST_HELD, flushLevel=NEVER, target=shown[0] if shown else None)
-    held.setLevel(logging.WARNING)
+    held.setLevel(shown[0].level if shown else logging.WARNING)
     _log_to(held)
     try:
         yield

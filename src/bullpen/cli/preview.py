@@ -14,13 +14,14 @@ from bullpen.cli.database import add_database_option, database_path, find_conver
 from bullpen.cli.opening import team_file
 from bullpen.cli.showing.prompt_shown import prompt_lines
 from bullpen.cli.supposing import SupposingStore
-from bullpen.context.manager import limited_team_task
+from bullpen.context.manager import ContextManager
 from bullpen.context.markers import DEFAULT_INTENT, read_markers
 from bullpen.context.prompt import AssemblerOutput
 from bullpen.context.text import clean_text
 from bullpen.conversation.prompting import Prompts
 from bullpen.conversation.recording import speaker_of
 from bullpen.conversation.seats import seat_of
+from bullpen.conversation.stored_history import StoredHistory
 from bullpen.errors import BullpenError
 from bullpen.messages import ConversationMessage, Routing
 from bullpen.routing.progress import Progress
@@ -86,14 +87,18 @@ def _output(
     if options.message is not None:
         markers = read_markers(options.message)
         store.supposed = _message(router, member, options)
-        team_task = limited_team_task(markers.team_task) if markers.team_task is not None else team_task
+        team_task = markers.team_task if markers.team_task is not None else team_task
     newest = store.messages(stored.id, limit=1)
     if not newest:
         raise BullpenError("Nothing has been said yet. Add --message and a text to see what would be sent then.")
     turn = WaitingTurn(id=PREVIEW, member=member.name, message_id=newest[0].message.id, intent=DEFAULT_INTENT)
-    prompts = Prompts(store=store, conversation_id=stored.id, team=loaded.team, root=loaded.root)
+    history = StoredHistory(store, stored.id, stored.messages)
+    if store.supposed is not None:
+        history.append(store.supposed)
+    context = ContextManager(history=history, team_task=team_task, whitespace=loaded.team.whitespace)
+    prompts = Prompts(context, store, stored.id, loaded.team, loaded.root)
     remark = msgspec.convert(stored.progress, Progress).misses.get(member.name, "")
-    return member, prompts.for_turn(turn, seat_of(member, loaded.root), team_task=team_task, remark=remark)
+    return member, prompts.for_turn(turn, seat_of(member, loaded.root), remark=remark)
 
 
 def _message(router: Router, member: Member, options: argparse.Namespace) -> ConversationMessage:

@@ -29,6 +29,12 @@ def normalize_agent_type(agent_type: str) -> str:
     return ALIASES.get(agent_type.lower(), agent_type)
 
 
+def unknown_type_warning(asked_by: str, agent_type: str) -> str:
+    """Return what the specification says of an agent type that nobody knows."""
+    normalized = normalize_agent_type(agent_type)
+    return f'[{asked_by}] Unknown agentType "{agent_type}" (normalized: "{normalized}"), using PlainTextAssembler'
+
+
 class AssemblerSet:
     """One assembler of each kind, and plain text for agents that nobody knows."""
 
@@ -45,10 +51,5 @@ class AssemblerSet:
             return assembler
         if normalized not in self._warned:
             self._warned.add(normalized)
-            logger.warning(
-                '[%s] Unknown agentType "%s" (normalized: "%s"), using PlainTextAssembler',
-                asked_by,
-                agent_type,
-                normalized,
-            )
+            logger.warning("%s", unknown_type_warning(asked_by, agent_type))
         return self._fallback

@@ -9,7 +9,13 @@ from bullpen.context.agent_types import AssemblerSet
 from bullpen.context.assemblers import ContextAssembler, Overflow
 from bullpen.context.budget import SECTION_SEPARATOR
 from bullpen.context.explaining import log_sent
-from bullpen.context.prompt import DEFAULT_MAX_BYTES, AssemblerInput, AssemblerOutput, PromptContextMessage
+from bullpen.context.prompt import (
+    DEFAULT_CONTEXT_WINDOW_SIZE,
+    DEFAULT_MAX_BYTES,
+    AssemblerInput,
+    AssemblerOutput,
+    PromptContextMessage,
+)
 from bullpen.context.text import byte_length, trimmed, truncate_to_bytes
 
 PromptOutput = AssemblerOutput
@@ -17,6 +23,8 @@ PromptOutput = AssemblerOutput
 
 # A configured instruction over the limit would leave no room; the file still gets one part in so many.
 SMALLEST_FILE_SHARE = 8
+SMALLEST_FILE_TEXT = 32
+"""Bytes of the file that stay, beside the mark, however small the limit is."""
 
 _assemblers = AssemblerSet()
 
@@ -27,12 +35,20 @@ class PromptInput(Struct, frozen=True, kw_only=True):
     agent_type: str
     message: str
     context_messages: Sequence[PromptContextMessage] = ()
-    """Oldest first, already windowed and stripped."""
+    """Oldest first, stripped of markers."""
+    window: int | None = DEFAULT_CONTEXT_WINDOW_SIZE
+    """How many of them are used, the newest; None uses all."""
+    later_messages: int = 0
+    """How many messages came after the one that is answered; only for the report."""
     system_instruction_text: str | None = None
     """From the configuration; never shortened."""
     instruction_file_text: str | None = None
     """From CLAUDE.md or its like; shortened in the middle when the system text is over its limit."""
+    instruction_problems: Sequence[str] = ()
+    """Why some instruction file could not be read, a sentence for each; only for the report."""
     team_task: str | None = None
+    team_task_bytes_cut: int = 0
+    """How much longer the task was than a task may be; only for the report."""
     max_bytes: int = DEFAULT_MAX_BYTES
     max_system_bytes: int | None = None
     """The limit for both instructions together. None means half of max_bytes."""
@@ -50,15 +66,23 @@ def build_prompt(
     The agent type picks the assembler, unless one is given: an agent that the specification does not know brings its
     own.
     """
+    if source.window is not None and source.window < 0:
+        raise ValueError(f"window must not be negative, got {source.window}")
+    offered = source.context_messages
+    if source.window is not None:
+        offered = offered[max(0, len(offered) - source.window) :]
     configured = trimmed(source.system_instruction_text)
     limit = source.max_bytes // 2 if source.max_system_bytes is None else source.max_system_bytes
-    file_text, bytes_cut = _shorten(trimmed(source.instruction_file_text), _room_for_file(limit, configured))
+    file_text = trimmed(source.instruction_file_text)
+    file_text, bytes_cut = _shorten(file_text, _room_for_file(limit, configured, byte_length(file_text)))
     assembler = assembler or _assemblers.for_agent(source.agent_type, "PromptBuilder")
     output = assembler.assemble(
         AssemblerInput(
-            context_messages=source.context_messages,
+            context_messages=offered,
             current_message=source.message,
             team_task=source.team_task,
+            team_task_bytes_cut=source.team_task_bytes_cut,
+            later_messages=source.later_messages,
             system_instruction=configured,
             instruction_file_text=file_text,
             max_bytes=source.max_bytes,
@@ -68,15 +92,17 @@ def build_prompt(
         ),
         overflow=overflow,
     )
-    output = replace(output, report=replace(output.report, instruction_bytes_cut=bytes_cut))
+    problems = tuple(source.instruction_problems)
+    report = replace(output.report, instruction_bytes_cut=bytes_cut, instruction_problems=problems)
+    output = replace(output, report=report)
     log_sent(output)
     return output
 
 
-def _room_for_file(limit: int, configured: str) -> int:
-    """Return the bytes an instruction file may take: what the configured text leaves, but never nothing."""
+def _room_for_file(limit: int, configured: str, size: int) -> int:
+    """Return the bytes an instruction file may take: what the configured text leaves, but never next to nothing."""
     taken = byte_length(configured) + len(SECTION_SEPARATOR) if configured else 0
-    return max(limit - taken, limit // SMALLEST_FILE_SHARE)
+    return max(limit - taken, limit // SMALLEST_FILE_SHARE, byte_length(_cut_mark(size)) + SMALLEST_FILE_TEXT)
 
 
 def _shorten(text: str, room: int) -> tuple[str, int]:

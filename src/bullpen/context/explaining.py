@@ -25,12 +25,12 @@ def log_sent(output: AssemblerOutput) -> None:
         "system_flag": output.system_flag,
     }
     logger.debug(
-        "[Debug][Send] agent=%s bytes=%d of %d cuts=%s\nprompt:\n%s\nsystemFlag:\n%s",
+        "[Debug][Send] agent=%s bytes=%d of %d cuts=%s\nprompt:\n%s%s",
         report.agent_type,
         report.total_bytes,
         report.max_bytes,
-        "; ".join(report.cuts) or "none",
+        "; ".join(report.remarks) or "none",
         output.prompt,
-        output.system_flag,
+        "" if output.system_flag is None else f"\nsystemFlag:\n{output.system_flag}",
         extra={"sent": sent},
     )

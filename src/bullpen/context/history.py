@@ -1,6 +1,8 @@
-"""Every message of one conversation, in as little memory as its text takes."""
+"""Where a ContextManager keeps messages: the History protocol, and a history in as little memory as its text takes."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from operator import attrgetter
+from typing import Any, Protocol
 
 import msgspec
 from msgspec import Raw, Struct
@@ -10,6 +12,50 @@ from bullpen.context.validation import clean_strings
 from bullpen.context.views import View
 from bullpen.errors import UnknownMessage
 from bullpen.messages import ConversationMessage, Routing, Speaker
+
+_ID = attrgetter("id")
+
+
+class Envelope(Struct, frozen=True, gc=False):
+    """Who said a message, and to whom."""
+
+    speaker_id: str
+    speaker_name: str
+    addressees: tuple[str, ...]
+    """Names; empty means everyone."""
+
+
+class History(Protocol):
+    """The messages of one conversation, only ever appended to. A position is 0 for the first."""
+
+    def __len__(self) -> int: ...
+
+    def append(self, message: ConversationMessage) -> None:
+        """Keep a message whose id is new."""
+
+    def message(self, position: int) -> ConversationMessage:
+        """Return the message at a position."""
+
+    def id_at(self, position: int) -> str:
+        """Return the id of the message at a position."""
+
+    def position_of(self, message_id: str) -> int:
+        """Return where a message is, or raise UnknownMessage."""
+
+    def messages(self) -> Sequence[ConversationMessage]:
+        """Return the messages as they are now; later ones do not show in it."""
+
+    def have_ready(self, first: int, last: int) -> None:
+        """Expect to be asked for the messages between two positions."""
+
+    def envelopes(self, first: int, last: int) -> Sequence[Envelope]:
+        """Return who said the messages from one position up to another, and to whom."""
+
+    def names_of(self, speaker_id: str) -> set[str]:
+        """Return every name that somebody has spoken under."""
+
+    def highest_number(self) -> int:
+        """Return the highest N of all ids msg-N, or 0."""
 
 
 class Row(Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
@@ -21,16 +67,20 @@ class Row(Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
     speaker: Speaker
     timestamp: int
     routing: Routing | None = None
+    extra: Raw | None = None
+    """An object of JSON."""
 
 
-class History:
-    """Messages in order, only ever appended to."""
+class MemoryHistory:
+    """Messages in memory."""
 
     def __init__(self, rows: Iterable[Row] = ()) -> None:
         self.rows = list(rows)
         self._speakers: dict[Speaker, Speaker] = {}
         self._routings: dict[object, Routing] = {}
         self._positions: dict[str, int] | None = None
+        self._names: dict[str, set[str]] = {}
+        self._named = 0
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -44,6 +94,7 @@ class History:
                 speaker=self.shared_speaker(message.speaker),
                 timestamp=message.timestamp,
                 routing=None if message.routing is None else self._shared(message.routing),
+                extra=packed_extra(message.extra),
             )
         )
 
@@ -56,7 +107,33 @@ class History:
             speaker=row.speaker,
             timestamp=row.timestamp,
             routing=row.routing,
+            extra=unpacked_extra(row.extra),
         )
+
+    def id_at(self, position: int) -> str:
+        """Return the id of the message at a position."""
+        return self.rows[position].id
+
+    def have_ready(self, first: int, last: int) -> None:
+        """Expect to be asked for some messages: in memory, all of them are ready."""
+
+    def envelopes(self, first: int, last: int) -> Sequence[Envelope]:
+        """Return who said the messages from one position up to another, and to whom."""
+        return [
+            Envelope(row.speaker.role_id, row.speaker.role_name, row.routing.resolved_addressees if row.routing else ())
+            for row in self.rows[first:last]
+        ]
+
+    def names_of(self, speaker_id: str) -> set[str]:
+        """Return every name that somebody has spoken under."""
+        for row in self.rows[self._named :]:
+            self._names.setdefault(row.speaker.role_id, set()).add(row.speaker.role_name)
+        self._named = len(self.rows)
+        return self._names.get(speaker_id, set())
+
+    def highest_number(self) -> int:
+        """Return the highest N of all ids msg-N, or 0."""
+        return max(map(message_number, map(_ID, self.rows)), default=0)
 
     def messages(self) -> "Messages":
         """Return the messages as they are now; later ones do not show in it."""
@@ -137,7 +214,7 @@ class Messages(View[ConversationMessage]):
 
     __slots__ = ("rows",)
 
-    def __init__(self, history: History) -> None:
+    def __init__(self, history: MemoryHistory) -> None:
         super().__init__(range(len(history)), history.message)
         self.rows = history.rows[:]
 
@@ -158,6 +235,16 @@ def packed(text: str) -> str | Raw:
         encoded = msgspec.json.encode(clean_text(text))
     # A copy, since msgspec's has room for half as much again.
     return Raw(memoryview(encoded).tobytes())
+
+
+def packed_extra(extra: object) -> Raw | None:
+    """Return fields that are not ours as a row keeps them."""
+    return Raw(msgspec.json.encode(extra)) if extra else None
+
+
+def unpacked_extra(extra: Raw | None) -> dict[str, Any] | None:
+    """Return a row's fields that are not ours."""
+    return None if extra is None else msgspec.json.decode(extra, type=dict[str, Any])
 
 
 def unpacked(content: str | Raw) -> str:

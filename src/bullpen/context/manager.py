@@ -2,36 +2,35 @@
 
 import logging
 import time
-from collections.abc import Callable, Sequence
-from operator import attrgetter
-from typing import Literal, TypeVar
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, Literal, TypeVar
 
 from bullpen.context.agent_types import AssemblerSet, normalize_agent_type
 from bullpen.context.assemblers import Overflow
-from bullpen.context.audience import Audience
 from bullpen.context.explaining import log_sent
-from bullpen.context.history import History, message_number
+from bullpen.context.history import History, MemoryHistory, message_number
+from bullpen.context.positions import newest_positions, with_pinned
 from bullpen.context.prepared import PreparedHistory
-from bullpen.context.prompt import DEFAULT_MAX_BYTES, AssemblerInput, AssemblerOutput
+from bullpen.context.prompt import DEFAULT_CONTEXT_WINDOW_SIZE, DEFAULT_MAX_BYTES, AssemblerInput, AssemblerOutput
 from bullpen.context.snapshot import VERSION, ContextSnapshot, history_of
 from bullpen.context.stripping import Whitespace, strip_all_markers
 from bullpen.context.text import byte_length, clean_text, truncate_to_bytes
 from bullpen.context.validation import check_message, milliseconds
+from bullpen.context.visibility import VisibleMessages
 from bullpen.messages import ConversationMessage, MessageDraft
 
 logger = logging.getLogger(__name__)
 
-DEFAULT_CONTEXT_WINDOW_SIZE = 5
 MAX_TEAM_TASK_BYTES = 5 * 1024
 
 Visibility = Literal["all", "addressed"]
 Argument = TypeVar("Argument")
 
-_ID = attrgetter("id")
-
 
 class ContextManager:
-    """Messages, the team task, and what each agent gets to read of them."""
+    """Messages, in memory or in a store, the team task, and what each agent gets to read of them."""
+
+    _next_message_id: int
 
     def __init__(
         self,
@@ -41,6 +40,8 @@ class ContextManager:
         on_message_added: Callable[[ConversationMessage], None] | None = None,
         on_team_task_changed: Callable[[str | None], None] | None = None,
         whitespace: Whitespace = "preserve",
+        history: History | None = None,
+        team_task: str | None = None,
     ) -> None:
         self._context_window_size = _count("context_window_size", context_window_size)
         self._max_bytes = _count("max_bytes", max_bytes)
@@ -49,22 +50,39 @@ class ContextManager:
         strip_all_markers("", whitespace)  # an unknown word for white space is an error now, not at the first prompt
         self._whitespace = whitespace
         self._assemblers = AssemblerSet()
-        self._start(History(), team_task=None)
+        self._start(MemoryHistory() if history is None else history, team_task)
 
     def add_message(self, draft: MessageDraft) -> ConversationMessage:
         """Record a message and return it with its id. A hook that fails is logged and changes nothing."""
+        return self.record(self.new_message(draft))
+
+    def new_message(self, draft: MessageDraft, *, message_id: str | None = None) -> ConversationMessage:
+        """Return a message with the next id, or with one of the caller's own, without recording it."""
         check_message(draft)
-        position = len(self._history)
-        self._history.append(
-            ConversationMessage(
-                id=f"msg-{self._next_message_id}",
-                content=draft.content,
-                speaker=draft.speaker,
-                timestamp=_now() if draft.timestamp is None else milliseconds(draft.timestamp),
-                routing=draft.routing,
-            )
+        return ConversationMessage(
+            id=message_id or self.next_message_id,
+            content=draft.content,
+            speaker=draft.speaker,
+            timestamp=_now() if draft.timestamp is None else milliseconds(draft.timestamp),
+            routing=draft.routing,
+            extra=draft.extra,
         )
-        self._next_message_id += 1
+
+    @property
+    def next_message_id(self) -> str:
+        """The id that the next message gets."""
+        return f"msg-{self._next_message_id}"
+
+    def number_messages_from(self, number: int) -> None:
+        """Let the next message be msg-N: for a history that cannot know which ids are taken."""
+        self._next_message_id = number
+
+    def record(self, message: ConversationMessage) -> ConversationMessage:
+        """Record a message that has its id, and return it as it is kept."""
+        position = len(self._history)
+        self._history.append(message)
+        # A message with an id of its own takes a number too, so that msg-7 stays the seventh.
+        self._next_message_id = max(self._next_message_id, message_number(message.id)) + 1
         message = self._history.message(position)
         logger.debug("[ContextManager] Message added: %s", message.id)
         _call(self._on_message_added, message)
@@ -82,12 +100,22 @@ class ContextManager:
         """Set what the team works on; what exceeds 5 KB is cut off, with a warning."""
         if not isinstance(task, str):
             raise TypeError(f"Team task must be a string, not {type(task).__name__}")
-        self._team_task = limited_team_task(task)
+        self._set_team_task(task)
         _call(self._on_team_task_changed, self._team_task)
 
     def get_team_task(self) -> str | None:
-        """Return what the team works on."""
+        """Return what the team works on, as agents read it."""
         return self._team_task
+
+    def clear_team_task(self) -> None:
+        """Let the team work on nothing in particular."""
+        self._set_team_task(None)
+        _call(self._on_team_task_changed, None)
+
+    @property
+    def team_task_bytes_cut(self) -> int:
+        """How much of the team task was cut off."""
+        return self._team_task_bytes_cut
 
     def get_context_for_agent(
         self,
@@ -99,22 +127,33 @@ class ContextManager:
         instruction_file_text: str | None = None,
         message_id: str | None = None,
         visibility: Visibility = "all",
+        names: Collection[str] = (),
+        hidden_ids: Collection[str] = (),
+        pinned_ids: Collection[str] = (),
     ) -> AssemblerInput:
         """Return what the agent needs to answer the latest message, or the one that message_id names.
 
-        The context is the last messages before that one, as many as the window holds. With visibility="addressed" it
-        holds only what the agent said itself, what was addressed to it, and what went to everyone.
+        The context is the last messages before that one, as many as the window holds, without the hidden ones; pinned
+        ones are in it however old they are. With visibility="addressed" it holds only what the agent said itself, what
+        was addressed to it (by its id, these names, or any name it has spoken under), and what went to everyone.
         """
         normalize_agent_type(agent_type)
         size = self._context_window_size
         if window_size_override is not None:
             size = _count("window_size_override", window_size_override)
-        current = len(self._history) - 1 if message_id is None else self._history.position_of(message_id)
-        positions = self._window(agent_id, current, size, visibility)
+        last = len(self._history) - 1
+        current = last if message_id is None else self._history.position_of(message_id)
+        hidden = frozenset(map(self._history.position_of, hidden_ids))
+        positions = self._visible(agent_id, names, current, size, visibility, hidden)
+        pinned = {self._history.position_of(message_id) for message_id in pinned_ids}
+        positions = self._without_repetition(with_pinned(positions, pinned, current), current)
+        self._history.have_ready(positions[0] if positions else current, current)
         return AssemblerInput(
             context_messages=self._prepared.window(positions),
             current_message=self._prepared.message(current).content if current >= 0 else "",
             team_task=self._team_task,
+            team_task_bytes_cut=self._team_task_bytes_cut,
+            later_messages=last - current,
             system_instruction=system_instruction,
             instruction_file_text=instruction_file_text,
             max_bytes=self._max_bytes,
@@ -129,41 +168,72 @@ class ContextManager:
         return output
 
     def clear(self) -> None:
-        """Forget everything; the next message is msg-1 again."""
-        self._start(History(), team_task=None)
+        """Forget everything; the next message is msg-1 again. A history in a store is kept: that is an error."""
+        self._check_replaceable()
+        self._start(MemoryHistory(), team_task=None)
         _call(self._on_team_task_changed, None)
 
     def export_snapshot(self) -> ContextSnapshot:
         """Return the state as it is now."""
         return ContextSnapshot(
-            messages=self._history.messages(), team_task=self._team_task, timestamp=_now(), version=VERSION
+            messages=self._history.messages(),
+            team_task=self._team_task,
+            timestamp=_now(),
+            version=VERSION,
+            extra=self._snapshot_extra,
         )
 
     def import_snapshot(self, snapshot: ContextSnapshot) -> None:
         """Replace the state by a snapshot's; one that is not valid raises InvalidSnapshot and changes nothing."""
-        self._start(history_of(snapshot), limited_team_task(snapshot.team_task))
+        self._check_replaceable()
+        self._start(history_of(snapshot), snapshot.team_task, snapshot.extra)
         _call(self._on_team_task_changed, self._team_task)
 
-    def _start(self, history: History, team_task: str | None) -> None:
+    def _start(self, history: History, team_task: str | None, snapshot_extra: Mapping[str, Any] | None = None) -> None:
         self._history = history
         self._prepared = PreparedHistory(history, self._whitespace, cache_bytes=2 * self._max_bytes)
-        self._audience = Audience(history)
-        self._team_task = team_task
-        self._next_message_id = 1 + max(map(message_number, map(_ID, history.rows)), default=0)
+        self._visible_messages = VisibleMessages(history)
+        self._next_message_id = 1 + history.highest_number()
+        self._snapshot_extra = snapshot_extra
+        self._set_team_task(team_task)
 
-    def _window(self, agent_id: str, current: int, size: int, visibility: Visibility) -> Sequence[int]:
+    def _set_team_task(self, task: str | None) -> None:
+        self._team_task = limited_team_task(task)
+        self._team_task_bytes_cut = byte_length(clean_text(task or "")) - byte_length(self._team_task or "")
+
+    def _check_replaceable(self) -> None:
+        if not isinstance(self._history, MemoryHistory):
+            raise TypeError("A stored conversation is never cleared or replaced. Open a new one instead.")
+
+    def _visible(
+        self,
+        agent_id: str,
+        names: Collection[str],
+        current: int,
+        size: int | None,
+        visibility: Visibility,
+        hidden: Collection[int],
+    ) -> Sequence[int]:
         """Return the positions of the context for the message at `current`."""
-        positions: Sequence[int]
-        if visibility == "all":
-            positions = range(max(0, current - size), max(0, current))
-        elif visibility == "addressed":
-            positions = self._audience.newest_visible(agent_id, current, size)
-        else:
+        if visibility == "addressed":
+            return self._visible_messages.newest(agent_id, names, before=current, count=size, hidden=hidden)
+        if visibility != "all":
             raise ValueError(f"visibility must be 'all' or 'addressed', got {visibility!r}")
+        return newest_positions(current, size, hidden)
+
+    def _without_repetition(self, positions: Sequence[int], current: int) -> Sequence[int]:
         if positions and self._prepared.is_repeated(positions[-1], current):
             logger.debug("[ContextManager] Deduplicated context for AI→AI")
-            positions = positions[:-1]
+            return positions[:-1]
         return positions
+
+
+def task_too_long(task: str) -> str:
+    """Return a sentence about a team task that will be cut, and nothing about any other."""
+    size = byte_length(clean_text(task))
+    if size <= MAX_TEAM_TASK_BYTES:
+        return ""
+    return f"The team task has {size:,} bytes. Agents get the first {MAX_TEAM_TASK_BYTES:,} of them."
 
 
 def limited_team_task(task: str | None) -> str | None:

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from functools import partial
 
 from bullpen.context.cache import SelfFillingCache
-from bullpen.context.history import History, Row, unpacked
+from bullpen.context.history import History
 from bullpen.context.prompt import EVERYONE, PromptContextMessage
-from bullpen.context.stripping import Whitespace, strip_all_markers
+from bullpen.context.stripping import Whitespace, without_markers
 from bullpen.context.text import byte_length
 from bullpen.context.views import Window
 
@@ -15,37 +15,32 @@ class PreparedHistory:
     """Prepares messages when they are asked for, and remembers about cache_bytes of them."""
 
     def __init__(self, history: History, whitespace: Whitespace, cache_bytes: int) -> None:
-        self._rows = history.rows
+        self._history = history
         # Not a method, which would tie history and cache into a knot that only the garbage collector can undo.
-        self._known = SelfFillingCache(cache_bytes, partial(_prepare, history.rows, whitespace), size_of=_size)
+        self._known = SelfFillingCache(cache_bytes, partial(_prepare, history, whitespace), size_of=_size)
 
     def window(self, positions: Sequence[int]) -> Window[PromptContextMessage]:
         """Return the messages at these positions; none is prepared before it is looked at."""
-        return Window(positions, self._known.__getitem__, self.id_at)
+        return Window(positions, self._known.__getitem__, self._history.id_at)
 
     def message(self, position: int) -> PromptContextMessage:
         """Return the message at a position as an agent reads it."""
         return self._known[position]
 
-    def id_at(self, position: int) -> str:
-        """Return the id of the message at a position."""
-        return self._rows[position].id
-
     def is_repeated(self, position: int, current: int) -> bool:
         """Tell whether an AI's current message is the one at position over again."""
-        if self._rows[current].speaker.type != "ai":
+        if self._history.message(current).speaker.type != "ai":
             return False
         earlier, latest = self.message(position), self.message(current)
         return (earlier.sender, earlier.content) == (latest.sender, latest.content)
 
 
-def _prepare(rows: list[Row], whitespace: Whitespace, position: int) -> PromptContextMessage:
-    row = rows[position]
-    addressees = row.routing.resolved_addressees if row.routing else ()
+def _prepare(history: History, whitespace: Whitespace, position: int) -> PromptContextMessage:
+    message = history.message(position)
     return PromptContextMessage(
-        sender=row.speaker.role_name,
-        to=format_addressees(addressees),
-        content=strip_all_markers(unpacked(row.content), whitespace),
+        sender=message.speaker.role_name,
+        to=format_addressees(message.routing.resolved_addressees if message.routing else ()),
+        content=without_markers(message.content, whitespace),
     )
 
 

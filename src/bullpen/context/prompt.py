@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from bullpen.context.report import PromptReport
 
+DEFAULT_CONTEXT_WINDOW_SIZE = 5
 DEFAULT_MAX_BYTES = 768 * 1024
 """Below macOS's ARG_MAX of 1 MB, and the same for every agent (specification 004)."""
 

@@ -1,19 +1,23 @@
 """The state of a conversation as JSON: ours, and that of the TypeScript system it began with."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cache
+from typing import Any
 
 import msgspec
 from msgspec import Struct
 
-from bullpen.context.history import History, Messages, Row, packed
+from bullpen.context.history import MemoryHistory, Messages, Row, packed, packed_extra
 from bullpen.context.text import clean_json, clean_text
 from bullpen.context.validation import check_message, clean_strings, milliseconds
 from bullpen.errors import InvalidSnapshot
 from bullpen.messages import ConversationMessage, Routing, Speaker, SpeakerType
 
 VERSION = 1
+EXPORT_FORMAT = "bullpen conversation"
+"""What `sessions export` writes: a snapshot with more fields, and a hash for every message."""
+_EXPORT_FIELDS = ("format", "conversation", "turns")
 
 
 class ContextSnapshot(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -24,10 +28,13 @@ class ContextSnapshot(Struct, frozen=True, kw_only=True, rename="camel"):
     timestamp: int = 0
     """When it was taken, in milliseconds since 1970."""
     version: int = VERSION
+    extra: Mapping[str, Any] | None = None
+    """Fields of other systems, kept as they are."""
 
     def to_json(self) -> bytes:
-        """Return the snapshot with the specification's names."""
-        return msgspec.json.encode(self, enc_hook=_rows)
+        """Return the snapshot with the specification's names, and with the fields that are not ours."""
+        fields = {**(self.extra or {}), **_fields(self, _FIELDS), "messages": _messages_as_json(self.messages)}
+        return msgspec.json.encode(fields)
 
     @classmethod
     def from_json(cls, data: bytes | str) -> "ContextSnapshot":
@@ -38,7 +45,7 @@ class ContextSnapshot(Struct, frozen=True, kw_only=True, rename="camel"):
             raise InvalidSnapshot(str(error)) from error
 
 
-def history_of(snapshot: ContextSnapshot) -> History:
+def history_of(snapshot: ContextSnapshot) -> MemoryHistory:
     """Return the messages of a snapshot as a history, or raise InvalidSnapshot."""
     if not isinstance(snapshot, ContextSnapshot):
         raise InvalidSnapshot(f"expected a ContextSnapshot, got {type(snapshot).__name__}")
@@ -47,15 +54,15 @@ def history_of(snapshot: ContextSnapshot) -> History:
     if snapshot.team_task is not None and not isinstance(snapshot.team_task, str):
         raise InvalidSnapshot("teamTask must be a string or null")
     if isinstance(snapshot.messages, Messages):
-        return History(snapshot.messages.rows)
+        return MemoryHistory(snapshot.messages.rows)
     try:
         return _checked_history(snapshot)
     except TypeError as error:
         raise InvalidSnapshot(str(error)) from error
 
 
-def _checked_history(snapshot: ContextSnapshot) -> History:
-    history = History()
+def _checked_history(snapshot: ContextSnapshot) -> MemoryHistory:
+    history = MemoryHistory()
     for message in snapshot.messages:
         check_message(message)
         if not isinstance(message, ConversationMessage) or not isinstance(message.id, str):
@@ -67,7 +74,7 @@ def _checked_history(snapshot: ContextSnapshot) -> History:
     return history
 
 
-def _check_ids(history: History) -> None:
+def _check_ids(history: MemoryHistory) -> None:
     seen: set[str] = set()
     for row in history.rows:
         if not row.id:
@@ -77,17 +84,40 @@ def _check_ids(history: History) -> None:
         seen.add(row.id)
 
 
-def _rows(messages: object) -> list[Row]:
+_FIELDS = {"team_task": "teamTask", "timestamp": "timestamp", "version": "version"}
+
+
+def _fields(value: Struct, names: Mapping[str, str]) -> dict[str, Any]:
+    return {name: getattr(value, field) for field, name in names.items()}
+
+
+def _messages_as_json(messages: Sequence[ConversationMessage]) -> list[object]:
     if isinstance(messages, Messages):
-        return messages.rows
-    raise TypeError(f"Cannot write {type(messages).__name__} into a snapshot")
+        # Rows are written as they are, which is quick, unless they hold fields that are not ours.
+        return [row if row.extra is None else message_as_json(messages[at]) for at, row in enumerate(messages.rows)]
+    return [message_as_json(message) for message in messages]
+
+
+def message_as_json(message: ConversationMessage) -> dict[str, Any]:
+    """Return a message under the specification's names, with the fields that are not ours where they were."""
+    ours: dict[str, Any] = msgspec.to_builtins(msgspec.structs.replace(message, extra=None))
+    extra = message.extra or {}
+    merged = {**extra, **ours}
+    for part in ("speaker", "routing"):
+        if isinstance(extra.get(part), dict) and part in ours:
+            merged[part] = {**ours[part], **extra[part]}
+    return merged
 
 
 # What the files hold. The TypeScript system called the same things by other names at different times; what we do not
-# know is passed over.
+# know is kept beside it.
 
 
-class _Speaker(Struct, frozen=True, rename="camel", gc=False):
+# No field of anybody's is called so.
+_EXTRA = "(fields that are not ours)"
+
+
+class _Speaker(Struct, frozen=True, forbid_unknown_fields=True, rename="camel", gc=False):
     type: SpeakerType
     role_id: str | None = None
     role_name: str | None = None
@@ -97,33 +127,29 @@ class _Speaker(Struct, frozen=True, rename="camel", gc=False):
     display_name: str | None = None
 
 
-class _Addressee(Struct, frozen=True, rename="camel", gc=False):
-    identifier: str | None = None
-    member_name: str | None = None
-    role_name: str | None = None
-
-
-class _Routing(Struct, frozen=True, rename="camel", gc=False):
-    resolved_addressees: tuple[str | _Addressee, ...] | None = None
+class _Routing(Struct, frozen=True, forbid_unknown_fields=True, rename="camel", gc=False):
+    resolved_addressees: tuple[str, ...] | None = None
     raw_next_markers: tuple[str, ...] | None = None
     drop_targets: tuple[str, ...] | None = None
     parent_message_id: str | None = None
     intent: str | None = None
 
 
-class _Message(Struct, frozen=True, rename="camel", gc=False):
+class _Message(Struct, frozen=True, forbid_unknown_fields=True, rename="camel", gc=False):
     id: str
     content: str
     speaker: _Speaker
     timestamp: int | float | str | None = None
     routing: _Routing | None = None
+    extra: dict[str, Any] | None = msgspec.field(default=None, name=_EXTRA)
 
 
-class _Snapshot(Struct, frozen=True, rename="camel"):
+class _Snapshot(Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
     version: int
     messages: list[_Message]
     team_task: str | None = None
     timestamp: int | float | str | None = None
+    extra: dict[str, Any] | None = msgspec.field(default=None, name=_EXTRA)
 
 
 _decoder = msgspec.json.Decoder(_Snapshot)
@@ -132,38 +158,120 @@ _decoder = msgspec.json.Decoder(_Snapshot)
 def _decode(data: bytes | str) -> _Snapshot:
     try:
         return _decoder.decode(data)
-    except msgspec.ValidationError:
-        raise
     except msgspec.DecodeError:
-        # JavaScript writes half an emoji as "\ud83d", which is no Unicode. The standard library reads it all the same.
-        return _decoder.decode(msgspec.json.encode(clean_json(json.loads(data))))
+        pass
+    # Either it holds fields that are not ours, which are set apart, or half an emoji, which JavaScript writes as
+    # "\ud83d" and which is not Unicode. The standard library reads that all the same.
+    try:
+        document = msgspec.json.decode(data)
+    except msgspec.DecodeError:
+        document = clean_json(json.loads(data))
+    if isinstance(document, dict) and document.get("format") == EXPORT_FORMAT:
+        document = _without(document, _EXPORT_FIELDS)
+        if isinstance(document.get("messages"), list):
+            document["messages"] = [without_export_fields(message) for message in document["messages"]]
+    return msgspec.convert(_set_apart(document, _Snapshot, messages=_with_extra), _Snapshot)
+
+
+def without_export_fields(message: Any) -> Any:
+    """Return a message without what our export adds to it."""
+    return _without(message, ("sequence", "hash"))
+
+
+def _without(fields: Any, names: Collection[str]) -> Any:
+    return {name: value for name, value in fields.items() if name not in names} if isinstance(fields, dict) else fields
+
+
+def _with_extra(messages: object) -> object:
+    return [_message_with_extra(message) for message in messages] if isinstance(messages, list) else messages
+
+
+def _message_with_extra(message: object) -> object:
+    """Return a message whose unknown fields, and those of its speaker and routing, are together."""
+    if not isinstance(message, dict):
+        return message
+    parts = {"speaker": _set_apart(message.get("speaker"), _Speaker), "routing": _routing_with_extra(message)}
+    ours = _set_apart(message, _Message)
+    inner = {name: part.pop(_EXTRA) for name, part in parts.items() if isinstance(part, dict) and _EXTRA in part}
+    if isinstance(ours, dict) and (inner or _EXTRA in ours):
+        ours[_EXTRA] = {**ours.get(_EXTRA, {}), **inner}
+    return (
+        {**ours, **{name: part for name, part in parts.items() if name in message}} if isinstance(ours, dict) else ours
+    )
+
+
+def _routing_with_extra(message: dict[str, Any]) -> object:
+    """Return a routing whose addressees are names. If they were more than that, they are kept beside it."""
+    routing = _set_apart(message.get("routing"), _Routing)
+    addressees = routing.get("resolvedAddressees") if isinstance(routing, dict) else None
+    if not isinstance(routing, dict) or not isinstance(addressees, list):
+        return routing
+    names = [name for addressee in addressees if (name := _name_of(addressee))]
+    if names == addressees:
+        return routing
+    return {
+        **routing,
+        "resolvedAddressees": names,
+        _EXTRA: {**routing.get(_EXTRA, {}), "resolvedAddressees": addressees},
+    }
+
+
+def _name_of(addressee: object) -> object:
+    if not isinstance(addressee, dict):
+        return addressee
+    return next((name for key in ("memberName", "roleName", "identifier") if (name := addressee.get(key))), None)
+
+
+def _set_apart(fields: object, kind: type[Struct], **readers: Callable[[object], object]) -> object:
+    """Return an object whose fields that are not of a kind are set apart."""
+    if not isinstance(fields, dict):
+        return fields
+    known = {*kind.__struct_encode_fields__} - {_EXTRA}
+    ours = {name: readers.get(name, _as_it_is)(value) for name, value in fields.items() if name in known}
+    unknown = {name: value for name, value in fields.items() if name not in known}
+    return {**ours, _EXTRA: unknown} if unknown else ours
+
+
+def _as_it_is(value: object) -> object:
+    return value
 
 
 def _snapshot(wire: _Snapshot) -> ContextSnapshot:
     if wire.version != VERSION:
         raise ValueError(f"version {wire.version} is not {VERSION}")
-    history = History()
-    # There are few speakers and few sets of addressees, however many messages: each is translated once.
-    speaker, addressees = cache(_speaker), cache(_addressees)
+    history = MemoryHistory()
+    # There are few speakers, however many messages: each is translated once.
+    speaker = cache(_speaker)
     # Each is forgotten as soon as it is translated, so that the conversation is not in memory twice.
     wire.messages.reverse()
     while wire.messages:
         message = wire.messages.pop()
-        history.rows.append(
-            Row(
-                id=message.id,
-                content=packed(message.content),
-                speaker=speaker(message.speaker),
-                timestamp=milliseconds(message.timestamp or 0),
-                routing=None if message.routing is None else _routing(message.routing, addressees, history),
-            )
-        )
+        history.rows.append(_row(message, speaker, history))
     _check_ids(history)
     return ContextSnapshot(
         messages=history.messages(),
         team_task=None if wire.team_task is None else clean_text(wire.team_task),
         timestamp=milliseconds(wire.timestamp or 0),
         version=wire.version,
+        extra=wire.extra,
+    )
+
+
+def message_from_json(fields: Mapping[str, Any]) -> ConversationMessage:
+    """Return the message that message_as_json, or the TypeScript system, wrote."""
+    history = MemoryHistory()
+    history.rows.append(_row(msgspec.convert(_message_with_extra(fields), _Message), _speaker, history))
+    return history.message(0)
+
+
+def _row(wire: _Message, speaker: Callable[[_Speaker], Speaker], history: MemoryHistory) -> Row:
+    return Row(
+        id=wire.id,
+        content=packed(wire.content),
+        speaker=speaker(wire.speaker),
+        timestamp=milliseconds(wire.timestamp or 0),
+        routing=None if wire.routing is None else _routing(wire.routing, history),
+        extra=packed_extra(wire.extra),
     )
 
 
@@ -181,18 +289,11 @@ def _speaker(wire: _Speaker) -> Speaker:
     )
 
 
-def _routing(
-    wire: _Routing, addressees: Callable[[tuple[str | _Addressee, ...]], tuple[str, ...]], history: History
-) -> Routing:
+def _routing(wire: _Routing, history: MemoryHistory) -> Routing:
     return history.shared_routing(
-        resolved_addressees=addressees(wire.resolved_addressees or ()),
+        resolved_addressees=tuple(filter(None, wire.resolved_addressees or ())),
         raw_next_markers=wire.raw_next_markers or (),
         drop_targets=wire.drop_targets or (),
         parent_message_id=wire.parent_message_id,
         intent=wire.intent,
     )
-
-
-def _addressees(wire: tuple[str | _Addressee, ...]) -> tuple[str, ...]:
-    names = (one if isinstance(one, str) else one.member_name or one.role_name or one.identifier for one in wire)
-    return tuple(name for name in names if name)

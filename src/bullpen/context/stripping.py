@@ -4,14 +4,16 @@ import re
 from collections.abc import Iterator
 from typing import Literal
 
-from bullpen.context.markers import MARKER, OPENING, searchable
+from bullpen.context.markers import MARKER, OPENING, read_markers, searchable
 from bullpen.context.text import WHITE_SPACE
 
 Whitespace = Literal["preserve", "collapse"]
 
 _NEIGHBOURS_AND_REST_OF_LINE = re.compile(rf"(?ai)({MARKER}(?:(?:([ \t])[ \t]*+)?+{MARKER})*+)([ \t]*+)(\r?\n|\Z)?+")
 _MARKER = re.compile(rf"(?ai){MARKER}")
-_RUN_OF_SPACE = re.compile(r"\s{2,}")
+# What JavaScript's \s and trim() take for white space. Python's own list is another.
+_SCRIPT_SPACE = "".join(space for space in WHITE_SPACE if space not in "\x1c\x1d\x1e\x1f\x85")
+_RUN_OF_SPACE = re.compile(f"[{_SCRIPT_SPACE}]{{2,}}+")
 
 
 def strip_all_markers(text: str, whitespace: Whitespace = "preserve") -> str:
@@ -31,6 +33,18 @@ def strip_all_markers(text: str, whitespace: Whitespace = "preserve") -> str:
     # Where nothing was taken out, no line joined, and none moved to the left, nothing can have come about.
     is_as_it_was = len(pieces) == 1 and whitespace == "preserve" and stripped[:1] == text[:1]
     return stripped if is_as_it_was else _without_new_markers(stripped)
+
+
+def without_markers(text: str, whitespace: Whitespace = "preserve") -> str:
+    """Return what a message says: its text without markers, or its team task if that is all there is.
+
+    "[TEAM_TASK] Build it" takes all of the message, and yet asks for something.
+    """
+    stripped = strip_all_markers(text, whitespace)
+    if stripped or not (markers := read_markers(text)):
+        return stripped
+    tasks = [marker.value for marker in markers if marker.kind == "team_task" and marker.value]
+    return strip_all_markers("\n\n".join(tasks), whitespace)
 
 
 def _all_between_markers(text: str, visible: str) -> Iterator[str]:
@@ -83,5 +97,5 @@ def _trim(text: str) -> str:
 
 
 def _collapse(text: str) -> str:
-    lines = (_RUN_OF_SPACE.sub(" ", line).strip() for line in text.split("\n"))
+    lines = (_RUN_OF_SPACE.sub(" ", line).strip(_SCRIPT_SPACE) for line in text.split("\n"))
     return "\n".join(line for line in lines if line)

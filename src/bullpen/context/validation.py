@@ -1,5 +1,6 @@
 """What a message must be before it may enter a conversation."""
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import TypeVar
 
@@ -22,6 +23,8 @@ def check_message(message: MessageDraft | ConversationMessage) -> None:
     _check_speaker(message.speaker)
     if message.routing is not None:
         _check_routing(message.routing)
+    if message.extra is not None:
+        _check_extra(message.extra)
 
 
 def _check_speaker(speaker: Speaker) -> None:
@@ -51,6 +54,15 @@ def _check_routing(routing: Routing) -> None:
     for text in (routing.parent_message_id, routing.intent):
         if text is not None and not isinstance(text, str):
             raise TypeError("Message routing.parentMessageId and routing.intent must be strings")
+
+
+def _check_extra(extra: object) -> None:
+    """Raise TypeError for fields that would stand in the place of ours when the message is written as JSON."""
+    if not isinstance(extra, Mapping):
+        raise TypeError("Message extra must be a mapping")
+    ours = {*ConversationMessage.__struct_encode_fields__} - {"speaker", "routing"}
+    for name in ours & extra.keys():
+        raise TypeError(f"Message extra must not have a field {name!r}, which every message has")
 
 
 Value = TypeVar("Value", Speaker, Routing)

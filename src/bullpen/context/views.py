@@ -50,3 +50,12 @@ class Window(View[Item]):
     def __init__(self, positions: Sequence[int], make: Callable[[int], Item], id_of: Callable[[int], str]) -> None:
         super().__init__(positions, make)
         self.ids = View(positions, id_of)
+
+    @overload
+    def __getitem__(self, index: int) -> Item: ...
+    @overload
+    def __getitem__(self, index: slice) -> "Window[Item]": ...
+    def __getitem__(self, index: int | slice) -> "Item | Window[Item]":
+        if isinstance(index, slice):
+            return Window(self._positions[index], self._make, self.ids._make)
+        return self._make(self._positions[index])

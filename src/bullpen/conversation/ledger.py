@@ -44,6 +44,8 @@ class Ledger:
         self.running: dict[str, WaitingTurn] = {}
         self.lost = tuple(turn.waiting for turn in store.running(stored.id))
         """The turns that ran when the process before us ended."""
+        self.messages_before = stored.messages
+        """How many messages there were when this process took the conversation over."""
         self._store = store
         self._owner = owner
         self._thread = thread

@@ -6,11 +6,13 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import AbstractContextManager, suppress
 from functools import partial
 from itertools import chain, repeat
+from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from msgspec.structs import replace
 
 from bullpen.agents.runner import to_the_end
+from bullpen.context.history import History
 from bullpen.context.markers import DEFAULT_INTENT, Markers, read_markers
 from bullpen.context.prompt import AssemblerOutput
 from bullpen.context.report import PromptReport
@@ -21,6 +23,7 @@ from bullpen.conversation.news import (
     News,
     Paused,
     Quiet,
+    Said,
     Trouble,
     TurnBegan,
     TurnEnded,
@@ -28,7 +31,7 @@ from bullpen.conversation.news import (
     Undecided,
 )
 from bullpen.conversation.prompting import Prompts
-from bullpen.conversation.recording import Entry, new_message_id, news_of, reply_of_an_agent, word_of_a_person
+from bullpen.conversation.recording import Entry, news_after, reply_of_an_agent, said, word_of_a_person
 from bullpen.conversation.resuming import take_over
 from bullpen.conversation.running import RunningTurn, how_it_ended, milliseconds
 from bullpen.conversation.seats import Seat
@@ -41,7 +44,8 @@ from bullpen.errors import (
     StoreConflict,
     StoreError,
 )
-from bullpen.events import Event, Failed, Finished
+from bullpen.events import Event, Failed, Finished, Notice
+from bullpen.messages import ConversationMessage
 from bullpen.routing.progress import cap_reached, room_for_turns, with_usage
 from bullpen.routing.queue import WaitingTurn
 from bullpen.store.base import Store, StoredMessage, TurnEnd
@@ -59,10 +63,14 @@ STORE_RETRY_SECONDS = (0.2, 1.0, 5.0, 15.0)
 class Conversation(Steering):
     """One conversation that this process owns. `open_team` makes it; closing it ends what runs."""
 
-    def __init__(self, team: Team, ledger: Ledger, seats: Mapping[str, Seat], prompts: Prompts) -> None:
-        super().__init__(team, ledger, Broadcast())
+    def __init__(
+        self, team: Team, ledger: Ledger, seats: Mapping[str, Seat], history: History, store: Store, root: Path
+    ) -> None:
+        super().__init__(team, ledger, history, Broadcast())
         self._seats = seats
-        self._prompts = prompts
+        self._prompts = Prompts(self.context, store, ledger.conversation_id, team, root)
+        self._told: Said | None = None
+        self._warned: set[str] = set()
         self._was_busy = False
         self._loop: asyncio.Task[None] | None = None
 
@@ -149,6 +157,7 @@ class Conversation(Steering):
         try:
             given = await self._prompt_for(turn)
             await self._atomically(self._begin(running, given))
+            self._warn_once(running)
             await self._seats[turn.member].take_turn(given, running, emit=partial(self._emit, running))
             ending = partial(self._reply, running, running.end("done"))
         except (StoreError, StoreConflict) as error:
@@ -169,9 +178,8 @@ class Conversation(Steering):
         if message_id and (stored := await self._ledger.message(message_id)):
             return self._said_before(stored, text, markers, sender)
         person = self._router.sender_of(markers, given=sender, waited_for=self._ledger.waits_for)
-        message_id = message_id or new_message_id()
-        entry = word_of_a_person(self._router, self._ledger, person, text, markers, message_id, milliseconds())
-        return await self._record(entry)
+        build = partial(word_of_a_person, self._router, self._ledger, person, text, markers, at=milliseconds())
+        return await self._record(build, message_id=message_id)
 
     def _said_before(self, stored: StoredMessage, text: str, markers: Markers, sender: str | None) -> StoredMessage:
         """Return a message that is sent again. Whom we wait for may be another by now; who said it is not."""
@@ -184,19 +192,50 @@ class Conversation(Steering):
     async def _reply(self, running: RunningTurn, end: TurnEnd) -> None:
         turn, agent = running.turn, self.team.member(running.turn.member)
         text = clean_text(running.reply)
-        entry = reply_of_an_agent(self.team, self._router, self._ledger, agent, text, read_markers(text), turn, end)
-        await self._record(entry, finishes=end)
+        markers = read_markers(text)
+        build = partial(
+            reply_of_an_agent, self.team, self._router, self._ledger, agent, text, markers, turn=turn, end=end
+        )
+        await self._record(build, finishes=end)
         self._publish_end(running, end)
 
-    async def _record(self, entry: Entry, finishes: TurnEnd | None = None) -> StoredMessage:
+    async def _record(
+        self, build: Callable[..., Entry], *, message_id: str | None = None, finishes: TurnEnd | None = None
+    ) -> StoredMessage:
         """Store a message with all that it causes, in one commit, and tell everyone."""
-        stored = await self._ledger.add(
+        entry = build(message_id=message_id or self.context.next_message_id)
+        try:
+            stored = await self._add(entry, finishes)
+        except MessageDiffers:
+            if message_id is not None:
+                raise
+            stored = None
+        if stored is None or (stored.already_stored and message_id is None):
+            # Somebody has sent a message under the number that is next. It is rare, so all ids are looked at then.
+            self.context.number_messages_from(1 + await self._ledger.read(_highest_number))
+            entry = build(message_id=self.context.next_message_id)
+            stored = await self._add(entry, finishes)
+        if not stored.already_stored:
+            self._tell(entry, stored.sequence, finishes)
+        return stored
+
+    async def _add(self, entry: Entry, finishes: TurnEnd | None) -> StoredMessage:
+        return await self._ledger.add(
             entry.message, turns=entry.turns, drops=entry.drops, finishes=finishes, change=entry.change
         )
-        if not stored.already_stored:
-            for news in news_of(entry, stored.sequence, finishes):
-                self._publish(news)
-        return stored
+
+    def _tell(self, entry: Entry, sequence: int, finishes: TurnEnd | None) -> None:
+        """Let the context know a message that is stored, and tell everyone of it and of all that it causes."""
+        self._told = said(entry, sequence, finishes)
+        self.context.record(entry.message)
+        for news in news_after(entry):
+            self._publish(news)
+        if entry.route.team_task is not None:
+            self._change_task(entry.route.team_task, by=entry.message.speaker.role_id)
+
+    def _message_added(self, message: ConversationMessage) -> None:
+        if self._told is not None and self._told.message.id == message.id:
+            self._publish(self._told)
 
     async def _next_turns(self) -> tuple[WaitingTurn, ...]:
         """Take out of the queue what may begin now: nothing while something runs, during a pause, or at a cap."""
@@ -219,9 +258,7 @@ class Conversation(Steering):
 
     async def _prompt_for(self, turn: WaitingTurn) -> AssemblerOutput:
         remark = self.progress.misses.get(turn.member, "")
-        return await self._ledger.outside(
-            self._prompts.for_turn, turn, self._seats[turn.member], team_task=self.team_task, remark=remark
-        )
+        return await self._ledger.outside(self._prompts.for_turn, turn, self._seats[turn.member], remark=remark)
 
     async def _begin(self, running: RunningTurn, given: AssemblerOutput) -> None:
         await self._ledger.begin(running.turn, given, at=milliseconds())
@@ -291,6 +328,14 @@ class Conversation(Steering):
                 await asyncio.wait_for(self._closing.wait(), seconds)
         return None
 
+    def _warn_once(self, running: RunningTurn) -> None:
+        """Say what people should know about an agent, at its first turn."""
+        warning = self._seats[running.turn.member].warning
+        if warning and running.turn.member not in self._warned:
+            self._warned.add(running.turn.member)
+            logger.warning("%s", warning)
+            self._emit(running, Notice(kind="warning", text=warning))
+
     def _emit(self, running: RunningTurn, event: Event) -> None:
         running.take(event)
         # How a turn ended is told when it is stored.
@@ -319,6 +364,10 @@ class Conversation(Steering):
             self._was_busy = False
             self._publish(Quiet(waits_for=self.waits_for))
         self._quiet.set()
+
+
+def _highest_number(store: Store, conversation_id: str) -> int:
+    return store.highest_number(conversation_id)
 
 
 async def _all_over(tasks: list[asyncio.Task[Any]]) -> None:

@@ -1,16 +1,16 @@
 """Recording: what a message sets in motion, worked out before anything is written. Pure, given the ledger."""
 
-import secrets
 from collections.abc import Iterable, Iterator, Sequence
 
-from msgspec import UNSET, Struct
+from msgspec import Struct
 from msgspec.structs import replace
 
-from bullpen.context.manager import limited_team_task
+from bullpen.context.manager import task_too_long
 from bullpen.context.markers import Markers
+from bullpen.context.stripping import strip_all_markers
 from bullpen.conversation import news
 from bullpen.conversation.ledger import Change, Ledger
-from bullpen.conversation.news import Dropped, Held, News, Queued, Said, TaskSet
+from bullpen.conversation.news import Dropped, Held, News, Queued, Said
 from bullpen.messages import ConversationMessage, Routing, Speaker
 from bullpen.routing.hand_overs import MissedHandOver, missed_hand_over
 from bullpen.routing.progress import Progress, counting_again, with_reply, with_usage
@@ -46,13 +46,8 @@ def speaker_of(member: Member) -> Speaker:
     )
 
 
-def new_message_id() -> str:
-    """Return an id that nobody has used."""
-    return secrets.token_hex(8)
-
-
 def word_of_a_person(
-    router: Router, ledger: Ledger, person: Member, text: str, markers: Markers, message_id: str, at: int
+    router: Router, ledger: Ledger, person: Member, text: str, markers: Markers, *, message_id: str, at: int
 ) -> Entry:
     """Return what a person's message changes. What waits behind a pause stays where it is; what is new may begin."""
     before = ledger.progress
@@ -92,14 +87,15 @@ def reply_of_an_agent(
     agent: Member,
     text: str,
     markers: Markers,
+    *,
     turn: WaitingTurn,
     end: TurnEnd,
+    message_id: str,
 ) -> Entry:
     """Return what an agent's reply changes."""
     before = ledger.progress
     route = router.route(agent, markers, person=before.person)
     drops = _dropped(route, ledger)
-    message_id = new_message_id()
     turns = _turns(route, ledger, message_id)
     missed = None if route.addressees else missed_hand_over(text, agent, team, returns_to=route.waits_for)
     misses = {name: said for name, said in before.misses.items() if name != agent.name}
@@ -126,24 +122,35 @@ def reply_of_an_agent(
     )
 
 
-def news_of(entry: Entry, sequence: int, finishes: TurnEnd | None) -> Iterator[News]:
-    """Yield what there is to tell about a message."""
-    route = entry.route
-    yield Said(
+def said(entry: Entry, sequence: int, finishes: TurnEnd | None) -> Said:
+    """Return what there is to tell about the message itself."""
+    return Said(
         sequence=sequence,
         message=entry.message,
         turn_id=finishes.turn_id if finishes else None,
-        reason=route.reason,
-        notes=route.notes,
+        reason=entry.route.reason,
+        notes=(*entry.route.notes, *_task_notes(entry)),
     )
+
+
+def _task_notes(entry: Entry) -> Iterator[str]:
+    task = entry.route.team_task
+    if task is None:
+        return
+    if not strip_all_markers(entry.message.content):
+        yield "All of this message became the team's task. It is asked as the message, too."
+    if note := task_too_long(task):
+        yield note
+
+
+def news_after(entry: Entry) -> Iterator[News]:
+    """Yield what there is to tell about all that a message set in motion."""
     if entry.drops:
         yield Dropped(turns=entry.drops)
     if entry.holds:
         yield Held(turns=entry.holds)
     if entry.turns:
         yield Queued(turns=entry.turns)
-    if entry.change.team_task is not UNSET:
-        yield TaskSet(task=entry.change.team_task, by=entry.message.speaker.role_id)
     if entry.missed is not None:
         yield news.MissedHandOver(
             member=entry.missed.sender,
@@ -179,7 +186,7 @@ def _waited_for(router: Router, route: Route, waiting: Iterable[WaitingTurn]) ->
 def _change(route: Route, progress: Progress, waits_for: str | None) -> Change:
     change = Change(waits_for=waits_for, progress=progress)
     if route.team_task is not None:
-        change = replace(change, team_task=limited_team_task(route.team_task))
+        change = replace(change, team_task=route.team_task)
     return change
 
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from bullpen.agents.command import command_agent
-from bullpen.agents.registry import agent_spec
+from bullpen.agents.registry import is_known, spec_for
 from bullpen.agents.runner import Reply, run_turn
 from bullpen.agents.spec import AgentSpec, Emit
+from bullpen.context.agent_types import unknown_type_warning
 from bullpen.context.prompt import AssemblerOutput
 from bullpen.conversation.running import RunningTurn
 from bullpen.team import Member
@@ -32,6 +32,14 @@ class Seat(Struct, frozen=True, kw_only=True):
     spec: AgentSpec
     folder: Path
     extra: Extra = NOTHING_EXTRA
+
+    @property
+    def warning(self) -> str:
+        """What people should know before its first turn."""
+        agent = self.member.agent
+        if not agent or is_known(agent):
+            return ""
+        return unknown_type_warning("ContextManager", agent)
 
     async def take_turn(self, given: AssemblerOutput, running: RunningTurn, *, emit: Emit) -> Reply:
         """Let the agent answer; everything that the team file says about it holds."""
@@ -57,5 +65,5 @@ class Seat(Struct, frozen=True, kw_only=True):
 
 def seat_of(member: Member, root: Path, extra: Extra = NOTHING_EXTRA) -> Seat:
     """Return the seat of an agent in a team whose file lies in `root`. An unknown agent type raises UnknownAgent."""
-    spec = agent_spec(member.agent) if member.agent else command_agent(member.command, name=member.name)
+    spec = spec_for(member.agent, member.command, name=member.name)
     return Seat(member=member, spec=spec, folder=(root / member.cwd).absolute(), extra=extra)

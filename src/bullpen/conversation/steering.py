@@ -6,14 +6,28 @@ from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
-from bullpen.context.manager import limited_team_task
+from bullpen.context.history import History
+from bullpen.context.manager import ContextManager, task_too_long
 from bullpen.context.markers import read_markers
+from bullpen.context.prompt import DEFAULT_MAX_BYTES
 from bullpen.conversation.broadcast import Broadcast
 from bullpen.conversation.ledger import Change, Ledger
-from bullpen.conversation.news import Decided, Dropped, News, Paused, PauseKind, Queued, Reordered, TaskSet, WentOn
+from bullpen.conversation.news import (
+    Decided,
+    Dropped,
+    News,
+    Paused,
+    PauseKind,
+    Queued,
+    Reordered,
+    TaskSet,
+    Trouble,
+    WentOn,
+)
 from bullpen.conversation.resuming import names
 from bullpen.conversation.running import RunningTurn, milliseconds
 from bullpen.errors import ConversationClosed, NobodyToAsk, NothingRuns, NothingToDecide, TurnConflict
+from bullpen.messages import ConversationMessage
 from bullpen.routing.progress import Progress, counting_again
 from bullpen.routing.queue import PUT_FIRST, WaitingTurn
 from bullpen.routing.router import Router
@@ -27,8 +41,18 @@ NOTHING_SAID_YET = "Nothing has been said yet. Say something first."
 class Steering:
     """The half of a conversation that acts on turns. Every method returns when what it did is stored."""
 
-    def __init__(self, team: Team, ledger: Ledger, broadcast: Broadcast) -> None:
+    def __init__(self, team: Team, ledger: Ledger, history: History, broadcast: Broadcast) -> None:
         self.team = team
+        self.context = ContextManager(
+            max_bytes=max((agent.max_bytes for agent in team.agents), default=DEFAULT_MAX_BYTES),
+            whitespace=team.whitespace,
+            history=history,
+            team_task=ledger.team_task,
+            on_message_added=self._message_added,
+            on_team_task_changed=self._task_changed,
+        )
+        """What has been said, what the team works on, and what each agent gets to read of it."""
+        self._task_set_by = ""
         self.running: dict[str, RunningTurn] = {}
         """The turns at work, by their ids."""
         self._ledger = ledger
@@ -51,7 +75,7 @@ class Steering:
     @property
     def team_task(self) -> str | None:
         """What the team works on."""
-        return self._ledger.team_task
+        return self.context.get_team_task()
 
     @property
     def waits_for(self) -> str | None:
@@ -229,9 +253,21 @@ class Steering:
         self._publish(Reordered(turns=self.waiting))
 
     async def _set_task(self, task: str | None, by: str | None) -> None:
-        limited = limited_team_task(task or None)
-        await self._ledger.update(at=milliseconds(), change=Change(team_task=limited))
-        self._publish(TaskSet(task=limited, by=by or self._last_person().name))
+        await self._ledger.update(at=milliseconds(), change=Change(team_task=task or None))
+        self._change_task(task or None, by=by or self._last_person().name)
+        if note := task_too_long(task or ""):
+            self._publish(Trouble(text=note))
+
+    def _change_task(self, task: str | None, *, by: str) -> None:
+        """Let the context know the task; its hook tells everyone."""
+        self._task_set_by = by
+        if task is None:
+            self.context.clear_team_task()
+        else:
+            self.context.set_team_task(task)
+
+    def _task_changed(self, task: str | None) -> None:
+        self._publish(TaskSet(task=task, by=self._task_set_by))
 
     def _after_a_word(self, new_turns: int = 0) -> Change:
         """Return what a person's decision changes: nothing is paused or held any more, and the caps begin anew."""
@@ -257,6 +293,9 @@ class Steering:
         if member.type != "ai":
             raise NobodyToAsk(f"{member.name} is a person.")
         return member
+
+    def _message_added(self, message: ConversationMessage) -> None:
+        """Tell everyone of a message; the half of a conversation that speaks knows what there is to tell."""
 
     def _publish(self, news: News) -> None:
         self._broadcast.publish(news)

@@ -9,18 +9,24 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from bullpen.context.snapshot import EXPORT_FORMAT, message_as_json
 from bullpen.exporting.reading import Writable, all_messages
 from bullpen.store.base import Store, StoredConversation, StoredMessage, Turn
 from bullpen.store.chain import first_link
 
-FORMAT = "bullpen conversation"
 VERSION = 1
 
 
 def write_json(store: Store, conversation_id: str, file: Writable, *, prompts: bool = False) -> None:
     """Write a conversation piece by piece; with prompts, also what each agent was given and what came back."""
     conversation = store.conversation(conversation_id)
-    head = {"version": VERSION, "format": FORMAT, "timestamp": conversation.last_at, "teamTask": conversation.team_task}
+    head = {
+        **(conversation.extra or {}),
+        "version": VERSION,
+        "format": EXPORT_FORMAT,
+        "timestamp": conversation.last_at,
+        "teamTask": conversation.team_task,
+    }
     file.write("{")
     for name, value in {**head, "conversation": _conversation(conversation, prompts)}.items():
         file.write(f"{_text(name)}: {_text(value)},\n")
@@ -59,8 +65,7 @@ def _first_link(conversation: StoredConversation) -> bytes:
 
 
 def _message(stored: StoredMessage) -> dict[str, object]:
-    said: dict[str, object] = msgspec.to_builtins(stored.message)
-    return {"sequence": stored.sequence, **said, "hash": stored.hash.hex()}
+    return {"sequence": stored.sequence, **message_as_json(stored.message), "hash": stored.hash.hex()}
 
 
 def _turns(store: Store, conversation_id: str, prompts: bool) -> Iterator[dict[str, object]]:

@@ -1,10 +1,11 @@
 """The Store protocol, and the values that go in and come out. Times are milliseconds since 1970."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, Protocol, Self
 
 from msgspec import UNSET, Struct, UnsetType
 
+from bullpen.context.history import Envelope
 from bullpen.context.markers import DEFAULT_INTENT
 from bullpen.context.prompt import AssemblerOutput
 from bullpen.context.report import PromptReport
@@ -67,6 +68,8 @@ class StoredConversation(Struct, frozen=True, kw_only=True):
     paused: str | None
     progress: dict[str, Any]
     owner: Owner | None
+    extra: dict[str, Any] | None = None
+    """Fields of other systems that an import brought, kept as they are."""
 
     @property
     def state(self) -> Activity:
@@ -188,6 +191,7 @@ class Store(Protocol):
         team_path: str = "",
         started_at: int,
         team_task: str | None = None,
+        extra: Mapping[str, Any] | None = None,
     ) -> None:
         """Begin a conversation. An id is never used twice, not even after delete: that raises ConversationExists."""
 
@@ -237,6 +241,15 @@ class Store(Protocol):
 
     def message(self, conversation_id: str, message_id: str) -> StoredMessage:
         """Return one message."""
+
+    def envelopes(self, conversation_id: str, *, after: int, before: int) -> list[Envelope]:
+        """Return who said the messages between two sequence numbers, and to whom, oldest first."""
+
+    def speakers(self, conversation_id: str) -> list[Speaker]:
+        """Return everyone who has spoken, once for every name they had."""
+
+    def highest_number(self, conversation_id: str) -> int:
+        """Return the highest N of all message ids msg-N, or 0."""
 
     def start_turn(
         self,

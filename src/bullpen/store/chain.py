@@ -1,7 +1,8 @@
 """The chain of hashes: each message's covers all that is stored about it, and the hash before it.
 
 It is the SHA-256 of the hash before, a line of JSON (an array, without spaces, that escapes only what JSON must), a
-line feed, and the text, all in UTF-8. So any program can compute it again, from this store, another or an export.
+line feed, and the text, all in UTF-8. Fields that are not ours are the last in the array, if there are any. So any
+program can compute it again, from this store, another or an export.
 """
 
 import hashlib
@@ -10,7 +11,8 @@ import msgspec
 
 from bullpen.messages import ConversationMessage
 
-_line = msgspec.json.Encoder().encode
+# Only fields that are not ours are objects; their keys are sorted, since an order means nothing in JSON.
+_line = msgspec.json.Encoder(order="deterministic").encode
 
 
 def first_link(conversation_id: str, team: str, team_file: str, started_at: int) -> bytes:
@@ -29,7 +31,10 @@ def next_link(previous: bytes, sequence: int, message: ConversationMessage) -> b
         routing.parent_message_id,
         routing.intent,
     ]
-    return _hash(previous, [sequence, message.id, message.timestamp, said_by, said_to], message.content)
+    facts: list[object] = [sequence, message.id, message.timestamp, said_by, said_to]
+    if message.extra is not None:
+        facts.append(message.extra)
+    return _hash(previous, facts, message.content)
 
 
 def _hash(previous: bytes, facts: list[object], text: str) -> bytes:

@@ -1,6 +1,7 @@
 """Conversations as rows: begun, listed, changed, owned, and deleted for good."""
 
 import json
+from collections.abc import Mapping
 from sqlite3 import Connection
 from typing import Any
 
@@ -21,7 +22,7 @@ SELECT = """
             WHERE conversation = conversations.number AND ended_at IS NULL AND state = 'queued'),
         (SELECT count(*) FROM turns
             WHERE conversation = conversations.number AND ended_at IS NULL AND state = 'running'),
-        team_task, waits_for, paused, progress, owner
+        team_task, waits_for, paused, progress, owner, extra
     FROM conversations JOIN states ON states.conversation = conversations.number
 """
 
@@ -48,15 +49,25 @@ def create(
     team_path: str,
     started_at: int,
     team_task: str | None,
+    extra: Mapping[str, Any] | None = None,
 ) -> None:
     """Add a conversation without messages."""
     if db.execute("SELECT 1 FROM conversations WHERE id = ?", (conversation_id,)).fetchone():
         raise ConversationExists(conversation_id)
     link = first_link(conversation_id, team, team_file, started_at)
     number = db.execute(
-        "INSERT INTO conversations (id, team, team_file, team_path, started_at, first_link, team_task)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?)",
-        (conversation_id, team, packed(team_file.encode()), team_path, started_at, link, team_task),
+        "INSERT INTO conversations (id, team, team_file, team_path, started_at, first_link, team_task, extra)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            conversation_id,
+            team,
+            packed(team_file.encode()),
+            team_path,
+            started_at,
+            link,
+            team_task,
+            msgspec.json.encode(extra).decode() if extra else None,
+        ),
     ).lastrowid
     db.execute("INSERT INTO states (conversation, head, last_at) VALUES (?, ?, ?)", (number, link, started_at))
 
@@ -129,15 +140,15 @@ def delete(db: Connection, conversation: int, at: int) -> None:
     db.execute("DELETE FROM speakers WHERE conversation = ?", key)
     db.execute("DELETE FROM states WHERE conversation = ?", key)
     db.execute(
-        "UPDATE conversations SET team = '', team_file = ?, team_path = '', team_task = NULL, deleted_at = ?"
-        " WHERE number = ?",
+        "UPDATE conversations SET team = '', team_file = ?, team_path = '', team_task = NULL, extra = NULL,"
+        " deleted_at = ? WHERE number = ?",
         (packed(b""), at, conversation),
     )
 
 
 def _conversation(row: tuple[object, ...]) -> StoredConversation:
     id_, team, team_file, team_path, started_at, last_at, messages, first, queued, running, *state = row
-    team_task, waits_for, paused, progress, owner = state
+    team_task, waits_for, paused, progress, owner, extra = state
     first_words = "" if first is None else " ".join(unpacked_text(first)[: 4 * FIRST_WORDS_CHARACTERS].split())
     try:
         return msgspec.convert(
@@ -157,6 +168,7 @@ def _conversation(row: tuple[object, ...]) -> StoredConversation:
                 "paused": paused,
                 "progress": _progress_decoder.decode(str(progress)),
                 "owner": _owner(owner),
+                "extra": None if extra is None else _progress_decoder.decode(str(extra)),
             },
             StoredConversation,
         )

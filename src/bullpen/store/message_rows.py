@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from bullpen.context.history import Envelope, message_number
 from bullpen.errors import MessageDiffers, UnknownMessage
 from bullpen.messages import ConversationMessage, Routing, Speaker
 from bullpen.store.base import StoredMessage
@@ -17,13 +18,15 @@ from bullpen.store.packing import DamagedData, packed_text, unpacked_text
 NO_END = 2**62
 
 SELECT = """
-    SELECT sequence, id, speakers.speaker, timestamp, routing, content, hash
+    SELECT sequence, id, speakers.speaker, timestamp, routing, extra, content, hash
     FROM messages JOIN speakers ON speakers.number = messages.speaker WHERE messages.conversation = ? AND
 """
 
 Row = tuple[Any, ...]
+_TEXT_OR_NOTHING = (str, type(None))
 _TYPES = {
-    (int, str, str, int, routing, content, bytes) for routing, content in product((str, type(None)), (str, bytes))
+    (int, str, str, int, routing, extra, content, bytes)
+    for routing, extra, content in product(_TEXT_OR_NOTHING, _TEXT_OR_NOTHING, (str, bytes))
 }
 
 _routing_decoder = msgspec.json.Decoder(
@@ -37,23 +40,25 @@ def add(
     """Store a message behind another; return its number, or None if its id is stored already, and its hash."""
     link = next_link(previous, sequence, message)
     speaker, routing = msgspec.json.encode(message.speaker).decode(), _routing_text(message.routing)
+    extra = None if message.extra is None else msgspec.json.encode(message.extra).decode()
     content = packed_text(message.content)
-    _check_readable(message, speaker, routing)
+    _check_readable(message, speaker, routing, extra)
     row = (conversation, sequence, message.id, _speaker_number(db, conversation, speaker))
     # That the index refuses an id twice costs nothing; to ask for it first would.
     cursor = db.execute(
-        "INSERT INTO messages (conversation, sequence, id, speaker, timestamp, routing, content, hash)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (conversation, id) DO NOTHING",
-        (*row, message.timestamp, routing, content, link),
+        "INSERT INTO messages (conversation, sequence, id, speaker, timestamp, routing, extra, content, hash)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (conversation, id) DO NOTHING",
+        (*row, message.timestamp, routing, extra, content, link),
     )
     return cursor.lastrowid if cursor.rowcount else None, link
 
 
-def _check_readable(message: ConversationMessage, speaker: str, routing: str | None) -> None:
+def _check_readable(message: ConversationMessage, speaker: str, routing: str | None, extra: str | None) -> None:
     """Raise TypeError for a message that could be written and not be read: an unknown type of speaker, for example."""
     types = [type(message.id), type(message.timestamp), type(message.content)]
     try:
-        comes_back = (speaker_from(speaker), _routing(routing)) == (message.speaker, message.routing)
+        back = (speaker_from(speaker), _routing(routing), _extra(extra))
+        comes_back = back == (message.speaker, message.routing, message.extra)
     except DamagedData as error:
         raise TypeError(f"This message cannot be stored: {error}.") from error
     if types != [str, int, str] or not comes_back:
@@ -136,13 +141,14 @@ def stored_message(row: Row) -> StoredMessage:
     """Return the message in a row of SELECT, or raise DamagedData."""
     if tuple(map(type, row)) not in _TYPES:
         raise DamagedData("a message has a field of another type")
-    sequence, id_, speaker, timestamp, routing, content, link = row
+    sequence, id_, speaker, timestamp, routing, extra, content, link = row
     message = ConversationMessage(
         id=id_,
         content=unpacked_text(content),
         speaker=speaker_from(speaker),
         timestamp=timestamp,
         routing=_routing(routing),
+        extra=_extra(extra),
     )
     return StoredMessage(sequence=sequence, message=message, hash=link)
 
@@ -154,6 +160,34 @@ def speaker_from(text: str) -> Speaker:
         return msgspec.json.decode(text, type=Speaker)
     except msgspec.MsgspecError as error:
         raise DamagedData(f"a speaker cannot be read: {error}") from error
+
+
+def speakers_of(db: Connection, conversation: int) -> list[Speaker]:
+    """Return everyone who has spoken, once for every name they had."""
+    rows = db.execute("SELECT speaker FROM speakers WHERE conversation = ?", (conversation,))
+    return [speaker_from(speaker) for (speaker,) in rows]
+
+
+def envelopes(db: Connection, conversation: int, after: int, before: int) -> list[Envelope]:
+    """Return who said the messages between two places, and to whom."""
+    rows = db.execute(
+        "SELECT speakers.speaker, routing FROM messages JOIN speakers ON speakers.number = messages.speaker"
+        " WHERE messages.conversation = ? AND sequence > ? AND sequence < ? ORDER BY sequence",
+        (conversation, after, before),
+    )
+    return [_envelope(speaker, routing) for speaker, routing in rows]
+
+
+def highest_number(db: Connection, conversation: int) -> int:
+    """Return the highest N of all ids msg-N, or 0."""
+    ids = db.execute("SELECT id FROM messages WHERE conversation = ? AND id GLOB 'msg-[0-9]*'", (conversation,))
+    return max((message_number(id_) for (id_,) in ids), default=0)
+
+
+@lru_cache(maxsize=256)
+def _envelope(speaker: str, routing: str | None) -> Envelope:
+    said_by, sent = speaker_from(speaker), _routing(routing)
+    return Envelope(said_by.role_id, said_by.role_name, sent.resolved_addressees if sent else ())
 
 
 def _speaker_number(db: Connection, conversation: int, speaker: str) -> int:
@@ -169,6 +203,15 @@ def _routing_text(routing: Routing | None) -> str | None:
         return None
     names = (routing.resolved_addressees, routing.raw_next_markers, routing.drop_targets)
     return msgspec.json.encode((*names, routing.parent_message_id, routing.intent)).decode()
+
+
+def _extra(text: str | None) -> dict[str, Any] | None:
+    if text is None:
+        return None
+    try:
+        return msgspec.json.decode(text, type=dict[str, Any])
+    except msgspec.MsgspecError as error:
+        raise DamagedData(f"the fields that are not ours cannot be read: {error}") from error
 
 
 def _routing(text: str | None) -> Routing | None:

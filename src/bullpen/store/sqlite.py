@@ -1,14 +1,15 @@
 """SqliteStore: all conversations of one user in one file. The default, with nothing to install."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from sqlite3 import Connection
-from typing import Self
+from typing import Any, Self
 
+from bullpen.context.history import Envelope
 from bullpen.context.prompt import AssemblerOutput
 from bullpen.errors import NotTheOwner, UnknownMessage
-from bullpen.messages import ConversationMessage
+from bullpen.messages import ConversationMessage, Speaker
 from bullpen.routing.queue import WaitingTurn
 from bullpen.store import conversation_rows, fsck, message_rows, search, turn_rows
 from bullpen.store.base import (
@@ -56,10 +57,11 @@ class SqliteStore:
         team_path: str = "",
         started_at: int,
         team_task: str | None = None,
+        extra: Mapping[str, Any] | None = None,
     ) -> None:
         """Begin a conversation."""
         with self._database.writing() as db:
-            conversation_rows.create(db, conversation_id, team, team_file, team_path, started_at, team_task)
+            conversation_rows.create(db, conversation_id, team, team_file, team_path, started_at, team_task, extra)
 
     def conversations(self) -> list[StoredConversation]:
         """Return all conversations, the one with the latest activity first."""
@@ -145,6 +147,21 @@ class SqliteStore:
         if stored is None:
             raise UnknownMessage(message_id)
         return stored
+
+    def envelopes(self, conversation_id: str, *, after: int, before: int) -> list[Envelope]:
+        """Return who said the messages between two sequence numbers, and to whom."""
+        with self._database.reading() as db:
+            return message_rows.envelopes(db, place_of(db, conversation_id).number, after, before)
+
+    def speakers(self, conversation_id: str) -> list[Speaker]:
+        """Return everyone who has spoken."""
+        with self._database.reading() as db:
+            return message_rows.speakers_of(db, place_of(db, conversation_id).number)
+
+    def highest_number(self, conversation_id: str) -> int:
+        """Return the highest N of all message ids msg-N, or 0."""
+        with self._database.reading() as db:
+            return message_rows.highest_number(db, place_of(db, conversation_id).number)
 
     def start_turn(
         self,

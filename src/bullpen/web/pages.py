@@ -2,6 +2,7 @@
 
 import asyncio
 import io
+import secrets
 from http import HTTPStatus
 from typing import cast
 
@@ -12,7 +13,6 @@ from starlette.responses import RedirectResponse, Response
 
 from bullpen.conversation.broadcast import Numbered
 from bullpen.conversation.news import TurnEvent
-from bullpen.conversation.recording import new_message_id
 from bullpen.exporting.files import FORMATS, Format, write_export
 from bullpen.finding import turn_that_said
 from bullpen.messages import ConversationMessage
@@ -124,7 +124,7 @@ async def conversation(request: Request) -> Response:
         read_only="" if room else await asyncio.to_thread(hub.why_read_only, stored),
         people=people,
         commands=COMMANDS,
-        message_id=new_message_id(),
+        message_id=secrets.token_hex(8),
         formats=FORMATS,
         ends_early=around is not None and bool(messages) and messages[-1].sequence < stored.messages,
         colors=state.colors,

@@ -1,0 +1,43 @@
+"""Terminal escape sequences, taken out of what agents say: colours, titles and cursor movements are not part of it."""
+
+import re
+
+# As in ECMA-48: control sequences (CSI), strings (OSC, DCS and their like, up to BEL or ST), and the short ones. Two
+# have an eight-bit form that is in use. A string without an end is only its beginning, or one stray character would
+# take the rest of a reply with it.
+_CSI = r"(?:\x1b\[|\x9b)[0-?]*+[ -/]*+"
+_STRING = r"(?:\x1b[\]PX^_]|\x9d)"
+_STRING_END = r"(?:\x07|\x1b\\|\x9c)"
+_SEQUENCE = re.compile(rf"{_CSI}[@-~]?+|{_STRING}(?:[^\x07\x1b\x9c]*+{_STRING_END})?+|\x1b[ -/]*+[0-~]?+")
+_UNFINISHED = re.compile(rf"{_CSI}\Z|{_STRING}[^\x07\x1b\x9c]*+\x1b?+\Z|\x1b[ -/]*+\Z")
+_MAY_BEGIN = re.compile("[\x1b\x9b\x9d]")
+
+LONGEST_HELD = 4096
+"""Characters that wait for the end of a sequence, while a reply comes in pieces."""
+
+
+def strip_escape_sequences(text: str) -> str:
+    """Return a text without escape sequences."""
+    return _SEQUENCE.sub("", text) if _MAY_BEGIN.search(text) else text
+
+
+class EscapeStripper:
+    """Takes escape sequences out of a text that comes in pieces, also those that are cut in two."""
+
+    def __init__(self) -> None:
+        self._held = ""
+
+    def feed(self, piece: str) -> str:
+        """Return what is certain by now; the beginning of a sequence waits for its end."""
+        if not self._held and not _MAY_BEGIN.search(piece):
+            return piece
+        text, self._held = self._held + piece, ""
+        tail = _UNFINISHED.search(text)
+        if tail and len(tail[0]) <= LONGEST_HELD:
+            text, self._held = text[: tail.start()], tail[0]
+        return strip_escape_sequences(text)
+
+    def finish(self) -> str:
+        """Return what is left of what was held back."""
+        held, self._held = self._held, ""
+        return strip_escape_sequences(held)

@@ -1,0 +1,71 @@
+"""Which messages a window holds: positions in a history, however many, in a few ranges."""
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import chain
+from typing import overload
+
+
+class Ranges(Sequence[int]):
+    """Numbers that count up, as a few ranges."""
+
+    __slots__ = ("ranges",)
+
+    def __init__(self, ranges: Iterable[range]) -> None:
+        self.ranges = tuple(filter(len, ranges))
+
+    def __len__(self) -> int:
+        return sum(map(len, self.ranges))
+
+    @overload
+    def __getitem__(self, index: int) -> int: ...
+    @overload
+    def __getitem__(self, index: slice) -> "Ranges": ...
+    def __getitem__(self, index: int | slice) -> "int | Ranges":
+        if isinstance(index, slice):
+            start, stop, step = index.indices(len(self))
+            if step != 1:
+                raise ValueError("only slices of neighbours are possible")
+            return Ranges(self._between(start, stop))
+        left = index if index >= 0 else index + len(self)
+        for numbers in self.ranges:
+            if 0 <= left < len(numbers):
+                return numbers[left]
+            left -= len(numbers)
+        raise IndexError(index)
+
+    def __contains__(self, number: object) -> bool:
+        return any(number in numbers for numbers in self.ranges)
+
+    def __iter__(self) -> Iterator[int]:
+        return chain.from_iterable(self.ranges)
+
+    def __reversed__(self) -> Iterator[int]:
+        return chain.from_iterable(map(reversed, reversed(self.ranges)))
+
+    def _between(self, start: int, stop: int) -> Iterator[range]:
+        for numbers in self.ranges:
+            yield numbers[max(start, 0) : max(stop, 0)]
+            start, stop = start - len(numbers), stop - len(numbers)
+
+
+def newest_positions(before: int, count: int | None, hidden: Collection[int] = ()) -> Sequence[int]:
+    """Return the last positions before one, without the hidden ones; None counts all."""
+    ends = sorted((position for position in hidden if position < before), reverse=True)
+    ranges: list[range] = []
+    stop, left = max(before, 0), count
+    for hidden_position in [*ends, -1]:
+        start = hidden_position + 1 if left is None else max(hidden_position + 1, stop - left)
+        ranges.append(range(start, max(start, stop)))
+        left = None if left is None else left - len(ranges[-1])
+        stop = hidden_position
+    return Ranges(reversed(ranges))
+
+
+def with_pinned(positions: Sequence[int], pinned: Collection[int], before: int) -> Sequence[int]:
+    """Return the positions with the pinned ones among them, as far as they are before another."""
+    missing = sorted(position for position in pinned if position < before and position not in positions)
+    if not missing:
+        return positions
+    if isinstance(positions, Ranges) and (not positions or missing[-1] < positions[0]):
+        return Ranges([*(range(position, position + 1) for position in missing), *positions.ranges])
+    return sorted([*missing, *positions])

@@ -1,0 +1,77 @@
+"""StoredHistory: the history of a conversation that is kept in a store, for its ContextManager."""
+
+from collections.abc import Sequence
+
+from bullpen.context.history import Envelope
+from bullpen.context.views import View
+from bullpen.messages import ConversationMessage
+from bullpen.store.base import Store
+
+READ_AT_ONCE = 64
+"""Messages that are read when one is missing: prompts ask for one after the other, from the newest on."""
+
+
+class StoredHistory:
+    """Reads messages when they are asked for. The store has them before they are appended here.
+
+    Everything but `append` and `len` reads the store, so it belongs in the store's thread.
+    """
+
+    def __init__(self, store: Store, conversation_id: str, messages: int) -> None:
+        self._store = store
+        self._conversation_id = conversation_id
+        self._count = messages
+        self._newest: ConversationMessage | None = None
+        self._ready: dict[int, ConversationMessage] = {}
+
+    def __len__(self) -> int:
+        return self._count
+
+    def append(self, message: ConversationMessage) -> None:
+        """Count a message that has just been stored."""
+        self._newest = message
+        self._count += 1
+
+    def message(self, position: int) -> ConversationMessage:
+        """Return the message at a position."""
+        if self._newest is not None and position in (-1, self._count - 1):
+            return self._newest
+        if position not in self._ready:
+            self.have_ready(max(0, position - READ_AT_ONCE + 1), position)
+        return self._ready[position]
+
+    def id_at(self, position: int) -> str:
+        """Return the id of the message at a position."""
+        return self.message(position).id
+
+    def position_of(self, message_id: str) -> int:
+        """Return where a message is, or raise UnknownMessage."""
+        stored = self._store.message(self._conversation_id, message_id)
+        return stored.sequence - 1
+
+    def messages(self) -> Sequence[ConversationMessage]:
+        """Return the messages as they are now; each is read when it is looked at."""
+        return View(range(self._count), self.message)
+
+    def have_ready(self, first: int, last: int) -> None:
+        """Read the messages between two positions, at most as many as are wanted at once, the newest."""
+        first = max(first, last - READ_AT_ONCE + 1)
+        if not all(position in self._ready for position in range(first, last + 1)):
+            read = self._store.messages(self._conversation_id, after=first, before=last + 2)
+            self._ready = {stored.sequence - 1: stored.message for stored in read}
+
+    def envelopes(self, first: int, last: int) -> Sequence[Envelope]:
+        """Return who said the messages from one position up to another, and to whom."""
+        return self._store.envelopes(self._conversation_id, after=first, before=last + 1) if last > first else []
+
+    def names_of(self, speaker_id: str) -> set[str]:
+        """Return every name that somebody has spoken under."""
+        speakers = self._store.speakers(self._conversation_id)
+        return {speaker.role_name for speaker in speakers if speaker.role_id == speaker_id}
+
+    def highest_number(self) -> int:
+        """Return what is nearly always the highest N of all ids msg-N: the number of messages.
+
+        To look at all of them would take long. Should an id be taken, the store says so, and the next free one is used.
+        """
+        return self._count
