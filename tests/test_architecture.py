@@ -33,7 +33,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "instruction_files": {"errors"},
     "agents": {"context", "errors", "events"},
     "team_files": {"errors", "team", "team_reading"},
-    "team_checks": {"agents", "errors", "names", "team", "toml_lines"},
+    "team_checks": {"agents", "context", "errors", "instruction_files", "names", "team", "toml_lines"},
     "team_templates": {"agents", "errors", "team", "team_reading"},
     "trust": {"agents", "config", "errors", "team"},
     "store": {"context", "errors", "events", "messages", "routing"},

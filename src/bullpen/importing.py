@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from bullpen.context.snapshot import EXPORT_FORMAT, ContextSnapshot, message_from_json, without_export_fields
+from bullpen.context.snapshot import ContextSnapshot, is_export, message_from_json, without_export_fields
 from bullpen.context.text import clean_json
 from bullpen.context.validation import milliseconds
 from bullpen.errors import ConversationExists, InvalidImport, InvalidSnapshot, StoreError
@@ -129,8 +129,7 @@ def _imported(document: dict[str, Any]) -> Imported:
 def _check_hashes(document: dict[str, Any]) -> None:
     """Raise ValueError if a message is not as our export wrote it. A snapshot of elsewhere has no hashes."""
     messages, about = document["messages"], document.get("conversation")
-    has_hashes = any(isinstance(message, dict) and "hash" in message for message in messages)
-    if not has_hashes and document.get("format") != EXPORT_FORMAT:
+    if not is_export(document):
         return
     facts = about if isinstance(about, dict) else {}
     previous = facts.get("firstLink")

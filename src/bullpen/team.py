@@ -4,11 +4,10 @@ from typing import Literal
 
 from msgspec import Struct
 
-from bullpen.context.stripping import Whitespace
-
 MemberType = Literal["human", "ai"]
 Permission = Literal["read-only", "edit", "full"]
 Visibility = Literal["all", "addressed"]
+Whitespace = Literal["preserve", "collapse"]
 
 DEFAULT_WINDOW_SIZE = 5
 DEFAULT_MAX_BYTES = 768 * 1024

@@ -70,8 +70,7 @@ def test_hostile_words_move_nothing(write_team: Write, at_terminal: AtTerminal) 
         terminal.wait_for("#2 · ")
 
     assert terminal.screen.unknown == []
-    shown = "  \ufffd[2J\ufffd[H\ufffd]52;c;b3duZWQ=\ufffd\ufffdkim ▸ rm -rf\ufffd[A\ufffd\ufffd[6n"
-    assert shown in terminal.screen.lines
+    assert "  \ufffdkim ▸ rm -rf\ufffd" in terminal.screen.lines
     assert terminal.screen.lines[1] == "kim ▸ x"
 
 

@@ -42,6 +42,6 @@ def test_a_second_process_watches_what_the_first_one_runs(tmp_path: Path) -> Non
 
     assert "\x1b" not in printed
     assert next(line for line in printed.splitlines() if line.startswith("#")).startswith("#1  kim → max")
-    assert printed.count("Hello \ufffd[31mkim.") == 2
+    assert printed.count("Hello kim.") == 2
     assert printed.index("Good morning, 马克斯") < printed.index("And again")
     assert printed.rstrip().endswith("(Nobody runs it now. Go on with: bullpen chat --resume ID)")

@@ -25,6 +25,7 @@ SHOWS_ADDRESSEES = ("claude-code", "openai-codex")
 BREAKS = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
 # markdown-it goes on with a quote where its sign is indented like code. CommonMark does not.
 _INDENTED_QUOTE = re.compile(r"(?m)^(?: {0,3}\t| {4})[ \t]*>")
+_LIST_MARK = re.compile("(?: *- )?")
 _BREAK = re.compile(f"\r\n|[{BREAKS}]")
 
 
@@ -163,7 +164,8 @@ def _protected_lines(content: str, agent_type: str, names: tuple[str, ...], sect
 
 def _in_code(content: str, places: list[int], *, open_code_counts: bool) -> set[int]:
     """Return the places whose lines are code: each line is given a label, which is then looked for."""
-    labelled = [place + 2 if content.startswith("- ", place) else place for place in places]
+    # After the dash, so that a list stays a list.
+    labelled = [match.end() for place in places if (match := _LIST_MARK.match(content, place))]
     pieces = [content[start:end] for start, end in zip([0, *labelled], [*labelled, len(content)], strict=True)]
     text = "".join([*(f"{piece}zz{number}zz" for number, piece in enumerate(pieces[:-1])), pieces[-1]])
     found = labels_in_code(text, open_code_counts=open_code_counts)

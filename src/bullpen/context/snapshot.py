@@ -166,11 +166,19 @@ def _decode(data: bytes | str) -> _Snapshot:
         document = msgspec.json.decode(data)
     except msgspec.DecodeError:
         document = clean_json(json.loads(data))
-    if isinstance(document, dict) and document.get("format") == EXPORT_FORMAT:
+    if isinstance(document, dict) and is_export(document):
         document = _without(document, _EXPORT_FIELDS)
-        if isinstance(document.get("messages"), list):
-            document["messages"] = [without_export_fields(message) for message in document["messages"]]
+        document["messages"] = [without_export_fields(message) for message in document["messages"]]
     return msgspec.convert(_set_apart(document, _Snapshot, messages=_with_extra), _Snapshot)
+
+
+def is_export(document: Mapping[str, Any]) -> bool:
+    """Tell whether a document is an export of ours, or has been one: every message of those has a hash."""
+    messages = document.get("messages")
+    if not isinstance(messages, list):
+        return False
+    has_hashes = any(isinstance(message, dict) and "hash" in message for message in messages)
+    return has_hashes or document.get("format") == EXPORT_FORMAT
 
 
 def without_export_fields(message: Any) -> Any:
