@@ -494,6 +494,12 @@ def test_decision_20_the_speaker_of_the_current_message() -> None:
     assert ClaudeContextAssembler().assemble(AssemblerInput(current_message="hi")).prompt == "[MESSAGE]\nhi"
 
 
+def test_decision_30_the_system_flag_has_no_heading() -> None:
+    output = ClaudeContextAssembler().assemble(AssemblerInput(current_message="hi", system_instruction="You are Max"))
+
+    assert output.system_flag == "You are Max"
+
+
 def test_decision_21_missing_to_and_unknown_types(caplog: pytest.LogCaptureFixture) -> None:
     manager = ContextManager()
     source = AssemblerInput(context_messages=[PromptContextMessage(sender="a", content="x")])
@@ -521,4 +527,4 @@ def test_every_decision_in_the_document_has_a_test_here() -> None:
         for number in re.findall(r"^(?:async )?def test_decision_(\d+)", text, re.MULTILINE)
     }
 
-    assert numbers == sorted(tested) == list(range(1, 29))
+    assert numbers == sorted(tested) == list(range(1, 31))

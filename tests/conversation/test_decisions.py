@@ -1,8 +1,9 @@
 """One test for each decision on routing in docs/decisions.md, named after it."""
 
+import pytest
 from tests.conversation.stage import Stage, news_so_far, said, tell
 
-from bullpen.conversation.news import Said
+from bullpen.conversation.news import Said, TaskSet
 
 
 async def test_decision_25_relay_and_parallel(stage: Stage) -> None:
@@ -64,3 +65,20 @@ async def test_decision_28_loops_end(stage: Stage) -> None:
         await again.go_on()
         await again.until_quiet()
         assert len(await said(again)) == 1 + 40
+
+
+async def test_decision_29_one_manager_two_places(team: Stage) -> None:
+    async with team.open() as conversation:
+        await tell(conversation, "[TEAM_TASK: ship] One [NEXT: a]")
+        context = conversation.context
+        assert context.get_team_task() == "ship"
+        assert [message.id for message in context.get_messages()] == ["msg-1", "msg-2"]
+        latest = context.get_latest_message()
+        assert latest is not None
+        assert latest.content == "I am a."
+        assert [told.message.id for told in news_so_far(conversation, Said)] == ["msg-1", "msg-2"]
+        assert [told.task for told in news_so_far(conversation, TaskSet)] == ["ship"]
+        with pytest.raises(TypeError, match="never cleared"):
+            context.clear()
+        with pytest.raises(TypeError, match="never cleared"):
+            context.import_snapshot(context.export_snapshot())

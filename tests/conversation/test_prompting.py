@@ -278,21 +278,6 @@ async def test_an_unknown_agent_type_with_a_command_runs_with_one_warning(team: 
     ]
 
 
-async def test_the_hooks_of_the_conversations_own_context_fire(team: Stage) -> None:
-    async with team.open() as conversation:
-        await tell(conversation, "[TEAM_TASK: ship] One [NEXT: a]")
-        context = conversation.context
-        assert context.get_team_task() == "ship"
-        assert [message.id for message in context.get_messages()] == ["msg-1", "msg-2"]
-        latest = context.get_latest_message()
-        assert latest is not None
-        assert latest.content == "I am a."
-        with pytest.raises(TypeError, match="never cleared"):
-            context.clear()
-        with pytest.raises(TypeError, match="never cleared"):
-            context.import_snapshot(context.export_snapshot())
-
-
 async def test_instruction_files_are_read_anew_for_every_turn(team: Stage) -> None:
     team.settings["instruction_file"] = "TEAM.md"
     team.members["a"]["instruction_file"] = "A.md"
