@@ -15,10 +15,20 @@ from benchmarks.growth import FLAT, Case, check
 from benchmarks.markers import TEXTS
 from benchmarks.measure import Run
 from bullpen.agents import agent_spec
+from bullpen.agents.escape_sequences import EscapeStripper, strip_escape_sequences
 from bullpen.agents.transcript import Transcript
 from bullpen.app import open_team
 from bullpen.cli.showing.wrapping import wrapped
-from bullpen.context import ContextManager, ContextSnapshot, read_markers, strip_all_markers, truncate_to_bytes
+from bullpen.context import (
+    AssemblerInput,
+    ContextManager,
+    ContextSnapshot,
+    GeminiContextAssembler,
+    PromptContextMessage,
+    read_markers,
+    strip_all_markers,
+    truncate_to_bytes,
+)
 from bullpen.conversation.broadcast import Broadcast
 from bullpen.conversation.news import TurnEvent
 from bullpen.events import TextDelta
@@ -53,6 +63,8 @@ HAND_OVERS = (
     ". ",
     "> ",
 )
+GUARDED = ("- max: x\n", "```\n- max: x\n", "Your task:\n", "`- max: x\n", "- max: `\n", "~~~~\n", "> ```\n")
+ESCAPES = ("\x1b[31m", "\x1b]", "\x1b", "\x1b]0;x\x07", "\x1b[")
 SHOWN = ("a", "ab ", "\x1b[31m", "字", "\r", "\n", "\t", "e\u0301", "\u202e", "👩‍💻")
 MARKDOWN = (
     "*a ",
@@ -95,6 +107,7 @@ def _about_context() -> Iterator[Case]:
     yield Case("assemble a prompt of everything again", 300, partial(_assemble_again, max_bytes=10**9))
     yield Case("assemble a prompt of 768 KiB again", 2_000, _assemble_again, FLAT)
     yield Case("assemble a window of 10", 1_000, partial(_assemble_again, window=10), FLAT)
+    yield Case("see what is addressed to one", 1_000, _assemble_addressed, FLAT)
     yield Case("export a snapshot", 500, lambda size: _export(_manager(size)))
     yield Case("import a snapshot", 500, lambda size: _import(_manager(size).export_snapshot().to_json()))
 
@@ -126,6 +139,11 @@ def _assemble(manager: ContextManager, window: int) -> object:
     return manager.assemble_prompt(AGENT, source)
 
 
+def _assemble_addressed(size: int) -> Run:
+    manager = _manager(size)
+    return lambda: manager.get_context_for_agent("max", AGENT, visibility="addressed", window_size_override=10)
+
+
 def _export(manager: ContextManager) -> Run:
     return lambda: manager.export_snapshot().to_json()
 
@@ -149,6 +167,24 @@ def _about_texts() -> Iterator[Case]:
         yield Case(f"render {unit!r} for a browser", 2 * KIBIBYTE, partial(_on_text, render, unit))
     for unit in ("a", "e\u0301", "🇩🇪", "👩‍💻"):
         yield Case(f"cut {unit!r} between characters", 16 * KIBIBYTE, partial(_cut, unit))
+
+
+    for unit in GUARDED:
+        yield Case(f"guard {unit!r} in a message", 4 * KIBIBYTE, partial(_on_text, _guard, unit))
+    for unit in ESCAPES:
+        strip = strip_escape_sequences
+        yield Case(f"strip {unit!r} from a reply", 8 * KIBIBYTE, partial(_on_text, strip, unit))
+        yield Case(f"strip {unit!r} piece by piece", 4 * KIBIBYTE, partial(_on_text, _strip_pieces, unit))
+
+
+def _guard(text: str) -> object:
+    message = PromptContextMessage(sender="max", content=text)
+    return GeminiContextAssembler().assemble(AssemblerInput(context_messages=[message], names=("max", "sarah")))
+
+
+def _strip_pieces(text: str) -> object:
+    stripper = EscapeStripper()
+    return [stripper.feed(text[start : start + 16]) for start in range(0, len(text), 16)]
 
 
 def _whole_text(beginning: Callable[[int], str], after: str, size: int, number: int) -> str:
