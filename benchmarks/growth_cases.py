@@ -168,7 +168,6 @@ def _about_texts() -> Iterator[Case]:
     for unit in ("a", "e\u0301", "🇩🇪", "👩‍💻"):
         yield Case(f"cut {unit!r} between characters", 16 * KIBIBYTE, partial(_cut, unit))
 
-
     for unit in GUARDED:
         yield Case(f"guard {unit!r} in a message", 4 * KIBIBYTE, partial(_on_text, _guard, unit))
     for unit in ESCAPES:

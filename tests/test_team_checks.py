@@ -84,7 +84,7 @@ def test_what_may_not_be_read(folder: Path) -> None:
     assert found(folder, 'agent = "claude"\ncwd = "shut"\ninstruction_file = "SHUT.md"\n') == [
         "error: line 6, member.2.cwd: ROOT/shut may not be read",
         (
-            "error: line 7, member.2.instruction_file: The instruction file 'SHUT.md' cannot be read: Permission "
+            "warning: line 7, member.2.instruction_file: The instruction file 'SHUT.md' cannot be read: Permission "
             "denied. Change it, or instruction_file. Agents work without it"
         ),
     ]
@@ -119,7 +119,7 @@ def test_instruction_files(folder: Path, tmp_path_factory: pytest.TempPathFactor
     assert reason("LONG.md") == "'LONG.md' has 500,000 bytes, so agents get its head and its tail"
     assert found(folder, agent, head='instruction_file = "NONE.md"\n' + HEAD) == [
         (
-            "error: line 1, instruction_file: The instruction file 'NONE.md' does not exist. Write it, or change "
+            "warning: line 1, instruction_file: The instruction file 'NONE.md' does not exist. Write it, or change "
             "instruction_file. Agents work without it"
         )
     ]

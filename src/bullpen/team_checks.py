@@ -102,13 +102,13 @@ class _Checks:
             allowed = self._team.outside_files
             found = find_instruction_file(self._root, self._root / member.cwd, usual, outside_allowed=allowed)
             if found:
-                yield from self._instruction_file(path, found, severity="warning")
+                yield from self._instruction_file(path, found)
 
-    def _instruction_file(self, path: KeyPath, name: str, severity: Severity = "error") -> Iterator[TeamProblem]:
+    def _instruction_file(self, path: KeyPath, name: str) -> Iterator[TeamProblem]:
         try:
             text = read_instruction_file(self._root, name, outside_allowed=self._team.outside_files)
         except InstructionFileProblem as problem:
-            yield self._problem(path, f"{problem} Agents work without it", severity)
+            yield self._problem(path, f"{problem} Agents work without it", "warning")
             return
         size = byte_length(text)
         if size > DEFAULT_MAX_BYTES // 2:

@@ -1,6 +1,7 @@
 """One test for each decision on running agents in docs/decisions.md, named after it."""
 
 import asyncio
+import logging
 import sys
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from bullpen.agents import Permission, agent_spec, known_agents, run_turn
+from bullpen.cli.logs import SafeFormatter
 from bullpen.context import AssemblerInput
 from bullpen.errors import AgentCrashed
 from bullpen.events import Event, Finished
@@ -57,3 +59,31 @@ def test_decision_24_permissions_are_explicit_and_safe_by_default(permission: Pe
         assert not any(bypass in words for bypass in ("dangerously", "danger-full", "yolo", "trust", "bypass"))
     assert run_turn.__kwdefaults__ is not None
     assert run_turn.__kwdefaults__["permissions"] == "read-only"
+
+
+def test_decision_33_what_geminis_reply_is() -> None:
+    def reply(*records: dict[str, str]) -> str:
+        parser = agent_spec("gemini").parser()
+        events = [event for record in records for event in parser.parse(record)]
+        assert isinstance(events[-1], Finished)
+        return events[-1].text
+
+    look = {"type": "message", "role": "assistant", "content": "Let me look."}
+    tool = {"type": "tool_use", "tool_id": "1", "tool_name": "read_file"}
+    done = {"type": "message", "role": "assistant", "content": "It is fine."}
+    end = {"type": "result", "status": "success"}
+
+    assert reply(look, tool, done, end) == "It is fine."
+    assert reply(look, tool, end) == "Let me look."
+
+
+def test_decision_34_what_debug_shows() -> None:
+    key = "-".join(("sk", "ant", "api03", "0123456789abcdefghijklmnopqrstuvwxyz"))
+    output = agent_spec("codex").assembler().assemble(AssemblerInput(current_message=f"use {key} \x1b[31m"))
+    record = logging.LogRecord("bullpen", logging.DEBUG, "", 0, "[Debug][Send]\n%s", (output.prompt,), None)
+
+    shown = SafeFormatter().format(record)
+
+    assert shown.startswith("[Debug][Send]\n[MESSAGE]\nuse ")
+    assert key not in shown
+    assert "\x1b" not in shown

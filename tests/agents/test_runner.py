@@ -474,7 +474,7 @@ def test_no_place_for_the_system_text_is_a_failure_with_a_hint(tmp_path: Path, m
     assert event.hint == "Make room there, or set TMPDIR."
 
 
-def test_input_stays_open_until_the_last_word_where_a_cli_would_lose_it(tmp_path: Path) -> None:
+def test_the_prompt_of_claude_is_one_json_message_and_its_input_is_closed_in_the_end(tmp_path: Path) -> None:
     program = tmp_path / "claude"
     program.write_text(
         "#!/bin/sh\n"

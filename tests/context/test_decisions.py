@@ -25,6 +25,7 @@ from bullpen.context import (
     strip_all_markers,
     truncate_to_bytes,
 )
+from bullpen.context.history import message_number
 from bullpen.context.report import ChangedMessage
 from bullpen.errors import InvalidSnapshot
 from bullpen.messages import ConversationMessage, MessageDraft, Routing, Speaker
@@ -515,6 +516,33 @@ def test_decision_21_missing_to_and_unknown_types(caplog: pytest.LogCaptureFixtu
     ]
 
 
+def test_decision_31_wrong_arguments_are_refused_at_once() -> None:
+    with pytest.raises(TypeError):
+        ContextManager(context_window_size=None)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="max_bytes must not be negative"):
+        ContextManager(max_bytes=-1)
+    with pytest.raises(TypeError, match=r"speaker\.type must be one of"):
+        say(ContextManager(), "hi", Speaker(role_id="x", role_name="x", type="robot"))  # type: ignore[arg-type]
+    assert [message_number(id_) for id_ in ("msg-7", "msg-٣", "msg-" + "9" * 15, "msg-" + "9" * 16)] == [
+        7,
+        0,
+        999_999_999_999_999,
+        0,
+    ]
+
+
+def test_decision_32_where_the_texts_contradict_each_other() -> None:
+    context = [PromptContextMessage(sender="max", to="sarah", content="hi")]
+    source = PromptInput(agent_type="gemini", message="go", context_messages=context, instruction_file_text="Be brief")
+
+    assert build_prompt(source).prompt == (
+        "Instructions:\nBe brief\n\nConversation so far:\n- max: hi\n\nYour task:\ngo"
+    )
+    assert "- max -> sarah: hi" in build_prompt(replace(source, agent_type="claude")).prompt
+    with pytest.raises(TypeError, match="Message cannot be null or undefined"):
+        ContextManager().add_message(None)  # type: ignore[arg-type]
+
+
 def test_every_decision_in_the_document_has_a_test_here() -> None:
     document = Path(__file__).parents[2] / "docs" / "decisions.md"
     numbers = [
@@ -527,4 +555,4 @@ def test_every_decision_in_the_document_has_a_test_here() -> None:
         for number in re.findall(r"^(?:async )?def test_decision_(\d+)", text, re.MULTILINE)
     }
 
-    assert numbers == sorted(tested) == list(range(1, 31))
+    assert numbers == sorted(tested) == list(range(1, 35))

@@ -142,7 +142,7 @@ async def test_an_instruction_file_that_cannot_be_read_does_not_stop_a_turn(
     assert record.prompt.startswith("You are Max.\n\nWe are polite.\n\n")
     (told,) = record.report.instruction_problems
     assert problem in told
-    assert record.report.cuts == (f"SYSTEM without an instruction file: {told}",)
+    assert record.report.cuts == (f"SYSTEM without an instruction file: {told.removesuffix('.')}",)
 
 
 async def test_a_long_instruction_file_is_shortened_in_the_middle_also_when_it_was_found_by_itself(

@@ -222,7 +222,8 @@ class Messages(View[ConversationMessage]):
 def message_number(message_id: str) -> int:
     """Return the 7 of "msg-7", and 0 for an id of another form."""
     number = message_id[4:]
-    return int(number) if message_id.startswith("msg-") and len(number) < 16 and number.isdecimal() else 0
+    is_number = len(number) < 16 and number.isascii() and number.isdecimal()
+    return int(number) if is_number and message_id.startswith("msg-") else 0
 
 
 def packed(text: str) -> str | Raw:

@@ -90,7 +90,7 @@ class PromptReport(Struct, frozen=True, kw_only=True):
     def cuts(self) -> tuple[str, ...]:
         """Every cut in a phrase; empty when all of it was sent."""
         phrases = (
-            *((True, f"SYSTEM without an instruction file: {problem}") for problem in self.instruction_problems),
+            *((True, f"SYSTEM without an instruction file: {why.rstrip('.')}") for why in self.instruction_problems),
             (self.instruction_bytes_cut, f"SYSTEM instruction file shortened by {self.instruction_bytes_cut:,} bytes"),
             (self.team_task_bytes_cut, f"TEAM_TASK cut by {self.team_task_bytes_cut:,} bytes"),
             (self.dropped_messages, f"CONTEXT trimmed to {self.kept_messages:,} of {len(self.context_ids):,} messages"),

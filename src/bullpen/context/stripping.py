@@ -11,9 +11,7 @@ Whitespace = Literal["preserve", "collapse"]
 
 _NEIGHBOURS_AND_REST_OF_LINE = re.compile(rf"(?ai)({MARKER}(?:(?:([ \t])[ \t]*+)?+{MARKER})*+)([ \t]*+)(\r?\n|\Z)?+")
 _MARKER = re.compile(rf"(?ai){MARKER}")
-# What JavaScript's \s and trim() take for white space. Python's own list is another.
-_SCRIPT_SPACE = "".join(space for space in WHITE_SPACE if space not in "\x1c\x1d\x1e\x1f\x85")
-_RUN_OF_SPACE = re.compile(f"[{_SCRIPT_SPACE}]{{2,}}+")
+_RUN_OF_SPACE = re.compile(f"[{WHITE_SPACE}]{{2,}}+")
 
 
 def strip_all_markers(text: str, whitespace: Whitespace = "preserve") -> str:
@@ -97,5 +95,5 @@ def _trim(text: str) -> str:
 
 
 def _collapse(text: str) -> str:
-    lines = (_RUN_OF_SPACE.sub(" ", line).strip(_SCRIPT_SPACE) for line in text.split("\n"))
+    lines = (_RUN_OF_SPACE.sub(" ", line).strip(WHITE_SPACE) for line in text.split("\n"))
     return "\n".join(line for line in lines if line)

@@ -8,11 +8,9 @@ SYMBOL_FOR_NULL = "\u2400"
 LINE_BREAKS = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
 """Everything that starts a new line somewhere: str.splitlines() knows the same list."""
 
-WHITE_SPACE = (
-    "\t\n\v\f\r\x1c\x1d\x1e\x1f \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
-)
+WHITE_SPACE = "\t\n\v\f\r \xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
 WHITE_SPACE += "\u2028\u2029\u202f\u205f\u3000\ufeff"
-"""What str.strip() takes away, and the byte order mark that JavaScript's trim() takes away too."""
+"""What JavaScript's trim() takes away, as in the specification. Python's list is another."""
 
 # A cluster may be endless (a letter with a thousand accents), so looking for its start must end somewhere.
 LONGEST_CLUSTER = 64
