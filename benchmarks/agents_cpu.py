@@ -12,7 +12,7 @@ from benchmarks.agents_stage import RESULT, own_folder, played_by, prompt
 from benchmarks.measure import Run, medians
 from benchmarks.report import Figure, duration
 from bullpen.agents import run_turn
-from bullpen.events import Event
+from bullpen.turn_events import Event
 
 GOAL_SECONDS = 0.0015
 GOAL_SHARE = 0.01

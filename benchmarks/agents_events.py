@@ -10,7 +10,7 @@ from benchmarks.measure import Run, medians
 from benchmarks.report import Figure, times
 from bullpen.agents import agent_spec
 from bullpen.agents.transcript import Transcript
-from bullpen.events import Event
+from bullpen.turn_events import Event
 
 GOAL = 80
 CHUNK_BYTES = 64 * 1024

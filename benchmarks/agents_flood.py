@@ -19,7 +19,7 @@ from benchmarks.agents_stage import RESULT, own_folder, played_by, prompt, pytho
 from benchmarks.report import Figure, duration
 from bullpen.agents import AgentSpec, run_turn
 from bullpen.errors import AgentFailed
-from bullpen.events import Event
+from bullpen.turn_events import Event
 
 GOAL_BYTES = 150_000_000
 SIZE, QUICK_SIZE = 10_000_000_000, 200_000_000

@@ -12,7 +12,7 @@ from msgspec import Struct
 from benchmarks.agents_stage import RESULT, own_folder, played_by, prompt, python
 from benchmarks.report import Figure, duration, times
 from bullpen.agents import run_turn
-from bullpen.events import Event, TextDelta
+from bullpen.turn_events import Event, TextDelta
 
 GOAL_MEDIAN, GOAL_P99 = 2.0, 5.0
 AGENTS = (1, 10)

@@ -17,7 +17,7 @@ from benchmarks.conversation_stage import KIM, conversation_in, team_in, texts_f
 from benchmarks.plot import Plot
 from benchmarks.report import Figure, duration, times
 from bullpen.app import open_team
-from bullpen.conversation.loop import Conversation
+from bullpen.conversation.conversation import Conversation
 from bullpen.messages import ConversationMessage, Routing
 from bullpen.store.base import StateChange
 from bullpen.store.sqlite import SqliteStore

@@ -11,7 +11,7 @@ from benchmarks.conversation_stage import team_in
 from benchmarks.plot import Plot
 from benchmarks.report import Figure, duration, times
 from bullpen.app import open_conversation, open_store
-from bullpen.team_files import LoadedTeam
+from bullpen.team.file import LoadedTeam
 
 GOAL = 1.15
 CROWDS = (1, 10, 100)

@@ -11,8 +11,8 @@ from benchmarks.corpus import Write, chinese, code, prose
 from benchmarks.plot import Plot
 from benchmarks.report import Figure, times
 from bullpen.app import open_team
-from bullpen.context.text import byte_length
 from bullpen.store.sqlite import SqliteStore
+from bullpen.text.clean import byte_length
 
 GOAL = 1.3
 LENGTHS, QUICK_LENGTHS = (250, 1_000, 4_000), (125, 500)

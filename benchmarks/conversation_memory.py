@@ -10,7 +10,7 @@ from benchmarks.conversation_stage import WINDOW, conversation_in, team_in
 from benchmarks.plot import Plot
 from benchmarks.report import Figure, times
 from bullpen.app import open_team
-from bullpen.team_files import LoadedTeam
+from bullpen.team.file import LoadedTeam
 
 GOAL = 1.1
 LENGTHS, QUICK_LENGTHS = (1_000, 10_000, 100_000), (1_000, 4_000)

@@ -14,7 +14,7 @@ from benchmarks.plot import Plot
 from benchmarks.report import Figure, duration, times
 from bullpen.app import open_conversation, open_store
 from bullpen.store.packing import unpacked_text
-from bullpen.team_files import LoadedTeam
+from bullpen.team.file import LoadedTeam
 
 GOAL, GOAL_FLAT = 5.0, 1.2
 LENGTHS, QUICK_LENGTHS = (1_000, 4_000, 10_000, 100_000), (1_000, 4_000)

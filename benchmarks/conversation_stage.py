@@ -12,7 +12,7 @@ from benchmarks.corpus import Write, drafts
 from bullpen.app import open_team
 from bullpen.messages import ConversationMessage, Routing, Speaker
 from bullpen.store.sqlite import SqliteStore
-from bullpen.team_files import LoadedTeam, load_team
+from bullpen.team.file import LoadedTeam, load_team
 
 WINDOW = 50
 MARKER = "\n\n[NEXT:"

@@ -15,10 +15,8 @@ from benchmarks.growth import FLAT, Case, check
 from benchmarks.markers import TEXTS
 from benchmarks.measure import Run
 from bullpen.agents import agent_spec
-from bullpen.agents.escape_sequences import EscapeStripper, strip_escape_sequences
 from bullpen.agents.transcript import Transcript
 from bullpen.app import open_team
-from bullpen.cli.showing.wrapping import wrapped
 from bullpen.context import (
     AssemblerInput,
     ContextManager,
@@ -30,19 +28,21 @@ from bullpen.context import (
     truncate_to_bytes,
 )
 from bullpen.conversation.broadcast import Broadcast
-from bullpen.conversation.news import TurnEvent
-from bullpen.events import TextDelta
-from bullpen.exporting.html import write_html
-from bullpen.exporting.markdown import quoted, write_markdown
+from bullpen.conversation.events import TurnEvent
+from bullpen.exchange.html import write_html
+from bullpen.exchange.markdown import quoted, write_markdown
 from bullpen.messages import ConversationMessage, Routing
-from bullpen.routing.hand_overs import missed_hand_over
-from bullpen.routing.likeness import sketch
+from bullpen.routing.missed_hand_overs import missed_hand_over
 from bullpen.routing.queue import TurnQueue, WaitingTurn
+from bullpen.routing.repetition import sketch
 from bullpen.routing.router import Router
-from bullpen.safe import printable
 from bullpen.store.sqlite import SqliteStore
-from bullpen.team import Member
-from bullpen.team_files import LoadedTeam
+from bullpen.team.file import LoadedTeam
+from bullpen.team.team import Member
+from bullpen.terminal.wrapping import wrapped
+from bullpen.text.escape_sequences import EscapeStripper, strip_escape_sequences
+from bullpen.text.safe import printable
+from bullpen.turn_events import TextDelta
 from bullpen.web.markdown import render
 
 KIBIBYTE = 1024

@@ -26,7 +26,7 @@ from benchmarks.misbehaviour_plans import Plan, random_plan
 from benchmarks.report import Figure, duration, section
 from bullpen.agents import Reply, run_turn
 from bullpen.errors import AgentFailed
-from bullpen.events import Event, Failed, Finished
+from bullpen.turn_events import Event, Failed, Finished
 
 TURNS, QUICK_TURNS = 1_000, 60
 SEED = 1

@@ -109,7 +109,7 @@ def test_make_targets_in_the_docs_exist() -> None:
 
 
 def test_the_page_on_conversations_names_every_news() -> None:
-    from bullpen.conversation.news import News
+    from bullpen.conversation.events import News
 
     page = (ROOT / "docs" / "conversation.md").read_text(encoding="utf-8").partition("## What there is to watch")[2]
 
@@ -117,7 +117,7 @@ def test_the_page_on_conversations_names_every_news() -> None:
 
 
 def test_ten_lines_are_enough_for_a_conversation(tmp_path: Path) -> None:
-    from bullpen.team_templates import PAIR, team_text
+    from bullpen.team.templates import PAIR, team_text
 
     (tmp_path / "team.toml").write_text(team_text(PAIR, (), person="kim"), encoding="utf-8")
     command = [sys.executable, str(ROOT / "examples" / "ten_lines.py"), str(tmp_path / "team.toml")]
@@ -131,7 +131,7 @@ def test_ten_lines_are_enough_for_a_conversation(tmp_path: Path) -> None:
 
 def test_the_page_on_the_command_line_names_every_command_and_no_other() -> None:
     from bullpen.cli import COMMANDS
-    from bullpen.cli.chatting.chat_commands import COMMANDS as CHAT_COMMANDS
+    from bullpen.cli.plain.commands import COMMANDS as CHAT_COMMANDS
 
     page = (ROOT / "docs" / "command-line.md").read_text(encoding="utf-8")
 

@@ -7,11 +7,11 @@ TYPE_CHECKING = False
 
 if TYPE_CHECKING:
     from bullpen.app import open_team
-    from bullpen.conversation.loop import Conversation
+    from bullpen.conversation.conversation import Conversation
 
 __all__ = ["Conversation", "__version__", "open_team"]
 
-_MODULE_OF = {"Conversation": "bullpen.conversation.loop", "open_team": "bullpen.app"}
+_MODULE_OF = {"Conversation": "bullpen.conversation.conversation", "open_team": "bullpen.app"}
 
 
 def __getattr__(name: str) -> object:

@@ -8,18 +8,18 @@ from pathlib import Path
 
 from bullpen.agents.runner import to_the_end
 from bullpen.config import default_database
+from bullpen.conversation.conversation import Conversation
 from bullpen.conversation.ids import new_conversation_id
-from bullpen.conversation.ledger import Ledger
-from bullpen.conversation.loop import Conversation
-from bullpen.conversation.running import milliseconds
-from bullpen.conversation.seats import NOTHING_EXTRA, Extra, seat_of
+from bullpen.conversation.member_agent import NOTHING_EXTRA, Extra, seat_of
+from bullpen.conversation.owner import is_alive, this_process
+from bullpen.conversation.running_turn import milliseconds
+from bullpen.conversation.state import Ledger
 from bullpen.conversation.stored_history import StoredHistory
 from bullpen.errors import ConversationInUse, StoreError, UnknownConversation
-from bullpen.owners import is_alive, this_process
 from bullpen.store.base import Owner, StateChange, Store
 from bullpen.store.sqlite import SqliteStore
 from bullpen.store.thread import StoreThread
-from bullpen.team_files import LoadedTeam, load_team
+from bullpen.team.file import LoadedTeam, load_team
 
 logger = logging.getLogger(__name__)
 

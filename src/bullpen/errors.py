@@ -60,7 +60,7 @@ Arguments of the wrong type or range are the caller's bug and raise TypeError or
 from collections.abc import Iterable, Mapping
 from typing import Literal
 
-from bullpen.events import Failed
+from bullpen.turn_events import Failed
 
 Severity = Literal["error", "warning", "remark"]
 LONGEST_SHOWN = 200

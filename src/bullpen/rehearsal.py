@@ -16,10 +16,10 @@ from msgspec import Struct
 from bullpen.agents.environment import matches
 from bullpen.agents.registry import known_agents
 from bullpen.app import open_team
-from bullpen.conversation.loop import Conversation
-from bullpen.conversation.seats import Extra, Seat, seat_of
+from bullpen.conversation.conversation import Conversation
+from bullpen.conversation.member_agent import Extra, Seat, seat_of
 from bullpen.store.base import Store, Turn, TurnRecord
-from bullpen.team_files import LoadedTeam
+from bullpen.team.file import LoadedTeam
 from bullpen.testing.models import ModelServer, Reply, ToolCall
 from bullpen.testing.settings import CliSettings, claude_settings, codex_settings, gemini_settings, qwen_settings
 

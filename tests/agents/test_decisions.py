@@ -12,7 +12,7 @@ from bullpen.agents import Permission, agent_spec, known_agents, run_turn
 from bullpen.cli.logs import SafeFormatter
 from bullpen.context import AssemblerInput
 from bullpen.errors import AgentCrashed
-from bullpen.events import Event, Finished
+from bullpen.turn_events import Event, Finished
 
 SECRET = "the prompt and the system text are nobody else's business"
 

@@ -5,7 +5,7 @@ import pytest
 from bullpen.agents.failures import COMMON_HINTS, ERRORS, classified, error_for
 from bullpen.agents.registry import agent_spec
 from bullpen.errors import AgentFailed
-from bullpen.events import Failed, FailureKind
+from bullpen.turn_events import Failed, FailureKind
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from bullpen.agents.leftovers import Leftovers
+from bullpen.agents.crash_records import Leftovers
 from bullpen.agents.process import Child
 
 

@@ -11,7 +11,7 @@ from bullpen.agents.registry import agent_spec
 from bullpen.agents.runner import _ending
 from bullpen.agents.spec import AgentSpec
 from bullpen.agents.transcript import Transcript
-from bullpen.events import (
+from bullpen.turn_events import (
     Event,
     Failed,
     Finished,

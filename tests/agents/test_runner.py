@@ -17,7 +17,7 @@ import pytest
 from msgspec.structs import replace
 
 from bullpen.agents import AgentSpec, Reply, agent_spec, command_agent, run_turn
-from bullpen.agents.orphans import TURN_VARIABLE, ProcessId, is_alive, process_id
+from bullpen.agents.process_tree import TURN_VARIABLE, ProcessId, is_alive, process_id
 from bullpen.context import AssemblerInput, AssemblerOutput
 from bullpen.errors import (
     AgentCrashed,
@@ -27,7 +27,7 @@ from bullpen.errors import (
     PromptTooLong,
     ProtocolBroken,
 )
-from bullpen.events import Event, Failed, Finished, Notice, TextDelta, TodoItem, TodoList
+from bullpen.turn_events import Event, Failed, Finished, Notice, TextDelta, TodoItem, TodoList
 
 AGENTS = ["claude", "codex", "gemini", "text"]
 every_agent = pytest.mark.parametrize("agent", AGENTS)
@@ -516,7 +516,7 @@ def test_when_bullpen_dies_its_agents_die_and_the_next_start_ends_the_rest(tmp_p
     os.kill(victim.pid, getattr(signal, how))
     os.waitpid(victim.pid, 0)
 
-    from bullpen.agents.leftovers import Leftovers
+    from bullpen.agents.crash_records import Leftovers
 
     folder = tmp_path / "state" / "bullpen" / "running"
     assert len(list(folder.iterdir())) == 1
@@ -562,7 +562,7 @@ def wait_for(condition: Callable[[], Result], seconds: float = 15) -> Result:
 
 
 def test_leftovers_of_a_living_owner_are_left_alone(tmp_path: Path) -> None:
-    from bullpen.agents.leftovers import Leftovers
+    from bullpen.agents.crash_records import Leftovers
 
     async def look_while_it_runs() -> None:
         turn = Turn("claude", tmp_path)
@@ -575,7 +575,7 @@ def test_leftovers_of_a_living_owner_are_left_alone(tmp_path: Path) -> None:
 
 
 def test_a_broken_record_of_leftovers_is_removed(tmp_path: Path) -> None:
-    from bullpen.agents.leftovers import Leftovers
+    from bullpen.agents.crash_records import Leftovers
 
     (tmp_path / "x.json").write_text("not a record")
     (tmp_path / "y.json").write_text('{"turn_id":"t","child":[1,1],"owner":[1,1],"boot_id":"another boot"}')

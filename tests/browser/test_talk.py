@@ -12,7 +12,7 @@ from playwright.async_api import Browser, Page, Route, expect
 
 from bullpen.testing.site import Site, site
 from bullpen.testing.stage import Script, put_on_path, write_team
-from bullpen.web.room import Room
+from bullpen.web.live import Room
 
 OpenBrowser = Callable[[], AbstractAsyncContextManager[Browser]]
 WORDS = " ".join(f"word{number}" for number in range(400))

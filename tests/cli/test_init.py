@@ -8,8 +8,8 @@ import pytest
 from bullpen.agents.registry import known_agents
 from bullpen.cli import main
 from bullpen.cli.init import USUAL_ORDER
-from bullpen.team import Team
-from bullpen.team_files import load_team
+from bullpen.team.file import load_team
+from bullpen.team.team import Team
 
 KEYS = ["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN", "CODEX_API_KEY", "OPENAI_API_KEY"]
 

@@ -18,10 +18,10 @@ KEY = "-".join(("sk", "ant", "api03", "0123456789abcdefghijklmnopqrstuvwxyz"))
 PROGRAM = f"""
 import sys
 from bullpen.cli import main
-from bullpen.conversation import prompting
+from bullpen.conversation import prompts
 def prepare(*_, **__):
     raise RuntimeError("bug at {KEY} \\x1b[31m")
-prompting.Prompts.for_turn = prepare
+prompts.Prompts.for_turn = prepare
 sys.exit(main(sys.argv[1:]))
 """
 TEAM = '[[member]]\nname = "kim"\n[[member]]\nname = "max"\ncommand = ["cat"]\n'

@@ -8,7 +8,7 @@ import pytest
 
 from bullpen import __version__
 from bullpen.cli import COMMANDS, main
-from bullpen.safe import printable
+from bullpen.text.safe import printable
 
 SOURCE = Path(__file__).parents[2] / "src" / "bullpen"
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from bullpen.agents.orphans import boot_id, process_id
+from bullpen.agents.process_tree import boot_id, process_id
 from bullpen.cli import main
 from bullpen.messages import ConversationMessage, Speaker
 from bullpen.store import message_rows

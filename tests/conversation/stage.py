@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from bullpen.app import open_team
-from bullpen.conversation.loop import Conversation
-from bullpen.conversation.news import News
+from bullpen.conversation.conversation import Conversation
+from bullpen.conversation.events import News
 
 PLAYER = Path(__file__).with_name("player.py")
 

@@ -5,8 +5,8 @@ import asyncio
 import pytest
 from tests.conversation.stage import FAIL, HANG, Stage, news_so_far, said, tell, until_at_work, waiting
 
-from bullpen.conversation.loop import Conversation
-from bullpen.conversation.news import Decided, Dropped, Held, Paused, Undecided
+from bullpen.conversation.conversation import Conversation
+from bullpen.conversation.events import Decided, Dropped, Held, Paused, Undecided
 from bullpen.errors import NobodyToAsk, NothingRuns, NothingToDecide, TurnConflict, UnknownMember
 from bullpen.store.base import Turn
 

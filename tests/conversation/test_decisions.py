@@ -3,7 +3,7 @@
 import pytest
 from tests.conversation.stage import Stage, news_so_far, said, tell
 
-from bullpen.conversation.news import Said, TaskSet
+from bullpen.conversation.events import Said, TaskSet
 
 
 async def test_decision_25_relay_and_parallel(stage: Stage) -> None:

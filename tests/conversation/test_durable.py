@@ -13,9 +13,9 @@ import pytest
 from tests.conversation.stage import FAIL, HANG, Stage, news_so_far, said, tell, until_at_work, waiting
 
 from bullpen.app import open_conversation, open_store
-from bullpen.conversation import loop
-from bullpen.conversation.loop import Conversation
-from bullpen.conversation.news import Dropped, Paused, Said, Trouble
+from bullpen.conversation import conversation
+from bullpen.conversation.conversation import Conversation
+from bullpen.conversation.events import Dropped, Paused, Said, Trouble
 from bullpen.errors import (
     ConversationClosed,
     ConversationInUse,
@@ -28,7 +28,7 @@ from bullpen.errors import (
 from bullpen.routing.progress import Progress
 from bullpen.routing.queue import TurnQueue
 from bullpen.store.sqlite import SqliteStore
-from bullpen.team_files import load_team
+from bullpen.team.file import load_team
 
 OPEN = """
 import asyncio, sys
@@ -247,7 +247,7 @@ class FullDisk:
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loop, "STORE_RETRY_SECONDS", (0.01,))
+    monkeypatch.setattr(conversation, "STORE_RETRY_SECONDS", (0.01,))
 
 
 @pytest.mark.usefixtures("impatient")

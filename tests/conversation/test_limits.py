@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from tests.conversation.stage import HANG, Stage, news_so_far, said, tell, until_at_work, waiting
 
-from bullpen.conversation.news import Paused, Quiet
+from bullpen.conversation.events import Paused, Quiet
 
 
 def talkers(stage: Stage) -> None:

@@ -3,7 +3,7 @@
 import pytest
 from tests.conversation.stage import HANG, Stage, news_so_far, said, tell, until_at_work, waiting
 
-from bullpen.conversation.news import Dropped, MissedHandOver, Queued, Said, TaskSet
+from bullpen.conversation.events import Dropped, MissedHandOver, Queued, Said, TaskSet
 from bullpen.errors import NothingSaid, UnknownSender
 
 

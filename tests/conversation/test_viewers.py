@@ -6,7 +6,7 @@ from tests.conversation.stage import Stage, tell
 
 from bullpen.conversation import broadcast
 from bullpen.conversation.broadcast import Broadcast, Numbered
-from bullpen.conversation.news import (
+from bullpen.conversation.events import (
     Lagged,
     Queued,
     Quiet,
@@ -17,7 +17,7 @@ from bullpen.conversation.news import (
     TurnEvent,
     WentOn,
 )
-from bullpen.events import TextDelta
+from bullpen.turn_events import TextDelta
 
 
 async def test_a_viewer_sees_everything_in_order_until_the_end(team: Stage) -> None:

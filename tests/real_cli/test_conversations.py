@@ -8,10 +8,10 @@ import pytest
 
 from bullpen.app import open_team
 from bullpen.cli import main
-from bullpen.conversation.news import Said, TurnEnded
-from bullpen.conversation.seats import Extra
+from bullpen.conversation.events import Said, TurnEnded
+from bullpen.conversation.member_agent import Extra
 from bullpen.rehearsal import STANDS
-from bullpen.team_files import load_team
+from bullpen.team.file import load_team
 from bullpen.testing.models import ModelServer, Reply
 
 TEAM = """

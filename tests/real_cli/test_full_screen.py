@@ -8,7 +8,7 @@ from tests.tui.stage import Scene
 from textual.pilot import Pilot
 
 from bullpen.app import open_team
-from bullpen.conversation.seats import Extra
+from bullpen.conversation.member_agent import Extra
 from bullpen.testing.models import ModelServer, ToolCall
 from bullpen.testing.models import Reply as Scripted
 from bullpen.testing.settings import claude_settings, codex_settings

@@ -12,10 +12,9 @@ import pytest
 
 from bullpen.agents import Permission, Reply, agent_spec, run_turn
 from bullpen.agents.doctor import examine
-from bullpen.agents.orphans import is_alive, process_id
+from bullpen.agents.process_tree import is_alive, process_id
 from bullpen.context import AssemblerInput
 from bullpen.errors import AgentFailed, AgentNotSignedIn
-from bullpen.events import Event, Failed, FailureKind, Notice, TextDelta, Thinking, ToolFinished, ToolStarted
 from bullpen.testing.models import ModelRequest, ModelServer, ToolCall
 from bullpen.testing.models import Reply as Scripted
 from bullpen.testing.settings import (
@@ -26,6 +25,7 @@ from bullpen.testing.settings import (
     gemini_settings,
     qwen_settings,
 )
+from bullpen.turn_events import Event, Failed, FailureKind, Notice, TextDelta, Thinking, ToolFinished, ToolStarted
 
 Result = TypeVar("Result")
 

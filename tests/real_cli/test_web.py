@@ -7,7 +7,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from bullpen.conversation.seats import Extra
+from bullpen.conversation.member_agent import Extra
 from bullpen.testing.models import ModelServer, ToolCall
 from bullpen.testing.models import Reply as Scripted
 from bullpen.testing.settings import claude_settings, codex_settings

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bullpen.routing.resolver import Resolver, Unresolved
-from bullpen.team import Member, Team
+from bullpen.team.team import Member, Team
 
 
 def team_of(**display_names: str) -> Team:

@@ -5,8 +5,8 @@ import pytest
 from bullpen.context import read_markers
 from bullpen.errors import UnknownSender
 from bullpen.routing.router import Asked, Route, Router
-from bullpen.team import Member
-from bullpen.team_reading import read_team
+from bullpen.team.reader import read_team
+from bullpen.team.team import Member
 
 TEAM = read_team(
     """

@@ -7,7 +7,7 @@ import pytest
 
 from bullpen.store import search
 from bullpen.store.sqlite import SqliteStore
-from bullpen.store.words import query_from, words_of
+from bullpen.store.terms import query_from, words_of
 from bullpen.testing.store_contract import begin, said
 
 SAID = {

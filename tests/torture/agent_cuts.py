@@ -14,7 +14,7 @@ from bullpen.agents.runner import _ending
 from bullpen.agents.transcript import Transcript
 from bullpen.context import AssemblerInput
 from bullpen.errors import AgentFailed
-from bullpen.events import Event, Failed, Finished, Notice
+from bullpen.turn_events import Event, Failed, Finished, Notice
 
 RECORDINGS = Path(__file__).parents[1] / "recordings"
 CASES = sorted(path.relative_to(RECORDINGS).with_suffix("").as_posix() for path in RECORDINGS.glob("*/*.jsonl"))

@@ -10,12 +10,12 @@ from typing import Any
 from tests.torture.outcome import Outcome, Size, Torture
 from tests.torture.shim import scratch
 
-from bullpen import importing
 from bullpen.context.manager import ContextManager
 from bullpen.context.snapshot import ContextSnapshot
 from bullpen.errors import BullpenError
-from bullpen.exporting.as_json import write_json
-from bullpen.importing import import_conversation, read_import
+from bullpen.exchange import importing
+from bullpen.exchange.as_json import write_json
+from bullpen.exchange.importing import import_conversation, read_import
 from bullpen.store.sqlite import SqliteStore
 from bullpen.testing.conversations import EXAMPLE_ID, write_example
 

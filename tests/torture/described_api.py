@@ -87,7 +87,7 @@ async def _asked(examples: int, seed: int, *, is_faulty: bool = False) -> Outcom
             mock.patch.dict(
                 os.environ, {"BULLPEN_HOME": str(folder / "home"), "XDG_STATE_HOME": str(folder / "state")}
             ),
-            mock.patch("bullpen.web.serving.create_app", _faulty_app if is_faulty else _app),
+            mock.patch("bullpen.web.server.create_app", _faulty_app if is_faulty else _app),
         ):
             async with staged(folder) as stage:
                 count = await asyncio.to_thread(_ask, stage, examples, seed)

@@ -11,9 +11,9 @@ from tests.torture.forks import serve
 from tests.torture.shim import Shim
 
 from bullpen import open_team
-from bullpen.conversation import loop
-from bullpen.conversation.loop import Conversation
-from bullpen.conversation.news import Paused, Trouble, Undecided
+from bullpen.conversation import conversation
+from bullpen.conversation.conversation import Conversation
+from bullpen.conversation.events import Paused, Trouble, Undecided
 from bullpen.errors import BullpenError, StoreError
 from bullpen.store.sqlite import SqliteStore
 
@@ -120,7 +120,7 @@ class Talk:
 def work(folder: Path, shim: Shim, *, error: int, at: int) -> dict[str, Any]:
     """Talk with a fault at one call."""
     # Real ones are for disks that people mend.
-    loop.STORE_RETRY_SECONDS = (0.01, 0.01, 0.01, 0.01)
+    conversation.STORE_RETRY_SECONDS = (0.01, 0.01, 0.01, 0.01)
     logging.disable()
     root = folder / "root"
     shutil.rmtree(root, ignore_errors=True)

@@ -15,7 +15,7 @@ from tests.torture.agent_cuts import Cut, every_cut, played_as_a_process, wrong_
 from tests.torture.agent_floods import peak
 from tests.torture.outcome import Outcome, Size, Torture
 
-from bullpen.agents import orphans
+from bullpen.agents import process_tree
 
 FLOOD_BYTES: dict[Size, int] = {"small": 200_000_000, "full": 10_000_000_000}
 TURNS: dict[Size, int] = {"small": 40, "full": 1_000}
@@ -100,7 +100,7 @@ def _flood(size: int) -> list[str]:
 
 def run_with_fault(seed: int) -> Outcome:
     """Bury nobody, then keep every line whole, then believe every beginning. Each must be noticed."""
-    with mock.patch.object(orphans, "end_and_bury", _bury_nobody):
+    with mock.patch.object(process_tree, "end_and_bury", _bury_nobody):
         leaks, _ = _misbehave(range(FAULT_TURNS), seed)
     memory = peak("one line", FLOOD_BYTES["small"], prelude=KEEP_LINES_WHOLE)
     believed = [problem for cut in every_cut(997) for problem in wrong_with(cut, believes_all=True)]

@@ -22,8 +22,8 @@ from typing import Any
 from tests.torture.teams import LoopingTeam, tell_agents_their_turns
 
 from bullpen import open_team
-from bullpen.conversation.loop import Conversation
-from bullpen.conversation.seats import Seat
+from bullpen.conversation.conversation import Conversation
+from bullpen.conversation.member_agent import Seat
 from bullpen.errors import NothingRuns, TurnConflict
 from bullpen.store import conversation_rows
 from bullpen.store.sqlite import SqliteStore

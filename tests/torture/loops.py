@@ -15,7 +15,7 @@ from typing import Any
 from tests.torture.teams import LoopingTeam, tell_agents_their_turns
 
 from bullpen import open_team
-from bullpen.conversation.loop import Conversation
+from bullpen.conversation.conversation import Conversation
 
 LONGEST_SECONDS = 30
 ONE_IN = 5

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from bullpen.context.markers import Markers
+from bullpen.markers.grammar import Markers
 
 _NAME = re.compile("w[0-9]+w")
 _MARKDOWN = MarkdownIt("commonmark", {"html": False, "maxNesting": 100}).disable("reference")

@@ -10,7 +10,7 @@ from pathlib import Path
 from unittest import mock
 
 from bullpen import open_team
-from bullpen.conversation.loop import Conversation
+from bullpen.conversation.conversation import Conversation
 from bullpen.errors import BullpenError
 
 SAMPLE_SECONDS = 0.003

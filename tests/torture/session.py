@@ -10,11 +10,11 @@ import msgspec
 from msgspec.structs import replace
 
 from bullpen.context.prompt import AssemblerOutput
-from bullpen.events import Usage
 from bullpen.store.base import StateChange, Store, TurnEnd
 from bullpen.store.packing import StreamPacker
 from bullpen.store.sqlite import SqliteStore
 from bullpen.testing.store_contract import GIVEN, KAI, MAX, OWNER, asked, dead, said
+from bullpen.turn_events import Usage
 
 DATABASE = "new/folder/bullpen.db"
 FEW_PAGES = 8

@@ -13,7 +13,7 @@ from tests.torture.outcome import Outcome, Size, Torture
 from bullpen.app import open_conversation, open_store
 from bullpen.conversation.broadcast import Broadcast
 from bullpen.store.base import Store
-from bullpen.team_files import load_team
+from bullpen.team.file import load_team
 
 CONVERSATIONS: dict[Size, int] = {"small": 12, "full": 500}
 WORDS_EACH: dict[Size, int] = {"small": 20, "full": 100}

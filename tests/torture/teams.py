@@ -6,8 +6,8 @@ import random
 from pathlib import Path
 from typing import Any
 
-from bullpen.conversation.running import RunningTurn
-from bullpen.conversation.seats import Seat
+from bullpen.conversation.member_agent import Seat
+from bullpen.conversation.running_turn import RunningTurn
 
 TURN = "TORTURE_TURN"
 WORDS = ("sun", "moon", "star", "rain", "snow", "wind", "fire", "lake", "hill", "tree", "leaf", "bird", "fish", "wolf")

@@ -20,8 +20,6 @@ from tests.torture.markdown_view import routed_from_code
 from tests.torture.one_conversation import OneConversation, conversation_about
 from tests.torture.prompt_reader import Forged, Said, is_beginning, read_prompt, same_text
 
-from bullpen.cli.showing.screen import print_indented, safe_line
-from bullpen.cli.showing.wrapping import Wrapper
 from bullpen.context import (
     AssemblerInput,
     ClaudeContextAssembler,
@@ -34,12 +32,14 @@ from bullpen.context import (
     read_markers,
     strip_all_markers,
 )
-from bullpen.context.markers import Markers
-from bullpen.exporting.html import write_html
-from bullpen.exporting.markdown import write_markdown
+from bullpen.exchange.html import write_html
+from bullpen.exchange.markdown import write_markdown
+from bullpen.markers.grammar import Markers
 from bullpen.messages import ConversationMessage, Routing, Speaker
-from bullpen.safe import printable
 from bullpen.store.base import StoredMessage
+from bullpen.terminal.tables import print_indented, safe_line
+from bullpen.terminal.wrapping import Wrapper
+from bullpen.text.safe import printable
 
 Render = Callable[[str], str]
 

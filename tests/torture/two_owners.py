@@ -13,8 +13,8 @@ from tests.torture.outcome import Outcome, Size, Torture
 from tests.torture.shim import scratch
 from tests.torture.together import Tell, together
 
+from bullpen.conversation.owner import is_alive, this_process
 from bullpen.errors import StoreConflict
-from bullpen.owners import is_alive, this_process
 from bullpen.store import turn_rows
 from bullpen.store.base import IsAlive, Owner, TurnEnd
 from bullpen.store.sqlite import SqliteStore

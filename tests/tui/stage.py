@@ -10,7 +10,7 @@ from typing import Any
 from textual.pilot import Pilot
 
 from bullpen.app import open_team
-from bullpen.conversation.loop import Conversation
+from bullpen.conversation.conversation import Conversation
 from bullpen.tui.app import BullpenApp
 from bullpen.tui.composer import Composer
 

@@ -5,7 +5,7 @@ from tests.tui.stage import Scene, Script, Stage
 from textual.widgets import Button, OptionList
 
 from bullpen.tui.fold import FoldTitle
-from bullpen.tui.lines import LinesView
+from bullpen.tui.line_view import LinesView
 from bullpen.tui.members import MembersPanel
 from bullpen.tui.message import MessageView
 from bullpen.tui.notice import NoticeBar

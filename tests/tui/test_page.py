@@ -4,9 +4,9 @@ import re
 from pathlib import Path
 
 from bullpen.tui.app import BullpenApp
+from bullpen.tui.bindings import rows
 from bullpen.tui.chat import KEYS
 from bullpen.tui.commands import COMMANDS
-from bullpen.tui.keys import rows
 
 PAGE = (Path(__file__).parents[2] / "docs" / "terminal.md").read_text(encoding="utf-8")
 

@@ -7,13 +7,13 @@ from tests.tui.stage import Scene, Stage
 from textual.await_complete import AwaitComplete
 from textual.screen import Screen
 
-from bullpen.conversation.running import RunningTurn
-from bullpen.events import TextDelta, ToolFinished, ToolStarted
+from bullpen.conversation.running_turn import RunningTurn
 from bullpen.routing.queue import WaitingTurn
 from bullpen.tui.markdown import Paragraph, SafeMarkdown
-from bullpen.tui.steps import StepFold
+from bullpen.tui.step_folds import StepFold
 from bullpen.tui.transcript import Transcript
 from bullpen.tui.turn import MOST_FOLDS, TurnView
+from bullpen.turn_events import TextDelta, ToolFinished, ToolStarted
 
 
 def test_a_thousand_pieces_are_a_few_frames(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:

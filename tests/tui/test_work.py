@@ -1,7 +1,7 @@
 """What an agent did, as data."""
 
-from bullpen.events import Notice, TextDelta, Thinking, TodoItem, TodoList, ToolFinished, ToolStarted
 from bullpen.tui.work import MOST_KEPT, MOST_STEPS, Work
+from bullpen.turn_events import Notice, TextDelta, Thinking, TodoItem, TodoList, ToolFinished, ToolStarted
 
 
 def test_pieces_of_a_thought_are_one_step_and_a_tool_ends_where_it_began() -> None:

@@ -14,11 +14,11 @@ from starlette.routing import Route
 from bullpen.app import open_store
 from bullpen.testing.site import site
 from bullpen.testing.stage import write_team
+from bullpen.web.address import Place, place_of
 from bullpen.web.app import ROUTES, create_app
+from bullpen.web.conversations import Hub
+from bullpen.web.credentials import Keys
 from bullpen.web.guard import HEADERS, MOST_BODY_BYTES, Guard
-from bullpen.web.hub import Hub
-from bullpen.web.keys import Keys
-from bullpen.web.place import Place, place_of
 
 PLACE = place_of("127.0.0.1", "127.0.0.1", 8423, tls=False)
 OWN_HOST = "127.0.0.1:8423"

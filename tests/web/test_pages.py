@@ -11,7 +11,7 @@ import pytest
 
 from bullpen.testing.site import Site, site
 from bullpen.testing.stage import Script, write_team
-from bullpen.web.room import Room
+from bullpen.web.live import Room
 
 WAIT_SECONDS = 20
 

@@ -4,10 +4,10 @@ import math
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from bullpen.agents.reported import count, todo_list
+from bullpen.agents.common_records import count, todo_list
 from bullpen.agents.spec import AgentSpec, SignInProbe
 from bullpen.context.assemblers import ClaudeContextAssembler
-from bullpen.events import (
+from bullpen.turn_events import (
     Event,
     Failed,
     Finished,

@@ -6,7 +6,7 @@ from typing import Any
 
 from bullpen.agents.spec import AgentSpec
 from bullpen.context.assemblers import ContextAssembler, PlainTextAssembler
-from bullpen.events import Event, TextDelta
+from bullpen.turn_events import Event, TextDelta
 
 
 class TextParser:

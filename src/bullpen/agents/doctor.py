@@ -7,15 +7,15 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from bullpen.agents.crash_records import Leftovers
 from bullpen.agents.environment import child_environment
 from bullpen.agents.failures import COMMON_HINTS
-from bullpen.agents.leftovers import Leftovers
 from bullpen.agents.process import Child
 from bullpen.agents.runner import find_program, run_turn, to_the_end
 from bullpen.agents.spec import AgentSpec
 from bullpen.context.prompt import AssemblerInput
 from bullpen.errors import AgentFailed
-from bullpen.events import FailureKind
+from bullpen.turn_events import FailureKind
 
 # Gemini needs two seconds for its version on a quiet machine.
 PROBE_SECONDS = 30.0

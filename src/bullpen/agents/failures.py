@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from bullpen import errors
 from bullpen.agents.spec import AgentSpec
-from bullpen.events import Failed, FailureKind
+from bullpen.turn_events import Failed, FailureKind
 
 # In this order: a message about a limit of tokens may also speak of a rate.
 COMMON_FAILURES: tuple[tuple[FailureKind, str], ...] = (

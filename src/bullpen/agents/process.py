@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
-from bullpen.agents import orphans
-from bullpen.agents.leftovers import Leftovers
+from bullpen.agents import process_tree
+from bullpen.agents.crash_records import Leftovers
 from bullpen.errors import UnsupportedSystem
 
 if sys.platform == "win32":
@@ -56,22 +56,22 @@ class Child:
         self._turn_id = uuid.uuid4().hex
         self._leftovers = leftovers
         self.last_activity = self._loop.time()
-        self._family: set[orphans.ProcessId] = set()
-        orphans.adopt_orphans()
-        bound = orphans.death_bound()
+        self._family: set[process_tree.ProcessId] = set()
+        process_tree.adopt_orphans()
+        bound = process_tree.death_bound()
         self._process = subprocess.Popen(
             [*bound, *argv],
             cwd=cwd,
-            env={**env, orphans.TURN_VARIABLE: self._turn_id},
+            env={**env, process_tree.TURN_VARIABLE: self._turn_id},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             start_new_session=True,
             # The kernel ties the signal to the thread that forks, so a child is started from the loop's own thread.
-            preexec_fn=None if bound or not orphans.LINUX else orphans.die_with_parent,
+            preexec_fn=None if bound or not process_tree.LINUX else process_tree.die_with_parent,
         )
-        orphans.running.add(self._process.pid)
-        self._identity = orphans.process_id(self._process.pid)
+        process_tree.running.add(self._process.pid)
+        self._identity = process_tree.process_id(self._process.pid)
         self._exited = self._watch_exit()
         self._leftovers.record(self._process.pid, self._turn_id)
         self._pipes = [pipe for pipe in (self._process.stdin, self._process.stdout, self._process.stderr) if pipe]
@@ -107,15 +107,15 @@ class Child:
         self._next_look.cancel()
         # After a signal, grandchildren hang under another parent, so they are listed before.
         if not self._exited.done():
-            self._family.update(orphans.descendants(self.pid))
+            self._family.update(process_tree.descendants(self.pid))
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
             if self._exited.done():
                 break
             self._signal_group(number)
             await asyncio.wait([self._exited], timeout=GRACE_SECONDS)
-        orphans.running.discard(self.pid)
+        process_tree.running.discard(self.pid)
         if self._identity:
-            await orphans.end_and_bury(self._identity, self._turn_id, self._family)
+            await process_tree.end_and_bury(self._identity, self._turn_id, self._family)
         else:
             self._signal_group(signal.SIGKILL)
         self._close()
@@ -123,7 +123,7 @@ class Child:
 
     def _look(self, delay: float) -> None:
         """Remember who belongs to the program now, and look again later."""
-        self._family.update(orphans.descendants(self.pid))
+        self._family.update(process_tree.descendants(self.pid))
         later = min(2 * delay, LOOK_SECONDS)
         self._next_look = self._loop.call_later(later, self._look, later)
 

@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from typing import Any
 
-from bullpen.agents.reported import todo_list, usage
+from bullpen.agents.common_records import todo_list, usage
 from bullpen.agents.spec import AgentSpec, SignInProbe
 from bullpen.context.assemblers import GeminiContextAssembler
-from bullpen.events import (
+from bullpen.turn_events import (
     Event,
     Failed,
     Finished,

@@ -16,17 +16,17 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from bullpen.agents.crash_records import Leftovers
 from bullpen.agents.environment import child_environment
 from bullpen.agents.failures import classified, error_for
-from bullpen.agents.leftovers import Leftovers
-from bullpen.agents.masking import without_secrets
-from bullpen.agents.orphans import LAUNCH_FAILURE
 from bullpen.agents.process import Child
+from bullpen.agents.process_tree import LAUNCH_FAILURE
 from bullpen.agents.spec import AgentSpec, Emit, Permission
 from bullpen.agents.transcript import MAX_TEXT_BYTES, TooMuchText, Transcript
 from bullpen.context.prompt import AssemblerOutput
-from bullpen.context.text import clean_text
-from bullpen.events import Failed, Finished, Started, Usage
+from bullpen.text.clean import clean_text
+from bullpen.text.secrets import without_secrets
+from bullpen.turn_events import Failed, Finished, Started, Usage
 
 logger = logging.getLogger(__name__)
 

@@ -6,7 +6,7 @@ from typing import Any, Literal, Protocol
 from msgspec import Struct
 
 from bullpen.context.assemblers import ContextAssembler
-from bullpen.events import Event, FailureKind
+from bullpen.turn_events import Event, FailureKind
 
 Permission = Literal["read-only", "edit", "full"]
 Emit = Callable[[Event], None]

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from bullpen.context.text import clean_json
+from bullpen.text.clean import clean_json
 
 MAX_LINE_BYTES = 8 * 1024 * 1024
 MAX_VALUES = 400_000

@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 from msgspec.structs import replace
 
-from bullpen.agents.escape_sequences import EscapeStripper, strip_escape_sequences
-from bullpen.agents.masking import without_secrets
 from bullpen.agents.spec import AgentSpec, Emit
 from bullpen.agents.stream import LineSplitter, record_from
-from bullpen.events import (
+from bullpen.text.escape_sequences import EscapeStripper, strip_escape_sequences
+from bullpen.text.secrets import without_secrets
+from bullpen.turn_events import (
     Event,
     Failed,
     Finished,

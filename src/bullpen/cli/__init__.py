@@ -37,8 +37,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
     except Exception as error:
-        from bullpen.agents.masking import without_secrets
-        from bullpen.safe import printable
+        from bullpen.text.safe import printable
+        from bullpen.text.secrets import without_secrets
 
         said = _traceback() if debug else f"bullpen: {_sentence(error)}"
         print(printable(without_secrets(said)), file=sys.stderr)
@@ -99,7 +99,7 @@ def _traceback() -> str:
 
 def _sentence(error: Exception) -> str:
     from bullpen.errors import BullpenError
-    from bullpen.safe import printable
+    from bullpen.text.safe import printable
 
     if isinstance(error, BullpenError | OSError):
         return printable(str(error))

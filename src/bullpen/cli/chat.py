@@ -8,18 +8,18 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from bullpen.app import open_team
-from bullpen.cli.chatting.chat_lines import ChatLines
-from bullpen.cli.chatting.raw_terminal import is_terminal
-from bullpen.cli.chatting.typed_lines import typed_lines
-from bullpen.cli.endings import ENDINGS, Ending, ending_of, say_next
-from bullpen.cli.following import following
+from bullpen.cli.exit_codes import ENDINGS, Ending, ending_of, say_next
 from bullpen.cli.logs import logs_held_back
-from bullpen.cli.opening import Opening, add_opening_options, prepare
-from bullpen.cli.showing.colours import Colours, wants_colours
-from bullpen.cli.showing.page import StreamPage
-from bullpen.cli.showing.show import Show
+from bullpen.cli.plain.piped_chat import typed_lines
+from bullpen.cli.plain.transcript import Show
+from bullpen.cli.plain.typed_line import ChatLines
 from bullpen.cli.signals import Interruptions
-from bullpen.cli.standing import show_standing
+from bullpen.cli.status import show_standing
+from bullpen.cli.team_options import Opening, add_opening_options, prepare
+from bullpen.cli.viewer import following
+from bullpen.terminal.colors import Colours, wants_colours
+from bullpen.terminal.page import StreamPage
+from bullpen.terminal.raw_mode import is_terminal
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -39,7 +39,7 @@ def run(options: argparse.Namespace) -> int:
 
         with logs_held_back():
             return run_on_full_screen(opening.loaded, resume=opening.resume, db=opening.db, sender=options.sender)
-    from bullpen.cli.chatting.terminal_chat import chat_in_terminal
+    from bullpen.cli.plain.terminal_chat import chat_in_terminal
 
     return asyncio.run(chat_in_terminal(opening, options.sender))
 

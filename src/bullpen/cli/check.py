@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bullpen.errors import NoTeamFile, TeamProblem, UnreadableTeamFile
-from bullpen.safe import printable
-from bullpen.team_checks import check_team
-from bullpen.team_files import read_team_file, team_path
-from bullpen.team_reading import examine_team
+from bullpen.team.checks import check_team
+from bullpen.team.file import read_team_file, team_path
+from bullpen.team.reader import examine_team
+from bullpen.text.safe import printable
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

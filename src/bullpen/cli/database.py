@@ -5,9 +5,9 @@ from pathlib import Path
 
 from bullpen.config import default_database
 from bullpen.errors import AmbiguousConversation, NoConversations, UnknownConversation
-from bullpen.finding import LAST
 from bullpen.store.base import Store, StoredConversation
 from bullpen.store.sqlite import SqliteStore
+from bullpen.turns.lookup import LAST
 
 
 def add_database_option(parser: argparse.ArgumentParser, default: object = None) -> None:

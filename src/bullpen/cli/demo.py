@@ -14,19 +14,19 @@ import bullpen
 from bullpen.app import open_team
 from bullpen.cli.database import add_database_option
 from bullpen.cli.demo_story import EXPLAINED_TURN, FIRST_WORDS, SCRIPTS, TEAM, YOU, Step
-from bullpen.cli.following import following
-from bullpen.cli.showing.colours import Colours, wants_colours
-from bullpen.cli.showing.explained import print_explanation
-from bullpen.cli.showing.page import StreamPage
-from bullpen.cli.showing.show import Show
+from bullpen.cli.plain.explanation import print_explanation
+from bullpen.cli.plain.transcript import Show
 from bullpen.cli.signals import Interruptions
+from bullpen.cli.viewer import following
 from bullpen.config import data_folder
-from bullpen.conversation.loop import Conversation
-from bullpen.conversation.seats import Extra
+from bullpen.conversation.conversation import Conversation
+from bullpen.conversation.member_agent import Extra
 from bullpen.errors import BullpenError
-from bullpen.explanation import explain
-from bullpen.safe import printable
-from bullpen.team_files import LoadedTeam, load_team
+from bullpen.team.file import LoadedTeam, load_team
+from bullpen.terminal.colors import Colours, wants_colours
+from bullpen.terminal.page import StreamPage
+from bullpen.text.safe import printable
+from bullpen.turns.explanation import explain
 
 # The agents' programs: each turn plays the next script of its member.
 PROGRAM = """\

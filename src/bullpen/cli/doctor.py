@@ -8,11 +8,11 @@ from pathlib import Path
 
 import msgspec
 
+from bullpen.agents.crash_records import Leftovers
 from bullpen.agents.doctor import Finding, examine_all
-from bullpen.agents.leftovers import Leftovers
 from bullpen.agents.registry import agent_spec, known_agents, not_loaded
 from bullpen.errors import BullpenError
-from bullpen.safe import printable
+from bullpen.text.safe import printable
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -6,14 +6,14 @@ import sys
 import msgspec
 
 from bullpen.cli.database import add_database_option, find_conversation, open_store
-from bullpen.cli.showing.explained import print_difference, print_explanation
-from bullpen.difference import difference
+from bullpen.cli.plain.explanation import print_difference, print_explanation
 from bullpen.errors import BullpenError
-from bullpen.explanation import explain
-from bullpen.finding import LAST, find_turn
-from bullpen.names import normalized
-from bullpen.safe import printable
 from bullpen.store.base import Store, Turn
+from bullpen.text.names import normalized
+from bullpen.text.safe import printable
+from bullpen.turns.difference import difference
+from bullpen.turns.explanation import explain
+from bullpen.turns.lookup import LAST, find_turn
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -4,10 +4,10 @@ import argparse
 from collections.abc import Iterable
 
 from bullpen.cli.database import add_database_option, database_path, find_conversation, open_store
-from bullpen.cli.showing.screen import safe_line
 from bullpen.errors import NoConversations, StoreDamaged, UnknownConversation
-from bullpen.exporting.reading import counted
+from bullpen.exchange.formatting import counted
 from bullpen.store.base import Finding, Store
+from bullpen.terminal.tables import safe_line
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

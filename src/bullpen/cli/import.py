@@ -4,12 +4,12 @@ import argparse
 from pathlib import Path
 
 from bullpen.cli.database import add_database_option, database_path
-from bullpen.cli.showing.screen import safe_line
 from bullpen.errors import BullpenError
-from bullpen.exporting.reading import counted
-from bullpen.importing import copies_of, import_conversation, read_import
+from bullpen.exchange.formatting import counted
+from bullpen.exchange.importing import copies_of, import_conversation, read_import
 from bullpen.store.sqlite import SqliteStore
-from bullpen.team_reading import read_team
+from bullpen.team.reader import read_team
+from bullpen.terminal.tables import safe_line
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -13,8 +13,8 @@ from pathlib import Path
 from bullpen.agents.doctor import Finding, examine_all
 from bullpen.agents.registry import agent_spec, known_agents
 from bullpen.errors import BullpenError
-from bullpen.safe import printable
-from bullpen.team_templates import SOMEBODY, TEMPLATES, team_text
+from bullpen.team.templates import SOMEBODY, TEMPLATES, team_text
+from bullpen.text.safe import printable
 
 # Those that most people have come first, and so get the first role.
 USUAL_ORDER = ("claude-code", "openai-codex", "google-gemini", "qwen-code")

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from logging.handlers import MemoryHandler
 
-from bullpen.agents.masking import without_secrets
-from bullpen.safe import printable
+from bullpen.text.safe import printable
+from bullpen.text.secrets import without_secrets
 
 OURS = "bullpen"
 MOST_HELD = 10_000

@@ -11,26 +11,26 @@ from pathlib import Path
 import msgspec
 
 from bullpen.cli.database import add_database_option, database_path, find_conversation, open_store
-from bullpen.cli.opening import team_file
-from bullpen.cli.showing.prompt_shown import prompt_lines
+from bullpen.cli.plain.prompt import prompt_lines
 from bullpen.cli.supposing import SupposingStore
+from bullpen.cli.team_options import team_file
 from bullpen.context.manager import ContextManager
-from bullpen.context.markers import DEFAULT_INTENT, read_markers
 from bullpen.context.prompt import AssemblerOutput
-from bullpen.context.text import clean_text
-from bullpen.conversation.prompting import Prompts
-from bullpen.conversation.recording import speaker_of
-from bullpen.conversation.seats import seat_of
+from bullpen.conversation.consequences import speaker_of
+from bullpen.conversation.member_agent import seat_of
+from bullpen.conversation.prompts import Prompts
 from bullpen.conversation.stored_history import StoredHistory
 from bullpen.errors import BullpenError
+from bullpen.markers.grammar import DEFAULT_INTENT, read_markers
 from bullpen.messages import ConversationMessage, Routing
 from bullpen.routing.progress import Progress
 from bullpen.routing.queue import WaitingTurn
 from bullpen.routing.router import Router
-from bullpen.safe import printable
 from bullpen.store.base import StoredConversation
-from bullpen.team import Member, Team
-from bullpen.team_files import LoadedTeam, load_team
+from bullpen.team.file import LoadedTeam, load_team
+from bullpen.team.team import Member, Team
+from bullpen.text.clean import clean_text
+from bullpen.text.safe import printable
 
 PREVIEW = "preview"
 

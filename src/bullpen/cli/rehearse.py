@@ -7,10 +7,10 @@ from pathlib import Path
 
 import msgspec
 
-from bullpen.cli.trusting import ensure_trusted
+from bullpen.cli.trust_question import ensure_trusted
 from bullpen.rehearsal import Rehearsed, rehearse
-from bullpen.safe import printable
-from bullpen.team_files import LoadedTeam, load_team
+from bullpen.team.file import LoadedTeam, load_team
+from bullpen.text.safe import printable
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -11,18 +11,18 @@ import msgspec
 from msgspec.structs import replace
 
 from bullpen.app import open_team
-from bullpen.cli.endings import ENDINGS, EXIT_CODES, Ending, ending_of, say_next
-from bullpen.cli.following import Follower, following
-from bullpen.cli.opening import Opening, add_opening_options, prepare
-from bullpen.cli.showing.colours import Colours, wants_colours
-from bullpen.cli.showing.page import StreamPage
-from bullpen.cli.showing.show import Show
+from bullpen.cli.exit_codes import ENDINGS, EXIT_CODES, Ending, ending_of, say_next
+from bullpen.cli.plain.transcript import Show
 from bullpen.cli.signals import Interruptions
-from bullpen.conversation.loop import Conversation
-from bullpen.conversation.news import News
+from bullpen.cli.team_options import Opening, add_opening_options, prepare
+from bullpen.cli.viewer import Follower, following
+from bullpen.conversation.conversation import Conversation
+from bullpen.conversation.events import News
 from bullpen.errors import BullpenError, NothingRuns
-from bullpen.safe import printable
-from bullpen.team_files import LoadedTeam
+from bullpen.team.file import LoadedTeam
+from bullpen.terminal.colors import Colours, wants_colours
+from bullpen.terminal.page import StreamPage
+from bullpen.text.safe import printable
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -9,12 +9,12 @@ from pathlib import Path
 
 from bullpen.cli.database import add_database_option
 from bullpen.cli.signals import LEAVING, handling
-from bullpen.cli.trusting import ensure_trusted
+from bullpen.cli.trust_question import ensure_trusted
 from bullpen.errors import MissingExtra
-from bullpen.exporting.files import write_private_file
-from bullpen.exporting.reading import Writable
-from bullpen.safe import printable
-from bullpen.team_files import LoadedTeam, load_team
+from bullpen.exchange.files import write_private_file
+from bullpen.exchange.formatting import Writable
+from bullpen.team.file import LoadedTeam, load_team
+from bullpen.text.safe import printable
 
 TEAM_FILE = Path("team.toml")
 
@@ -38,7 +38,7 @@ def run(options: argparse.Namespace) -> int:
         print("bullpen: --tls-cert and --tls-key go together.", file=sys.stderr)
         return 2
     try:
-        import bullpen.web.serving  # noqa: F401 (only to see whether it is there)
+        import bullpen.web.server  # noqa: F401 (only to see whether it is there)
     except ModuleNotFoundError as error:
         raise MissingExtra("web", error.name or "") from error
     team = _team(options)
@@ -62,9 +62,9 @@ def _team(options: argparse.Namespace) -> LoadedTeam | None:
 
 
 async def _serve(options: argparse.Namespace, team: LoadedTeam | None) -> int:
-    from bullpen.web.keys import Keys
-    from bullpen.web.place import listening
-    from bullpen.web.serving import Tls, new_url, serving
+    from bullpen.web.address import listening
+    from bullpen.web.credentials import Keys
+    from bullpen.web.server import Tls, new_url, serving
 
     stop = asyncio.Event()
     keys = Keys()

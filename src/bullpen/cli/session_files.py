@@ -7,12 +7,12 @@ import time
 from pathlib import Path
 
 from bullpen.cli.database import find_conversation, open_store
-from bullpen.cli.showing.screen import safe_line
+from bullpen.conversation.owner import is_alive
 from bullpen.errors import BullpenError, OutputExists
-from bullpen.exporting.files import FORMATS, Format, write_export, write_private_file
-from bullpen.exporting.reading import Writable, counted
-from bullpen.owners import is_alive
-from bullpen.safe import printable
+from bullpen.exchange.files import FORMATS, Format, write_export, write_private_file
+from bullpen.exchange.formatting import Writable, counted
+from bullpen.terminal.tables import safe_line
+from bullpen.text.safe import printable
 
 
 class SafeOutput:

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from bullpen.cli.database import find_conversation, open_store
-from bullpen.cli.showing.screen import local_time, print_heading, print_indented, print_table, safe_line, short_time
 from bullpen.errors import BullpenError, NoConversations
-from bullpen.exporting.reading import addressees_of, all_messages, counted, sender_of
+from bullpen.exchange.formatting import addressees_of, all_messages, counted, sender_of
 from bullpen.store.base import Store, StoredConversation, StoredMessage
+from bullpen.terminal.tables import local_time, print_heading, print_indented, print_table, safe_line, short_time
 
 COLUMNS = ("id", "team", "last", "messages", "state", "begins with")
 

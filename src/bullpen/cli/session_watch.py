@@ -4,9 +4,9 @@ import argparse
 
 from bullpen.cli.database import find_conversation, open_store
 from bullpen.cli.session_lists import print_message
-from bullpen.cli.showing.screen import print_heading, safe_line
-from bullpen.following import Standing, follow
-from bullpen.owners import is_alive
+from bullpen.conversation.owner import is_alive
+from bullpen.store.watching import Standing, follow
+from bullpen.terminal.tables import print_heading, safe_line
 
 
 def watch(options: argparse.Namespace) -> int:

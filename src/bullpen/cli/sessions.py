@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from bullpen.cli import session_files, session_lists, session_watch
 from bullpen.cli.database import add_database_option
-from bullpen.exporting.files import FORMATS
+from bullpen.exchange.files import FORMATS
 
 Run = Callable[[argparse.Namespace], int]
 

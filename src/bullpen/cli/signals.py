@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import NoReturn
 
-from bullpen.agents.orphans import end_all_running
+from bullpen.agents.process_tree import end_all_running
 
 INTERRUPTED_EXIT = 130
 # A shell tells a death by signal as 128 and the signal's number.

@@ -20,35 +20,35 @@ if TYPE_CHECKING:
     )
     from bullpen.context.builder import PromptInput, PromptOutput, build_prompt
     from bullpen.context.manager import ContextManager
-    from bullpen.context.markers import read_markers
     from bullpen.context.prompt import AssemblerInput, AssemblerOutput, PromptContextMessage
     from bullpen.context.report import PromptReport
     from bullpen.context.snapshot import ContextSnapshot
-    from bullpen.context.stripping import strip_all_markers
-    from bullpen.context.text import truncate_to_bytes
     from bullpen.errors import PromptTooLarge
+    from bullpen.markers.grammar import read_markers
+    from bullpen.markers.stripping import strip_all_markers
+    from bullpen.text.clean import truncate_to_bytes
 
 _MODULE_OF = {
-    "AssemblerInput": "prompt",
-    "AssemblerOutput": "prompt",
-    "ClaudeContextAssembler": "assemblers",
-    "CodexContextAssembler": "assemblers",
-    "ContextAssembler": "assemblers",
-    "ContextManager": "manager",
-    "ContextSnapshot": "snapshot",
-    "GeminiContextAssembler": "assemblers",
-    "PlainTextAssembler": "assemblers",
-    "PromptContextMessage": "prompt",
-    "PromptInput": "builder",
-    "PromptLayout": "assemblers",
-    "PromptOutput": "builder",
-    "PromptReport": "report",
-    "PromptTooLarge": "assemblers",
-    "build_prompt": "builder",
-    "normalize_agent_type": "agent_types",
-    "read_markers": "markers",
-    "strip_all_markers": "stripping",
-    "truncate_to_bytes": "text",
+    "AssemblerInput": "bullpen.context.prompt",
+    "AssemblerOutput": "bullpen.context.prompt",
+    "ClaudeContextAssembler": "bullpen.context.assemblers",
+    "CodexContextAssembler": "bullpen.context.assemblers",
+    "ContextAssembler": "bullpen.context.assemblers",
+    "ContextManager": "bullpen.context.manager",
+    "ContextSnapshot": "bullpen.context.snapshot",
+    "GeminiContextAssembler": "bullpen.context.assemblers",
+    "PlainTextAssembler": "bullpen.context.assemblers",
+    "PromptContextMessage": "bullpen.context.prompt",
+    "PromptInput": "bullpen.context.builder",
+    "PromptLayout": "bullpen.context.assemblers",
+    "PromptOutput": "bullpen.context.builder",
+    "PromptReport": "bullpen.context.report",
+    "PromptTooLarge": "bullpen.context.assemblers",
+    "build_prompt": "bullpen.context.builder",
+    "normalize_agent_type": "bullpen.context.agent_types",
+    "read_markers": "bullpen.markers.grammar",
+    "strip_all_markers": "bullpen.markers.stripping",
+    "truncate_to_bytes": "bullpen.text.clean",
 }
 
 __all__ = [
@@ -79,7 +79,7 @@ def __getattr__(name: str) -> object:
     module = _MODULE_OF.get(name)
     if module is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.{module}"), name)
+    value = getattr(import_module(module), name)
     globals()[name] = value
     return value
 

@@ -7,14 +7,14 @@ from typing import ClassVar, Literal, NamedTuple
 
 from msgspec import Struct
 
+from bullpen.cache import SelfFillingCache
 from bullpen.context.budget import SECTION_SEPARATOR, Budget, newest_that_fit
-from bullpen.context.cache import SelfFillingCache
 from bullpen.context.headings import LineGuard
 from bullpen.context.prompt import DEFAULT_MAX_BYTES, EVERYONE, AssemblerInput, AssemblerOutput, PromptContextMessage
 from bullpen.context.report import ChangedMessage, PromptReport
-from bullpen.context.text import LINE_BREAKS, byte_length, clean_text, one_line, trimmed, truncate_to_bytes
 from bullpen.context.views import View, Window
 from bullpen.errors import PromptTooLarge
+from bullpen.text.clean import LINE_BREAKS, byte_length, clean_text, one_line, trimmed, truncate_to_bytes
 
 Overflow = Literal["cut", "error"]
 

@@ -8,7 +8,6 @@ from msgspec.structs import replace
 from bullpen.context.agent_types import AssemblerSet
 from bullpen.context.assemblers import ContextAssembler, Overflow
 from bullpen.context.budget import SECTION_SEPARATOR
-from bullpen.context.explaining import log_sent
 from bullpen.context.prompt import (
     DEFAULT_CONTEXT_WINDOW_SIZE,
     DEFAULT_MAX_BYTES,
@@ -16,7 +15,8 @@ from bullpen.context.prompt import (
     AssemblerOutput,
     PromptContextMessage,
 )
-from bullpen.context.text import byte_length, trimmed, truncate_to_bytes
+from bullpen.context.sent_log import log_sent
+from bullpen.text.clean import byte_length, trimmed, truncate_to_bytes
 
 PromptOutput = AssemblerOutput
 """The specification has two names for what goes to an agent; it is one thing."""

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from bullpen.context.blocks import open_fence
-from bullpen.context.code import closed_code, has_open_code_span
-from bullpen.context.text import LINE_BREAKS
+from bullpen.markers.blocks import open_fence
+from bullpen.markers.code import closed_code, has_open_code_span
+from bullpen.text.clean import LINE_BREAKS
 
 INDENT = "  "
 _LINE_BREAK = re.compile(f"\r\n|[{LINE_BREAKS}]")

@@ -7,11 +7,11 @@ from typing import Any, Protocol
 import msgspec
 from msgspec import Raw, Struct
 
-from bullpen.context.text import SYMBOL_FOR_NULL, clean_text
 from bullpen.context.validation import clean_strings
 from bullpen.context.views import View
 from bullpen.errors import UnknownMessage
 from bullpen.messages import ConversationMessage, Routing, Speaker
+from bullpen.text.clean import SYMBOL_FOR_NULL, clean_text
 
 _ID = attrgetter("id")
 

@@ -7,17 +7,17 @@ from typing import Any, Literal, TypeVar
 
 from bullpen.context.agent_types import AssemblerSet, normalize_agent_type
 from bullpen.context.assemblers import Overflow
-from bullpen.context.explaining import log_sent
 from bullpen.context.history import History, MemoryHistory, message_number
 from bullpen.context.positions import newest_positions, with_pinned
 from bullpen.context.prepared import PreparedHistory
 from bullpen.context.prompt import DEFAULT_CONTEXT_WINDOW_SIZE, DEFAULT_MAX_BYTES, AssemblerInput, AssemblerOutput
+from bullpen.context.sent_log import log_sent
 from bullpen.context.snapshot import VERSION, ContextSnapshot, history_of
-from bullpen.context.stripping import Whitespace, strip_all_markers
-from bullpen.context.text import byte_length, clean_text, truncate_to_bytes
 from bullpen.context.validation import check_message, milliseconds
 from bullpen.context.visibility import VisibleMessages
+from bullpen.markers.stripping import Whitespace, strip_all_markers
 from bullpen.messages import ConversationMessage, MessageDraft
+from bullpen.text.clean import byte_length, clean_text, truncate_to_bytes
 
 logger = logging.getLogger(__name__)
 

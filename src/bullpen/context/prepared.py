@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from functools import partial
 
-from bullpen.context.cache import SelfFillingCache
+from bullpen.cache import SelfFillingCache
 from bullpen.context.history import History
 from bullpen.context.prompt import EVERYONE, PromptContextMessage
-from bullpen.context.stripping import Whitespace, without_markers
-from bullpen.context.text import byte_length
 from bullpen.context.views import Window
+from bullpen.markers.stripping import Whitespace, without_markers
+from bullpen.text.clean import byte_length
 
 
 class PreparedHistory:

@@ -9,10 +9,10 @@ import msgspec
 from msgspec import Struct
 
 from bullpen.context.history import MemoryHistory, Messages, Row, packed, packed_extra
-from bullpen.context.text import clean_json, clean_text
 from bullpen.context.validation import check_message, clean_strings, milliseconds
 from bullpen.errors import InvalidSnapshot
 from bullpen.messages import ConversationMessage, Routing, Speaker, SpeakerType
+from bullpen.text.clean import clean_json, clean_text
 
 VERSION = 1
 EXPORT_FORMAT = "bullpen conversation"

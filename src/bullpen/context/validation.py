@@ -6,8 +6,8 @@ from typing import TypeVar
 
 import msgspec
 
-from bullpen.context.text import clean_text
 from bullpen.messages import SPEAKER_TYPES, ConversationMessage, MessageDraft, Routing, Speaker
+from bullpen.text.clean import clean_text
 
 
 def check_message(message: MessageDraft | ConversationMessage) -> None:

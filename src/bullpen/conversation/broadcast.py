@@ -10,8 +10,8 @@ from contextlib import contextmanager
 
 from msgspec import Struct
 
-from bullpen.conversation.news import Lagged, News, TurnEvent
-from bullpen.events import TextDelta, Thinking
+from bullpen.conversation.events import Lagged, News, TurnEvent
+from bullpen.turn_events import TextDelta, Thinking
 
 MOST_PIECES = 2_000
 """Waiting news above which a viewer gets no more pieces of streams."""

@@ -3,9 +3,9 @@
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bullpen.events import Usage
-from bullpen.routing.likeness import alike, sketch
-from bullpen.team import Limits
+from bullpen.routing.repetition import alike, sketch
+from bullpen.team.team import Limits
+from bullpen.turn_events import Usage
 
 MOST = 10**15
 """Tokens or dollars, as many as JSON holds exactly."""

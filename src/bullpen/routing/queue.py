@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable
 
 from msgspec import Struct
 
-from bullpen.context.markers import DEFAULT_INTENT
+from bullpen.markers.grammar import DEFAULT_INTENT
 
 PUT_FIRST = 0
 """The intent of a turn that a person moved to the front: before every intent that can be written."""

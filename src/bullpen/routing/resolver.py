@@ -2,8 +2,8 @@
 
 from msgspec import Struct
 
-from bullpen.names import nearest, normalized
-from bullpen.team import Member, Team
+from bullpen.team.team import Member, Team
+from bullpen.text.names import nearest, normalized
 
 LONGEST_SHOWN = 100
 """Characters of a wrong name that people get to see. Nothing longer is a slip for a name, either."""

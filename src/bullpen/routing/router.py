@@ -6,11 +6,11 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bullpen.context.markers import DEFAULT_INTENT, Addressee, Markers
 from bullpen.errors import UnknownMember, UnknownSender
-from bullpen.names import normalized
+from bullpen.markers.grammar import DEFAULT_INTENT, Addressee, Markers
 from bullpen.routing.resolver import Resolver, Unresolved
-from bullpen.team import EVERYONE, Member, Team
+from bullpen.team.team import EVERYONE, Member, Team
+from bullpen.text.names import normalized
 
 MOST_NOTES = 5
 

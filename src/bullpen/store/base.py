@@ -6,12 +6,12 @@ from typing import Any, Literal, Protocol, Self
 from msgspec import UNSET, Struct, UnsetType
 
 from bullpen.context.history import Envelope
-from bullpen.context.markers import DEFAULT_INTENT
 from bullpen.context.prompt import AssemblerOutput
 from bullpen.context.report import PromptReport
-from bullpen.events import Failed, Usage
+from bullpen.markers.grammar import DEFAULT_INTENT
 from bullpen.messages import ConversationMessage, Speaker
 from bullpen.routing.queue import WaitingTurn
+from bullpen.turn_events import Failed, Usage
 
 TurnState = Literal["queued", "running", "done", "failed", "cancelled", "interrupted", "dropped"]
 EndState = Literal["done", "failed", "cancelled", "interrupted"]

@@ -7,7 +7,7 @@ from typing import Any
 from bullpen.store.base import Found
 from bullpen.store.message_rows import speaker_from
 from bullpen.store.packing import unpacked_text
-from bullpen.store.words import Query, Term, snippet, words_of
+from bullpen.store.terms import Query, Term, snippet, words_of
 
 # How many messages are put into the index together: each time costs about as much as storing a message.
 # A search reads those that wait one by one.

@@ -9,11 +9,11 @@ import msgspec
 from bullpen.context.prompt import AssemblerOutput
 from bullpen.context.report import PromptReport
 from bullpen.errors import TurnConflict, UnknownTurn
-from bullpen.events import Failed, Usage
 from bullpen.routing.queue import PUT_FIRST, WaitingTurn
 from bullpen.store.base import Turn, TurnEnd, TurnRecord
 from bullpen.store.message_rows import sequence_of
 from bullpen.store.packing import DamagedData, packed, unpacked
+from bullpen.turn_events import Failed, Usage
 
 CAN_BE_RETRIED = ("failed", "cancelled", "interrupted")
 

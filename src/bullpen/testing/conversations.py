@@ -3,11 +3,11 @@
 from bullpen.context.manager import ContextManager
 from bullpen.context.prompt import AssemblerOutput
 from bullpen.context.snapshot import ContextSnapshot
-from bullpen.events import Failed, Usage
 from bullpen.messages import ConversationMessage, Routing, Speaker
 from bullpen.routing.queue import WaitingTurn
 from bullpen.store.base import Owner, Store, TurnEnd
 from bullpen.store.packing import StreamPacker
+from bullpen.turn_events import Failed, Usage
 
 EXAMPLE_ID = "quiet-river-4f2a"
 EXAMPLE_TEAM = """\

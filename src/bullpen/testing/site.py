@@ -7,12 +7,12 @@ from pathlib import Path
 from msgspec import Struct
 
 from bullpen.app import NO_EXTRAS
-from bullpen.conversation.seats import Extra
-from bullpen.team_files import load_team
-from bullpen.web.hub import Hub
-from bullpen.web.keys import Keys
-from bullpen.web.place import Place, listening
-from bullpen.web.serving import new_url, serving
+from bullpen.conversation.member_agent import Extra
+from bullpen.team.file import load_team
+from bullpen.web.address import Place, listening
+from bullpen.web.conversations import Hub
+from bullpen.web.credentials import Keys
+from bullpen.web.server import new_url, serving
 
 
 class Site(Struct, frozen=True, kw_only=True):

@@ -25,7 +25,6 @@ from bullpen.errors import (
     UnknownMessage,
     UnknownTurn,
 )
-from bullpen.events import Failed, Usage
 from bullpen.messages import ConversationMessage, Routing, Speaker, SpeakerType
 from bullpen.routing.queue import WaitingTurn
 from bullpen.store.base import (
@@ -40,6 +39,7 @@ from bullpen.store.base import (
     TurnRecord,
 )
 from bullpen.store.packing import StreamPacker
+from bullpen.turn_events import Failed, Usage
 
 KAI = Speaker(role_id="kai", role_name="Kai", type="human")
 MAX = Speaker(role_id="max", role_name="Max", type="ai", role_title="Architect")

@@ -6,8 +6,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from bullpen.conversation.loop import Conversation
-    from bullpen.team_files import LoadedTeam
+    from bullpen.conversation.conversation import Conversation
+    from bullpen.team.file import LoadedTeam
 
 
 def run(
@@ -20,7 +20,7 @@ def run(
     """Open a conversation of a team on the full screen, and return an exit code when the person leaves."""
     import asyncio
 
-    from bullpen.tui.leaving import run_team
+    from bullpen.tui.launch import run_team
 
     return asyncio.run(run_team(loaded, resume=resume, db=db, sender=sender))
 

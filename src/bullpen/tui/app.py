@@ -7,10 +7,10 @@ from typing import ClassVar
 from textual.app import App
 from textual.binding import Binding, BindingType
 
-from bullpen.conversation.loop import Conversation
+from bullpen.conversation.conversation import Conversation
 from bullpen.tui.chat import ChatScreen
-from bullpen.tui.palette import DARK, LIGHT, THEMES, is_light
-from bullpen.tui.words import one_line
+from bullpen.tui.text import one_line
+from bullpen.tui.theme import DARK, LIGHT, THEMES, is_light
 
 # How long the question whether to leave stands.
 LEAVING_SECONDS = 5.0

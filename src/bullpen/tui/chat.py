@@ -12,31 +12,31 @@ from textual.content import Content
 from textual.screen import Screen
 from textual.widgets import Footer, Static
 
-from bullpen.conversation.loop import Conversation
+from bullpen.conversation.conversation import Conversation
 from bullpen.errors import BullpenError
-from bullpen.exporting.files import export_to
+from bullpen.exchange.files import export_to
+from bullpen.tui.bindings import rows
 from bullpen.tui.commands import COMMANDS, Command, read_command
 from bullpen.tui.composer import Composer
 from bullpen.tui.fold import FoldTitle
 from bullpen.tui.help_screen import HelpScreen
-from bullpen.tui.keys import rows
 from bullpen.tui.member_screen import MemberScreen
 from bullpen.tui.members import MembersPanel
 from bullpen.tui.message import MessageView
-from bullpen.tui.newsroom import Newsroom
 from bullpen.tui.notice import NoticeBar
-from bullpen.tui.offers import OffersList
-from bullpen.tui.palette import colors_of
 from bullpen.tui.prompt_screen import Given, PromptScreen, given_as, given_for
 from bullpen.tui.queue import QueuePanel
 from bullpen.tui.search_screen import SearchScreen
 from bullpen.tui.status import StatusBar
+from bullpen.tui.suggestions import OffersList
 from bullpen.tui.tally import Taken
 from bullpen.tui.task_screen import TaskScreen
+from bullpen.tui.text import one_line
 from bullpen.tui.text_screen import TextScreen
+from bullpen.tui.theme import colors_of
 from bullpen.tui.transcript import Transcript
 from bullpen.tui.turn import TurnView
-from bullpen.tui.words import one_line
+from bullpen.tui.updates import Newsroom
 
 WIDE = 100
 

@@ -8,8 +8,8 @@ from textual.events import Key, Paste
 from textual.message import Message
 from textual.widgets import TextArea
 
-from bullpen.completion import Option, options_for
-from bullpen.tui.words import shown
+from bullpen.tui.text import shown
+from bullpen.view.completion import Option, options_for
 
 # Nobody presses enter so soon after another key: a terminal without bracketed paste is typing what was pasted.
 PASTE_SECONDS = 0.008

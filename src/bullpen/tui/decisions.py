@@ -5,8 +5,8 @@ from typing import Literal
 
 from msgspec import Struct
 
-from bullpen.conversation.loop import Conversation
-from bullpen.conversation.news import MissedHandOver
+from bullpen.conversation.conversation import Conversation
+from bullpen.conversation.events import MissedHandOver
 
 Choice = Literal["go_on", "retry", "skip", "hand_over", "drop_all", "leave_it"]
 

@@ -11,7 +11,7 @@ from textual.screen import ModalScreen
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
-from bullpen.tui.words import one_line
+from bullpen.tui.text import one_line
 
 
 class MemberScreen(ModalScreen[str | None]):

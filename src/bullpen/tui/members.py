@@ -3,11 +3,11 @@
 from textual.content import Content
 from textual.widgets import Static
 
-from bullpen.conversation.loop import Conversation
-from bullpen.conversation.running import RunningTurn
-from bullpen.team import Member
+from bullpen.conversation.conversation import Conversation
+from bullpen.conversation.running_turn import RunningTurn
+from bullpen.team.team import Member
 from bullpen.tui.tally import Taken, total
-from bullpen.tui.words import count, duration, money, one_line
+from bullpen.tui.text import count, duration, money, one_line
 
 
 class MembersPanel(Static):

@@ -12,8 +12,8 @@ from textual.widgets import Static
 from bullpen.messages import ConversationMessage
 from bullpen.store.base import StoredMessage
 from bullpen.tui.markdown import SafeMarkdown
-from bullpen.tui.steps import LoadWork, RecordedFold, WorkFold
-from bullpen.tui.words import beginning, clock, one_line, shown
+from bullpen.tui.step_folds import LoadWork, RecordedFold, WorkFold
+from bullpen.tui.text import beginning, clock, one_line, shown
 from bullpen.tui.work import Work
 
 

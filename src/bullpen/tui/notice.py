@@ -6,7 +6,7 @@ from textual.content import Content
 from textual.widgets import Button, Static
 
 from bullpen.tui.decisions import WORDS, Wanted
-from bullpen.tui.words import beginning
+from bullpen.tui.text import beginning
 
 MOST_CHARACTERS = 600
 MOST_LINES = 4

@@ -10,11 +10,11 @@ from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from bullpen.context.report import PromptReport
-from bullpen.finding import find_turn, turn_that_said
 from bullpen.messages import ConversationMessage
 from bullpen.store.base import Store, Turn
-from bullpen.tui.lines import LinesView
-from bullpen.tui.words import duration, one_line, used
+from bullpen.tui.line_view import LinesView
+from bullpen.tui.text import duration, one_line, used
+from bullpen.turns.lookup import find_turn, turn_that_said
 
 BAR_CELLS = 24
 

@@ -8,8 +8,8 @@ from textual.message import Message
 from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
-from bullpen.conversation.loop import Conversation
-from bullpen.tui.words import one_line
+from bullpen.conversation.conversation import Conversation
+from bullpen.tui.text import one_line
 
 
 class QueuePanel(OptionList):

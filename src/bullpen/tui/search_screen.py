@@ -11,10 +11,10 @@ from textual.screen import ModalScreen
 from textual.widgets import Input, OptionList
 from textual.widgets.option_list import Option
 
-from bullpen.conversation.loop import Conversation
+from bullpen.conversation.conversation import Conversation
 from bullpen.errors import BullpenError
 from bullpen.store.base import Found, Store
-from bullpen.tui.words import clock, one_line
+from bullpen.tui.text import clock, one_line
 
 MOST_FOUND = 50
 

@@ -3,8 +3,8 @@
 from textual.content import Content
 from textual.widgets import Static
 
-from bullpen.conversation.loop import Conversation
-from bullpen.tui.words import duration, one_line
+from bullpen.conversation.conversation import Conversation
+from bullpen.tui.text import duration, one_line
 
 
 class StatusBar(Static):

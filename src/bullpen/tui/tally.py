@@ -4,8 +4,8 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
-from bullpen.events import Failed, Usage
 from bullpen.store.base import Store
+from bullpen.turn_events import Failed, Usage
 
 # Adding up more turns than this would keep the store busy for a second; then we count from now on.
 MOST_TURNS = 20_000

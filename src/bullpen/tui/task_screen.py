@@ -9,7 +9,7 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Static, TextArea
 
-from bullpen.tui.words import shown
+from bullpen.tui.text import shown
 
 
 class TaskScreen(ModalScreen[str | None]):

@@ -8,7 +8,7 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
-from bullpen.tui.lines import LinesView
+from bullpen.tui.line_view import LinesView
 
 
 class TextScreen(ModalScreen[None]):

@@ -11,18 +11,18 @@ from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 from textual.widgets import Static
 
-from bullpen.conversation.loop import Conversation
-from bullpen.conversation.news import Said
-from bullpen.conversation.running import RunningTurn
-from bullpen.events import Event, TextDelta
-from bullpen.finding import turn_that_said
+from bullpen.conversation.conversation import Conversation
+from bullpen.conversation.events import Said
+from bullpen.conversation.running_turn import RunningTurn
 from bullpen.messages import ConversationMessage
-from bullpen.replaying import recorded_events
 from bullpen.store.base import Store, StoredMessage, TurnRecord
 from bullpen.tui.message import MessageView
+from bullpen.tui.text import MOST_LINES, beginning, one_line, weight_of
 from bullpen.tui.turn import TurnView
-from bullpen.tui.words import MOST_LINES, beginning, one_line, weight_of
 from bullpen.tui.work import Work
+from bullpen.turn_events import Event, TextDelta
+from bullpen.turns.lookup import turn_that_said
+from bullpen.turns.replay import recorded_events
 
 PAGE = 20
 MOST_ON_SCREEN = 3 * PAGE

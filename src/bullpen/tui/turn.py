@@ -8,12 +8,12 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Static
 
-from bullpen.conversation.running import RunningTurn
-from bullpen.events import TextDelta
+from bullpen.conversation.running_turn import RunningTurn
 from bullpen.tui.markdown import SafeMarkdown
-from bullpen.tui.steps import StepFold
-from bullpen.tui.words import MOST_CHARACTERS, MOST_LINES, beginning, duration, one_line, used, weight_of
+from bullpen.tui.step_folds import StepFold
+from bullpen.tui.text import MOST_CHARACTERS, MOST_LINES, beginning, duration, one_line, used, weight_of
 from bullpen.tui.work import Step, Work
+from bullpen.turn_events import TextDelta
 
 FRAME_SECONDS = 1 / 30
 # Steps that are on the screen at once; the others are in the fold of the message.

@@ -10,15 +10,15 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from bullpen.conversation.broadcast import Numbered
-from bullpen.conversation.news import News
+from bullpen.conversation.events import News
 from bullpen.messages import ConversationMessage
 from bullpen.store.base import StoredConversation, StoredMessage
 from bullpen.web.actions import ACTIONS, Action
-from bullpen.web.answers import json
-from bullpen.web.frames import server_sent
 from bullpen.web.requests import checked_id, exact_number_in, hub_of, id_in, state_asked_for
+from bullpen.web.responses import json
+from bullpen.web.sse import EventStream, position
 from bullpen.web.state import InQueue, State
-from bullpen.web.stream import EventStream, position
+from bullpen.web.updates import server_sent
 
 MOST_MESSAGES = 1_000
 DEFAULT_MESSAGES = 50

@@ -14,13 +14,13 @@ from starlette.routing import Match, Route
 
 from bullpen.errors import BullpenError
 from bullpen.web import inspector, openapi, pages, timeline
-from bullpen.web.answers import problem
+from bullpen.web.address import Place
 from bullpen.web.api import CALLS, Endpoint
 from bullpen.web.assets import asset
+from bullpen.web.conversations import Hub
+from bullpen.web.credentials import Keys
 from bullpen.web.guard import Guard
-from bullpen.web.hub import Hub
-from bullpen.web.keys import Keys
-from bullpen.web.place import Place
+from bullpen.web.responses import problem
 
 SMALLEST_COMPRESSED = 1_000
 

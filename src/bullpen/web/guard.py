@@ -12,9 +12,9 @@ from starlette.exceptions import HTTPException
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from bullpen.web.answers import API, Problem, json
-from bullpen.web.keys import Keys
-from bullpen.web.place import Place
+from bullpen.web.address import Place
+from bullpen.web.credentials import Keys
+from bullpen.web.responses import API, Problem, json
 
 MOST_BODY_BYTES = 1024 * 1024
 ENTRANCE = "/enter/"

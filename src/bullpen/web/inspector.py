@@ -10,11 +10,11 @@ from starlette.responses import Response
 
 from bullpen.context.prompt import AssemblerOutput
 from bullpen.errors import BullpenError
-from bullpen.explanation import Explanation, NotOffered, SeenMessage, explain
 from bullpen.store.base import Store, Turn
-from bullpen.web.answers import page
+from bullpen.turns.explanation import Explanation, NotOffered, SeenMessage, explain
 from bullpen.web.markdown import MOST_HIGHLIGHTED
 from bullpen.web.requests import hub_of, id_in
+from bullpen.web.responses import page
 from bullpen.web.steps import Step, recorded_steps
 
 MOST_DIFF_LINES = 5_000

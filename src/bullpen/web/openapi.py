@@ -9,9 +9,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from bullpen import __version__
-from bullpen.web.answers import Problem, json
 from bullpen.web.api import CALLS, Call, Parameter
 from bullpen.web.requests import LARGEST_NUMBER
+from bullpen.web.responses import Problem, json
 
 PATH = "/api/openapi.json"
 REFERENCE = "#/components/schemas/{name}"

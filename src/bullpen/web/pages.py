@@ -12,18 +12,18 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from bullpen.conversation.broadcast import Numbered
-from bullpen.conversation.news import TurnEvent
-from bullpen.exporting.files import FORMATS, Format, write_export
-from bullpen.finding import turn_that_said
+from bullpen.conversation.events import TurnEvent
+from bullpen.exchange.files import FORMATS, Format, write_export
 from bullpen.messages import ConversationMessage
 from bullpen.store.base import Found, Store, StoredConversation
+from bullpen.turns.lookup import turn_that_said
 from bullpen.web.actions import ACTIONS, COMMANDS, command_in, read_form
-from bullpen.web.answers import done, form_of, page, sent_to
-from bullpen.web.frames import server_sent
-from bullpen.web.keys import Keys
-from bullpen.web.place import Place
+from bullpen.web.address import Place
+from bullpen.web.credentials import Keys
 from bullpen.web.requests import checked_id, hub_of, id_in, number_in, state_asked_for
-from bullpen.web.stream import EventStream, position
+from bullpen.web.responses import done, form_of, page, sent_to
+from bullpen.web.sse import EventStream, position
+from bullpen.web.updates import server_sent
 
 PAGE_MESSAGES = 50
 LISTED = 100

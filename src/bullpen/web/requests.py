@@ -5,7 +5,7 @@ from typing import cast
 from starlette.requests import Request
 
 from bullpen.errors import BullpenError
-from bullpen.web.hub import Hub
+from bullpen.web.conversations import Hub
 from bullpen.web.state import State, stored_state
 
 LONGEST_NUMBER = 15

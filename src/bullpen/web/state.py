@@ -5,16 +5,16 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
-from bullpen.colours import colours_of
-from bullpen.conversation.loop import Conversation
-from bullpen.conversation.running import RunningTurn
+from bullpen.conversation.conversation import Conversation
+from bullpen.conversation.running_turn import RunningTurn
 from bullpen.errors import InvalidTeam
-from bullpen.events import Usage
-from bullpen.routing.hand_overs import missed_hand_over
+from bullpen.routing.missed_hand_overs import missed_hand_over
 from bullpen.routing.queue import WaitingTurn
 from bullpen.store.base import Store, StoredConversation, Turn
-from bullpen.team import Team
-from bullpen.team_reading import examine_team
+from bullpen.team.colors import colours_of
+from bullpen.team.reader import examine_team
+from bullpen.team.team import Team
+from bullpen.turn_events import Usage
 
 
 class Spent(Struct, frozen=True, kw_only=True):

@@ -6,10 +6,10 @@ from typing import Any
 
 from msgspec import Struct
 
-from bullpen.events import Event, Notice, Thinking, TodoList, ToolFinished, ToolStarted
-from bullpen.replaying import recorded_events
 from bullpen.store.base import TurnRecord
-from bullpen.tool_words import asked_of
+from bullpen.turn_events import Event, Notice, Thinking, TodoList, ToolFinished, ToolStarted
+from bullpen.turns.replay import recorded_events
+from bullpen.turns.tool_summary import asked_of
 
 MOST_CHARACTERS = 20_000
 """Of one output that a page shows."""

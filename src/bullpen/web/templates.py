@@ -7,7 +7,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from bullpen.context.stripping import strip_all_markers
+from bullpen.markers.stripping import strip_all_markers
 from bullpen.web.assets import address
 from bullpen.web.markdown import code, plain, render
 from bullpen.web.visible import visible

@@ -10,10 +10,10 @@ from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import Response
 
-from bullpen.colours import colours_of
 from bullpen.store.base import Store, StoredMessage, Turn
-from bullpen.web.answers import page
+from bullpen.team.colors import colours_of
 from bullpen.web.requests import hub_of, id_in
+from bullpen.web.responses import page
 from bullpen.web.state import team_of
 from bullpen.web.templates import money, rendered, short, span
 

@@ -36,10 +36,10 @@ from bullpen.context.assemblers import Overflow
 from bullpen.context.manager import MAX_TEAM_TASK_BYTES
 from bullpen.context.prompt import DEFAULT_CONTEXT_WINDOW_SIZE, DEFAULT_MAX_BYTES
 from bullpen.context.views import Window
-from bullpen.events import Event, Notice, TextDelta
 from bullpen.messages import MessageDraft, Speaker
 from bullpen.store.packing import packed_text, unpacked_text
-from bullpen.team import Member
+from bullpen.team.team import Member
+from bullpen.turn_events import Event, Notice, TextDelta
 
 ASSEMBLERS = (ClaudeContextAssembler, CodexContextAssembler, GeminiContextAssembler, PlainTextAssembler)
 KAILAI = Speaker(role_id="kailai", role_name="kailai", type="human")
@@ -64,11 +64,11 @@ KAILAI = Speaker(role_id="kailai", role_name="kailai", type="human")
         pytest.param("IContextProvider", ["bullpen.context.ContextManager"], id="155"),
         pytest.param(
             "ConversationCoordinator",
-            ["bullpen.conversation.loop.Conversation", "src/bullpen/conversation/loop.py"],
+            ["bullpen.conversation.conversation.Conversation", "src/bullpen/conversation/conversation.py"],
             id="214 coordinator",
         ),
         pytest.param("AgentManager", ["bullpen.agents.run_turn"], id="214 agents"),
-        pytest.param("SessionUtils", ["bullpen.importing", "bullpen.exporting.as_json"], id="236 sessions"),
+        pytest.param("SessionUtils", ["bullpen.exchange.importing", "bullpen.exchange.as_json"], id="236 sessions"),
         pytest.param("MessageRouter", ["bullpen.routing.router.Router"], id="236 router"),
         pytest.param("prepareMessage", [], id="264"),
         pytest.param("ConversationStarter", ["bullpen.app.open_team"], id="265 starter"),

@@ -1,0 +1,96 @@
+"""A record of every child that runs, so that the next start can end what a crash left behind."""
+
+import contextlib
+import os
+import tempfile
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from bullpen.agents import process_tree
+
+
+class Record(Struct, frozen=True, kw_only=True):
+    """One child: who it is, who started it, and since which start of the machine these numbers hold."""
+
+    turn_id: str
+    child: process_tree.ProcessId
+    owner: process_tree.ProcessId
+    boot_id: str
+
+
+class Leftovers:
+    """Records in a folder, one file for each running child."""
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self.folder = folder or default_folder()
+
+    def record(self, pid: int, turn_id: str) -> None:
+        """Remember a child that has just been started. Without a folder to write to, a crash may leave it behind."""
+        child, owner = process_tree.process_id(pid), process_tree.process_id(os.getpid())
+        if child is None or owner is None:
+            return
+        record = Record(turn_id=turn_id, child=child, owner=owner, boot_id=process_tree.boot_id())
+        with contextlib.suppress(OSError):
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            unfinished = self._file(turn_id).with_suffix(".new")
+            unfinished.write_bytes(msgspec.json.encode(record))
+            unfinished.replace(self._file(turn_id))
+
+    def forget(self, turn_id: str) -> None:
+        """Remove the record of a child that is gone."""
+        with contextlib.suppress(OSError):
+            self._file(turn_id).unlink()
+
+    def end_all(self) -> int:
+        """End every process of turns whose owner is dead. Return how many turns had left something running."""
+        ended = 0
+        for file in self._files():
+            record = _read(file)
+            if record is None or not _is_ours(record):
+                ended += record is not None and _end(record)
+                with contextlib.suppress(OSError):
+                    file.unlink()
+        return ended
+
+    def _files(self) -> list[Path]:
+        try:
+            return sorted(self.folder.glob("*.json"))
+        except OSError:
+            return []
+
+    def _file(self, turn_id: str) -> Path:
+        return self.folder / f"{turn_id}.json"
+
+
+def default_folder() -> Path:
+    """Return the place for records: the state folder of this user."""
+    try:
+        state = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
+    except RuntimeError:
+        # Nobody's home: a container may run us under a number that has no name.
+        state = Path(tempfile.gettempdir(), f"bullpen-{os.getuid()}")
+    return state / "bullpen" / "running"
+
+
+def _read(file: Path) -> Record | None:
+    try:
+        return msgspec.json.decode(file.read_bytes(), type=Record)
+    except (OSError, msgspec.MsgspecError):
+        return None
+
+
+def _is_ours(record: Record) -> bool:
+    """Tell whether the process that started the child still runs and will end it itself."""
+    return record.boot_id == process_tree.boot_id() and process_tree.is_alive(record.owner)
+
+
+def _end(record: Record) -> bool:
+    if record.boot_id != process_tree.boot_id():
+        return False
+    remaining = process_tree.marked(record.turn_id)
+    if process_tree.is_alive(record.child):
+        remaining += [record.child, *process_tree.descendants(record.child.pid)]
+    process_tree.end(remaining)
+    return bool(remaining)

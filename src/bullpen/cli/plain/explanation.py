@@ -1,0 +1,129 @@
+"""An explanation, or the difference between two, printed for people."""
+
+import shlex
+from collections.abc import Iterator, Sequence
+
+from msgspec.structs import replace
+
+from bullpen.exchange.formatting import counted
+from bullpen.store.base import Turn
+from bullpen.terminal.tables import local_time, print_heading, print_indented, safe_line
+from bullpen.turns.difference import Difference
+from bullpen.turns.explanation import Explanation, SeenMessage
+
+LONGEST_COMMAND = 400
+SHARE_OF_BUDGET = "{used:,} of {budget:,} bytes"
+
+
+def print_explanation(explanation: Explanation) -> None:
+    """Print who, when, what it saw and what it did not see."""
+    turn = explanation.turn
+    print_heading(f"Turn {turn.id} of {explanation.conversation_id}: {turn.member}, {turn.state}")
+    for line in _facts(explanation):
+        print_indented(line)
+    if explanation.prompt is None:
+        print_indented("Its agent was given nothing yet.")
+        return
+    _print_part("What it saw", map(_seen_line, _seen(explanation)))
+    _print_part("What it did not see", _unseen_lines(explanation))
+    if explanation.changed:
+        _print_part("What was changed", _changed_lines(explanation))
+    budget = SHARE_OF_BUDGET.format(used=explanation.total_bytes, budget=explanation.max_bytes)
+    _print_part(f"What it took: {budget}", _sizes(explanation))
+    print(f"\nWord for word: bullpen explain {turn.id} --session {safe_line(explanation.conversation_id)} --prompt")
+
+
+def print_difference(difference: Difference) -> None:
+    """Print what only one of two turns saw, and their prompts as a diff."""
+    left, right = (f"turn {side.turn.id} ({side.turn.member})" for side in (difference.left, difference.right))
+    print_heading(f"{difference.left.conversation_id}: {left} beside {right}")
+    print_indented(f"Both saw {counted(difference.in_both, 'message')}.")
+    _print_part(f"Only {left} saw", map(_seen_line, difference.only_left))
+    _print_part(f"Only {right} saw", map(_seen_line, difference.only_right))
+    sections = (
+        f"{_section(one.section)}: {one.left_bytes:,} and {one.right_bytes:,} bytes" for one in difference.sections
+    )
+    _print_part("Sections that differ", sections)
+    for name, diff in (("system text", difference.system_diff), ("prompt", difference.prompt_diff)):
+        if diff:
+            print()
+            print_heading(f"The {name}")
+            print_indented(diff)
+
+
+def _print_part(heading: str, lines: Iterator[str]) -> None:
+    printed = list(lines)
+    print()
+    print_heading(heading)
+    for line in printed or ["nothing"]:
+        print_indented(safe_line(line))
+
+
+def _facts(explanation: Explanation) -> Iterator[str]:
+    turn, asked = explanation.turn, explanation.asked_by
+    yield safe_line(f"answers   #{asked.sequence} {asked.speaker}: {asked.first_words}")
+    if turn.started_at is not None:
+        took = "" if explanation.seconds is None else f", took {explanation.seconds:,.1f} s"
+        yield f"started   {local_time(turn.started_at, seconds=True)}{took}"
+    if turn.usage is not None:
+        yield f"used      {_usage(turn)}"
+    if turn.retry_of is not None:
+        yield f"again     does turn {safe_line(turn.retry_of)} again"
+    if turn.failure is not None:
+        yield safe_line(f"failed    {turn.failure.message} {turn.failure.hint}".rstrip())
+    if explanation.command:
+        yield f"command   {_command(explanation.command)}"
+
+
+def _usage(turn: Turn) -> str:
+    usage = turn.usage
+    if usage is None:
+        return ""
+    cached = f" ({usage.cached_tokens:,} of them cached)" if usage.cached_tokens else ""
+    cost = "" if usage.cost_usd is None else f", ${usage.cost_usd:,.4f}"
+    return f"{usage.input_tokens:,} tokens in{cached}, {usage.output_tokens:,} out{cost}"
+
+
+def _command(words: Sequence[str]) -> str:
+    text = safe_line(shlex.join(words))
+    return text if len(text) <= LONGEST_COMMAND else f"{text[:LONGEST_COMMAND]}… (--json has all of it)"
+
+
+def _seen(explanation: Explanation) -> Iterator[SeenMessage]:
+    yield from (seen for seen in explanation.context if seen.fate != "dropped")
+    yield explanation.asked_by
+
+
+def _seen_line(seen: SeenMessage) -> str:
+    number = "?" if seen.sequence is None else f"#{seen.sequence}"
+    why = f" ({seen.why})" if seen.why else ""
+    return f"{number} {seen.speaker}, {seen.said_bytes:,} bytes{why}: {seen.first_words}"
+
+
+def _unseen_lines(explanation: Explanation) -> Iterator[str]:
+    yield from (one.sentence for one in explanation.not_offered)
+    yield from (_seen_line(seen) for seen in explanation.context if seen.fate == "dropped")
+    if explanation.asked_by.fate == "cut":
+        yield f"The end of #{explanation.asked_by.sequence}: {explanation.asked_by.why}."
+    if explanation.team_task_bytes_cut:
+        yield f"The last {explanation.team_task_bytes_cut:,} bytes of the team task, which may have 5,120."
+    yield from (f"An instruction file: {problem}" for problem in explanation.instruction_problems)
+    if explanation.instruction_bytes_cut:
+        yield f"{explanation.instruction_bytes_cut:,} bytes out of the middle of its instruction file."
+
+
+def _changed_lines(explanation: Explanation) -> Iterator[str]:
+    numbers = {seen.id: f"#{seen.sequence}" for seen in explanation.context if seen.sequence is not None}
+    numbers[""] = f"#{explanation.asked_by.sequence}"
+    for changed in explanation.changed:
+        yield replace(changed, id=numbers.get(changed.id, changed.id)).sentence
+
+
+def _sizes(explanation: Explanation) -> Iterator[str]:
+    for section, size in explanation.section_bytes.items():
+        if size:
+            yield f"{_section(section):<11}{size:>11,}"
+
+
+def _section(name: str) -> str:
+    return name.replace("_", " ")

@@ -1,0 +1,189 @@
+"""A chat at a terminal: people write while agents stream."""
+
+import asyncio
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable
+from functools import partial
+
+from bullpen.app import open_team
+from bullpen.cli.exit_codes import ending_of, say_next
+from bullpen.cli.plain.commands import COMMANDS
+from bullpen.cli.plain.completion import Completion
+from bullpen.cli.plain.transcript import Show
+from bullpen.cli.plain.typed_line import ChatLines
+from bullpen.cli.signals import INTERRUPTED_EXIT, LEAVING, handling, leave_at_once
+from bullpen.cli.status import show_standing, status_of
+from bullpen.cli.team_options import Opening
+from bullpen.cli.viewer import following
+from bullpen.conversation.conversation import Conversation
+from bullpen.conversation.events import News
+from bullpen.terminal.colors import Colours, wants_colours
+from bullpen.terminal.input_area import InputArea
+from bullpen.terminal.input_history import InputHistory
+from bullpen.terminal.keys import KeyReader, Pressed
+from bullpen.terminal.line_editor import LineEditor
+from bullpen.terminal.raw_mode import RawTerminal
+from bullpen.terminal.tables import safe_line
+from bullpen.terminal.wrapping import wrapped
+
+TWICE_SECONDS = 2.0
+STATUS_SECONDS = 1.0
+READ_BYTES = 64 * 1024
+
+
+async def chat_in_terminal(opening: Opening, sender: str | None) -> int:
+    """Talk until the person leaves. Return the exit code."""
+    async with open_team(opening.loaded, resume=opening.resume, db=opening.db) as conversation:
+        chat = TerminalChat(conversation, sender)
+        await chat.talk(is_resumed=opening.resume is not None)
+        say_next(conversation, ending_of(conversation), opening.db)
+    return chat.exit_code
+
+
+class TerminalChat:
+    """Keys, signals and news, all in one event loop."""
+
+    def __init__(self, conversation: Conversation, sender: str | None) -> None:
+        self.exit_code = 0
+        team = conversation.team
+        self._conversation = conversation
+        self._history = InputHistory()
+        self._editor = LineEditor(self._history.entries(), Completion(team, tuple(COMMANDS)))
+        person = sender or (team.people[0].name if len(team.people) == 1 else "you")
+        self._prompt = f"{safe_line(person)} ▸ "
+        self._area = InputArea(self._editor, self._prompt)
+        self._show = Show(self._area, Colours(team, on=wants_colours(sys.stdout)), in_chat=True, repeats_people=False)
+        self._lines = ChatLines(conversation, self._show, sender)
+        self._terminal = RawTerminal(sys.stdin.fileno())
+        self._keys = KeyReader()
+        self._sent: asyncio.Queue[str] = asyncio.Queue()
+        self._left = asyncio.Event()
+        self._interrupted_at = -TWICE_SECONDS
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def talk(self, *, is_resumed: bool) -> None:
+        """Take keys and show news until the person leaves."""
+        loop = asyncio.get_running_loop()
+        with self._terminal.on(), handling(self._signals()):
+            await self._greet(is_resumed=is_resumed)
+            loop.add_reader(sys.stdin.fileno(), self._read)
+            try:
+                async with following(self._conversation, self._tell, self._show.catch_up) as follower:
+                    workers = [asyncio.ensure_future(work) for work in (self._send(), self._keep_status())]
+                    await follower.until(self._left.wait())
+                    for worker in workers:
+                        worker.cancel()
+                    await asyncio.gather(*workers, return_exceptions=True)
+                    await follower.until_shown()
+            finally:
+                loop.remove_reader(sys.stdin.fileno())
+                self._history.shorten()
+                self._area.leave()
+
+    async def _greet(self, *, is_resumed: bool) -> None:
+        conversation = self._conversation
+        agents = ", ".join(member.name for member in conversation.team.agents)
+        if is_resumed:
+            await show_standing(conversation, self._show)
+        self._show.note(f"{conversation.id} with {agents}. /help says what you can type; Ctrl-D leaves.")
+        self._area.draw()
+
+    def _tell(self, news: News) -> None:
+        self._lines.tell(news)
+        self._area.status(status_of(self._conversation))
+
+    def _read(self) -> None:
+        """Take what was typed."""
+        try:
+            data = os.read(sys.stdin.fileno(), READ_BYTES)
+        except OSError:
+            data = b""
+        if not data:
+            # The terminal is gone.
+            self._leave(LEAVING[signal.SIGHUP])
+            return
+        for key in self._keys.feed(data):
+            if key == Pressed("end of input"):
+                self._end_of_input()
+            elif key == Pressed("redraw"):
+                self._area.clear_screen()
+            elif (text := self._editor.press(key)) is not None:
+                self._submit(text)
+        self._area.draw()
+
+    def _submit(self, text: str) -> None:
+        self._area.leave(keep=wrapped(self._prompt + text.replace("\n", "\n… "), self._area.columns, ""))
+        self._history.add(text)
+        self._sent.put_nowait(text)
+
+    async def _send(self) -> None:
+        """Do what was sent, in order. What could not be said goes back into the line, unless another is begun."""
+        while True:
+            text = await self._sent.get()
+            is_done = await self._lines.take(text)
+            if not is_done and not text.startswith("/") and not self._editor.text:
+                self._editor.put(text)
+            if self._lines.wants_to_leave:
+                self._leave(0)
+            self._area.status(status_of(self._conversation))
+            self._area.draw()
+
+    async def _keep_status(self) -> None:
+        while True:
+            await asyncio.sleep(STATUS_SECONDS)
+            self._area.status(status_of(self._conversation))
+
+    def _end_of_input(self) -> None:
+        """Leave on Ctrl-D, as shells do: only from an empty line."""
+        if self._editor.text:
+            self._editor.press(Pressed("delete"))
+            return
+        self._lines.leave()
+        if self._lines.wants_to_leave:
+            self._leave(0)
+
+    def _interrupt(self) -> None:
+        """Cancel what runs on Ctrl-C; leave if it comes twice."""
+        now = time.monotonic()
+        if self._left.is_set():
+            self._terminal.give_back()
+            leave_at_once(INTERRUPTED_EXIT)
+        if now - self._interrupted_at < TWICE_SECONDS:
+            self._leave(INTERRUPTED_EXIT)
+            return
+        self._interrupted_at = now
+        self._editor.remember(self._editor.clear())
+        if self._conversation.running:
+            self._show.note("Cancelling. Ctrl-C again leaves.", "yellow")
+            task = asyncio.ensure_future(self._cancel())
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+        else:
+            self._show.note("Nobody is at work. Ctrl-C again leaves.", "yellow")
+        self._area.draw()
+
+    async def _cancel(self) -> None:
+        await self._lines.take("/cancel")
+
+    def _leave(self, exit_code: int) -> None:
+        self.exit_code = exit_code
+        self._left.set()
+
+    def _signals(self) -> dict[signal.Signals, Callable[[], None]]:
+        leaving = {number: partial(self._leave, code) for number, code in LEAVING.items()}
+        drawing = {signal.SIGWINCH: self._area.draw, signal.SIGTSTP: self._stop, signal.SIGCONT: self._go_on}
+        return {**leaving, **drawing, signal.SIGINT: self._interrupt}
+
+    def _stop(self) -> None:
+        """Give the terminal back while we stand still."""
+        self._area.leave()
+        self._terminal.give_back()
+        os.kill(os.getpid(), signal.SIGSTOP)
+
+    def _go_on(self) -> None:
+        self._terminal.take()
+        self._area.forget()
+        self._area.draw()

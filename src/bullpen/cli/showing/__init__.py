@@ -1,1 +1,0 @@
-"""A conversation as a terminal shows it: safe, wrapped, in our colours."""

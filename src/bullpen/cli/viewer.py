@@ -1,0 +1,83 @@
+"""Following a conversation: every news goes to whoever shows it, until all of it is shown."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from typing import Any
+
+from bullpen.conversation.conversation import Conversation
+from bullpen.conversation.events import News
+
+Tell = Callable[[News], None]
+Pause = Callable[[], None]
+
+PAUSE_SECONDS = 0.2
+"""After so long without news, what was held back is shown."""
+
+
+class Follower:
+    """Hands news on in a task of its own. If showing fails, whoever waits here learns of it."""
+
+    def __init__(self, conversation: Conversation, tell: Tell, pause: Pause) -> None:
+        self._conversation = conversation
+        self._tell = tell
+        self._pause = pause
+        self._shown = conversation.last_number
+        self._more = asyncio.Event()
+        self._pausing: asyncio.TimerHandle | None = None
+        self._task = asyncio.ensure_future(self._follow())
+
+    async def until_quiet(self) -> None:
+        """Wait until nobody is at work, and all that happened is shown."""
+        await self.until(self._conversation.until_quiet())
+        await self.until_shown()
+
+    async def until_shown(self) -> None:
+        """Wait until all that has happened is shown."""
+        while self._shown < self._conversation.last_number:
+            self._more.clear()
+            await self.until(self._more.wait())
+
+    async def _follow(self) -> None:
+        """Show news until the conversation is closed."""
+        with self._conversation.viewing(after=self._shown) as viewer:
+            async for numbered in viewer:
+                if self._pausing is not None:
+                    self._pausing.cancel()
+                self._tell(numbered.news)
+                self._shown = numbered.number
+                self._more.set()
+                self._pausing = asyncio.get_running_loop().call_later(PAUSE_SECONDS, self._catch_up)
+
+    def _catch_up(self) -> None:
+        # If nobody reads us any more, the next news will find out.
+        with contextlib.suppress(OSError):
+            self._pause()
+
+    async def until(self, something: Coroutine[Any, Any, Any]) -> None:
+        """Wait for something, or raise what stopped us from showing."""
+        waiting: asyncio.Task[Any] = asyncio.ensure_future(something)
+        try:
+            await asyncio.wait([waiting, self._task], return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            waiting.cancel()
+        if self._task.done():
+            self._task.result()
+
+    async def stop(self) -> None:
+        """Show no more."""
+        if self._pausing is not None:
+            self._pausing.cancel()
+        self._task.cancel()
+        await asyncio.gather(self._task, return_exceptions=True)
+
+
+@asynccontextmanager
+async def following(conversation: Conversation, tell: Tell, pause: Pause = lambda: None) -> AsyncIterator[Follower]:
+    """Follow a conversation from now on."""
+    follower = Follower(conversation, tell, pause)
+    try:
+        yield follower
+    finally:
+        await follower.stop()

@@ -1,0 +1,161 @@
+"""What those who watch a conversation learn of it, in the order in which it happens. Every news is one JSON object."""
+
+from typing import Literal
+
+from msgspec import Struct
+
+from bullpen.messages import ConversationMessage
+from bullpen.routing.queue import WaitingTurn
+from bullpen.turn_events import Event, Failed, Usage
+
+PauseKind = Literal["cap", "failed", "cancelled", "interrupted", "left_over", "trouble"]
+Ending = Literal["done", "failed", "cancelled", "interrupted"]
+
+
+class Said(Struct, frozen=True, kw_only=True, tag="said", tag_field="news"):
+    """A message is stored."""
+
+    sequence: int
+    message: ConversationMessage
+    turn_id: str | None = None
+    """The turn that it ends, if an agent said it."""
+    reason: str = ""
+    """Why it goes where it goes, when its author did not say."""
+    notes: tuple[str, ...] = ()
+    """What did not work: names that are nobody's, hand-overs that are not allowed."""
+
+
+class Queued(Struct, frozen=True, kw_only=True, tag="queued", tag_field="news"):
+    """Turns wait now that did not before."""
+
+    turns: tuple[WaitingTurn, ...]
+
+
+class Dropped(Struct, frozen=True, kw_only=True, tag="dropped", tag_field="news"):
+    """Turns do not wait any more, and will not begin."""
+
+    turns: tuple[WaitingTurn, ...]
+
+
+class Reordered(Struct, frozen=True, kw_only=True, tag="reordered", tag_field="news"):
+    """The queue is in another order."""
+
+    turns: tuple[WaitingTurn, ...]
+
+
+class TurnBegan(Struct, frozen=True, kw_only=True, tag="turn_began", tag_field="news"):
+    """An agent is at work."""
+
+    turn: WaitingTurn
+    at: int
+    prompt_bytes: int
+    cuts: tuple[str, ...] = ()
+    """What was left out of its prompt, in words."""
+
+
+class TurnEvent(Struct, frozen=True, kw_only=True, tag="turn_event", tag_field="news"):
+    """An agent at work says or does something."""
+
+    turn_id: str
+    member: str
+    event: Event
+
+
+class TurnEnded(Struct, frozen=True, kw_only=True, tag="turn_ended", tag_field="news"):
+    """A turn is over. After a reply, Said comes first."""
+
+    turn_id: str
+    member: str
+    state: Ending
+    seconds: float
+    usage: Usage | None = None
+    failure: Failed | None = None
+
+
+class MissedHandOver(Struct, frozen=True, kw_only=True, tag="missed_hand_over", tag_field="news"):
+    """An agent probably meant to hand over, and did not."""
+
+    member: str
+    message_id: str
+    names: tuple[str, ...]
+    quote: str
+    text: str
+    """What happened, in a sentence."""
+
+
+class Undecided(Struct, frozen=True, kw_only=True, tag="undecided", tag_field="news"):
+    """A turn ended without a reply; a person retries it, skips it, or hands it to another member."""
+
+    turn: WaitingTurn
+    state: Ending
+    text: str
+
+
+class Decided(Struct, frozen=True, kw_only=True, tag="decided", tag_field="news"):
+    """A person has said what becomes of such a turn."""
+
+    turn_id: str
+    choice: str
+
+
+class Paused(Struct, frozen=True, kw_only=True, tag="paused", tag_field="news"):
+    """Nothing begins until a person says so."""
+
+    kind: PauseKind
+    text: str
+
+
+class WentOn(Struct, frozen=True, kw_only=True, tag="went_on", tag_field="news"):
+    """A person lifted the pause, and the queue goes on."""
+
+
+class Held(Struct, frozen=True, kw_only=True, tag="held", tag_field="news"):
+    """A person spoke during a pause: what waited then stands still, and what they ask for now begins."""
+
+    turns: tuple[WaitingTurn, ...]
+
+
+class TaskSet(Struct, frozen=True, kw_only=True, tag="task_set", tag_field="news"):
+    """The team works on something else now."""
+
+    task: str | None
+    by: str
+
+
+class Quiet(Struct, frozen=True, kw_only=True, tag="quiet", tag_field="news"):
+    """Nobody is at work, and nothing can begin."""
+
+    waits_for: str | None
+
+
+class Trouble(Struct, frozen=True, kw_only=True, tag="trouble", tag_field="news"):
+    """Something went wrong with bullpen's own work; what to do is in the text."""
+
+    text: str
+
+
+class Lagged(Struct, frozen=True, kw_only=True, tag="lagged", tag_field="news"):
+    """This viewer was too slow: so many news were left out for it. Messages can be read again."""
+
+    missed: int
+
+
+News = (
+    Said
+    | Queued
+    | Dropped
+    | Reordered
+    | TurnBegan
+    | TurnEvent
+    | TurnEnded
+    | MissedHandOver
+    | Undecided
+    | Decided
+    | Paused
+    | WentOn
+    | Held
+    | TaskSet
+    | Quiet
+    | Trouble
+    | Lagged
+)

@@ -1,0 +1,69 @@
+"""Seat: one agent of a team at its place: its CLI, its folder, its permissions."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from msgspec import Struct
+
+from bullpen.agents.registry import is_known, spec_for
+from bullpen.agents.runner import Reply, run_turn
+from bullpen.agents.spec import AgentSpec, Emit
+from bullpen.context.agent_types import unknown_type_warning
+from bullpen.context.prompt import AssemblerOutput
+from bullpen.conversation.running_turn import RunningTurn
+from bullpen.team.team import Member
+
+
+class Extra(Struct, frozen=True, kw_only=True):
+    """What a rehearsal adds to a member's own settings, to point its CLI at models that cost nothing."""
+
+    env: Mapping[str, str] = {}
+    arguments: tuple[str, ...] = ()
+
+
+NOTHING_EXTRA = Extra()
+
+
+class Seat(Struct, frozen=True, kw_only=True):
+    """An agent that can take turns."""
+
+    member: Member
+    spec: AgentSpec
+    folder: Path
+    extra: Extra = NOTHING_EXTRA
+
+    @property
+    def warning(self) -> str:
+        """What people should know before its first turn."""
+        agent = self.member.agent
+        if not agent or is_known(agent):
+            return ""
+        return unknown_type_warning("ContextManager", agent)
+
+    async def take_turn(self, given: AssemblerOutput, running: RunningTurn, *, emit: Emit) -> Reply:
+        """Let the agent answer; everything that the team file says about it holds."""
+        member = self.member
+        return await run_turn(
+            self.spec,
+            given,
+            emit=emit,
+            cwd=self.folder,
+            permissions=member.permissions,
+            model=member.model,
+            arguments=(*member.arguments, *self.extra.arguments),
+            env={**self._environment(), **self.extra.env},
+            idle_timeout=member.idle_timeout,
+            total_timeout=member.total_timeout,
+            on_command=running.take_command,
+            on_output=running.take_output,
+        )
+
+    def _environment(self) -> dict[str, str]:
+        return {name: os.environ[name] for name in self.member.env if name in os.environ}
+
+
+def seat_of(member: Member, root: Path, extra: Extra = NOTHING_EXTRA) -> Seat:
+    """Return the seat of an agent in a team whose file lies in `root`. An unknown agent type raises UnknownAgent."""
+    spec = spec_for(member.agent, member.command, name=member.name)
+    return Seat(member=member, spec=spec, folder=(root / member.cwd).absolute(), extra=extra)

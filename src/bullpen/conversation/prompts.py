@@ -1,0 +1,143 @@
+"""What an agent is given for a turn: the message it answers, the conversation before it, its instructions."""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from bullpen.context.assemblers import ContextAssembler
+from bullpen.context.builder import PromptInput, build_prompt
+from bullpen.context.manager import ContextManager
+from bullpen.context.prepared import format_addressees
+from bullpen.context.prompt import AssemblerOutput
+from bullpen.conversation.member_agent import Seat
+from bullpen.errors import InstructionFileProblem
+from bullpen.routing.queue import WaitingTurn
+from bullpen.store.base import Store, StoredMessage
+from bullpen.team.hand_over_note import hand_over_note
+from bullpen.team.instruction_files import find_instruction_file, read_instruction_file
+from bullpen.team.team import Member, Team
+
+LOOK_BACK = 1_000
+"""How many messages are searched, at most, for what people said in a relay."""
+
+
+class Prompts:
+    """Makes prompts for one conversation. Reads the store and files, so it is called outside of the event loop."""
+
+    def __init__(self, context: ContextManager, store: Store, conversation_id: str, team: Team, root: Path) -> None:
+        self._context = context
+        self._store = store
+        self._conversation_id = conversation_id
+        self._team = team
+        self._root = root
+        self._assemblers: dict[type[ContextAssembler], ContextAssembler] = {}
+
+    def for_turn(self, turn: WaitingTurn, seat: Seat, *, remark: str = "") -> AssemblerOutput:
+        """Return the prompt for a turn. `remark` is what the agent should know about its own last reply."""
+        member = seat.member
+        current, hidden_ids = self._message_to_answer(turn)
+        source = self._context.get_context_for_agent(
+            member.name,
+            seat.spec.name,
+            window_size_override=member.window,
+            message_id=current.message.id,
+            visibility=member.visibility,
+            names=_names_of(member),
+            hidden_ids=hidden_ids,
+            pinned_ids=[turn.message_id],
+        )
+        file_text, problems = self._instruction_files(seat)
+        routing = current.message.routing
+        return build_prompt(
+            PromptInput(
+                agent_type=seat.spec.name,
+                message=source.current_message,
+                context_messages=source.context_messages,
+                window=None,
+                later_messages=source.later_messages,
+                system_instruction_text=self._system_instruction(member, remark),
+                instruction_file_text=file_text,
+                instruction_problems=problems,
+                team_task=source.team_task,
+                team_task_bytes_cut=source.team_task_bytes_cut,
+                max_bytes=member.max_bytes,
+                current_from=current.message.speaker.role_name if self._team.message_header else None,
+                current_to=format_addressees(routing.resolved_addressees if routing else ()),
+                names=self._everyone(),
+            ),
+            assembler=self._assembler(seat.spec.assembler),
+        )
+
+    def _assembler(self, kind: type[ContextAssembler]) -> ContextAssembler:
+        """Return the one assembler of a kind, which remembers the lines it has made."""
+        if kind not in self._assemblers:
+            self._assemblers[kind] = kind()
+        return self._assemblers[kind]
+
+    def _everyone(self) -> tuple[str, ...]:
+        """Return everyone who could speak in the prompt: the team, and who has left it since."""
+        members = (name for member in self._team.members for name in _names_of(member))
+        speakers = (speaker.role_name for speaker in self._store.speakers(self._conversation_id))
+        return tuple(dict.fromkeys([*members, *speakers]))
+
+    def _message_to_answer(self, turn: WaitingTurn) -> tuple[StoredMessage, list[str]]:
+        """Return the message to answer, and the ids of those that the agent must not see.
+
+        In a relay it is the last reply of the step before. Those who answer at the same time do not see each other's
+        replies.
+        """
+        asking = self._store.message(self._conversation_id, turn.message_id)
+        replies = self._replies_to(turn)
+        earlier = [reply for step, reply in replies if step < turn.step]
+        current = max(earlier, default=asking, key=lambda reply: reply.sequence)
+        return current, [reply.message.id for step, reply in replies if step == turn.step]
+
+    def _replies_to(self, turn: WaitingTurn) -> list[tuple[int, StoredMessage]]:
+        """Return what others have replied to the same message, each with its step in the relay."""
+        turns = self._store.turns(self._conversation_id, message_id=turn.message_id)
+        replies = [
+            (other.step, self._store.message(self._conversation_id, other.reply_id))
+            for other in turns
+            if other.reply_id is not None
+        ]
+        people = {person.name for person in self._team.people}
+        steps = {other.member: other.step for other in turns if other.member in people}
+        return [*replies, *self._words_of(steps, turn.message_id)] if steps else replies
+
+    def _words_of(self, steps: Mapping[str, int], message_id: str) -> list[tuple[int, StoredMessage]]:
+        """Return what people said in a relay. Their turns do not run, but their messages know what they answer."""
+        return [
+            (steps[stored.message.speaker.role_id], stored)
+            for stored in self._store.messages(self._conversation_id, limit=LOOK_BACK)
+            if stored.message.speaker.role_id in steps
+            and stored.message.routing
+            and stored.message.routing.parent_message_id == message_id
+        ]
+
+    def _system_instruction(self, member: Member, remark: str) -> str:
+        return _joined([member.system_instruction, hand_over_note(self._team, member), remark])
+
+    def _instruction_files(self, seat: Seat) -> tuple[str, list[str]]:
+        """Return the team's instruction file and the member's own, read anew for every turn.
+
+        One that cannot be read does not stop the turn: the prompt goes without it, and the report says why.
+        """
+        allowed = self._team.outside_files
+        own = seat.member.instruction_file
+        if own is None:
+            own = find_instruction_file(self._root, seat.folder, seat.spec.instruction_file, outside_allowed=allowed)
+        texts: list[str] = []
+        problems: list[str] = []
+        for name in dict.fromkeys(name for name in (self._team.instruction_file, own) if name):
+            try:
+                texts.append(read_instruction_file(self._root, name, outside_allowed=allowed))
+            except InstructionFileProblem as problem:
+                problems.append(str(problem))
+        return _joined(texts), problems
+
+
+def _names_of(member: Member) -> list[str]:
+    return [name for name in (member.name, member.display_name) if name]
+
+
+def _joined(texts: Iterable[str]) -> str:
+    return "\n\n".join(text for text in texts if text)

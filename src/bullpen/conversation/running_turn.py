@@ -1,0 +1,141 @@
+"""RunningTurn: one turn while it runs: what it has said so far for those who come later, and what will be recorded."""
+
+import asyncio
+import logging
+import time
+
+from msgspec.structs import replace
+
+from bullpen.errors import AgentFailed, BullpenError
+from bullpen.routing.queue import WaitingTurn
+from bullpen.store.base import EndState, PackedStream, TurnEnd
+from bullpen.store.packing import StreamPacker
+from bullpen.text.secrets import without_secrets
+from bullpen.turn_events import (
+    Event,
+    Failed,
+    Finished,
+    Notice,
+    TextDelta,
+    Thinking,
+    TodoList,
+    ToolFinished,
+    ToolStarted,
+    Usage,
+)
+
+logger = logging.getLogger(__name__)
+
+CANCELLED = Failed(kind="cancelled", message="The turn was cancelled.")
+# Agents that use a thousand tools in a turn exist; nobody scrolls back through more than that.
+MOST_STEPS = 1_000
+
+
+class RunningTurn:
+    """A turn at work."""
+
+    def __init__(self, turn: WaitingTurn) -> None:
+        self.turn = turn
+        self.began_at = milliseconds()
+        self.is_recorded = False
+        """Whether the store knows that it runs."""
+        self.usage: Usage | None = None
+        self.todo: TodoList | None = None
+        self.steps: list[ToolStarted | ToolFinished | Notice] = []
+        """What it did so far, except for what it said."""
+        self.doing = "starting"
+        """The last thing it began, in a few words."""
+        self.reply = ""
+        """Its final answer, once there is one."""
+        self._pieces: list[str] = []
+        self._cancelled = CANCELLED
+        self._command: tuple[str, ...] = ()
+        self._packer = StreamPacker()
+        self._stream: PackedStream | None = None
+
+    @property
+    def text(self) -> str:
+        """All that it has said so far."""
+        if len(self._pieces) > 1:
+            self._pieces = ["".join(self._pieces)]
+        return self._pieces[0] if self._pieces else ""
+
+    @property
+    def seconds(self) -> float:
+        """How long it has been running."""
+        return (milliseconds() - self.began_at) / 1000
+
+    def take(self, event: Event) -> None:
+        """Remember what an event says."""
+        match event:
+            case TextDelta():
+                self._pieces.append(event.text)
+                self.doing = "writing"
+            case Thinking():
+                self.doing = "thinking"
+            case ToolStarted():
+                self.doing = event.name
+                self._add_step(event)
+            case ToolFinished() | Notice():
+                self._add_step(event)
+            case TodoList():
+                self.todo = event
+            case Usage():
+                self.usage = event
+            case Finished():
+                self.reply = event.text
+            case Failed(kind="cancelled"):
+                self._cancelled = event
+            case _:
+                pass
+
+    def take_command(self, command: tuple[str, ...]) -> None:
+        """Remember the command line."""
+        self._command = command
+
+    def take_output(self, data: bytes) -> None:
+        """Keep what the program writes, as it is, as far as there is room."""
+        self._packer.feed(data)
+
+    def end(self, state: EndState, failure: Failed | None = None) -> TurnEnd:
+        """Return what is recorded about the turn at its end. Nothing can be added to its stream after that."""
+        if state == "cancelled":
+            failure = self._cancelled
+        if failure is not None and not failure.partial_text:
+            failure = replace(failure, partial_text=self.reply or self.text)
+        self._stream = self._stream or self._packer.finish()
+        return TurnEnd(
+            turn_id=self.turn.id,
+            state=state,
+            at=milliseconds(),
+            usage=self.usage,
+            failure=failure,
+            command=self._command,
+            stream=self._stream,
+        )
+
+    def _add_step(self, step: ToolStarted | ToolFinished | Notice) -> None:
+        self.steps.append(step)
+        if len(self.steps) > MOST_STEPS:
+            del self.steps[: MOST_STEPS // 2]
+
+
+def how_it_ended(error: BaseException) -> tuple[EndState, Failed | None]:
+    """Return the state that an error leaves a turn in, and what is said about it."""
+    match error:
+        case asyncio.CancelledError():
+            return "cancelled", None
+        case AgentFailed():
+            return "failed", error.event
+        case BullpenError():
+            return "failed", Failed(kind="not_prepared", message=str(error))
+        case _:
+            logger.error("a turn met a bug", exc_info=error)
+            # It is stored and shown, and may hold whatever we were at work on.
+            message = without_secrets(f"This is a bug in bullpen, sorry: {type(error).__name__}: {error}")
+            return "failed", Failed(kind="not_prepared", message=message, hint="Please report it.")
+
+
+def milliseconds() -> int:
+    """Return the time, in milliseconds since 1970."""
+    return time.time_ns() // 1_000_000

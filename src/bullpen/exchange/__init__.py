@@ -1,0 +1,1 @@
+"""Conversations as files: imported from elsewhere, exported as Markdown, HTML or JSON."""

@@ -1,0 +1,98 @@
+"""A conversation as JSON, for programs. docs/sessions.md describes the fields.
+
+It is a snapshot too, with more fields: whatever reads ContextSnapshot reads this, and so does `bullpen import`.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from bullpen.context.snapshot import EXPORT_FORMAT, message_as_json
+from bullpen.exchange.formatting import Writable, all_messages
+from bullpen.store.base import Store, StoredConversation, StoredMessage, Turn
+from bullpen.store.chain import first_link
+
+VERSION = 1
+
+
+def write_json(store: Store, conversation_id: str, file: Writable, *, prompts: bool = False) -> None:
+    """Write a conversation piece by piece; with prompts, also what each agent was given and what came back."""
+    conversation = store.conversation(conversation_id)
+    head = {
+        **(conversation.extra or {}),
+        "version": VERSION,
+        "format": EXPORT_FORMAT,
+        "timestamp": conversation.last_at,
+        "teamTask": conversation.team_task,
+    }
+    file.write("{")
+    for name, value in {**head, "conversation": _conversation(conversation, prompts)}.items():
+        file.write(f"{_text(name)}: {_text(value)},\n")
+    _write_list(file, "messages", map(_message, all_messages(store, conversation_id)))
+    file.write(",\n")
+    _write_list(file, "turns", _turns(store, conversation_id, prompts))
+    file.write("}\n")
+
+
+def _write_list(file: Writable, name: str, items: Iterable[object]) -> None:
+    file.write(f"{_text(name)}: [")
+    separator = "\n"
+    for item in items:
+        file.write(f"{separator}{_text(item)}")
+        separator = ",\n"
+    file.write("\n]")
+
+
+def _conversation(conversation: StoredConversation, prompts: bool) -> dict[str, object]:
+    fields = {
+        "id": conversation.id,
+        "team": conversation.team,
+        "startedAt": conversation.started_at,
+        "firstLink": _first_link(conversation).hex(),
+        "lastAt": conversation.last_at,
+        "messages": conversation.messages,
+        "state": conversation.state,
+        "waitsFor": conversation.waits_for,
+        "paused": conversation.paused,
+    }
+    return {**fields, "teamFile": conversation.team_file} if prompts else fields
+
+
+def _first_link(conversation: StoredConversation) -> bytes:
+    return first_link(conversation.id, conversation.team, conversation.team_file, conversation.started_at)
+
+
+def _message(stored: StoredMessage) -> dict[str, object]:
+    return {"sequence": stored.sequence, **message_as_json(stored.message), "hash": stored.hash.hex()}
+
+
+def _turns(store: Store, conversation_id: str, prompts: bool) -> Iterator[dict[str, object]]:
+    for turn in store.turns(conversation_id):
+        record = _record(store, conversation_id, turn) if prompts else {}
+        yield {**_camel(turn), "usage": _camel(turn.usage), "failure": _camel(turn.failure), **record}
+
+
+def _record(store: Store, conversation_id: str, turn: Turn) -> dict[str, object]:
+    record = store.record(conversation_id, turn.id)
+    if record is None:
+        return {}
+    stream = record.stream.decode(errors="replace")
+    return {**_camel(record), "report": _camel(record.report), "stream": stream}
+
+
+def _camel(value: Struct | None) -> Any:
+    """Return the fields of a value under the names that snapshots use; what is in a field is left alone."""
+    if value is None:
+        return None
+    return {_camel_name(name): field for name, field in msgspec.structs.asdict(value).items()}
+
+
+def _camel_name(name: str) -> str:
+    first, *others = name.split("_")
+    return first + "".join(word.capitalize() for word in others)
+
+
+def _text(value: object) -> str:
+    return msgspec.json.encode(value).decode()

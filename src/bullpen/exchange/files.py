@@ -1,0 +1,58 @@
+"""An export as a file: private, whole or not at all, and never over another one unasked."""
+
+import os
+import secrets
+from collections.abc import Callable
+from pathlib import Path
+from typing import Literal
+
+from bullpen.errors import BullpenError, OutputExists
+from bullpen.exchange.as_json import write_json
+from bullpen.exchange.formatting import Writable
+from bullpen.exchange.html import write_html
+from bullpen.exchange.markdown import write_markdown
+from bullpen.store.base import Store
+
+Format = Literal["md", "html", "json"]
+FORMATS: tuple[Format, ...] = ("md", "html", "json")
+FILE_MODE = 0o600
+
+
+def write_export(
+    store: Store, conversation_id: str, file: Writable, file_format: Format, *, prompts: bool = False
+) -> None:
+    """Write a conversation in one of the formats; only JSON can hold prompts."""
+    match file_format:
+        case "md":
+            write_markdown(store, conversation_id, file)
+        case "html":
+            write_html(store, conversation_id, file)
+        case "json":
+            write_json(store, conversation_id, file, prompts=prompts)
+
+
+def export_to(store: Store, conversation_id: str, path: Path) -> None:
+    """Write a conversation to a new file; the end of its name says in which format."""
+    ending = path.suffix.removeprefix(".").lower()
+    file_format: Format = next((known for known in FORMATS if known == ending), "md")
+    try:
+        write_private_file(path, lambda file: write_export(store, conversation_id, file, file_format))
+    except OSError as error:
+        raise BullpenError(f"{path} cannot be written: {error.strerror}.") from error
+
+
+def write_private_file(path: Path, write: Callable[[Writable], None], *, overwrite: bool = False) -> None:
+    """Let `write` fill a file that only its owner can read. If that fails, nothing is left of it."""
+    draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}.new") if overwrite else path
+    try:
+        handle = os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, FILE_MODE)
+    except FileExistsError as error:
+        raise OutputExists(path) from error
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
+            write(file)
+        if overwrite:
+            draft.replace(path)
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise

@@ -1,0 +1,53 @@
+"""What all formats share: a conversation read page by page, and times and names as text."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Protocol
+
+from bullpen.messages import ConversationMessage
+from bullpen.store.base import Store, StoredMessage
+from bullpen.text.clean import one_line
+
+# Enough that the store is asked seldom, and little enough to hold.
+PAGE_MESSAGES = 200
+
+
+class Writable(Protocol):
+    """A text file, as far as an export needs one."""
+
+    def write(self, text: str, /) -> object:
+        """Take the next piece."""
+
+
+def all_messages(store: Store, conversation_id: str) -> Iterator[StoredMessage]:
+    """Yield the messages that there are now, oldest first, holding one page at a time."""
+    newest = store.messages(conversation_id, limit=1)
+    end = newest[0].sequence if newest else 0
+    last = 0
+    while last < end:
+        for stored in store.messages(conversation_id, after=last, before=end + 1, limit=PAGE_MESSAGES):
+            yield stored
+            last = stored.sequence
+
+
+def utc_time(milliseconds: int) -> str:
+    """Return a time as people write it; an imported message may have none, or an impossible one."""
+    try:
+        return f"{datetime.fromtimestamp(milliseconds / 1000, UTC):%Y-%m-%d %H:%M} UTC" if milliseconds else ""
+    except (ValueError, OverflowError, OSError):
+        return ""
+
+
+def sender_of(message: ConversationMessage) -> str:
+    """Return who said a message, on one line."""
+    return one_line(message.speaker.role_name)
+
+
+def addressees_of(message: ConversationMessage) -> str:
+    """Return to whom a message went, on one line; empty means to everyone."""
+    return "" if message.routing is None else one_line(", ".join(message.routing.resolved_addressees))
+
+
+def counted(count: int, noun: str) -> str:
+    """Return how many there are, in words: "1 message", "1,200 messages"."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"

@@ -1,0 +1,169 @@
+"""A file of somewhere else as a new conversation: a snapshot, a session of the TypeScript system, or our own export."""
+
+import json
+import secrets
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from bullpen.context.snapshot import ContextSnapshot, is_export, message_from_json, without_export_fields
+from bullpen.context.validation import milliseconds
+from bullpen.errors import ConversationExists, InvalidImport, InvalidSnapshot, StoreError
+from bullpen.messages import ConversationMessage
+from bullpen.store.base import StateChange, Store
+from bullpen.store.chain import next_link
+from bullpen.text.clean import clean_json
+
+# "schemaVersion" of the session files that the TypeScript system writes to ~/.agent-chatter/sessions.
+SESSION_VERSION = "1.0"
+# Later times, such as microseconds, were never meant.
+LATEST_TIME = 253_402_300_799_999
+
+UNFINISHED = "Its import did not finish. Delete it, and import the file again."
+
+
+class Imported(Struct, frozen=True, kw_only=True):
+    """What a file holds, all of it checked."""
+
+    messages: Sequence[ConversationMessage]
+    team: str
+    """Empty if the file does not say. Its members are not imported: a team file says which programs run."""
+    team_task: str | None
+    started_at: int
+    extra: Mapping[str, Any] | None = None
+    """Fields that are not ours, kept as they are."""
+
+
+def read_import(data: bytes) -> Imported:
+    """Return the conversation in a file, or raise InvalidImport."""
+    try:
+        return _imported(_decoded(data))
+    except InvalidSnapshot as error:
+        raise InvalidImport(error.reason) from error
+    except (ValueError, TypeError, OverflowError, RecursionError) as error:
+        raise InvalidImport(str(error)) from error
+
+
+def import_conversation(
+    store: Store, imported: Imported, *, team: str = "", team_file: str = "", team_path: str = ""
+) -> str:
+    """Store it as a new conversation and return its id. If that fails, nothing is left of it."""
+    conversation_id = _create(store, imported, team or imported.team, team_file, team_path)
+    # Should we be killed on the way, people see that it is not all there.
+    store.update(conversation_id, at=imported.started_at, change=StateChange(paused=UNFINISHED))
+    try:
+        for message in imported.messages:
+            store.append(conversation_id, message)
+        store.update(conversation_id, at=imported.started_at, change=StateChange(paused=None))
+    except BaseException:
+        with suppress(StoreError):
+            store.delete(conversation_id, at=imported.started_at)
+        raise
+    return conversation_id
+
+
+def copies_of(store: Store, imported: Imported) -> list[str]:
+    """Return the conversations that look as if the same file had been imported before."""
+    return [
+        conversation.id
+        for conversation in store.conversations()
+        if (conversation.messages, conversation.started_at) == (len(imported.messages), imported.started_at)
+        and [stored.message for stored in store.messages(conversation.id, limit=1)] == list(imported.messages[-1:])
+    ]
+
+
+def _create(store: Store, imported: Imported, team: str, team_file: str, team_path: str) -> str:
+    while True:
+        conversation_id = f"imported-{secrets.token_hex(3)}"
+        try:
+            store.create(
+                conversation_id,
+                team=team,
+                team_file=team_file,
+                team_path=team_path,
+                started_at=imported.started_at,
+                team_task=imported.team_task,
+                extra=imported.extra,
+            )
+        except ConversationExists:
+            continue
+        return conversation_id
+
+
+def _decoded(data: bytes) -> dict[str, Any]:
+    text = data.removeprefix(b"\xef\xbb\xbf")
+    try:
+        document = msgspec.json.decode(text)
+    except msgspec.DecodeError:
+        # JavaScript writes half an emoji as "\ud83d", which is no Unicode. The standard library reads it all the same.
+        document = clean_json(json.loads(text))
+    if not isinstance(document, dict):
+        raise TypeError("it is not an object in JSON")
+    return document
+
+
+def _imported(document: dict[str, Any]) -> Imported:
+    is_session = "messages" not in document and isinstance(document.get("context"), dict)
+    about = document.get("conversation")
+    if is_session and document.get("schemaVersion") != SESSION_VERSION:
+        raise ValueError(f"the session's schemaVersion is {document.get('schemaVersion')!r}, not {SESSION_VERSION!r}")
+    if not is_session and "messages" not in document:
+        raise ValueError("it is neither a snapshot (with messages) nor a session (with a context)")
+    if not is_session:
+        _check_hashes(document)
+    snapshot = ContextSnapshot.from_json(msgspec.json.encode(document["context"] if is_session else document))
+    ours = about if isinstance(about, dict) else {}
+    started = document.get("createdAt") if is_session else ours.get("startedAt")
+    return Imported(
+        messages=_checked(snapshot.messages),
+        team=_text(document.get("teamId") if is_session else ours.get("team")),
+        team_task=snapshot.team_task,
+        started_at=_started_at(started, snapshot),
+        extra=snapshot.extra,
+    )
+
+
+def _check_hashes(document: dict[str, Any]) -> None:
+    """Raise ValueError if a message is not as our export wrote it. A snapshot of elsewhere has no hashes."""
+    messages, about = document["messages"], document.get("conversation")
+    if not is_export(document):
+        return
+    facts = about if isinstance(about, dict) else {}
+    previous = facts.get("firstLink")
+    for sequence, message in enumerate(messages, start=1):
+        link = message.get("hash") if isinstance(message, dict) else None
+        if link != _link(previous, sequence, message):
+            raise ValueError(
+                f"message {sequence} is not as it was exported, since its hash does not fit. If it was changed on "
+                'purpose, take all "hash" and "format" fields out'
+            )
+        previous = link
+    if len(messages) < facts.get("messages", 0):
+        raise ValueError(f"it holds {len(messages)} of {facts['messages']} messages")
+
+
+def _link(previous: object, sequence: int, message: Any) -> str:
+    """Return the hash that a message must have."""
+    message = without_export_fields(message)
+    return next_link(bytes.fromhex(str(previous)), sequence, message_from_json(message)).hex()
+
+
+def _checked(messages: Sequence[ConversationMessage]) -> Sequence[ConversationMessage]:
+    if not len(messages):
+        raise ValueError("there are no messages in it")
+    for message in messages:
+        if not 0 <= message.timestamp <= LATEST_TIME:
+            raise ValueError(f"the timestamp {message.timestamp} of message {message.id!r} is no time")
+    return messages
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _started_at(started: object, snapshot: ContextSnapshot) -> int:
+    candidate = milliseconds(started) if isinstance(started, int | str) and started else 0
+    return candidate if 0 < candidate <= LATEST_TIME else snapshot.messages[0].timestamp

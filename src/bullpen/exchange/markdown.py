@@ -1,0 +1,77 @@
+"""A conversation as Markdown, for people.
+
+What was said stands in quotes, each line behind "> ". So nothing in a message can end it, and a heading outside a quote
+is always ours. Markup in a message still works, but HTML does not: in a page it could end the quote.
+"""
+
+import re
+from collections.abc import Iterator
+
+from bullpen.exchange.formatting import Writable, addressees_of, all_messages, counted, sender_of, utc_time
+from bullpen.markers.blocks import BlockReader
+from bullpen.store.base import Store, StoredConversation, StoredMessage
+from bullpen.text.clean import one_line
+
+NOTE = "What was said is quoted, word for word. A heading inside a quote is part of what was said."
+
+_LINE_BREAK = re.compile("(\r\n|\n|\r)")
+# Everything that may begin a tag; a link in angle brackets is harmless.
+_TAG = re.compile(r"<(?=[A-Za-z/!?])(?!(?:https?|mailto):)")
+# The definition of a link, which may go on in the next line. It would not be shown, and what is behind it would be read
+# otherwise than behind a text.
+_DEFINITION = re.compile(r"^([ \t>*+\-0-9.)]*+)\[(?=(?:[^\[\]\\]|\\.)*+(?:\]:|\\?$))")
+_SPECIAL = re.compile(r"([\\`*_\[\]<>#|~&$])")
+
+
+def write_markdown(store: Store, conversation_id: str, file: Writable) -> None:
+    """Write a conversation piece by piece."""
+    file.write(_beginning(store.conversation(conversation_id)))
+    for stored in all_messages(store, conversation_id):
+        file.write(_message(stored))
+
+
+def _beginning(conversation: StoredConversation) -> str:
+    time = utc_time(conversation.started_at)
+    about = f"Team {_plain(one_line(conversation.team))} · {time} · {counted(conversation.messages, 'message')}"
+    lines = [f"# {_plain(conversation.id)}", "", about, "", NOTE, ""]
+    if conversation.team_task:
+        lines += ["Team task:", "", quoted(conversation.team_task), ""]
+    return "\n".join(lines)
+
+
+def _message(stored: StoredMessage) -> str:
+    to = addressees_of(stored.message)
+    names = _plain(sender_of(stored.message)) + (f" → {_plain(to)}" if to else "")
+    time = utc_time(stored.message.timestamp)
+    return f"\n## #{stored.sequence} {names}{f' · {time}' if time else ''}\n\n{quoted(stored.message.content)}\n"
+
+
+def quoted(text: str) -> str:
+    """Return a text as a quote that it cannot leave."""
+    return "".join(_quoted_pieces(text)) or ">"
+
+
+def _quoted_pieces(text: str) -> Iterator[str]:
+    reader = BlockReader()
+    # Pieces are lines and line breaks in turn.
+    for piece in _LINE_BREAK.split(text):
+        if _LINE_BREAK.fullmatch(piece):
+            yield "\n"
+        else:
+            is_code = reader.read(_behind_mark(piece)) == "code"
+            yield f"> {piece if is_code else _harmless(piece)}"
+
+
+def _harmless(line: str) -> str:
+    """Return a line in which nothing is a tag or the definition of a link."""
+    return _DEFINITION.sub(r"\1\\[", _TAG.sub("&lt;", line))
+
+
+def _behind_mark(line: str) -> str:
+    """Return a line with the columns that it will have behind its "> ", where tabs are shorter."""
+    return f"> {line}".expandtabs(4)[2:] if "\t" in line else line
+
+
+def _plain(text: str) -> str:
+    """Return a text that Markdown shows as it is."""
+    return _SPECIAL.sub(r"\\\1", text)

@@ -1,1 +1,0 @@
-"""A conversation as a file that can be read without bullpen: Markdown, one HTML page, JSON."""

@@ -1,0 +1,1 @@
+"""Markers such as [NEXT: name]: reading them, stripping them, and where a text is code so that nothing is one."""

@@ -1,0 +1,90 @@
+"""How the names of members are written in running text, and which member a wrong name probably means."""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+from bullpen.team.team import Member
+from bullpen.text.names import nearest, normalized
+
+# Whom agents write to when they mean nobody in particular. A member of such a name is only meant by "@you".
+_NOBODY = re.compile(
+    "all|anybody|anyone|done|end|everybody|everyone|he|her|him|human|i|it|me|myself|na|name|next|nobody|none|noone|null|"
+    "self|she|stop|tbd|team|them|they|this|us|user|we|whoever|you|你|我|他|她|大家|所有人|用户|无|待定"
+)
+
+Named = tuple[re.Match[str], str]
+"""A place where a text names a member, and whom."""
+
+SHORT_NAME = 2
+LONGEST_NAME = 120
+"""A marker may hold "sarah – please review", but not a page."""
+
+# A letter that would make a longer word of a name. Chinese is written without spaces: 交给Max处理.
+_LETTER = r"(?-i:[^\W\u2e80-\u9fff\uac00-\ud7af])"
+_SEPARATORS = re.compile(r"[\s_\-.]+")
+_NOT_A_LIST = re.compile(r"\b(?:or|not|but|except)\b|或|不", re.IGNORECASE)
+
+
+class Spellings:
+    """The names and display names of some members. A spelling that fits two of them names nobody."""
+
+    def __init__(self, members: Iterable[Member]) -> None:
+        self._members = tuple(members)
+        self._names = _names_by_spelling(self._members)
+        self._pattern = _names_pattern(spelling for member in self._members for spelling in _spellings(member))
+
+    def named_in(self, text: str) -> Iterator[Named]:
+        """Yield every place where a text names one of the members, and whom."""
+        for match in self._pattern.finditer(text):
+            if name := self._names.get(normalized(match[0])):
+                yield match, name
+
+    def meant_by(self, wrong_name: str) -> tuple[str, ...]:
+        """Return whom a name that is nobody's means: "sarah please review", "max and sarah", a role, a slip."""
+        if len(wrong_name) > LONGEST_NAME:
+            return ()
+        if named := tuple(dict.fromkeys(name for _, name in self.named_in(wrong_name))):
+            return () if _NOT_A_LIST.search(wrong_name) else named
+        key = normalized(wrong_name)
+        if not key or _NOBODY.fullmatch(key):
+            return ()
+        described = {member.name for member in self._members if key in (normalized(member.role), member.agent)}
+        similar = {self._names[spelling] for spelling in nearest(wrong_name, self._names)}
+        longer = {
+            name for spelling, name in self._names.items() if len(spelling) > SHORT_NAME and key.startswith(spelling)
+        }
+        return next((tuple(meant) for meant in (described, similar, longer) if len(meant) == 1), ())
+
+
+def _names_by_spelling(members: Sequence[Member]) -> dict[str, str]:
+    found: dict[str, set[str]] = {}
+    for member in members:
+        for spelling in _spellings(member):
+            found.setdefault(normalized(spelling), set()).add(member.name)
+    # A name counts more than a display name, as in the Resolver.
+    exact = {normalized(member.name): member.name for member in members}
+    return {spelling: next(iter(names)) for spelling, names in found.items() if len(names) == 1} | exact
+
+
+def _spellings(member: Member) -> set[str]:
+    """Return how a member is called; "Sarah (backend)" is called Sarah, too."""
+    names = {member.name, member.display_name, member.display_name.partition("(")[0].strip()}
+    return {name for name in names if normalized(name)}
+
+
+def _names_pattern(spellings: Iterable[str]) -> re.Pattern[str]:
+    """Return a pattern for names in prose: not within a longer word, an address, a path, a call or an option."""
+    longest_first = sorted(set(spellings), key=lambda spelling: (-len(spelling), spelling))
+    names = "|".join(map(_name_pattern, longest_first)) or "(?!)"
+    return re.compile(
+        rf"(?<!{_LETTER})(?<!{_LETTER}@)(?<![./\\$#-])(?:{names})(?!{_LETTER}|[(@]|[./\\-]{_LETTER})", re.IGNORECASE
+    )
+
+
+def _name_pattern(spelling: str) -> str:
+    """Return a pattern for one name. A short one in another case is another word: IS is a name where "is" is none."""
+    if _NOBODY.fullmatch(normalized(spelling)):
+        return f"(?<=@){re.escape(spelling)}"
+    if len(spelling) <= SHORT_NAME and spelling.isascii():
+        return f"(?-i:{'|'.join(sorted({re.escape(spelling), re.escape(spelling.capitalize())}))})"
+    return r"[\s_.-]?".join(re.escape(word) for word in _SEPARATORS.split(spelling) if word)

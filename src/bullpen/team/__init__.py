@@ -1,0 +1,1 @@
+"""The team: its file, its members, what they may do, and what they are told."""

@@ -1,0 +1,143 @@
+"""What only this machine knows to be wrong with a team: programs, folders, files, variables."""
+
+import os
+import stat
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from bullpen.agents.environment import child_environment
+from bullpen.agents.registry import agent_spec, is_known, known_agents, spec_for
+from bullpen.agents.runner import find_program
+from bullpen.agents.spec import AgentSpec
+from bullpen.context.manager import task_too_long
+from bullpen.context.prompt import DEFAULT_MAX_BYTES
+from bullpen.errors import InstructionFileProblem, Severity, TeamProblem, UnknownAgent
+from bullpen.team.instruction_files import find_instruction_file, read_instruction_file
+from bullpen.team.team import Member, Team
+from bullpen.team.toml_lines import Path as KeyPath
+from bullpen.team.toml_lines import TomlLines
+from bullpen.text.clean import byte_length
+from bullpen.text.names import nearest
+
+
+def check_team(
+    team: Team, root: Path, *, environ: Mapping[str, str] = os.environ, text: str = ""
+) -> tuple[TeamProblem, ...]:
+    """Return what would keep a team in this folder from working, and what one should know; all of it at once.
+
+    The text of the team file says in which line each stands.
+    """
+    checks = _Checks(team, root, environ, TomlLines(text))
+    return tuple(checks.problems())
+
+
+class _Checks:
+    """Goes through a team, member by member."""
+
+    def __init__(self, team: Team, root: Path, environ: Mapping[str, str], lines: TomlLines) -> None:
+        self._team = team
+        self._root = root
+        self._environ = environ
+        self._lines = lines
+
+    def problems(self) -> Iterator[TeamProblem]:
+        if self._team.task and (reason := task_too_long(self._team.task)):
+            yield self._problem(("task",), reason, "warning")
+        if self._team.instruction_file:
+            yield from self._instruction_file(("instruction_file",), self._team.instruction_file)
+        for index, member in enumerate(self._team.members):
+            if member.type == "ai":
+                yield from self._member(index, member)
+
+    def _member(self, index: int, member: Member) -> Iterator[TeamProblem]:
+        path: KeyPath = ("member", index)
+        if reason := _folder_problem(self._root / member.cwd):
+            yield self._problem((*path, "cwd"), reason)
+        yield from self._program(path, member)
+        yield from self._own_instruction_file(path, member)
+        for name in member.env:
+            if name not in self._environ:
+                yield self._problem((*path, "env"), f"{name} is not set, so it cannot be passed on", "warning")
+        yield from self._permissions(path, member)
+
+    def _program(self, path: KeyPath, member: Member) -> Iterator[TeamProblem]:
+        if not member.command and not member.agent:
+            return
+        try:
+            spec = spec_for(member.agent, member.command)
+        except UnknownAgent:
+            yield self._problem((*path, "agent"), _unknown_agent(member.agent))
+            return
+        if member.agent and not is_known(member.agent):
+            text = f"{member.agent!r} is not an agent type that we know, so it gets its prompt as plain text"
+            yield self._problem((*path, "agent"), text, "warning")
+        if not self._finds(spec, member):
+            yield self._problem((*path, "command" if member.command else "agent"), _not_found(spec))
+        try:
+            spec.arguments(member.permissions, member.model)
+        except ValueError as error:
+            yield self._problem((*path, "model" if member.model else "permissions"), str(error))
+        if member.model and not spec.model_flag:
+            yield self._problem((*path, "model"), "has no effect: this program takes no model from us", "warning")
+
+    def _permissions(self, path: KeyPath, member: Member) -> Iterator[TeamProblem]:
+        if not is_known(member.agent) and member.permissions != "read-only":
+            text = "has no effect: what a command may do is its own affair"
+            yield self._problem((*path, "permissions"), text, "warning")
+        elif member.permissions == "full":
+            text = "this agent may run any command and change any file without being asked"
+            yield self._problem((*path, "permissions"), text, "remark")
+
+    def _finds(self, spec: AgentSpec, member: Member) -> bool:
+        passed = {name: self._environ[name] for name in member.env if name in self._environ}
+        environment = child_environment(spec, passed, self._environ)
+        return find_program(spec.program, environment, self._root / member.cwd) is not None
+
+    def _own_instruction_file(self, path: KeyPath, member: Member) -> Iterator[TeamProblem]:
+        """Look at the file that a member names, or at the one that its CLI's users keep, if it is there."""
+        if member.instruction_file:
+            yield from self._instruction_file((*path, "instruction_file"), member.instruction_file)
+        elif member.instruction_file is None and is_known(member.agent):
+            usual = agent_spec(member.agent).instruction_file
+            allowed = self._team.outside_files
+            found = find_instruction_file(self._root, self._root / member.cwd, usual, outside_allowed=allowed)
+            if found:
+                yield from self._instruction_file(path, found)
+
+    def _instruction_file(self, path: KeyPath, name: str) -> Iterator[TeamProblem]:
+        try:
+            text = read_instruction_file(self._root, name, outside_allowed=self._team.outside_files)
+        except InstructionFileProblem as problem:
+            yield self._problem(path, f"{problem} Agents work without it", "warning")
+            return
+        size = byte_length(text)
+        if size > DEFAULT_MAX_BYTES // 2:
+            yield self._problem(path, f"{name!r} has {size:,} bytes, so agents get its head and its tail", "remark")
+
+    def _problem(self, path: KeyPath, text: str, severity: Severity = "error") -> TeamProblem:
+        key = ".".join(str(part + 1) if isinstance(part, int) else part for part in path)
+        return TeamProblem(text, line=self._lines.line_of(path), key=key, severity=severity)
+
+
+def _folder_problem(folder: Path) -> str | None:
+    try:
+        found = folder.stat()
+    except PermissionError:
+        return f"{folder} may not be looked at"
+    except OSError:
+        return f"there is no folder {folder}"
+    if not stat.S_ISDIR(found.st_mode):
+        return f"{folder} is no folder"
+    return None if os.access(folder, os.R_OK | os.X_OK) else f"{folder} may not be read"
+
+
+def _unknown_agent(name: str) -> str:
+    known = [word for spec in known_agents().values() for word in (*spec.aliases, spec.name)]
+    close = nearest(name, known)
+    advice = f"Did you mean {' or '.join(close)}?" if close else f"Known are: {', '.join(known)}."
+    return f'there is no agent type {name!r}. {advice} Any other program goes into command = ["program"]'
+
+
+def _not_found(spec: AgentSpec) -> str:
+    hint = spec.hints.get("not_installed", "Install it, or check your PATH.")
+    return f"the program {spec.program!r} was not found. {hint}"

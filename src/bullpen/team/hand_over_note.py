@@ -1,0 +1,67 @@
+"""What each agent is told after its own instruction: who is in the team, and how to hand over.
+
+It shows markers in the open, which is fine: system text is never read for markers.
+"""
+
+from bullpen.team.team import Member, Team
+
+LONGEST_ROLE = 160
+MOST_LINES = 6
+"""Members that get a line of their own; in a larger team the rest share one."""
+
+
+def hand_over_note(team: Team, member: Member) -> str:
+    """Return the note for one member: the generated one, the one that the team file has instead, or none."""
+    if isinstance(team.hand_over_note, str):
+        return team.hand_over_note
+    if not team.hand_over_note:
+        return ""
+    others = [other for other in team.members if other.name != member.name]
+    reachable = [other for other in others if member.may_address is None or other.name in member.may_address]
+    return "\n".join([*_who_is_here(team, member, others), *_how_to_hand_over(reachable, others), *_task(member)])
+
+
+def _who_is_here(team: Team, member: Member, others: list[Member]) -> list[str]:
+    you = f"{_one_line(member.display_name)} ({member.name})" if _one_line(member.display_name) else member.name
+    role = f", {_one_line(member.role)}," if _one_line(member.role) else ""
+    lines = [f"You are {you}{role} in the team “{_one_line(team.name)}”. With you in this conversation:"]
+    lines += [f"- {_described(other)}" for other in others[:MOST_LINES]]
+    if rest := others[MOST_LINES:]:
+        lines.append(f"- {'; '.join(map(_described, rest))}")
+    return lines
+
+
+def _described(member: Member) -> str:
+    display = _one_line(member.display_name)
+    role = _one_line(member.role)
+    kind = "person" if member.type == "human" else "agent"
+    return member.name + (f" ({display})" if display else "") + f", {kind}" + (f": {role}" if role else "")
+
+
+def _how_to_hand_over(reachable: list[Member], others: list[Member]) -> list[str]:
+    if not reachable:
+        return ["You hand over to nobody: after your reply the conversation returns to the person who asked."]
+    # Agents first: the examples are about turns that begin by themselves.
+    first, *more = sorted(reachable, key=lambda other: other.type == "human")
+    lines = ["To hand over, write a marker at the end of your reply, in the open, not in code or in a quote:"]
+    lines.append(f"[NEXT: {first.name}] lets {first.name} answer next.")
+    if more:
+        lines.append(f"[NEXT: {first.name}, {more[0].name}] lets them answer one after the other.")
+    if more and more[0].type == "ai":
+        lines.append(
+            f"[NEXT: {first.name} & {more[0].name}] lets them answer at once; neither sees the other's answer."
+        )
+    if len(reachable) < len(others):
+        lines.append(f"You may hand over only to: {', '.join(other.name for other in reachable)}.")
+    lines.append("Write names as they stand here. Without a marker the conversation returns to the person who asked.")
+    return lines
+
+
+def _task(member: Member) -> list[str]:
+    return ["[TEAM_TASK] and a text behind it sets what the whole team works on."] if member.may_set_task else []
+
+
+def _one_line(text: str) -> str:
+    """Return a text from the team file as part of one line: nothing in it ends the line or speaks to a terminal."""
+    plain = "".join(filter(str.isprintable, " ".join(text.split())))
+    return plain if len(plain) <= LONGEST_ROLE else f"{plain[: LONGEST_ROLE - 1]}…"

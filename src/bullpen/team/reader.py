@@ -1,0 +1,184 @@
+"""Reading a team file: the team it describes, or everything that is wrong with it at once.
+
+Pure: it takes the text of a team.toml. Which files exist and which CLIs are installed is for others to say.
+"""
+
+import re
+import tomllib
+import unicodedata
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from bullpen.errors import InvalidTeam, TeamProblem
+from bullpen.team.keys import AGENT_KEYS, LIMIT_KEYS, PERSON_KEYS, TEAM_KEYS, Kind
+from bullpen.team.team import EVERYONE, Limits, Member, Team
+from bullpen.team.toml_lines import TomlLines
+from bullpen.text.names import nearest, normalized
+
+# They would end a name within [NEXT: …] or [DROP: …], or begin something else there.
+NOT_IN_NAMES = "[]［］,，、&＆|｜!！:：\n\r`"
+
+Path = tuple[str | int, ...]
+
+
+def read_team(text: str) -> Team:
+    """Return the team that a team.toml describes, or raise InvalidTeam with everything that is wrong with it."""
+    team, problems = examine_team(text)
+    if team is None or problems:
+        raise InvalidTeam(problems)
+    return team
+
+
+def examine_team(text: str) -> tuple[Team | None, tuple[TeamProblem, ...]]:
+    """Return everything that is wrong with a team.toml, and the team as far as it can be read, to look for more."""
+    text = text.removeprefix("\ufeff")
+    try:
+        document = tomllib.loads(text)
+    # A plain ValueError: a number of more digits than Python reads.
+    except (ValueError, RecursionError) as error:
+        said = re.search(r"at line (\d+)", str(error))
+        line = int(said[1]) if said else text.count("\n") + 1
+        return None, (TeamProblem(f"this is no valid TOML: {error}", line=line),)
+    reader = _Reader(document, TomlLines(text))
+    team = reader.team()
+    return team, tuple(sorted(reader.problems, key=lambda problem: problem.line or 0))
+
+
+class _Reader:
+    """Reads a document and gathers every problem on the way."""
+
+    def __init__(self, document: Mapping[str, Any], lines: TomlLines) -> None:
+        self._document = document
+        self._lines = lines
+        self.problems: list[TeamProblem] = []
+
+    def team(self) -> Team:
+        """Return the team; it is of use only if there are no problems."""
+        tables = {"limits": dict, "member": list}
+        values = self._values(self._document, TEAM_KEYS, (), skip=tables)
+        for name, kind in tables.items():
+            if not isinstance(self._document.get(name, kind()), kind):
+                self._problem((name,), f"must be {'a table [limits]' if kind is dict else 'tables [[member]]'}")
+        limits = self._document.get("limits", {})
+        members = tuple(self._members())
+        team = Team(
+            **{"name": "team", "lead": next((m.name for m in members if m.type == "ai"), ""), **values},
+            members=members,
+            limits=Limits(**self._values(limits, LIMIT_KEYS, ("limits",))) if isinstance(limits, dict) else Limits(),
+        )
+        self._check_people(team)
+        self._check_names(team)
+        return team
+
+    def _members(self) -> Iterator[Member]:
+        tables = self._document.get("member", [])
+        for index, table in enumerate(tables if isinstance(tables, list) else []):
+            path: Path = ("member", index)
+            if not isinstance(table, dict):
+                self._problem(path, "must be a table [[member]]")
+                continue
+            runs = "agent" in table or "command" in table
+            is_agent = runs or table.get("type") == "ai"
+            values = self._values(table, AGENT_KEYS if is_agent else PERSON_KEYS, path, others=AGENT_KEYS)
+            if "name" not in table:
+                self._problem(path, "has no name")
+            if is_agent and not runs:
+                self._problem(path, 'needs agent = "claude" (or another CLI) or command = ["program"]')
+            if runs and table.get("type") == "human":
+                self._problem((*path, "type"), "a member with an agent or a command is not human")
+            self._check_timeouts(values, path)
+            yield Member(**{"name": f"member {index + 1}", **values, "type": "ai" if is_agent else "human"})
+
+    def _values(
+        self,
+        table: Mapping[str, Any],
+        keys: Mapping[str, Kind],
+        path: Path,
+        *,
+        others: Mapping[str, Kind] | None = None,
+        skip: Mapping[str, object] | None = None,
+    ) -> dict[str, Any]:
+        """Return what a table says, read; an unknown key or a wrong value is a problem."""
+        values = {}
+        for key, value in table.items():
+            if key in (skip or {}):
+                continue
+            if key not in keys:
+                self._unknown_key((*path, key), keys, others or {})
+                continue
+            try:
+                values[key] = keys[key].read(value)
+            except ValueError:
+                instead = "" if keys[key].may_be_secret else f", not {_shown(value)}"
+                self._problem((*path, key), f"must be {keys[key].words}{instead}")
+        return values
+
+    def _unknown_key(self, path: Path, keys: Mapping[str, Kind], others: Mapping[str, Kind]) -> None:
+        key = str(path[-1])
+        if key in others:
+            self._problem(path, "is only for members with an agent or a command")
+        else:
+            self._problem(path, f"there is no such key.{_perhaps(key, keys)}")
+
+    def _check_people(self, team: Team) -> None:
+        if not team.agents:
+            self._problem((), 'nobody in the team is an agent. Add a [[member]] with agent = "claude"')
+        if not team.people:
+            self._problem((), 'nobody in the team is a person. Add a [[member]] with only a name = "you"')
+
+    def _check_timeouts(self, values: Mapping[str, Any], path: Path) -> None:
+        idle, total = values.get("idle_timeout"), values.get("total_timeout")
+        if idle is not None and total is not None and total < idle:
+            self._problem(
+                (*path, "total_timeout"),
+                f"{total:g} is less than the idle_timeout of {idle:g}, which would never count. Raise it, or leave out "
+                "idle_timeout",
+            )
+
+    def _check_names(self, team: Team) -> None:
+        owners: dict[str, tuple[str | int, str]] = {}
+        for index, member in enumerate(team.members):
+            path: Path = ("member", index, "name")
+            if not all(map(_may_be_in_a_name, member.name)) or normalized(member.name) in ("", EVERYONE):
+                self._problem(path, f"{_shown(member.name)} cannot be a name in [NEXT: …]")
+            elif member.name != member.name.strip():
+                self._problem(path, f"{_shown(member.name)} begins or ends with white space")
+            self._check_is_free(path, member.name, owners)
+            for name in member.may_address or ():
+                self._check_reference(("member", index, "may_address"), name, [m.name for m in team.members])
+        for index, member in enumerate(team.members):
+            self._check_is_free(("member", index, "display_name"), member.display_name, owners)
+        if "lead" in self._document and isinstance(team.lead, str):
+            self._check_reference(("lead",), team.lead, [agent.name for agent in team.agents])
+
+    def _check_is_free(self, path: Path, name: str, owners: dict[str, tuple[str | int, str]]) -> None:
+        """Give a name to a member, unless [NEXT: …] would not know who is meant. Nobody is meant by decoration."""
+        key, member = normalized(name), path[1]
+        owner, spelling = owners.setdefault(key, (member, name))
+        if key and owner != member:
+            self._problem(path, f"{_shown(name)} and {_shown(spelling)} would be the same name in [NEXT: …]")
+        elif key == EVERYONE and path[-1] == "display_name":
+            self._problem(path, f"{_shown(name)} means everyone in [DROP: …]")
+
+    def _check_reference(self, path: Path, name: str, known: list[str]) -> None:
+        if name not in known:
+            kind = "agent" if path[0] == "lead" else "member"
+            self._problem(path, f"there is no such {kind}: {_shown(name)}.{_perhaps(name, known)}")
+
+    def _problem(self, path: Path, text: str) -> None:
+        key = ".".join(str(part + 1) if isinstance(part, int) else part for part in path)
+        self.problems.append(TeamProblem(text, line=self._lines.line_of(path), key=key))
+
+
+def _may_be_in_a_name(character: str) -> bool:
+    return character not in NOT_IN_NAMES and unicodedata.category(character) not in ("Cc", "Cf", "Cs", "Zl", "Zp")
+
+
+def _perhaps(word: str, known: Any) -> str:
+    close = nearest(word, known)
+    return f" Did you mean {' or '.join(close)}?" if close else f" Known are: {', '.join(known)}." if known else ""
+
+
+def _shown(value: Any) -> str:
+    shown = repr(value)
+    return shown if len(shown) <= 60 else f"{shown[:57]}..."

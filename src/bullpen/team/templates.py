@@ -1,0 +1,247 @@
+"""Team files for beginners: a few ways to work together, filled with the agents that are there."""
+
+import json
+import re
+import sys
+from collections.abc import Sequence
+from textwrap import wrap
+
+from msgspec import Struct
+
+from bullpen.agents.registry import agent_spec
+from bullpen.errors import InvalidTeam
+from bullpen.team.reader import read_team
+from bullpen.team.team import Permission
+
+SOMEBODY = "you"
+
+
+class Role(Struct, frozen=True, kw_only=True):
+    """A part that some agent plays."""
+
+    name: str
+    role: str
+    instruction: str
+    permissions: Permission = "read-only"
+    line: str
+    """What it says when it is played from a script."""
+
+
+class Template(Struct, frozen=True, kw_only=True):
+    """A way to work together. The first role leads."""
+
+    name: str
+    purpose: str
+    roles: tuple[Role, ...]
+
+
+PAIR = Template(
+    name="pair",
+    purpose="One builds, one reviews.",
+    roles=(
+        Role(
+            name="builder",
+            role="writes the code",
+            permissions="edit",
+            instruction="Build what is asked in small steps, with tests. Then hand over with [NEXT: reviewer].",
+            line="I would build it now, with a test. Please have a look.\n\n[NEXT: reviewer]",
+        ),
+        Role(
+            name="reviewer",
+            role="reads the code",
+            instruction="Review what the builder did. If something must change, say what and hand over with "
+            "[NEXT: builder]; if not, say so and hand over to nobody.",
+            line="I would read it now, and I have nothing to add. It is your turn again.",
+        ),
+    ),
+)
+
+REVIEW = Template(
+    name="review",
+    purpose="Two review at the same time, each with an eye of its own; nobody changes a file.",
+    roles=(
+        Role(
+            name="guide",
+            role="says what to review",
+            instruction="Say in two sentences what is to be reviewed and where it is. Then hand over with "
+            "[NEXT: correctness & safety, editor].",
+            line="Two of us will look at it at once, then the editor.\n\n[NEXT: correctness & safety, editor]",
+        ),
+        Role(
+            name="correctness",
+            role="looks for mistakes",
+            instruction="Look for mistakes: wrong results, missing cases, tests that cannot fail. Name file and line.",
+            line="I would look for wrong results and missing cases.",
+        ),
+        Role(
+            name="safety",
+            role="looks for risks",
+            instruction="Look for risks: input that is trusted, secrets, lost data, races. Name file and line.",
+            line="I would look for input that is trusted, and for lost data.",
+        ),
+        Role(
+            name="editor",
+            role="sums up",
+            instruction="Sum up what both found: what must change, what may change, what is good. Hand over to nobody.",
+            line="I would sum up now. It is your turn again.",
+        ),
+    ),
+)
+
+DESIGN_BUILD_TEST = Template(
+    name="design-build-test",
+    purpose="One designs, one builds, one tests, one after the other.",
+    roles=(
+        Role(
+            name="designer",
+            role="decides how",
+            instruction="Write a short design: what changes where, and how one will see that it works. Change no file. "
+            "Then hand over with [NEXT: builder].",
+            line="A small design: one function, one test.\n\n[NEXT: builder]",
+        ),
+        Role(
+            name="builder",
+            role="writes the code",
+            permissions="edit",
+            instruction="Build what the designer wrote, nothing else. Then hand over with [NEXT: tester].",
+            line="I would build it now.\n\n[NEXT: tester]",
+        ),
+        Role(
+            name="tester",
+            role="tries to break it",
+            permissions="edit",
+            instruction="Write tests that try to break it. If one does, hand over with [NEXT: builder]; if none does, "
+            "say what you tried and hand over to nobody.",
+            line="I would try to break it now. It is your turn again.",
+        ),
+    ),
+)
+
+DEBATE = Template(
+    name="debate",
+    purpose="Two argue, a third decides; nobody changes a file.",
+    roles=(
+        Role(
+            name="for",
+            role="argues for it",
+            instruction="Make the strongest honest case for the proposal, in a few points. Then hand over with "
+            "[NEXT: against].",
+            line="The best reason for it: it is simple.\n\n[NEXT: against]",
+        ),
+        Role(
+            name="against",
+            role="argues against it",
+            instruction="Answer each point with the strongest honest case against the proposal. Then hand over with "
+            "[NEXT: judge].",
+            line="The best reason against it: nobody has asked for it.\n\n[NEXT: judge]",
+        ),
+        Role(
+            name="judge",
+            role="decides",
+            instruction="Weigh both sides, decide, and say what would change your mind. Hand over to nobody.",
+            line="I would decide now. It is your turn again.",
+        ),
+    ),
+)
+
+TEMPLATES = {template.name: template for template in (PAIR, REVIEW, DESIGN_BUILD_TEST, DEBATE)}
+
+HEAD = """\
+# A team for bullpen. {purpose}
+#
+#   bullpen check {file}    says whether everything here works
+#   bullpen chat {file}     starts a conversation
+#
+# Whoever writes [NEXT: name] hands over to that member.
+
+name = {team}
+
+[limits]
+turns_per_message = 20      # after so many turns of agents the conversation waits for you
+back_and_forth = 6          # so often may two agents answer each other in a row
+
+[[member]]                  # a person: only a name
+name = {person}
+"""
+
+MEMBER = """
+[[member]]
+name = {name}
+role = {role}
+{runs}
+system_instruction = {instruction}
+"""
+
+AGENT = """\
+agent = {agent}
+permissions = {permissions}  # or: {others}"""
+
+SCRIPTED = """\
+# It plays from a script. For a real one, write instead of the command: agent = "claude", "codex" or "gemini".
+command = [{command},
+  '{script}']"""
+
+PERMISSIONS: tuple[Permission, ...] = ("read-only", "edit", "full")
+LINE_WIDTH = 100
+NO_BREAK = "\u00a0"
+
+
+def team_text(template: Template, agents: Sequence[str], *, person: str, file: str = "team.toml") -> str:
+    """Return a team file that plays a template with these agent types, in this order. Without any it is scripted.
+
+    The name of a person may be anything; one that cannot be a member's name here is changed.
+    """
+    names = [person, re.sub(r"[^\w .-]", "", person).strip(), SOMEBODY]
+    return next(text for name in names if _is_valid(text := _text(template, agents, name, file)))
+
+
+def _is_valid(text: str) -> bool:
+    try:
+        read_team(text)
+    except InvalidTeam:
+        return False
+    return True
+
+
+def _text(template: Template, agents: Sequence[str], person: str, file: str) -> str:
+    shown = file if file.isprintable() else "FILE"
+    head = HEAD.format(purpose=template.purpose, file=shown, team=_toml(template.name), person=_toml(person))
+    members = [
+        MEMBER.format(
+            name=_toml(role.name),
+            role=_toml(role.role),
+            runs=_agent(role, agents[index % len(agents)]) if agents else _script(role),
+            instruction=_paragraph(role.instruction),
+        )
+        for index, role in enumerate(template.roles)
+    ]
+    return head + "".join(members)
+
+
+def _agent(role: Role, agent: str) -> str:
+    spec = agent_spec(agent)
+    return AGENT.format(
+        agent=_toml(min((spec.name, *spec.aliases), key=len)),
+        permissions=_toml(role.permissions),
+        others=", ".join(word for word in PERMISSIONS if word != role.permissions),
+    )
+
+
+def _script(role: Role) -> str:
+    script = json.dumps([{"say": role.line, "chunk": 4, "delay": 0.03}])
+    # A path that is no text cannot stand in a file that is.
+    python = sys.executable if sys.executable and sys.executable.isprintable() else "python3"
+    command = ", ".join(map(_toml, [python, "-m", "bullpen.testing.agent", "--as", "text", "--script"]))
+    return SCRIPTED.format(command=command, script=script)
+
+
+def _toml(text: str) -> str:
+    """Return a text as TOML writes it: as JSON does, but for one character more."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007F")
+
+
+def _paragraph(text: str) -> str:
+    """Return a text of ours in lines that TOML joins, no mark broken in two."""
+    whole_marks = re.sub(r"\[[^]]*\]", lambda mark: mark[0].replace(" ", NO_BREAK), text)
+    lines = wrap(whole_marks, LINE_WIDTH, break_on_hyphens=False)
+    return '"""\\\n  ' + " \\\n  ".join(lines).replace(NO_BREAK, " ") + '"""'

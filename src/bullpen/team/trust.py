@@ -1,0 +1,129 @@
+"""Which team files may run their commands, and what they would run.
+
+A team file names programs, and it may come with a repository that a stranger wrote. So a person sees once what it runs,
+and again when it has changed. Trust is in the file's text: what the programs and files it names do is not covered.
+"""
+
+import fcntl
+import hashlib
+import json
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from msgspec import Struct
+
+from bullpen import config
+from bullpen.agents.registry import is_known, spec_for
+from bullpen.errors import BullpenError, InvalidTeam, TeamProblem
+from bullpen.team.team import Member, Permission, Team
+
+FOLDER_MODE = 0o700
+FILE_MODE = 0o600
+
+
+class Runs(Struct, frozen=True, kw_only=True):
+    """What one member of a team would run."""
+
+    member: str
+    command: tuple[str, ...]
+    """The program and its arguments, up to what depends on the turn."""
+    folder: Path
+    """Absolute, and the real one, whatever links lead there."""
+    permissions: Permission
+    restricted: bool
+    """Whether the program is told to keep to its permissions; one that is no known CLI cannot be told."""
+    own_arguments: tuple[str, ...] = ()
+    """Those in the command that come from the team file; they may change what the CLI allows itself."""
+    environment: tuple[str, ...] = ()
+    """Variables passed on beyond the usual ones; a trailing * stands for any ending."""
+    instruction_file: Path | None = None
+    """None: the CLI's usual one, or none at all."""
+
+
+def what_it_runs(team: Team, root: Path) -> tuple[Runs, ...]:
+    """Return what every agent of a team in this folder would run."""
+    return tuple(_runs(member, root) for member in team.agents)
+
+
+def _runs(member: Member, root: Path) -> Runs:
+    spec = spec_for(member.agent, member.command)
+    try:
+        arguments = spec.arguments(member.permissions, member.model)
+    except ValueError as error:
+        raise InvalidTeam([TeamProblem(str(error), key=member.name)]) from error
+    return Runs(
+        member=member.name,
+        command=(spec.program, *arguments, *member.arguments, *spec.last_arguments),
+        folder=Path(os.path.realpath(root / member.cwd)),
+        permissions=member.permissions,
+        restricted=is_known(member.agent),
+        own_arguments=member.arguments,
+        environment=(*spec.environment, *member.env),
+        instruction_file=root / member.instruction_file if member.instruction_file else None,
+    )
+
+
+class Trust:
+    """The team files that somebody has agreed to run, each by the hash of its text."""
+
+    def __init__(self, file: Path | None = None) -> None:
+        self._file = file or config.trust_file()
+
+    def knows(self, path: Path, text: str) -> bool:
+        """Return whether this very text is trusted in this place. Whoever cannot read the record trusts nobody."""
+        return self._hashes().get(str(path.absolute())) == _hash_of(text)
+
+    def remember(self, path: Path, text: str) -> None:
+        """Trust this text in this place from now on."""
+        try:
+            _make_folder(self._file.parent)
+            with self._alone():
+                self._replace(self._hashes() | {str(path.absolute()): _hash_of(text)})
+        except OSError as error:
+            reason = f"cannot be written: {error.strerror}"
+            raise BullpenError(f"{self._file} {reason}. Change that, or set BULLPEN_HOME to another folder.") from error
+
+    def _hashes(self) -> dict[str, str]:
+        try:
+            hashes = json.loads(self._file.read_bytes())
+        except (OSError, ValueError, RecursionError):
+            return {}
+        sound = isinstance(hashes, dict) and all(isinstance(value, str) for value in hashes.values())
+        return hashes if sound else {}
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Keep other processes from remembering until we have, or one would forget what the other did."""
+        handle = os.open(self._file.with_name(f"{self._file.name}.lock"), os.O_CREAT | os.O_RDWR, FILE_MODE)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(handle)
+
+    def _replace(self, hashes: dict[str, str]) -> None:
+        draft = self._file.with_name(f".{self._file.name}.{secrets.token_hex(8)}.new")
+        try:
+            handle = os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, FILE_MODE)
+            with os.fdopen(handle, "w", encoding="ascii") as file:
+                os.fchmod(handle, FILE_MODE)
+                json.dump(hashes, file, indent=1)
+                file.flush()
+                os.fsync(handle)
+            draft.replace(self._file)
+        finally:
+            draft.unlink(missing_ok=True)
+
+
+def _hash_of(text: str) -> str:
+    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
+
+
+def _make_folder(folder: Path) -> None:
+    if not folder.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        # Not in mkdir: the umask takes from that.
+        folder.chmod(FOLDER_MODE)

@@ -1,0 +1,73 @@
+"""Printing for people: tables and texts, in our colours on a terminal, plain elsewhere. All of it made safe."""
+
+import os
+import shutil
+import sys
+import time
+from collections.abc import Iterable, Sequence
+from importlib.util import find_spec
+
+from bullpen.terminal.columns import cut, width
+from bullpen.text.clean import one_line
+from bullpen.text.safe import printable
+
+INDENT = "  "
+BOLD, CYAN = "1", "1;36"
+
+
+def safe_line(text: str) -> str:
+    """Return a text on one line that a terminal only shows."""
+    return printable(one_line(text)).replace("\t", " ")
+
+
+def local_time(milliseconds: int, *, seconds: bool = False) -> str:
+    """Return a time as the person's clock shows it."""
+    try:
+        moment = time.localtime(milliseconds / 1000)
+    except (ValueError, OverflowError, OSError):
+        return ""
+    return time.strftime("%Y-%m-%d %H:%M:%S" if seconds else "%Y-%m-%d %H:%M", moment) if milliseconds else ""
+
+
+def short_time(milliseconds: int) -> str:
+    """Return the hour of a time today, and the day of any other."""
+    day, _, hour = local_time(milliseconds).partition(" ")
+    return hour if day == local_time(time.time_ns() // 1_000_000).partition(" ")[0] else day
+
+
+def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Print rows below their columns. On a terminal, the last column is cut where the line ends."""
+    table = [tuple(columns), *(tuple(map(safe_line, row)) for row in rows)]
+    widths = [max(map(width, cells)) for cells in zip(*table, strict=True)]
+    left = sum(widths[:-1]) + len(INDENT) * (len(widths) - 1)
+    room = max(shutil.get_terminal_size().columns - left, width(columns[-1])) if sys.stdout.isatty() else None
+    for number, (*cells, last) in enumerate(table):
+        padded = [cell + " " * (size - width(cell)) for cell, size in zip(cells, widths, strict=False)]
+        line = INDENT.join([*padded, last if room is None else cut(last, room)]).rstrip()
+        print(_painted(line, BOLD) if number == 0 else line)
+
+
+def print_heading(text: str) -> None:
+    """Print a line that stands out."""
+    print(_painted(safe_line(text), CYAN))
+
+
+def print_indented(text: str) -> None:
+    """Print a text of any length to the right of the margin, so that no line of it looks like one of ours."""
+    lines = [printable(line) for line in text.splitlines()]
+    if sys.stdout.isatty() and find_spec("rich") is not None:
+        from rich.console import Console
+        from rich.padding import Padding
+        from rich.text import Text
+
+        # A terminal would go on at the margin where a long line ends; rich knows where that is.
+        Console(highlight=False).print(Padding(Text("\n".join(lines)), (0, 0, 0, len(INDENT)), expand=False))
+    else:
+        for line in lines:
+            print(f"{INDENT}{line}" if line else "")
+
+
+def _painted(text: str, colour: str) -> str:
+    if not sys.stdout.isatty() or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+        return text
+    return f"\x1b[{colour}m{text}\x1b[0m"

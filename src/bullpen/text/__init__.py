@@ -1,0 +1,1 @@
+"""Text from anywhere: cleaned, measured, made safe, and compared as names."""

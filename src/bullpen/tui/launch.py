@@ -1,0 +1,31 @@
+"""From opening a team to leaving it: the last words say how to come back."""
+
+import shlex
+from pathlib import Path
+
+from bullpen.app import open_team
+from bullpen.team.file import LoadedTeam
+from bullpen.text.safe import printable
+from bullpen.tui import run_tui
+
+
+async def run_team(loaded: LoadedTeam, *, resume: str | None, db: Path | str | None, sender: str | None) -> int:
+    """Open a conversation, show it, close it, and say how to come back."""
+    async with open_team(loaded, resume=resume, db=db) as conversation:
+        code = await run_tui(conversation, sender=sender)
+    print(farewell(loaded.path, conversation.id, db))
+    return code
+
+
+def farewell(team: Path, conversation_id: str, db: Path | str | None) -> str:
+    """Return the conversation's id and the command that opens it again."""
+    words = ["bullpen", "chat", _short(team), "--resume", conversation_id, *(["--db", str(db)] if db else [])]
+    return printable(f"This was {conversation_id}. To go on:\n  {shlex.join(words)}")
+
+
+def _short(path: Path) -> str:
+    """Return a path as a person here would write it."""
+    try:
+        return str(path.relative_to(Path.cwd().resolve()))
+    except (ValueError, OSError):
+        return str(path)

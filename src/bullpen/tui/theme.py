@@ -1,0 +1,75 @@
+"""The colours: two themes, and one colour for each member that reads well on both."""
+
+from textual.theme import Theme
+
+from bullpen.team.colors import colours_of
+from bullpen.team.team import Team
+
+DARK = Theme(
+    name="bullpen-dark",
+    primary="#7aa2f7",
+    secondary="#9d7cd8",
+    accent="#e0af68",
+    warning="#e0af68",
+    error="#f7768e",
+    success="#73c991",
+    foreground="#d5d9e6",
+    background="#14161f",
+    surface="#1b1e2a",
+    panel="#222635",
+    dark=True,
+    variables={
+        "footer-key-foreground": "#7aa2f7",
+        "footer-background": "#14161f",
+        "footer-item-background": "#14161f",
+        "footer-key-background": "#14161f",
+        "footer-description-background": "#14161f",
+        "border": "#7aa2f7",
+        "border-blurred": "#303648",
+    },
+)
+LIGHT = Theme(
+    name="bullpen-light",
+    primary="#2f5fd0",
+    secondary="#7847bd",
+    accent="#9a6700",
+    warning="#9a6700",
+    error="#c4314b",
+    success="#1a7f37",
+    foreground="#20242f",
+    background="#fbfbfd",
+    surface="#f1f2f6",
+    panel="#e6e8ef",
+    dark=False,
+    variables={
+        "footer-key-foreground": "#2f5fd0",
+        "footer-background": "#fbfbfd",
+        "footer-item-background": "#fbfbfd",
+        "footer-key-background": "#fbfbfd",
+        "footer-description-background": "#fbfbfd",
+        "border": "#2f5fd0",
+        "border-blurred": "#c9cdd9",
+    },
+)
+THEMES = (DARK, LIGHT)
+
+# Of middle lightness, so that each has enough contrast on dark and on light.
+COLORS = {
+    "cyan": "#1397a8",
+    "magenta": "#b457d0",
+    "green": "#379d4f",
+    "yellow": "#b07d16",
+    "blue": "#4a84e8",
+    "red": "#dd5566",
+    "white": "#868c9e",
+}
+
+
+def colors_of(team: Team) -> dict[str, str]:
+    """Return each member's colour as this screen shows it."""
+    return {name: COLORS[colour] for name, colour in colours_of(team).items()}
+
+
+def is_light(colorfgbg: str) -> bool:
+    """Tell from what some terminals say in COLORFGBG, such as "0;15", whether their background is light."""
+    return colorfgbg.rpartition(";")[2] in ("7", "15")

@@ -1,0 +1,1 @@
+"""Turns that have ended: finding one, what its agent saw, and what it did."""

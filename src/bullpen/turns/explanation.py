@@ -1,0 +1,217 @@
+"""What an agent saw in one turn, what was left out and why; and what two turns saw differently. All as data."""
+
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+from typing import Literal
+
+from msgspec import Struct
+
+from bullpen.context.report import ChangedMessage, PromptReport
+from bullpen.errors import InvalidTeam, UnknownMessage
+from bullpen.store.base import Store, StoredMessage, Turn
+from bullpen.team.reader import read_team
+from bullpen.team.team import Member
+from bullpen.text.clean import byte_length
+
+Fate = Literal["kept", "cut", "dropped"]
+
+FIRST_WORDS_CHARACTERS = 60
+# Messages that came while a turn waited: more than these are only counted up to here.
+MOST_LATER = 200
+
+
+class SeenMessage(Struct, frozen=True, kw_only=True):
+    """A message that a turn was offered, and what became of it."""
+
+    sequence: int | None
+    """None: the store does not know it."""
+    id: str
+    speaker: str
+    first_words: str
+    said_bytes: int
+    """What was said, as it is stored; marks and white space may be gone in the prompt."""
+    fate: Fate
+    why: str = ""
+
+
+class NotOffered(Struct, frozen=True, kw_only=True):
+    """Messages in a row that a turn was not offered."""
+
+    first: int
+    last: int
+    why: str
+
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return self.last - self.first + 1
+
+    @property
+    def sentence(self) -> str:
+        """All of it, for people."""
+        which = f"#{self.first}" if self.count == 1 else f"#{self.first} to #{self.last}"
+        if self.count == 1:
+            return f"1 message ({which}) was not offered: {self.why}."
+        return f"{self.count:,} messages ({which}) were not offered: {self.why}."
+
+
+class Explanation(Struct, frozen=True, kw_only=True):
+    """All that is known of a turn. What is None was never given to an agent: the turn did not start."""
+
+    conversation_id: str
+    turn: Turn
+    seconds: float | None
+    """How long it took, once it has ended."""
+    asked_by: SeenMessage
+    """The message that it answered."""
+    context: tuple[SeenMessage, ...] = ()
+    """The messages that it was offered beside that, oldest first."""
+    not_offered: tuple[NotOffered, ...] = ()
+    agent_type: str | None = None
+    max_bytes: int = 0
+    total_bytes: int = 0
+    section_bytes: dict[str, int] = {}
+    instruction_bytes_cut: int = 0
+    cuts: tuple[str, ...] = ()
+    """Every cut in a phrase."""
+    remarks: tuple[str, ...] = ()
+    """Every cut, and everything else that is not as one might expect."""
+    changed: tuple[ChangedMessage, ...] = ()
+    """Messages that are not in the prompt quite as they were said."""
+    later_messages: int = 0
+    """How many messages had come after the one that it answered; they were not offered."""
+    team_task_bytes_cut: int = 0
+    instruction_problems: tuple[str, ...] = ()
+    command: tuple[str, ...] = ()
+    system: str | None = None
+    prompt: str | None = None
+    stream_bytes: int = 0
+    stream_is_cut: bool = False
+
+
+def explain(store: Store, conversation_id: str, turn_id: str) -> Explanation:
+    """Return what one turn saw."""
+    turn = store.turn(conversation_id, turn_id)
+    record = store.record(conversation_id, turn_id)
+    asked_by = store.message(conversation_id, turn.message_id)
+    if record is None:
+        return Explanation(
+            conversation_id=conversation_id, turn=turn, seconds=None, asked_by=_seen(asked_by, "dropped", "not started")
+        )
+    offered = [_find(store, conversation_id, message_id) for message_id in record.report.context_ids]
+    context = tuple(_context(record.report, offered))
+    return Explanation(
+        conversation_id=conversation_id,
+        turn=turn,
+        seconds=_seconds(turn),
+        asked_by=_current(record.report, asked_by),
+        context=context,
+        not_offered=tuple(_not_offered(store, conversation_id, turn, asked_by.sequence, context)),
+        agent_type=record.report.agent_type,
+        max_bytes=record.report.max_bytes,
+        total_bytes=record.report.total_bytes,
+        section_bytes=record.report.section_bytes,
+        instruction_bytes_cut=record.report.instruction_bytes_cut,
+        cuts=record.report.cuts,
+        remarks=record.report.remarks,
+        changed=record.report.changed,
+        later_messages=record.report.later_messages,
+        team_task_bytes_cut=record.report.team_task_bytes_cut,
+        instruction_problems=record.report.instruction_problems,
+        command=record.command,
+        system=record.system,
+        prompt=record.prompt,
+        stream_bytes=len(record.stream),
+        stream_is_cut=record.stream_is_cut,
+    )
+
+
+def _seconds(turn: Turn) -> float | None:
+    if turn.started_at is None or turn.ended_at is None:
+        return None
+    return (turn.ended_at - turn.started_at) / 1000
+
+
+def _find(store: Store, conversation_id: str, message_id: str) -> StoredMessage | str:
+    """Return a message, or its id if there is no such message."""
+    try:
+        return store.message(conversation_id, message_id)
+    except UnknownMessage:
+        return message_id
+
+
+def _context(report: PromptReport, offered: Iterable[StoredMessage | str]) -> Iterator[SeenMessage]:
+    for position, stored in enumerate(offered):
+        if position >= report.dropped_messages:
+            yield _seen(stored, "kept")
+        elif report.message_bytes_cut:
+            yield _seen(stored, "dropped", "the message alone filled the budget")
+        else:
+            yield _seen(stored, "dropped", f"did not fit into {report.max_bytes:,} bytes")
+
+
+def _current(report: PromptReport, stored: StoredMessage) -> SeenMessage:
+    if report.message_bytes_cut:
+        return _seen(stored, "cut", f"its last {report.message_bytes_cut:,} bytes did not fit")
+    return _seen(stored, "kept")
+
+
+def _seen(stored: StoredMessage | str, fate: Fate, why: str = "") -> SeenMessage:
+    if isinstance(stored, str):
+        return SeenMessage(sequence=None, id=stored, speaker="", first_words="", said_bytes=0, fate=fate, why=why)
+    message = stored.message
+    words = " ".join(message.content[: 4 * FIRST_WORDS_CHARACTERS].split())
+    return SeenMessage(
+        sequence=stored.sequence,
+        id=message.id,
+        speaker=message.speaker.role_name,
+        first_words=words if len(words) <= FIRST_WORDS_CHARACTERS else f"{words[: FIRST_WORDS_CHARACTERS - 1]}…",
+        said_bytes=byte_length(message.content),
+        fate=fate,
+        why=why,
+    )
+
+
+def _not_offered(
+    store: Store, conversation_id: str, turn: Turn, asked_by: int, context: tuple[SeenMessage, ...]
+) -> Iterator[NotOffered]:
+    """Yield the earlier messages outside the window, and those that were said before the turn started."""
+    offered = sorted(seen.sequence for seen in context if seen.sequence is not None)
+    member = _member(store.conversation(conversation_id).team_file, turn.member)
+    bounds = [0, *(number for number in offered if number < asked_by), asked_by]
+    for before, after in pairwise(bounds):
+        if after - before > 1:
+            why = _reason(member, len(context), is_oldest=before == 0)
+            yield NotOffered(first=before + 1, last=after - 1, why=why)
+    later = _last_before(store, conversation_id, asked_by, turn.started_at or 0)
+    if later > asked_by and later not in offered:
+        yield NotOffered(first=asked_by + 1, last=later, why=f"said after #{asked_by}, which it was to answer")
+
+
+def _reason(member: Member | None, offered: int, *, is_oldest: bool) -> str:
+    if member is None:
+        return "outside its window"
+    # One less than the window: the message was the last one over again, which is not offered twice.
+    is_full = offered in (member.window, member.window - 1)
+    if is_oldest and is_full:
+        return f"its window is {member.window}"
+    if member.visibility == "addressed":
+        return "it sees only what it said, what was addressed to it, and what went to everyone"
+    return "outside its window" if is_oldest else "the same was said again"
+
+
+def _member(team_file: str, name: str) -> Member | None:
+    try:
+        return next((member for member in read_team(team_file).members if member.name == name), None)
+    except InvalidTeam:
+        return None
+
+
+def _last_before(store: Store, conversation_id: str, asked_by: int, started_at: int) -> int:
+    """Return the place of the last message that was there when a turn started."""
+    last = asked_by
+    for stored in store.messages(conversation_id, after=asked_by, limit=MOST_LATER):
+        if stored.message.timestamp > started_at:
+            break
+        last = stored.sequence
+    return last

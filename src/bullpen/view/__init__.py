@@ -1,0 +1,1 @@
+"""What every door shows of a conversation, worked out once; the doors only render it."""

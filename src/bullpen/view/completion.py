@@ -1,0 +1,74 @@
+"""What can follow what a person has typed: names, marks, commands. Pure."""
+
+import re
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+from bullpen.text.names import normalized
+
+MARKS = {
+    "[NEXT: ": "hand over to somebody",
+    "[DROP: ": "drop somebody's waiting turns, or ALL",
+    "[TEAM_TASK] ": "set what the team works on",
+    "[FROM: ": "say who you are",
+}
+MOST_OPTIONS = 8
+
+_COMMAND = re.compile(r"/([a-z]*)$")
+_COMMAND_NAME = re.compile(r"/(?:next|hand|drop|prompt) +(.*)$")
+_MARK_NAME = re.compile(r"\[(next|drop|from):\s*([^\]\n]*)$", re.IGNORECASE)
+_MARK = re.compile(r"(?:^|\s)(\[[a-z_]*)$", re.IGNORECASE)
+_AT = re.compile(r"(?:^|\s)@([^\s@]*)$")
+_BETWEEN_NAMES = re.compile("[,，、&＆|｜]")
+
+
+class Option(Struct, frozen=True, kw_only=True):
+    """Something that can be put in the place of what was typed last."""
+
+    label: str
+    help: str = ""
+    insert: str
+    replaces: int
+    """How many characters before the cursor it takes the place of."""
+
+
+def options_for(before: str, names: Mapping[str, str], commands: Mapping[str, str]) -> list[Option]:
+    """Return what can follow. `before` is the text before the cursor; names and commands come with a word of help."""
+    if (found := _COMMAND.fullmatch(before)) is not None:
+        return _fitting(found[1], commands, before="/", after=" ", replaces=len(before))
+    if (found := _COMMAND_NAME.fullmatch(before)) is not None:
+        return _names(_BETWEEN_NAMES.split(found[1])[-1].lstrip(), names, after="")
+    line = before.rpartition("\n")[2]
+    if (found := _MARK_NAME.search(line)) is not None:
+        others = {**names, "ALL": "every waiting turn"} if found[1].lower() == "drop" else names
+        return _names(_BETWEEN_NAMES.split(found[2])[-1].lstrip(), others, after="] ")
+    if (found := _AT.search(line)) is not None:
+        return _fitting(found[1], names, before="[NEXT: ", after="] ", replaces=len(found[1]) + 1, sign="@")
+    if (found := _MARK.search(line)) is not None:
+        return _fitting(found[1], MARKS, replaces=len(found[1]))
+    return []
+
+
+def _names(typed: str, names: Mapping[str, str], *, after: str) -> list[Option]:
+    if typed in names:
+        return []
+    return _fitting(typed, names, after=after, replaces=len(typed))
+
+
+def _fitting(
+    typed: str, choices: Mapping[str, str], *, before: str = "", after: str = "", replaces: int, sign: str | None = None
+) -> list[Option]:
+    sign = before if sign is None else sign
+    options = (
+        Option(label=f"{sign}{name}".strip(), help=words, insert=f"{before}{name}{after}", replaces=replaces)
+        for name, words in choices.items()
+        if _begins(name, typed)
+    )
+    return list(options)[:MOST_OPTIONS]
+
+
+def _begins(name: str, typed: str) -> bool:
+    return name.casefold().startswith(typed.casefold()) or bool(
+        normalized(typed) and normalized(name).startswith(normalized(typed))
+    )

@@ -1,0 +1,98 @@
+"""Serving: store, hub, keys and uvicorn wired together, until somebody stops it."""
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+
+import uvicorn
+from msgspec import Struct
+
+from bullpen.app import NO_EXTRAS, open_store
+from bullpen.conversation.member_agent import Extra
+from bullpen.team.file import LoadedTeam
+from bullpen.web.address import Place
+from bullpen.web.app import create_app
+from bullpen.web.conversations import Hub
+from bullpen.web.credentials import Keys
+from bullpen.web.guard import Guard
+
+SHUTDOWN_SECONDS = 5
+
+
+class Tls(Struct, frozen=True, kw_only=True):
+    """A certificate and its key."""
+
+    certificate: Path
+    key: Path
+
+
+class Served(Struct, frozen=True, kw_only=True):
+    """A server that runs."""
+
+    hub: Hub
+    keys: Keys
+    place: Place
+
+
+def new_url(place: Place, keys: Keys) -> str:
+    """Return an address that lets one browser in, once."""
+    return f"{place.url}/enter/{keys.new_ticket()}"
+
+
+@asynccontextmanager
+async def serving(
+    listener: socket.socket,
+    place: Place,
+    *,
+    team: LoadedTeam | None = None,
+    db: Path | None = None,
+    keys: Keys | None = None,
+    tls: Tls | None = None,
+    on_entry: Callable[[], None] = lambda: None,
+    extra: Mapping[str, Extra] = NO_EXTRAS,
+) -> AsyncIterator[Served]:
+    """Serve in the background until the context is left; then everything is closed, and what runs is cancelled."""
+    keys = keys or Keys()
+    async with open_store(db) as (store, thread):
+        hub = Hub(store, thread, team=team, extra=extra)
+        server = _server(create_app(hub, keys, place, on_entry), tls)
+        running = asyncio.create_task(server.serve(sockets=[listener]))
+        try:
+            while not server.started and not running.done():
+                await asyncio.sleep(0.01)
+            if running.done():
+                # It could not begin: a certificate that cannot be read, for example.
+                running.result()
+            yield Served(hub=hub, keys=keys, place=place)
+        finally:
+            # Closing the conversations ends their streams, and only then can the server come to an end.
+            await hub.close()
+            server.should_exit = True
+            await running
+
+
+def _server(app: Guard, tls: Tls | None) -> "Server":
+    config = uvicorn.Config(
+        app,
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        ws="none",
+        timeout_graceful_shutdown=SHUTDOWN_SECONDS,
+        ssl_certfile=None if tls is None else str(tls.certificate),
+        ssl_keyfile=None if tls is None else str(tls.key),
+    )
+    return Server(config)
+
+
+class Server(uvicorn.Server):
+    """A server that leaves signals to whoever started it: streams must be ended before it can come to an end."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Take none."""
+        yield

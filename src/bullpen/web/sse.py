@@ -1,0 +1,89 @@
+"""Server-sent events: one page's or program's view of a conversation, which it can take up again where it lost it."""
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable
+
+from starlette.requests import Request
+from starlette.types import Receive, Scope, Send
+
+from bullpen.conversation.broadcast import Numbered, Viewer
+from bullpen.conversation.conversation import Conversation
+
+QUIET_SECONDS = 15.0
+"""After so long without news a comment is sent, so that everything between us knows that we are there."""
+STALLED_SECONDS = 30.0
+"""Who takes nothing for so long is sent away, and can come back to where it was."""
+RETRY_MILLISECONDS = 1000
+STILL_HERE = b": still here\n\n"
+
+HEADERS = (
+    (b"content-type", b"text/event-stream; charset=utf-8"),
+    (b"cache-control", b"no-store"),
+    # For proxies that would wait until there is enough to be worth sending.
+    (b"x-accel-buffering", b"no"),
+)
+
+Encode = Callable[[list[Numbered]], Awaitable[bytes]]
+"""Turns news into what is sent."""
+
+
+def position(request: Request) -> int | None:
+    """Return the number of the last news that somebody has seen: a browser that comes back says it in a header."""
+    given = request.headers.get("last-event-id") or request.query_params.get("after", "")
+    return int(given) if given.isdecimal() and len(given) < 16 else None
+
+
+class EventStream:
+    """An answer that goes on until one side has enough."""
+
+    def __init__(self, conversation: Conversation, encode: Encode, *, after: int | None, first: bytes = b"") -> None:
+        self._conversation = conversation
+        self._encode = encode
+        self._after = after
+        self._first = first
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send news until the conversation is closed or nobody takes them any more."""
+        await send({"type": "http.response.start", "status": 200, "headers": list(HEADERS)})
+        if scope["method"] == "HEAD":
+            await send({"type": "http.response.body", "body": b""})
+            return
+        gone = asyncio.ensure_future(_gone(receive))
+        sending = asyncio.ensure_future(self._send_news(send))
+        try:
+            await asyncio.wait([gone, sending], return_when=asyncio.FIRST_COMPLETED)
+            if sending.done():
+                # Who takes nothing for too long has been waited for; anything else is a bug, and rises.
+                with contextlib.suppress(TimeoutError):
+                    sending.result()
+        finally:
+            for task in (gone, sending):
+                task.cancel()
+            await asyncio.gather(gone, sending, return_exceptions=True)
+
+    async def _send_news(self, send: Send) -> None:
+        with self._conversation.viewing(self._after) as viewer:
+            await _send(send, b"retry: %d\n\n%s" % (RETRY_MILLISECONDS, self._first))
+            with contextlib.suppress(StopAsyncIteration):
+                while True:
+                    await _send(send, await self._next(viewer))
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    async def _next(self, viewer: Viewer) -> bytes:
+        try:
+            async with asyncio.timeout(QUIET_SECONDS):
+                news = await viewer.several()
+        except TimeoutError:
+            return STILL_HERE
+        return await self._encode(news)
+
+
+async def _send(send: Send, data: bytes) -> None:
+    async with asyncio.timeout(STALLED_SECONDS):
+        await send({"type": "http.response.body", "body": data, "more_body": True})
+
+
+async def _gone(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass

@@ -1,0 +1,138 @@
+"""Asking for trust: on a terminal, without one, and with --trust."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bullpen.cli.trust_question import ensure_trusted
+from bullpen.errors import NotTrusted
+from bullpen.team.file import LoadedTeam, load_team
+from bullpen.team.trust import Trust
+
+TEXT = """\
+[[member]]
+name = "kim"
+[[member]]
+name = "max"
+agent = "gemini"
+permissions = "edit"
+arguments = ["--sandbox"]
+instruction_file = "MAX.md"
+[[member]]
+name = "sarah"
+command = ["./agent", "a\\nb\\tc\\u001b[2J"]
+"""
+
+SHOWN = """\
+FOLDER/team.toml is new here, or has changed. It would run:
+
+  max
+    runs  gemini --output-format stream-json --approval-mode auto_edit --sandbox
+    in    FOLDER
+    may   read, and change files (edit), unless its own arguments say otherwise: --sandbox
+    gets  the variables GEMINI_*, GOOGLE_*, CLOUD_SDK_*
+    reads FOLDER/MAX.md
+
+  sarah
+    runs  ./agent 'a\\nb\\tc\ufffd[2J'
+    in    FOLDER
+    may   do anything that you may: bullpen cannot restrict this program
+
+"""
+
+PROGRAM = """\
+import sys
+from pathlib import Path
+from bullpen.cli.trust_question import ensure_trusted
+from bullpen.errors import NotTrusted
+from bullpen.team.file import load_team
+try:
+    ensure_trusted(load_team(Path(sys.argv[1])), trust=False)
+except NotTrusted:
+    sys.exit(3)
+"""
+
+
+@pytest.fixture
+def loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> LoadedTeam:
+    monkeypatch.setenv("BULLPEN_HOME", str(tmp_path / "home"))
+    (tmp_path / "team.toml").write_text(TEXT)
+    return load_team(tmp_path / "team.toml")
+
+
+def test_without_a_terminal_it_shows_everything_and_refuses(
+    loaded: LoadedTeam, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(NotTrusted) as caught:
+        ensure_trusted(loaded, trust=False)
+
+    printed = capsys.readouterr()
+    assert (printed.out, printed.err.replace(str(loaded.root), "FOLDER")) == ("", SHOWN)
+    assert str(caught.value) == (
+        f"{loaded.path} is not trusted, so nothing of it was run. Read what it runs, and if you agree, add --trust."
+    )
+    assert not Trust().knows(loaded.path, loaded.text)
+
+
+def test_with_trust_it_is_remembered(loaded: LoadedTeam, capsys: pytest.CaptureFixture[str]) -> None:
+    ensure_trusted(loaded, trust=True)
+    ensure_trusted(loaded, trust=False)
+
+    assert capsys.readouterr().err == ""
+
+
+def test_a_file_that_has_changed_is_asked_about_again(loaded: LoadedTeam) -> None:
+    ensure_trusted(loaded, trust=True)
+    loaded.path.write_text(TEXT + "# changed\n")
+
+    with pytest.raises(NotTrusted):
+        ensure_trusted(load_team(loaded.path), trust=False)
+
+
+def answer_on_a_terminal(loaded: LoadedTeam, answer: bytes) -> int:
+    ours, theirs = os.openpty()
+    try:
+        child = subprocess.Popen([sys.executable, "-c", PROGRAM, str(loaded.path)], stdin=theirs, stderr=theirs)
+        os.close(theirs)
+        seen = b""
+        while not seen.endswith(b"[y/N] "):
+            seen += os.read(ours, 1000)
+        assert b"auto_edit" in seen
+        os.write(ours, answer)
+        return child.wait()
+    finally:
+        os.close(ours)
+
+
+@pytest.mark.parametrize("answer", [b"y\n", b"YES\n"])
+def test_a_person_may_agree_once(loaded: LoadedTeam, answer: bytes) -> None:
+    assert answer_on_a_terminal(loaded, answer) == 0
+
+    assert Trust().knows(loaded.path, loaded.text)
+    ensure_trusted(loaded, trust=False)
+
+
+@pytest.mark.parametrize("answer", [b"\n", b"n\n", b"what?\n", b"\x04"])
+def test_anything_else_is_no(loaded: LoadedTeam, answer: bytes) -> None:
+    assert answer_on_a_terminal(loaded, answer) == 3
+
+    assert not Trust().knows(loaded.path, loaded.text)
+
+
+def test_a_file_that_every_agent_is_given_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BULLPEN_HOME", str(tmp_path / "data"))
+    file = tmp_path / "team.toml"
+    file.write_text(
+        'instruction_file = "/etc/hostname"\noutside_files = true\n'
+        '[[member]]\nname = "kim"\n[[member]]\nname = "max"\ncommand = ["cat"]\n'
+    )
+    command = [sys.executable, "-m", "bullpen", "run", str(file), "hi"]
+
+    asked = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+
+    assert asked.returncode == 1
+    assert "Every agent is given /etc/hostname." in asked.stderr
+    assert f"Instruction files may lie outside of {tmp_path.resolve()}." in asked.stderr

@@ -1,0 +1,328 @@
+"""What an agent is given, what is recorded about it, and what keeps it from being given anything."""
+
+import sys
+from pathlib import Path
+
+import pytest
+from tests.conversation.stage import Stage, news_so_far, said, tell
+
+from bullpen.conversation.events import Said, TaskSet, Trouble, TurnEvent
+from bullpen.errors import NobodyToAsk
+from bullpen.messages import ConversationMessage, Routing, Speaker
+from bullpen.store.base import Store, Turn, TurnRecord
+from bullpen.turn_events import Notice
+
+
+async def record_of(stage: Stage, *says: str) -> tuple[TurnRecord, Turn]:
+    """Return the record of the last turn after these messages."""
+    async with stage.open() as conversation:
+        for text in says:
+            await tell(conversation, text)
+        turn = (await conversation.read(lambda store, id_: store.turns(id_)))[-1]
+        record = await conversation.read(lambda store, id_: store.record(id_, turn.id))
+        assert record is not None
+        return record, turn
+
+
+async def test_prompt_and_system_text_are_recorded_exactly(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    stage.put_claude_on_the_path(monkeypatch)
+    stage.settings["hand_over_note"] = True
+    stage.person("kim")
+    stage.agent("a", [{"say": "Yes"}, {"usage": {"input": 7, "output": 3}, "cost": 0.5}], agent="claude")
+    stage.members["a"]["system_instruction"] = ["Be brief.", "Be kind."]
+    record, turn = await record_of(stage, "[TEAM_TASK: ship] Ready? 准备好了吗")
+    assert record.prompt in stage.prompt("a").replace("\\n", "\n")
+    assert record.system is not None
+    assert record.system.startswith("Be brief.\n\nBe kind.")
+    assert "kim" in record.system
+    assert "ship" in record.prompt
+    assert record.report.message_bytes_cut == 0
+    assert "--member=" in " ".join(record.command)
+    assert b'"type"' in record.stream
+    assert turn.usage is not None
+    assert (turn.usage.cost_usd, turn.state, turn.failure) == (0.5, "done", None)
+    assert turn.started_at is not None
+    assert turn.ended_at is not None
+    assert turn.queued_at <= turn.started_at <= turn.ended_at
+
+
+async def test_the_report_says_what_was_left_out(team: Stage) -> None:
+    team.members["a"]["max_bytes"] = 400
+    record, _ = await record_of(team, "x" * 380, "Well? [NEXT: a]")
+    assert record.report.dropped_messages == 1
+    assert len(record.prompt.encode()) <= 400
+
+
+async def test_a_window_of_zero_shows_only_the_message(team: Stage) -> None:
+    team.members["a"]["window"] = 0
+    async with team.open() as conversation:
+        await tell(conversation, "Earlier [NEXT: b]")
+        await tell(conversation, "Now [NEXT: a]")
+    assert "Now" in team.prompt("a")
+    assert "Earlier" not in team.prompt("a")
+
+
+async def test_a_window_holds_the_newest_messages(team: Stage) -> None:
+    team.members["a"]["window"] = 2
+    async with team.open() as conversation:
+        for word in ("one", "two", "three"):
+            await tell(conversation, f"{word} [NEXT: b]")
+        await tell(conversation, "Now [NEXT: a]")
+    prompt = team.prompt("a")
+    assert ("two" not in prompt, "three" in prompt, prompt.count("I am b.")) == (True, True, 1)
+
+
+async def test_a_member_may_see_only_what_concerns_it(team: Stage) -> None:
+    team.person("lee")
+    team.members["a"]["visibility"] = "addressed"
+    async with team.open() as conversation:
+        await tell(conversation, "Between us [NEXT: b]", sender="kim")
+        await tell(conversation, "For you [NEXT: a]", sender="kim")
+        await tell(conversation, "Secret [NEXT: lee]", sender="kim")
+        await tell(conversation, "Again [NEXT: a]", sender="kim")
+    prompt = team.prompt("a")
+    assert "For you" in prompt
+    assert "I am a." in prompt
+    assert "Between us" not in prompt
+    assert "Secret" not in prompt
+
+
+@pytest.mark.parametrize(
+    ("tune", "words"),
+    [
+        ({"max_bytes": 50, "system_instruction": "Be brief." * 9}, "does not fit into 50 bytes"),
+        ({"cwd": "nowhere"}, "nowhere does not exist"),
+        ({"command": ["no-such-program-anywhere"]}, "no-such-program-anywhere was not found"),
+    ],
+    ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
+)
+async def test_what_cannot_be_prepared_fails_with_a_sentence_and_can_be_tried_again(
+    team: Stage, tune: dict[str, object], words: str
+) -> None:
+    team.members["a"] |= tune
+    async with team.open() as conversation:
+        await tell(conversation, "Go [NEXT: a & b, c]")
+        assert (await said(conversation))[1:] == ["b: I am b."]
+        turn = await conversation.read(lambda store, id_: store.turn(id_, "1"))
+        assert turn.state == "failed"
+        assert turn.failure is not None
+        assert words in turn.failure.message
+        await conversation.retry()
+        await conversation.until_quiet()
+        assert [turn.id for turn in conversation.undecided] == ["4"]
+        await conversation.skip()
+        await conversation.until_quiet()
+        assert (await said(conversation))[-1] == "c: I am c."
+
+
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [
+        ("NOTES.md", "'NOTES.md' does not exist."),
+        ("latin.md", "'latin.md' is not UTF-8 in line 2."),
+        ("huge.md", "'huge.md' is longer than 16 MiB."),
+        ("../outside.md", "'../outside.md' lies outside"),
+        ("folder", "'folder' is not a regular file."),
+    ],
+)
+async def test_an_instruction_file_that_cannot_be_read_does_not_stop_a_turn(
+    team: Stage, name: str, problem: str
+) -> None:
+    (team.folder / "latin.md").write_bytes(b"one\nqu\xe9\n")
+    (team.folder / "huge.md").write_bytes(b"x" * (16 * 1024 * 1024 + 1))
+    (team.folder / "folder").mkdir()
+    (team.folder.parent / "outside.md").write_text("no")
+    (team.folder / "TEAM.md").write_text("We are polite.")
+    team.settings["instruction_file"] = "TEAM.md"
+    team.members["a"] |= {"instruction_file": name, "system_instruction": "You are Max."}
+
+    record, turn = await record_of(team, "Go [NEXT: a]")
+
+    assert turn.state == "done"
+    assert record.prompt.startswith("You are Max.\n\nWe are polite.\n\n")
+    (told,) = record.report.instruction_problems
+    assert problem in told
+    assert record.report.cuts == (f"SYSTEM without an instruction file: {told.removesuffix('.')}",)
+
+
+async def test_a_long_instruction_file_is_shortened_in_the_middle_also_when_it_was_found_by_itself(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stage.put_claude_on_the_path(monkeypatch)
+    stage.person("kim")
+    stage.agent("a", [{"say": "Yes"}], agent="claude")
+    stage.members["a"]["system_instruction"] = "You are Max."
+    (stage.folder / "CLAUDE.md").write_text("HEAD" + "x" * 900_000 + "TAIL")
+
+    record, turn = await record_of(stage, "Go [NEXT: a]")
+
+    assert turn.state == "done"
+    assert record.system is not None
+    assert record.system.startswith("You are Max.\n\nHEADxxx")
+    assert record.system.endswith("xxxTAIL")
+    assert "bytes of the instruction file left out" in record.system
+    assert record.report.instruction_bytes_cut > 500_000
+
+
+async def test_a_team_task_that_is_too_long_is_said(team: Stage) -> None:
+    task = "t" * 10_009
+
+    record, _ = await record_of(team, f"[TEAM_TASK: {task}] Go [NEXT: a]")
+
+    assert record.report.team_task_bytes_cut == 10_009 - 5_120
+    assert "TEAM_TASK cut by 4,889 bytes" in record.report.cuts
+    assert record.prompt.count("t" * 5_120) == 1
+    assert "t" * 5_121 not in record.prompt
+
+
+async def test_people_are_told_of_a_task_that_is_too_long_or_takes_all_of_a_message(team: Stage) -> None:
+    async with team.open() as conversation:
+        await tell(conversation, "[TEAM_TASK] Build login\n\nHi a, please start. [NEXT: a]")
+        await tell(conversation, f"[TEAM_TASK: {'t' * 6_000}] Go [NEXT: a]")
+        await conversation.set_task("u" * 7_000)
+        notes = [note for told in news_so_far(conversation, Said) for note in told.notes]
+        troubles = [told.text for told in news_so_far(conversation, Trouble)]
+        tasks = [told.task for told in news_so_far(conversation, TaskSet)]
+    assert notes == [
+        "All of this message became the team's task. It is asked as the message, too.",
+        "The team task has 6,000 bytes. Agents get the first 5,120 of them.",
+    ]
+    assert troubles == ["The team task has 7,000 bytes. Agents get the first 5,120 of them."]
+    assert tasks == ["Build login\n\nHi a, please start.", "t" * 5_120, "u" * 5_120]
+    assert "kim: Build login\n\nHi a, please start." in team.prompts("a")[0]
+
+
+async def test_what_was_said_after_the_message_that_is_answered_is_not_offered(team: Stage) -> None:
+    team.agent("a", [{"sleep": 0.3}, {"say": "I am a."}])
+    async with team.open() as conversation:
+        await conversation.say("First [NEXT: a]")
+        await conversation.say("Second [NEXT: b]")
+        await conversation.say("Third [NEXT: c]")
+        await conversation.until_quiet()
+        records = await conversation.read(lambda store, id_: [store.record(id_, turn) for turn in ("2", "3")])
+    prompts = [record.prompt for record in records if record]
+    assert "Third" not in prompts[0]
+    assert "I am a" not in prompts[0]
+    assert prompts[1].index("First") < prompts[1].index("Second") < prompts[1].index("Third")
+    assert [record.report.later_messages for record in records if record] == [2, 2]
+
+
+async def test_an_imported_message_to_a_display_name_is_seen(team: Stage) -> None:
+    team.members["a"] |= {"visibility": "addressed", "display_name": "Sarah"}
+    async with team.open() as conversation:
+        await tell(conversation, "Go [NEXT: b]")
+
+        def add(store: Store, id_: str) -> None:
+            for number, to in enumerate(("SARAH", "somebody else"), start=7):
+                routing = Routing(resolved_addressees=(to,))
+                speaker = Speaker(role_id="m-1", role_name="Other", type="ai")
+                store.append(
+                    id_,
+                    ConversationMessage(id=f"old-{number}", content=f"for {to}", speaker=speaker, routing=routing),
+                )
+
+        await conversation.read(add)
+    async with team.open(conversation.id) as again:
+        await tell(again, "Well? [NEXT: a]")
+    prompt = team.prompt("a")
+    assert "for SARAH" in prompt
+    assert "for somebody else" not in prompt
+
+
+async def test_ids_are_numbers_and_a_clients_own_id_is_kept(team: Stage) -> None:
+    async with team.open() as conversation:
+        await conversation.say("One [NEXT: a]")
+        await conversation.until_quiet()
+        await conversation.say("Two [NEXT: kim]", message_id="my-own")
+        await conversation.say("Three [NEXT: kim]", message_id="msg-5")
+        await conversation.say("Four [NEXT: kim]")
+    async with team.open(conversation.id) as again:
+        await again.say("Five [NEXT: kim]")
+        ids = [stored.message.id for stored in await again.messages()]
+    assert ids == ["msg-1", "msg-2", "my-own", "msg-5", "msg-6", "msg-7"]
+
+
+async def test_an_id_that_somebody_took_beforehand_is_not_used_again(team: Stage) -> None:
+    async with team.open() as conversation:
+        await conversation.say("One [NEXT: kim]", message_id="msg-3")
+    async with team.open(conversation.id) as again:
+        for text in ("Two", "Three", "Three"):
+            await again.say(f"{text} [NEXT: kim]")
+        stored = [(one.message.id, one.message.content) for one in await again.messages()]
+    assert [id_ for id_, _ in stored] == ["msg-3", "msg-2", "msg-4", "msg-5"]
+
+
+async def test_the_texts_examples_can_be_had_byte_for_byte(team: Stage) -> None:
+    team.settings |= {"hand_over_note": False, "message_header": False}
+    team.members["a"]["system_instruction"] = "You are a math tutor"
+    async with team.open() as conversation:
+        await tell(conversation, "What is 2+2? [NEXT: a]")
+    assert team.prompt("a") == "You are a math tutor\n\nWhat is 2+2?"
+
+
+async def test_white_space_can_be_collapsed(team: Stage) -> None:
+    team.settings["whitespace"] = "collapse"
+    async with team.open() as conversation:
+        await tell(conversation, "a   b\n\n   c [NEXT: a]")
+    assert team.prompt("a").endswith("kim: a b\nc")
+
+
+async def test_an_unknown_agent_type_with_a_command_runs_with_one_warning(team: Stage) -> None:
+    team.members["a"]["agent"] = "custom-agent"
+    async with team.open() as conversation:
+        await tell(conversation, "One [NEXT: a]")
+        await tell(conversation, "Two [NEXT: a]")
+        events = [told.event for told in news_so_far(conversation, TurnEvent)]
+    assert [event.text for event in events if isinstance(event, Notice)] == [
+        '[ContextManager] Unknown agentType "custom-agent" (normalized: "custom-agent"), using PlainTextAssembler'
+    ]
+
+
+async def test_instruction_files_are_read_anew_for_every_turn(team: Stage) -> None:
+    team.settings["instruction_file"] = "TEAM.md"
+    team.members["a"]["instruction_file"] = "A.md"
+    (team.folder / "TEAM.md").write_text("We are polite.")
+    (team.folder / "A.md").write_text("You are first.")
+    async with team.open() as conversation:
+        await tell(conversation, "Go [NEXT: a]")
+        (team.folder / "A.md").write_text("You are last.")
+        await tell(conversation, "Go [NEXT: a]")
+    first, last = team.prompts("a")
+    assert first.index("We are polite.") < first.index("You are first.")
+    assert "You are last." in last
+    assert "You are first." not in last
+
+
+async def test_only_the_named_variables_are_passed_on(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MY_TOKEN", "let me in")
+    monkeypatch.setenv("MY_SECRET", "stay out")
+    stage.person("kim")
+    program = "import os; print(os.environ.get('MY_TOKEN'), os.environ.get('MY_SECRET'), os.getcwd())"
+    folder = stage.folder / "place"
+    folder.mkdir()
+    stage.agent("a", command=[sys.executable, "-c", program], env=["MY_TOKEN", "NOT_SET"], cwd="place")
+    async with stage.open() as conversation:
+        assert (await tell(conversation, "Hello"))[-1] == f"a: let me in None {folder.resolve()}"
+
+
+async def test_the_preview_is_what_the_agent_would_get(team: Stage) -> None:
+    async with team.open() as conversation:
+        await tell(conversation, "Hello [NEXT: b]")
+        preview = await conversation.preview("A")
+        with pytest.raises(NobodyToAsk):
+            await conversation.preview("kim")
+        await conversation.ask("a")
+        await conversation.until_quiet()
+    assert team.prompt("a") == preview.prompt
+
+
+async def test_the_hand_over_note_can_be_on_off_or_ones_own(stage: Stage, tmp_path: Path) -> None:
+    stage.people_and_agents("kim", "a b")
+    notes = []
+    for setting in (True, False, "Shout when done."):
+        stage.settings["hand_over_note"] = setting
+        async with stage.open() as conversation:
+            await tell(conversation, "Hello")
+        notes.append(stage.prompt("a"))
+    assert ["[NEXT:" in note for note in notes] == [True, False, False]
+    assert "Shout when done." in notes[2]

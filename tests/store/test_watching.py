@@ -1,0 +1,47 @@
+"""Following a conversation that another process runs."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from bullpen.messages import ConversationMessage, Speaker
+from bullpen.routing.queue import WaitingTurn
+from bullpen.store.base import Owner, StateChange, StoredMessage
+from bullpen.store.sqlite import SqliteStore
+from bullpen.store.watching import Standing, follow
+
+OWNER = Owner(token="t", pid=1, start_time=1, boot_id="b")
+
+
+def said(message_id: str, name: str = "kim") -> ConversationMessage:
+    return ConversationMessage(
+        id=message_id, content=message_id, speaker=Speaker(role_id=name, role_name=name, type="human"), timestamp=1
+    )
+
+
+def test_a_follower_sees_every_message_once_and_each_change_of_state_until_nobody_runs_it(tmp_path: Path) -> None:
+    path = tmp_path / "c.db"
+    with SqliteStore(path) as runner, SqliteStore(path) as follower:
+        runner.create("c", team="t", team_file="", started_at=0)
+        runner.claim("c", OWNER, is_alive=lambda _: False)
+        for number in range(250):
+            runner.append("c", said(f"m{number}"))
+        asks = [WaitingTurn(id="1", member="max", message_id="last")]
+        steps: Iterator[Callable[[], object]] = iter(
+            [
+                lambda: None,
+                lambda: runner.append("c", said("last"), turns=asks),
+                lambda: runner.update("c", at=2, drops=["1"], change=StateChange(paused="20 turns")),
+                lambda: runner.release("c", OWNER),
+            ]
+        )
+
+        seen = list(follow(follower, "c", after=240, is_alive=lambda _: True, wait=lambda: print(next(steps)())))
+
+    messages = [item.message.id for item in seen if isinstance(item, StoredMessage)]
+    assert messages == [*(f"m{number}" for number in range(240, 250)), "last"]
+    assert [item for item in seen if isinstance(item, Standing)] == [
+        Standing(state="idle"),
+        Standing(state="queued", waiting=("max",)),
+        Standing(state="paused", paused="20 turns"),
+        Standing(state="paused", paused="20 turns", is_owned=False),
+    ]

@@ -1,0 +1,187 @@
+"""What only the machine knows to be wrong with a team: real folders, files and programs."""
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from bullpen.team.checks import check_team
+from bullpen.team.instruction_files import MAX_BYTES
+from bullpen.team.reader import read_team
+
+HEAD = '[[member]]\nname = "kim"\n[[member]]\nname = "max"\n'
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with a program that is called claude."""
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "claude").write_text("#!/bin/sh\n")
+    (tmp_path / "bin" / "claude").chmod(0o755)
+    return tmp_path
+
+
+def found(folder: Path, text: str, *, head: str = HEAD, **environ: str) -> list[str]:
+    whole = head + text
+    environ = {"PATH": str(folder / "bin"), **environ}
+    problems = check_team(read_team(whole), folder, environ=environ, text=whole)
+    return [f"{problem.severity}: {problem}".replace(str(folder), "ROOT") for problem in problems]
+
+
+def test_a_team_that_can_work(folder: Path) -> None:
+    assert found(folder, 'agent = "claude"\n') == []
+    assert found(folder, f'command = ["{sys.executable}"]\n') == []
+
+
+def test_an_agent_type_that_nobody_knows(folder: Path) -> None:
+    [close] = found(folder, 'agent = "clade"\n')
+    assert close.startswith(
+        "error: line 5, member.2.agent: there is no agent type 'clade'. Did you mean claude or claude-code"
+    )
+
+    [far] = found(folder, 'agent = "zzz"\n')
+    assert "Known are: claude, claude-code, codex" in far
+    assert far.endswith('Any other program goes into command = ["program"]')
+
+
+def test_programs_that_are_not_there(folder: Path) -> None:
+    assert found(folder, 'agent = "codex"\n') == [
+        (
+            "error: line 5, member.2.agent: the program 'codex' was not found. "
+            "Install it with: npm install -g @openai/codex"
+        )
+    ]
+    assert found(folder, 'command = ["./agent"]\n') == [
+        (
+            "error: line 5, member.2.command: the program './agent' was not found. "
+            "Check the command './agent' in your team file, and your PATH."
+        )
+    ]
+
+
+def test_a_program_is_looked_for_in_the_folder_of_its_member(folder: Path) -> None:
+    assert found(folder, 'command = ["./claude"]\ncwd = "bin"\n') == []
+
+
+def test_folders_that_cannot_be_worked_in(folder: Path) -> None:
+    (folder / "file").touch()
+
+    assert found(folder, 'agent = "claude"\ncwd = "none"\n') == [
+        "error: line 6, member.2.cwd: there is no folder ROOT/none"
+    ]
+    assert found(folder, 'agent = "claude"\ncwd = "file"\n') == ["error: line 6, member.2.cwd: ROOT/file is no folder"]
+    assert found(folder, 'agent = "claude"\ncwd = "file/below"\n') == [
+        "error: line 6, member.2.cwd: there is no folder ROOT/file/below"
+    ]
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_what_may_not_be_read(folder: Path) -> None:
+    (folder / "shut").mkdir(mode=0o000)
+    (folder / "SHUT.md").touch(mode=0o000)
+
+    assert found(folder, 'agent = "claude"\ncwd = "shut"\ninstruction_file = "SHUT.md"\n') == [
+        "error: line 6, member.2.cwd: ROOT/shut may not be read",
+        (
+            "warning: line 7, member.2.instruction_file: The instruction file 'SHUT.md' cannot be read: Permission "
+            "denied. Change it, or instruction_file. Agents work without it"
+        ),
+    ]
+    (folder / "shut").chmod(0o700)
+
+
+def test_instruction_files(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    outside = tmp_path_factory.mktemp("outside") / "SECRET.md"
+    outside.touch()
+    (folder / "LINK.md").symlink_to(outside)
+    (folder / "LOOP.md").symlink_to("LOOP.md")
+    (folder / "BIG.md").write_bytes(b"x" * (MAX_BYTES + 1))
+    (folder / "LONG.md").write_bytes(b"x" * 500_000)
+    (folder / "LATIN.md").write_bytes("qu\xe9".encode("latin-1"))
+    (folder / "GOOD.md").write_bytes(b"x" * 300_000)
+    agent = 'agent = "claude"\n'
+
+    def reason(name: str, head: str = "") -> str:
+        [problem] = found(folder, f'{agent}instruction_file = "{name}"\n', head=head + HEAD) or [": : fine"]
+        return problem.split(": ", 2)[2].removeprefix("The instruction file ").removesuffix(" Agents work without it")
+
+    stays_inside = "lies outside ROOT. Move it into that folder, or set outside_files = true in the team file."
+    assert reason("GOOD.md") == "fine"
+    assert reason("LINK.md") == f"'LINK.md' {stays_inside}"
+    assert reason(str(outside)) == f"'{outside}' {stays_inside}"
+    assert reason("LINK.md", "outside_files = true\n") == "fine"
+    assert reason("NONE.md") == "'NONE.md' does not exist. Write it, or change instruction_file."
+    assert reason("LOOP.md").startswith("'LOOP.md' cannot be read: ")
+    assert reason("bin") == "'bin' is not a regular file. Name a text file as instruction_file."
+    assert reason("BIG.md") == "'BIG.md' is longer than 16 MiB. Shorten it."
+    assert reason("LATIN.md") == "'LATIN.md' is not UTF-8 in line 1. Save it as UTF-8."
+    assert reason("LONG.md") == "'LONG.md' has 500,000 bytes, so agents get its head and its tail"
+    assert found(folder, agent, head='instruction_file = "NONE.md"\n' + HEAD) == [
+        (
+            "warning: line 1, instruction_file: The instruction file 'NONE.md' does not exist. Write it, or change "
+            "instruction_file. Agents work without it"
+        )
+    ]
+    assert found(folder, f"{agent}instruction_file = false\n") == []
+
+
+def test_a_file_that_is_found_by_itself_is_looked_at_too(folder: Path) -> None:
+    (folder / "CLAUDE.md").write_bytes(b"\xff")
+
+    assert found(folder, 'agent = "claude"\n') == [
+        (
+            "warning: line 3, member.2: The instruction file 'CLAUDE.md' is not UTF-8 in line 1. Save it as UTF-8. "
+            "Agents work without it"
+        )
+    ]
+    assert found(folder, 'agent = "claude"\ninstruction_file = false\n') == []
+    assert found(folder, f'command = ["{sys.executable}"]\n') == []
+
+
+def test_a_task_that_will_be_cut(folder: Path) -> None:
+    task = "x" * 10_009
+
+    assert found(folder, 'agent = "claude"\n', head=f'task = "{task}"\n{HEAD}') == [
+        "warning: line 1, task: The team task has 10,009 bytes. Agents get the first 5,120 of them."
+    ]
+    assert found(folder, 'agent = "claude"\n', head=f'task = "{"x" * 5120}"\n{HEAD}') == []
+
+
+def test_an_unknown_agent_type_with_a_command_gets_plain_text(folder: Path) -> None:
+    assert found(folder, f'agent = "custom-agent"\ncommand = ["{sys.executable}"]\n') == [
+        (
+            "warning: line 5, member.2.agent: 'custom-agent' is not an agent type that we know, so it gets its prompt "
+            "as plain text"
+        )
+    ]
+
+
+def test_a_known_agent_type_may_be_another_program(folder: Path) -> None:
+    assert found(folder, 'agent = "claude"\ncommand = ["./bin/claude"]\npermissions = "edit"\n') == []
+
+
+def test_variables_that_are_not_set_are_a_warning(folder: Path) -> None:
+    text = 'agent = "claude"\nenv = ["TOKEN", "OTHER"]\n'
+
+    assert found(folder, text, TOKEN="x") == [
+        "warning: line 6, member.2.env: OTHER is not set, so it cannot be passed on"
+    ]
+
+
+def test_what_permissions_mean(folder: Path) -> None:
+    assert found(folder, 'agent = "claude"\npermissions = "full"\n') == [
+        "remark: line 6, member.2.permissions: this agent may run any command and change any file without being asked"
+    ]
+    assert found(folder, f'command = ["{sys.executable}"]\npermissions = "full"\n') == [
+        "warning: line 6, member.2.permissions: has no effect: what a command may do is its own affair"
+    ]
+
+
+def test_models(folder: Path) -> None:
+    assert found(folder, 'agent = "claude"\nmodel = "--evil"\n') == [
+        "error: line 6, member.2.model: '--evil' is no name of a model: it would be taken for an option"
+    ]
+    assert found(folder, f'command = ["{sys.executable}"]\nmodel = "opus"\n') == [
+        "warning: line 6, member.2.model: has no effect: this program takes no model from us"
+    ]

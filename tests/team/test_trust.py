@@ -1,0 +1,137 @@
+"""Trust: who is known, how that is kept, and what a team would run."""
+
+import json
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bullpen.errors import BullpenError, InvalidTeam, UnknownAgent
+from bullpen.team.reader import read_team
+from bullpen.team.trust import Runs, Trust, what_it_runs
+
+TEAM = Path("/project/team.toml")
+
+PERSON = '[[member]]\nname = "kim"\n'
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def test_a_file_is_known_by_its_place_and_its_text(tmp_path: Path) -> None:
+    trust = Trust(tmp_path / "trusted.json")
+    assert not trust.knows(TEAM, "a")
+
+    trust.remember(TEAM, "a")
+
+    assert trust.knows(TEAM, "a")
+    assert not trust.knows(TEAM, "a ")
+    assert not trust.knows(Path("/elsewhere/team.toml"), "a")
+
+    trust.remember(TEAM, "b")
+    assert Trust(tmp_path / "trusted.json").knows(TEAM, "b")
+    assert not trust.knows(TEAM, "a")
+
+
+def test_only_its_owner_may_read_the_record(tmp_path: Path) -> None:
+    file = tmp_path / "home" / "bullpen" / "trusted.json"
+    before = os.umask(0o000)
+    try:
+        Trust(file).remember(TEAM, "a")
+    finally:
+        os.umask(before)
+
+    assert (mode(file), mode(file.parent)) == (0o600, 0o700)
+    assert sorted(path.name for path in file.parent.iterdir()) == ["trusted.json", "trusted.json.lock"]
+
+
+def test_the_usual_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BULLPEN_HOME", str(tmp_path))
+
+    Trust().remember(TEAM, "a")
+
+    assert list(json.loads((tmp_path / "trusted.json").read_bytes())) == [str(TEAM)]
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [b"", b"{", b"[]", b"null", b'{"/project/team.toml": 1}', b"\xff\xfe", b"[" * 100_000],
+    ids=["empty", "cut", "list", "null", "number", "bytes", "deep"],
+)
+def test_a_damaged_record_trusts_nobody_and_is_replaced(tmp_path: Path, damaged: bytes) -> None:
+    file = tmp_path / "trusted.json"
+    file.write_bytes(damaged)
+    assert not Trust(file).knows(TEAM, "a")
+
+    Trust(file).remember(TEAM, "a")
+
+    assert Trust(file).knows(TEAM, "a")
+
+
+def test_a_record_that_cannot_be_written_is_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "trusted.json").mkdir()
+
+    assert not Trust(tmp_path / "trusted.json").knows(TEAM, "a")
+    with pytest.raises(BullpenError, match="cannot be written: Is a directory"):
+        Trust(tmp_path / "trusted.json").remember(TEAM, "a")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["trusted.json", "trusted.json.lock"]
+
+
+def test_a_name_that_is_no_text(tmp_path: Path) -> None:
+    odd = Path("/project/\udcff/team.toml")
+
+    Trust(tmp_path / "trusted.json").remember(odd, "a")
+
+    assert Trust(tmp_path / "trusted.json").knows(odd, "a")
+
+
+def test_processes_that_remember_at_once_forget_nothing(tmp_path: Path) -> None:
+    program = (
+        "import sys; from pathlib import Path; from bullpen.team.trust import Trust\n"
+        "for i in range(20): Trust(Path(sys.argv[1])).remember(Path(f'/{sys.argv[2]}/{i}'), 'a')"
+    )
+    file = tmp_path / "trusted.json"
+    children = [subprocess.Popen([sys.executable, "-c", program, str(file), str(name)]) for name in range(4)]
+    assert [child.wait() for child in children] == [0, 0, 0, 0]
+
+    assert all(Trust(file).knows(Path(f"/{name}/{i}"), "a") for name in range(4) for i in range(20))
+
+
+def test_what_a_team_would_run(tmp_path: Path) -> None:
+    root = tmp_path.resolve()
+    (root / "real").mkdir()
+    (root / "backend").symlink_to("real")
+    team = read_team(
+        PERSON
+        + '[[member]]\nname = "max"\nagent = "codex"\nmodel = "o9"\ncwd = "backend"\npermissions = "edit"\n'
+        + 'arguments = ["--yolo"]\nenv = ["TOKEN"]\ninstruction_file = "MAX.md"\n'
+        + '[[member]]\nname = "sarah"\ncommand = ["./agent", "-x"]\n'
+    )
+
+    assert what_it_runs(team, root) == (
+        Runs(
+            member="max",
+            command=(
+                *("codex", "exec", "--json", "--skip-git-repo-check", "-c", 'shell_environment_policy.inherit="core"'),
+                *("--sandbox", "workspace-write", "--model", "o9", "--yolo", "-"),
+            ),
+            folder=root / "real",
+            permissions="edit",
+            restricted=True,
+            own_arguments=("--yolo",),
+            environment=("CODEX_*", "OPENAI_*", "AZURE_OPENAI_*", "TOKEN"),
+            instruction_file=root / "MAX.md",
+        ),
+        Runs(member="sarah", command=("./agent", "-x"), folder=root, permissions="read-only", restricted=False),
+    )
+
+
+def test_a_team_that_cannot_run_says_so(tmp_path: Path) -> None:
+    with pytest.raises(UnknownAgent):
+        what_it_runs(read_team(PERSON + '[[member]]\nname = "max"\nagent = "clade"\n'), tmp_path)
+    with pytest.raises(InvalidTeam, match="would be taken for an option"):
+        what_it_runs(read_team(PERSON + '[[member]]\nname = "max"\nagent = "claude"\nmodel = "--x"\n'), tmp_path)

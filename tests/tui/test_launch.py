@@ -1,0 +1,120 @@
+"""The full screen as a person starts it: a real terminal, from the first key to the last words."""
+
+import os
+import pty
+import re
+import select
+import subprocess
+import sys
+import termios
+import time
+from pathlib import Path
+
+import pytest
+from tests.tui.stage import PATIENCE_SECONDS, SOURCE, Scene, Stage
+
+from bullpen.tui.launch import farewell
+
+PROGRAM = """
+import sys
+from pathlib import Path
+from bullpen.team.file import load_team
+from bullpen.tui import run
+sys.exit(run(load_team(Path(sys.argv[1])), db=sys.argv[2], resume=(sys.argv[3:] or [None])[0]))
+"""
+
+
+class Terminal:
+    """A program in a terminal of 80 by 24."""
+
+    def __init__(self, *arguments: str) -> None:
+        self.written = b""
+        self._end, other_end = pty.openpty()
+        termios.tcsetwinsize(other_end, (24, 80))
+        self._program = subprocess.Popen(
+            [sys.executable, "-c", PROGRAM, *arguments],
+            env={**os.environ, "PYTHONPATH": str(SOURCE), "TERM": "xterm-256color"},
+            stdin=other_end,
+            stdout=other_end,
+            stderr=other_end,
+            start_new_session=True,
+        )
+        os.close(other_end)
+
+    def sees(self, words: str) -> None:
+        """Read until something is written."""
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while words.encode() not in self.written:
+            assert time.monotonic() < deadline, self.written[-2000:]
+            self._read(0.1)
+
+    def type(self, keys: str) -> None:
+        """Type keys, as slowly as a person even if the machine is busy: what comes faster is taken for a paste."""
+        for key in keys:
+            os.write(self._end, key.encode())
+            deadline = time.monotonic() + 0.3
+            while time.monotonic() < deadline:
+                self._read(0.05)
+
+    def exit_code(self) -> int:
+        """Read to the end, and return the exit code."""
+        while self._read(PATIENCE_SECONDS):
+            pass
+        os.close(self._end)
+        try:
+            return self._program.wait(PATIENCE_SECONDS)
+        finally:
+            self._program.kill()
+            self._program.wait()
+
+    def _read(self, seconds: float) -> bool:
+        if not select.select([self._end], [], [], seconds)[0]:
+            return False
+        try:
+            data = os.read(self._end, 65536)
+        except OSError:
+            return False
+        self.written += data
+        return bool(data)
+
+
+def test_the_last_words_say_how_to_come_back(stage: Stage) -> None:
+    stage.agent("max", [{"say": "Hello \x1b]0;owned\x07 Kim."}])
+
+    terminal = Terminal(str(stage.team), str(stage.db))
+    terminal.sees("Nothing has been said yet")
+    terminal.type("Hi\r")
+    terminal.sees("Kim.")
+    terminal.type("\x11")
+
+    assert terminal.exit_code() == 0
+    assert b"owned\x07" not in terminal.written
+    last = terminal.written.decode().rpartition("\x1b[")[2]
+    found = re.search(r"This was ([\w-]+)\. To go on:\r\n  bullpen chat (.*) --resume \1 --db (.*)\r\n", last)
+    assert found is not None, last
+
+    again = Terminal(str(stage.team), str(stage.db), found[1])
+    again.sees("Hi")
+    again.type("\x11")
+    assert again.exit_code() == 0
+
+
+def test_the_command_is_short_where_the_team_file_lies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    assert farewell(tmp_path / "my team.toml", "quiet-river-4f2a", None) == (
+        "This was quiet-river-4f2a. To go on:\n  bullpen chat 'my team.toml' --resume quiet-river-4f2a"
+    )
+
+
+def test_news_that_come_while_the_screen_goes_away_harm_nobody(stage: Stage) -> None:
+    stage.agent("max", [{"say": "Let me think. "}, {"hang": True}])
+    stage.agent("sarah", [{"say": "Here it is."}], cli="codex")
+
+    async def story(scene: Scene) -> None:
+        await scene.say("Go. [NEXT: max, sarah]")
+        await scene.sees("Let me think.")
+        await scene.conversation.cancel()
+
+    # What goes wrong while the screen is taken down is raised here.
+    stage.play(story)

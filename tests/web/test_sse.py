@@ -1,0 +1,191 @@
+"""Server-sent events: everything arrives, once, in order, also after the connection was lost."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import msgspec
+import pytest
+
+from bullpen.conversation.broadcast import RECENT_NEWS, Numbered
+from bullpen.conversation.events import Lagged, Trouble, TurnEvent
+from bullpen.testing.site import Site, site
+from bullpen.testing.stage import write_team
+from bullpen.turn_events import TextDelta
+from bullpen.web.api import Watched
+from bullpen.web.updates import server_sent
+
+WAIT_SECONDS = 20
+
+Sent = dict[str, str]
+
+
+async def events(answer: httpx.Response) -> AsyncIterator[Sent]:
+    event: Sent = {}
+    async for line in answer.aiter_lines():
+        name, _, value = line.partition(": ")
+        if not line:
+            if "data" in event:
+                yield event
+            event = {}
+        elif name:
+            event[name] = f"{event[name]}\n{value}" if name in event else value
+
+
+async def begun(served: Site) -> Any:
+    room = await served.hub.begin()
+    return room.conversation
+
+
+def test_a_watcher_that_comes_back_misses_nothing_and_gets_nothing_twice(tmp_path: Path) -> None:
+    team = write_team(tmp_path, {"max": [{"say": "one two three four five six", "chunk": 1, "delay": 0.01}]})
+
+    async def story() -> None:
+        async with (
+            site(tmp_path, team) as served,
+            httpx.AsyncClient(base_url=served.url, headers=served.headers, timeout=WAIT_SECONDS) as client,
+        ):
+            conversation = await begun(served)
+            path = f"/api/conversations/{conversation.id}/watch"
+            await conversation.say("Count.")
+            seen: list[Sent] = []
+            while not seen or json.loads(seen[-1]["data"])["news"]["news"] != "quiet":
+                headers = {"Last-Event-ID": seen[-1]["id"]} if seen else {}
+                async with client.stream("GET", f"{path}?after=0", headers=headers) as answer:
+                    assert answer.headers["content-type"].startswith("text/event-stream")
+                    # Three events, and then the connection is lost.
+                    count = 0
+                    async for event in events(answer):
+                        seen.append(event)
+                        count += 1
+                        if count == 3 or json.loads(event["data"])["news"]["news"] == "quiet":
+                            break
+            numbers = [int(event["id"]) for event in seen]
+            assert numbers == list(range(1, conversation.last_number + 1))
+            watched = [msgspec.json.decode(event["data"], type=Watched) for event in seen]
+            pieces = [w.news.event for w in watched if isinstance(w.news, TurnEvent)]
+            assert "".join(p.text for p in pieces if isinstance(p, TextDelta)) == "one two three four five six"
+
+    asyncio.run(asyncio.wait_for(story(), WAIT_SECONDS))
+
+
+def test_a_page_gets_html_and_the_state_and_the_same_text_again_after_a_loss(tmp_path: Path) -> None:
+    team = write_team(tmp_path, {"max": [{"say": "**bold** <script>alert(1)</script>", "chunk": 4, "delay": 0.02}]})
+
+    async def story() -> None:
+        async with (
+            site(tmp_path, team) as served,
+            httpx.AsyncClient(base_url=served.url, headers=served.headers, timeout=WAIT_SECONDS) as client,
+        ):
+            conversation = await begun(served)
+            path = f"/c/{conversation.id}/stream?after=0"
+            await conversation.say("Go.")
+            names, html = [], ""
+            async with client.stream("GET", path) as answer:
+                async for event in events(answer):
+                    names.append(event["event"])
+                    if event["event"] == "said":
+                        html = json.loads(event["data"])["html"]
+                    if event["event"] == "state" and "ended" in names:
+                        break
+            assert {"said", "began", "text", "ended", "state"} <= set(names)
+            assert "<strong>bold</strong> &lt;script&gt;" in html
+            assert names.index("began") < names.index("text") < names.index("ended")
+
+    asyncio.run(asyncio.wait_for(story(), WAIT_SECONDS))
+
+
+def test_a_page_of_an_earlier_opening_is_told_to_load_again(tmp_path: Path) -> None:
+    team = write_team(tmp_path, {"max": [{"say": "Hi."}]})
+
+    async def story() -> str:
+        async with (
+            site(tmp_path, team) as served,
+            httpx.AsyncClient(base_url=served.url, headers=served.headers) as client,
+        ):
+            conversation = await begun(served)
+            return (await client.get(f"/c/{conversation.id}/stream?epoch=00000000&after=7")).text
+
+    assert asyncio.run(story()).startswith("event: reload\n")
+
+
+def test_whoever_was_away_too_long_is_told_so(tmp_path: Path) -> None:
+    team = write_team(tmp_path, {"max": [{"say": "Hi."}]})
+
+    async def story() -> list[Sent]:
+        async with (
+            site(tmp_path, team) as served,
+            httpx.AsyncClient(base_url=served.url, headers=served.headers) as client,
+        ):
+            conversation = await begun(served)
+            for number in range(RECENT_NEWS + 10):
+                conversation._publish(Trouble(text=str(number)))
+            async with client.stream("GET", f"/c/{conversation.id}/stream?after=0") as answer:
+                async for event in events(answer):
+                    return [event]
+        return []
+
+    assert [event["event"] for event in asyncio.run(story())] == ["lagged"]
+
+
+def test_a_viewer_that_takes_nothing_costs_the_others_nothing(tmp_path: Path) -> None:
+    """It is not read at all; the text that the agent writes is larger than what any socket holds back."""
+    team = write_team(tmp_path, {"max": [{"flood": 8_000_000, "line": 1_000}]})
+
+    async def story() -> None:
+        async with (
+            site(tmp_path, team) as served,
+            httpx.AsyncClient(base_url=served.url, headers=served.headers, timeout=WAIT_SECONDS) as client,
+        ):
+            conversation = await begun(served)
+            path = f"/api/conversations/{conversation.id}/watch?after=0"
+            async with client.stream("GET", path) as stalled, client.stream("GET", path) as other:
+                assert stalled.status_code == 200
+                await conversation.say("Go.")
+                async for event in events(other):
+                    if json.loads(event["data"])["news"]["news"] == "quiet":
+                        break
+            assert len((await conversation.messages())[-1].message.content) > 7_900_000
+
+    asyncio.run(asyncio.wait_for(story(), 3 * WAIT_SECONDS))
+
+
+def test_streams_end_when_a_conversation_is_closed_here(tmp_path: Path) -> None:
+    team = write_team(tmp_path, {"max": [{"say": "Hi."}]})
+
+    async def story() -> int:
+        async with (
+            site(tmp_path, team) as served,
+            httpx.AsyncClient(base_url=served.url, headers=served.headers, timeout=WAIT_SECONDS) as client,
+        ):
+            conversation = await begun(served)
+            async with client.stream("GET", f"/c/{conversation.id}/stream") as answer:
+                closing = asyncio.create_task(served.hub.let_go(conversation.id))
+                async for _ in answer.aiter_bytes():
+                    pass
+                await closing
+            return (await client.get(f"/c/{conversation.id}/stream")).status_code
+
+    assert asyncio.run(asyncio.wait_for(story(), WAIT_SECONDS)) == 409
+
+
+@pytest.mark.parametrize("text", ["one\ntwo", "one\r\ntwo", "one\rtwo", "\n\nevent: forged\ndata: x\n\n", "", "id: 7"])
+def test_no_text_can_forge_an_event(text: str) -> None:
+    sent = server_sent("text", text.encode(), 3).decode()
+
+    lines = sent.split("\n")
+    assert lines[:2] == ["event: text", "id: 3"]
+    assert all(line.startswith("data: ") for line in lines[2:-2])
+    assert lines[-2:] == ["", ""]
+    assert "\r" not in sent
+
+
+def test_news_are_json_for_programs() -> None:
+    numbered = Numbered(4, Lagged(missed=2))
+
+    encoded = msgspec.json.encode(Watched(number=numbered.number, news=numbered.news))
+
+    assert msgspec.json.decode(encoded, type=Watched) == Watched(number=4, news=Lagged(missed=2))
