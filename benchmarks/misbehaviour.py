@@ -62,7 +62,7 @@ class Outcome(Struct, frozen=True, kw_only=True):
         return not (self.hung or self.error or self.processes_left) and self.endings == 1
 
 
-class Leftovers(Struct, frozen=True, kw_only=True):
+class CrashRecords(Struct, frozen=True, kw_only=True):
     """What is there after all turns and was not there before."""
 
     processes: int
@@ -82,7 +82,7 @@ def measure(*, quick: bool) -> Figure:
     return figure(*run(range(QUICK_TURNS if quick else TURNS), seed=SEED, at_once=AT_ONCE))
 
 
-def figure(outcomes: Sequence[Outcome], left: Leftovers) -> Figure:
+def figure(outcomes: Sequence[Outcome], left: CrashRecords) -> Figure:
     """Return what happened, counted."""
     endings = Counter(outcome.ending for outcome in outcomes)
     stopping = [outcome.stopping_seconds for outcome in outcomes if outcome.stopping_seconds is not None]
@@ -114,13 +114,13 @@ def figure(outcomes: Sequence[Outcome], left: Leftovers) -> Figure:
     )
 
 
-def run(numbers: Sequence[int], *, seed: int, at_once: int) -> tuple[list[Outcome], Leftovers]:
+def run(numbers: Sequence[int], *, seed: int, at_once: int) -> tuple[list[Outcome], CrashRecords]:
     """Run turns, several at once. A turn that went wrong for us is printed with what repeats it."""
     with own_folder() as folder:
         return asyncio.run(_run([random_plan(seed, number) for number in numbers], folder, at_once))
 
 
-async def _run(plans: Sequence[Plan], folder: Path, at_once: int) -> tuple[list[Outcome], Leftovers]:
+async def _run(plans: Sequence[Plan], folder: Path, at_once: int) -> tuple[list[Outcome], CrashRecords]:
     places = asyncio.Semaphore(at_once)
 
     async def in_its_place(plan: Plan) -> Outcome:
@@ -137,7 +137,7 @@ async def _run(plans: Sequence[Plan], folder: Path, at_once: int) -> tuple[list[
     outcomes = await asyncio.gather(*map(in_its_place, plans))
     faulthandler.cancel_dump_traceback_later()
     await asyncio.sleep(0)
-    return outcomes, Leftovers(
+    return outcomes, CrashRecords(
         processes=_end(_children()),
         descriptors=_descriptors() - descriptors,
         records=len(list((folder / "state").rglob("*.json"))),

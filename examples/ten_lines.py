@@ -13,7 +13,7 @@ async def main(team_file: str) -> None:
             await conversation.say("Please add a dark theme, and have it reviewed.")
             await conversation.until_quiet()
         async for numbered in news:
-            print(numbered.news)
+            print(numbered.event)
 
 
 if __name__ == "__main__":

@@ -6,14 +6,15 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
 
+from bullpen.agents.crash_records import end_what_a_crash_left
 from bullpen.agents.runner import to_the_end
 from bullpen.config import default_database
 from bullpen.conversation.conversation import Conversation
 from bullpen.conversation.ids import new_conversation_id
-from bullpen.conversation.member_agent import NOTHING_EXTRA, Extra, seat_of
+from bullpen.conversation.member_agent import NOTHING_EXTRA, Extra, agent_for
 from bullpen.conversation.owner import is_alive, this_process
 from bullpen.conversation.running_turn import milliseconds
-from bullpen.conversation.state import Ledger
+from bullpen.conversation.state import ConversationState
 from bullpen.conversation.stored_history import StoredHistory
 from bullpen.errors import ConversationInUse, StoreError, UnknownConversation
 from bullpen.store.base import Owner, StateChange, Store
@@ -67,14 +68,15 @@ async def open_conversation(
     extra: Mapping[str, Extra] = NO_EXTRAS,
 ) -> AsyncIterator[Conversation]:
     """Open one of many conversations in a store: as open_team, for those who have a store already."""
-    agents = loaded.team.agents
-    seats = {agent.name: seat_of(agent, loaded.root, extra.get(agent.name, NOTHING_EXTRA)) for agent in agents}
+    members = loaded.team.agents
+    agents = {member.name: agent_for(member, loaded.root, extra.get(member.name, NOTHING_EXTRA)) for member in members}
     owner = this_process()
     conversation_id = resume or new_conversation_id()
     try:
-        ledger = await thread.do(_claimed, store, loaded, conversation_id, resume is None, owner, thread)
-        history = StoredHistory(store, conversation_id, ledger.messages_before)
-        conversation = Conversation(loaded.team, ledger, seats, history, store, loaded.root)
+        await asyncio.to_thread(end_what_a_crash_left)
+        state = await thread.do(_claimed, store, loaded, conversation_id, resume is None, owner, thread)
+        history = StoredHistory(store, conversation_id, state.messages)
+        conversation = Conversation(loaded.team, state, agents, history, store, loaded.root)
         await conversation.start()
         try:
             yield conversation
@@ -87,7 +89,7 @@ async def open_conversation(
 
 def _claimed(
     store: Store, loaded: LoadedTeam, conversation_id: str, is_new: bool, owner: Owner, thread: StoreThread
-) -> Ledger:
+) -> ConversationState:
     """Make this process the owner of the conversation, and return how it stands."""
     if is_new:
         store.create(
@@ -104,7 +106,7 @@ def _claimed(
     stored = store.conversation(conversation_id)
     if stored.team_path != str(loaded.path):
         store.update(conversation_id, at=milliseconds(), change=StateChange(team_path=str(loaded.path)))
-    return Ledger(store, stored, owner, thread)
+    return ConversationState(store, stored, owner, thread)
 
 
 def _release(store: Store, conversation_id: str, owner: Owner) -> None:

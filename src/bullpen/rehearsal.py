@@ -17,7 +17,7 @@ from bullpen.agents.environment import matches
 from bullpen.agents.registry import known_agents
 from bullpen.app import open_team
 from bullpen.conversation.conversation import Conversation
-from bullpen.conversation.member_agent import Extra, Seat, seat_of
+from bullpen.conversation.member_agent import Extra, MemberAgent, agent_for
 from bullpen.store.base import Store, Turn, TurnRecord
 from bullpen.team.file import LoadedTeam
 from bullpen.testing.models import ModelServer, Reply, ToolCall
@@ -77,36 +77,36 @@ class Rehearsed(Struct, frozen=True, kw_only=True):
 
 async def rehearse(loaded: LoadedTeam) -> AsyncIterator[Rehearsed]:
     """Let every agent of the team take one turn, and yield how each went as soon as it is known."""
-    seats = [seat_of(agent, loaded.root) for agent in loaded.team.agents]
+    agents = [agent_for(agent, loaded.root) for agent in loaded.team.agents]
     with tempfile.TemporaryDirectory(prefix="bullpen-rehearsal-") as folder, _without_keys_of_ours():
         async with AsyncExitStack() as stack:
-            models = {seat.member.name: await stack.enter_async_context(ModelServer()) for seat in seats}
+            models = {agent.member.name: await stack.enter_async_context(ModelServer()) for agent in agents}
             extras = {
-                seat.member.name: _extra(seat, models[seat.member.name], Path(folder, str(number)))
-                for number, seat in enumerate(seats)
-                if seat.spec.name in STANDS
+                agent.member.name: _extra(agent, models[agent.member.name], Path(folder, str(number)))
+                for number, agent in enumerate(agents)
+                if agent.spec.name in STANDS
             }
             opened = open_team(loaded, db=Path(folder, "rehearsal.db"), extra=extras)
             conversation = await stack.enter_async_context(opened)
-            for seat in seats:
-                yield await _rehearsed(conversation, seat, models[seat.member.name])
+            for agent in agents:
+                yield await _rehearsed(conversation, agent, models[agent.member.name])
 
 
-def _extra(seat: Seat, models: ModelServer, home: Path) -> Extra:
-    settings = STANDS[seat.spec.name].settings(models.base_url, home)
+def _extra(agent: MemberAgent, models: ModelServer, home: Path) -> Extra:
+    settings = STANDS[agent.spec.name].settings(models.base_url, home)
     arguments = settings.arguments
-    if seat.member.model is not None and "-m" in arguments:
+    if agent.member.model is not None and "-m" in arguments:
         # The member's own model is part of what is rehearsed.
         place = arguments.index("-m")
         arguments = arguments[:place] + arguments[place + 2 :]
     return Extra(env=settings.env, arguments=arguments)
 
 
-async def _rehearsed(conversation: Conversation, seat: Seat, models: ModelServer) -> Rehearsed:
-    member, agent = seat.member.name, seat.spec.name
+async def _rehearsed(conversation: Conversation, own: MemberAgent, models: ModelServer) -> Rehearsed:
+    member, agent = own.member.name, own.spec.name
     if agent not in STANDS:
         return Rehearsed(member=member, agent=agent, remark="It is no CLI that can be led to other models; not run.")
-    file = seat.folder / f"bullpen-rehearsal-{secrets.token_hex(4)}.txt"
+    file = own.folder / f"bullpen-rehearsal-{secrets.token_hex(4)}.txt"
     models.script(Reply(tool_calls=(STANDS[agent].write(file),)), Reply(text=ANSWER))
     try:
         person = conversation.team.people[0].name
@@ -118,7 +118,7 @@ async def _rehearsed(conversation: Conversation, seat: Seat, models: ModelServer
     turn, record = await conversation.read(_last_turn)
     if conversation.undecided:
         await conversation.skip()
-    checks = tuple(_checks(seat, turn, record, models, has_written))
+    checks = tuple(_checks(own, turn, record, models, has_written))
     seconds = ((turn.ended_at or 0) - (turn.started_at or 0)) / 1000
     return Rehearsed(member=member, agent=agent, checks=checks, seconds=seconds)
 
@@ -131,19 +131,21 @@ def _last_turn(store: Store, conversation_id: str) -> tuple[Turn, TurnRecord]:
     return turn, record
 
 
-def _checks(seat: Seat, turn: Turn, record: TurnRecord, models: ModelServer, has_written: bool) -> Iterator[Check]:
+def _checks(
+    own: MemberAgent, turn: Turn, record: TurnRecord, models: ModelServer, has_written: bool
+) -> Iterator[Check]:
     if turn.failure is not None:
         yield Check(passed=False, text=f"{turn.failure.message} {turn.failure.hint}".strip())
         return
-    yield Check(passed=True, text=f"it answered in {seat.folder}")
+    yield Check(passed=True, text=f"it answered in {own.folder}")
     given = [text for text in (record.prompt, record.system) if text]
     texts = [text for request in models.requests for text in request.texts]
     size = sum(len(text.encode()) for text in given)
     arrived = all(any(part.strip() in text for text in texts) for part in given)
     yield Check(passed=arrived, text=f"its prompt of {size:,} bytes arrived {'whole' if arrived else 'CHANGED'}")
-    may_write = seat.member.permissions != "read-only"
+    may_write = own.member.permissions != "read-only"
     wrote = "it wrote a file" if has_written else "it could not write a file"
-    yield Check(passed=has_written == may_write, text=f"{wrote}, and its permissions are {seat.member.permissions}")
+    yield Check(passed=has_written == may_write, text=f"{wrote}, and its permissions are {own.member.permissions}")
 
 
 @contextmanager

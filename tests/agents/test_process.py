@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from bullpen.agents.crash_records import Leftovers
+from bullpen.agents.crash_records import CrashRecords
 from bullpen.agents.process import Child
 
 
@@ -25,7 +25,7 @@ def test_what_goes_wrong_while_it_is_being_ended_is_nobodys_business(tmp_path: P
             stdin=b"",
             on_stdout=refuse,
             on_stderr=lambda _: ready.set(),
-            leftovers=Leftovers(tmp_path),
+            crash_records=CrashRecords(tmp_path),
         )
         ready = asyncio.Event()
         await ready.wait()

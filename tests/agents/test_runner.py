@@ -516,11 +516,11 @@ def test_when_bullpen_dies_its_agents_die_and_the_next_start_ends_the_rest(tmp_p
     os.kill(victim.pid, getattr(signal, how))
     os.waitpid(victim.pid, 0)
 
-    from bullpen.agents.crash_records import Leftovers
+    from bullpen.agents.crash_records import CrashRecords
 
     folder = tmp_path / "state" / "bullpen" / "running"
     assert len(list(folder.iterdir())) == 1
-    Leftovers(folder).end_all()
+    CrashRecords(folder).end_all()
     wait_for(lambda: not any(is_alive(process) for process in family))
     assert list(folder.iterdir()) == []
     # This process adopts orphans too since it has run turns, and so it got the victim's.
@@ -562,25 +562,25 @@ def wait_for(condition: Callable[[], Result], seconds: float = 15) -> Result:
 
 
 def test_leftovers_of_a_living_owner_are_left_alone(tmp_path: Path) -> None:
-    from bullpen.agents.crash_records import Leftovers
+    from bullpen.agents.crash_records import CrashRecords
 
     async def look_while_it_runs() -> None:
         turn = Turn("claude", tmp_path)
         task = asyncio.ensure_future(turn.run({"sleep": 0.5}, {"say": "ok"}))
         await asyncio.sleep(0.2)
-        assert Leftovers().end_all() == 0
+        assert CrashRecords().end_all() == 0
         assert (await task).text == "ok"
 
     run(look_while_it_runs())
 
 
 def test_a_broken_record_of_leftovers_is_removed(tmp_path: Path) -> None:
-    from bullpen.agents.crash_records import Leftovers
+    from bullpen.agents.crash_records import CrashRecords
 
     (tmp_path / "x.json").write_text("not a record")
     (tmp_path / "y.json").write_text('{"turn_id":"t","child":[1,1],"owner":[1,1],"boot_id":"another boot"}')
 
-    assert Leftovers(tmp_path).end_all() == 0
+    assert CrashRecords(tmp_path).end_all() == 0
     assert list(tmp_path.iterdir()) == []
 
 

@@ -4,10 +4,10 @@ import pytest
 
 from bullpen.cli.plain.transcript import Show
 from bullpen.conversation.events import (
+    ConversationEvent,
+    HandOverMissed,
     Held,
     Lagged,
-    MissedHandOver,
-    News,
     Paused,
     Queued,
     Said,
@@ -46,7 +46,7 @@ class Paper:
         self.text += text
 
 
-def shown(*news: News, in_chat: bool = True) -> str:
+def shown(*news: ConversationEvent, in_chat: bool = True) -> str:
     paper = Paper()
     show = Show(paper, Colours(None, on=False), in_chat=in_chat)
     for one in news:
@@ -62,7 +62,7 @@ def began(turn_id: str, member: str, *cuts: str) -> TurnBegan:
     return TurnBegan(turn=turn(turn_id, member), at=0, prompt_bytes=10, cuts=cuts)
 
 
-def does(turn_id: str, *events: Event) -> list[News]:
+def does(turn_id: str, *events: Event) -> list[ConversationEvent]:
     return [TurnEvent(turn_id=turn_id, member="x", event=event) for event in events]
 
 
@@ -129,7 +129,7 @@ def test_turns_at_the_same_time_are_read_one_after_the_other() -> None:
         *does("1", TextDelta("ada ")),
         *does("2", TextDelta("says b")),
         said("2", "ben", "ben says b"),
-        MissedHandOver(member="ben", message_id="m2", names=("mei",), quote="over to mei", text="ben wrote so."),
+        HandOverMissed(member="ben", message_id="m2", names=("mei",), quote="over to mei", text="ben wrote so."),
         ended("2", "ben"),
         *does("1", TextDelta("says a")),
         said("1", "ada", "ada says a"),
@@ -219,12 +219,12 @@ def test_a_failed_turn_shows_the_choices_only_where_they_can_be_typed() -> None:
         TurnEvent(turn_id="1", member="x", event=TodoList((TodoItem("\x1b[A\r", done=False),))),
         TurnEvent(turn_id="1", member="x", event=Notice(kind="noise", text="\x1b[A\x08")),
         Undecided(turn=turn("1", "\x1b[A"), state="failed", text="\x1b[A\r\u202e"),
-        MissedHandOver(member="a", message_id="m", names=("\x1b[A",), quote="\x1b", text="\x1b[A"),
+        HandOverMissed(member="a", message_id="m", names=("\x1b[A",), quote="\x1b", text="\x1b[A"),
         Trouble(text="\x1b[A\x07"),
         said(None, "\x1b[A", "\x1b[A\r", ("\x1b[A",), notes=("\x1b[A",), reason="\x9b"),
     ],
 )
-def test_nothing_that_a_terminal_would_obey_gets_through(news: News) -> None:
+def test_nothing_that_a_terminal_would_obey_gets_through(news: ConversationEvent) -> None:
     page = shown(began("1", "\x1b[31mada\r", "\x1b[A"), news)
 
     assert not set(page) & set("\x1b\x9b\x07\x08\r\u202e\u2066")

@@ -12,7 +12,7 @@ import pytest
 
 from bullpen.app import open_team
 from bullpen.conversation.conversation import Conversation
-from bullpen.conversation.events import News
+from bullpen.conversation.events import ConversationEvent
 
 PLAYER = Path(__file__).with_name("player.py")
 
@@ -113,9 +113,9 @@ async def until_at_work(conversation: Conversation, *names: str) -> None:
         await asyncio.sleep(0.005)
 
 
-def news_so_far(conversation: Conversation, kind: type[Any] | None = None) -> list[Any]:
+def events_so_far(conversation: Conversation, kind: type[Any] | None = None) -> list[Any]:
     """Return all the news since the conversation was opened, or those of one kind."""
-    everything: list[News] = [numbered.news for numbered in conversation._broadcast._recent]
+    everything: list[ConversationEvent] = [numbered.event for numbered in conversation._journal.broadcast._recent]
     return [news for news in everything if kind is None or isinstance(news, kind)]
 
 

@@ -3,7 +3,7 @@
 import asyncio
 
 import pytest
-from tests.conversation.stage import FAIL, HANG, Stage, news_so_far, said, tell, until_at_work, waiting
+from tests.conversation.stage import FAIL, HANG, Stage, events_so_far, said, tell, until_at_work, waiting
 
 from bullpen.conversation.conversation import Conversation
 from bullpen.conversation.events import Decided, Dropped, Held, Paused, Undecided
@@ -28,7 +28,7 @@ async def test_a_failed_turn_blocks_its_relay_and_nothing_else(relay: Stage) -> 
         await tell(conversation, "Go [NEXT: a & c, b]")
         assert (await said(conversation))[1:] == ["c: I am c."]
         assert waiting(conversation) == ["b"]
-        (undecided,) = news_so_far(conversation, Undecided)
+        (undecided,) = events_so_far(conversation, Undecided)
         assert (undecided.turn.member, undecided.state) == ("a", "failed")
         assert "exit code 3: no such luck" in undecided.text
         assert (await tell(conversation, "Meanwhile [NEXT: c]"))[-1] == "c: I am c."
@@ -67,7 +67,7 @@ async def test_skip_goes_on_without_it(relay: Stage) -> None:
         await conversation.skip("1")
         await conversation.until_quiet()
         assert (await said(conversation))[1:] == ["b: I am b."]
-        assert [news.choice for news in news_so_far(conversation, Decided)] == ["skipped"]
+        assert [news.choice for news in events_so_far(conversation, Decided)] == ["skipped"]
 
 
 async def test_another_member_can_answer_instead(relay: Stage) -> None:
@@ -89,7 +89,7 @@ async def test_whoever_comes_later_in_the_relay_and_takes_over_answers_once(rela
         await conversation.hand_over("b")
         await conversation.until_quiet()
         assert (await said(conversation))[1:] == ["b: I am b.", "c: I am c."]
-        assert [turn.member for news in news_so_far(conversation, Dropped) for turn in news.turns] == ["b"]
+        assert [turn.member for news in events_so_far(conversation, Dropped) for turn in news.turns] == ["b"]
 
 
 async def test_undecided_turns_survive_a_restart_and_are_told_again(relay: Stage) -> None:
@@ -99,7 +99,7 @@ async def test_undecided_turns_survive_a_restart_and_are_told_again(relay: Stage
         await again.until_quiet()
         assert [turn.id for turn in again.undecided] == ["1"]
         assert (await said(again))[1:] == []
-        (told,) = news_so_far(again, Undecided)
+        (told,) = events_so_far(again, Undecided)
         assert told.state == "failed"
         assert "no such luck" in told.text
         await again.retry()
@@ -139,8 +139,8 @@ async def test_cancel_keeps_the_queue_and_the_half_sentence_which_is_no_message(
         await tell(conversation, "Something else [NEXT: c]")
         assert (await said(conversation))[-1] == "c: I am c."
         assert [turn.member for turn in conversation.held] == ["b"]
-        assert [turn.member for turn in news_so_far(conversation, Held)[0].turns] == ["b"]
-        await conversation.go_on()
+        assert [turn.member for turn in events_so_far(conversation, Held)[0].turns] == ["b"]
+        await conversation.continue_turns()
         await conversation.until_quiet()
         assert waiting(conversation) == ["b"], "its relay still waits for a decision about a"
         await conversation.skip()
@@ -232,7 +232,7 @@ async def test_the_queue_can_be_put_in_another_order_which_a_restart_keeps(stage
     async with stage.open(conversation.id) as again:
         assert waiting(again) == ["d", "c", "b"]
         assert again.paused == "3 turns were waiting when bullpen ended."
-        assert isinstance(news_so_far(again)[0], Paused)
+        assert isinstance(events_so_far(again)[0], Paused)
         await again.skip()
         await again.until_quiet()
         assert (await said(again))[-3:] == ["d: I am d.", "c: I am c.", "b: I am b."]

@@ -1,7 +1,7 @@
 """One test for each decision on routing in docs/decisions.md, named after it."""
 
 import pytest
-from tests.conversation.stage import Stage, news_so_far, said, tell
+from tests.conversation.stage import Stage, events_so_far, said, tell
 
 from bullpen.conversation.events import Said, TaskSet
 
@@ -47,7 +47,7 @@ async def test_decision_27_nobody_is_left_hanging(stage: Stage) -> None:
         assert (await tell(conversation, "Thanks"))[-1] == "b: Done."
         await tell(conversation, "And [NEXT: c, d]")
         assert (await said(conversation))[-1] == "c: I am c."
-        assert "d" in news_so_far(conversation, Said)[-2].notes[0]
+        assert "d" in events_so_far(conversation, Said)[-2].notes[0]
 
 
 async def test_decision_28_loops_end(stage: Stage) -> None:
@@ -62,7 +62,7 @@ async def test_decision_28_loops_end(stage: Stage) -> None:
         assert conversation.paused is not None
     async with stage.open(conversation.id) as again:
         assert (again.paused, again.progress.turns) == (conversation.paused, 20)
-        await again.go_on()
+        await again.continue_turns()
         await again.until_quiet()
         assert len(await said(again)) == 1 + 40
 
@@ -76,8 +76,8 @@ async def test_decision_29_one_manager_two_places(team: Stage) -> None:
         latest = context.get_latest_message()
         assert latest is not None
         assert latest.content == "I am a."
-        assert [told.message.id for told in news_so_far(conversation, Said)] == ["msg-1", "msg-2"]
-        assert [told.task for told in news_so_far(conversation, TaskSet)] == ["ship"]
+        assert [told.message.id for told in events_so_far(conversation, Said)] == ["msg-1", "msg-2"]
+        assert [told.task for told in events_so_far(conversation, TaskSet)] == ["ship"]
         with pytest.raises(TypeError, match="never cleared"):
             context.clear()
         with pytest.raises(TypeError, match="never cleared"):

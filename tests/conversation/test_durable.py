@@ -10,10 +10,10 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.conversation.stage import FAIL, HANG, Stage, news_so_far, said, tell, until_at_work, waiting
+from tests.conversation.stage import FAIL, HANG, Stage, events_so_far, said, tell, until_at_work, waiting
 
 from bullpen.app import open_conversation, open_store
-from bullpen.conversation import conversation
+from bullpen.conversation import turn_loop
 from bullpen.conversation.conversation import Conversation
 from bullpen.conversation.events import Dropped, Paused, Said, Trouble
 from bullpen.errors import (
@@ -54,7 +54,7 @@ async def test_sending_again_is_harmless(team: Stage) -> None:
             await conversation.say("Something else", message_id="mine")
     async with team.open(conversation.id) as again_open:
         assert (await again_open.say("Hello [NEXT: a]", message_id="mine")).already_stored
-        assert len(news_so_far(again_open, Said)) == 0
+        assert len(events_so_far(again_open, Said)) == 0
 
 
 async def test_sending_again_is_harmless_also_when_somebody_else_is_awaited_by_now(stage: Stage) -> None:
@@ -103,7 +103,7 @@ async def test_a_closed_conversation_says_so(team: Stage) -> None:
     with pytest.raises(ConversationClosed):
         await conversation.say("Hello?")
     with pytest.raises(ConversationClosed):
-        await conversation.go_on()
+        await conversation.continue_turns()
 
 
 async def test_one_conversation_has_one_owner(team: Stage) -> None:
@@ -148,7 +148,7 @@ async def test_who_left_the_team_is_not_asked_any_more(stage: Stage) -> None:
     del stage.members["c"], stage.members["a"], stage.members["lee"]
     async with stage.open(conversation.id) as again:
         assert [turn.member for turn in again.waiting] == ["kim"]
-        assert len(news_so_far(again, Dropped)[0].turns) == 2
+        assert len(events_so_far(again, Dropped)[0].turns) == 2
         with pytest.raises(UnknownMember):
             await again.retry()
         await again.hand_over("b")
@@ -175,7 +175,7 @@ async def test_a_turn_that_ran_when_the_process_was_killed_is_interrupted_and_wa
     async with stage.open(id_) as again:
         assert again.paused == "bullpen ended while turn 1 of a ran. It may have changed files."
         assert again.waits_for == "kim"
-        kinds = [type(news).__name__ for news in news_so_far(again)]
+        kinds = [type(news).__name__ for news in events_so_far(again)]
         assert kinds == ["Paused", "Undecided"]
         await again.until_quiet()
         assert stage.prompts("a") == [], "nothing runs by itself"
@@ -211,7 +211,7 @@ async def test_what_waited_when_the_process_was_killed_still_waits(stage: Stage)
         assert again.paused == "2 turns were waiting when bullpen ended."
         await again.until_quiet()
         assert len(await said(again)) == 1
-        await again.go_on()
+        await again.continue_turns()
         await again.until_quiet()
         assert (await said(again))[1:] == ["a: I am a.", "b: I am b."]
 
@@ -247,7 +247,7 @@ class FullDisk:
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(conversation, "STORE_RETRY_SECONDS", (0.01,))
+    monkeypatch.setattr(turn_loop, "STORE_RETRY_SECONDS", (0.01,))
 
 
 @pytest.mark.usefixtures("impatient")
@@ -262,7 +262,7 @@ async def test_a_reply_that_cannot_be_stored_is_kept_until_it_can(
         FullDisk(monkeypatch, "append", 3)
         await conversation.until_quiet()
         assert (await said(conversation))[1:] == ["a: Precious.", "b: I am b."]
-        assert len(news_so_far(conversation, Trouble)) == 3
+        assert len(events_so_far(conversation, Trouble)) == 3
 
 
 @pytest.mark.usefixtures("impatient")
@@ -275,7 +275,7 @@ async def test_a_reply_that_waits_for_the_disk_is_not_lost_by_a_cancel_or_by_clo
         await conversation.say("Go [NEXT: a, b]")
         await until_at_work(conversation, "a")
         disk = FullDisk(monkeypatch, "append", 10**9)
-        while not news_so_far(conversation, Trouble):
+        while not events_so_far(conversation, Trouble):
             await asyncio.sleep(0.01)
         cancelling = asyncio.create_task(conversation.cancel())
         await asyncio.sleep(0.05)
@@ -294,7 +294,7 @@ async def test_closing_on_a_full_disk_ends(stage: Stage, monkeypatch: pytest.Mon
         disk = FullDisk(monkeypatch, "append", 0)
         await conversation.say("Go [NEXT: a, b]")
         disk.left = 10**9
-        while not news_so_far(conversation, Trouble):
+        while not events_so_far(conversation, Trouble):
             await asyncio.sleep(0.01)
     disk.left = 0
     async with stage.open(conversation.id) as again:
@@ -314,8 +314,8 @@ async def test_no_trouble_with_the_disk_leaves_a_turn_hanging(
         for _ in range(3):
             if conversation.paused is not None:
                 assert "the disk" in conversation.paused
-                assert news_so_far(conversation, Paused)[-1].kind == "trouble"
-                await conversation.go_on()
+                assert events_so_far(conversation, Paused)[-1].kind == "trouble"
+                await conversation.continue_turns()
                 await conversation.until_quiet()
         assert [turn.member for turn in conversation.undecided] == ["a"]
         await conversation.retry()
@@ -331,10 +331,10 @@ async def test_a_cap_that_cannot_be_stored_pauses_all_the_same(stage: Stage, mon
         await tell(conversation, "Go [NEXT: a, b]")
         assert conversation.paused is not None
         with pytest.raises(StoreError):
-            await conversation.go_on()
+            await conversation.continue_turns()
         assert conversation.paused is not None
         disk.left = 0
-        await conversation.go_on()
+        await conversation.continue_turns()
         await conversation.until_quiet()
         assert (await said(conversation))[-1] == "b: I am b."
 
@@ -375,7 +375,7 @@ ACTIONS: dict[str, Callable[[Conversation], Any]] = {
     "hand over": lambda conversation: conversation.hand_over("b"),
     "ask": lambda conversation: conversation.ask("b"),
     "drop": lambda conversation: conversation.drop(),
-    "go on": lambda conversation: conversation.go_on(),
+    "go on": lambda conversation: conversation.continue_turns(),
     "set task": lambda conversation: conversation.set_task("this"),
     "reorder": lambda conversation: conversation.reorder(["3"]),
 }
@@ -410,7 +410,7 @@ def _for_step(action: str, conversation: Conversation, steps: int) -> Callable[[
 async def _agree(conversation: Conversation) -> None:
     """Check that what is in memory is what another process would read from the disk."""
     # Whoever was cancelled may have left something to be finished behind them.
-    await asyncio.gather(*conversation._changes, return_exceptions=True)
+    await asyncio.gather(*conversation._journal.changes, return_exceptions=True)
     await conversation.until_quiet()
     stored = await conversation.read(lambda store, id_: store.conversation(id_))
     queued = await conversation.read(lambda store, id_: store.queued(id_))

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from tests.conversation.stage import HANG, Stage, news_so_far, said, tell, until_at_work, waiting
+from tests.conversation.stage import HANG, Stage, events_so_far, said, tell, until_at_work, waiting
 
 from bullpen.conversation.events import Paused, Quiet
 
@@ -31,11 +31,11 @@ async def test_turns_are_capped_and_a_person_goes_on_or_speaks(stage: Stage) -> 
     async with stage.open() as conversation:
         assert len(await tell(conversation, "Talk")) == 1 + 3
         assert conversation.paused == "The agents have taken 3 turns since you last spoke."
-        assert news_so_far(conversation)[-2:] == [
+        assert events_so_far(conversation)[-2:] == [
             Paused(kind="cap", text=conversation.paused),
             Quiet(waits_for=conversation.waits_for),
         ]
-        await conversation.go_on()
+        await conversation.continue_turns()
         assert conversation.paused is None
         await conversation.until_quiet()
         assert len(await said(conversation)) == 1 + 3 + 3
@@ -49,7 +49,7 @@ async def test_the_same_pair_is_capped(stage: Stage) -> None:
     async with stage.open() as conversation:
         assert len(await tell(conversation, "Talk")) == 1 + 6
         assert conversation.paused == "a and b have handed over to each other 6 times in a row."
-        await conversation.go_on()
+        await conversation.continue_turns()
         await conversation.until_quiet()
         assert len(await said(conversation)) == 1 + 12
 
@@ -121,10 +121,10 @@ async def test_caps_survive_closing_and_opening_again(stage: Stage) -> None:
     async with stage.open(conversation.id) as again:
         assert again.paused == paused
         assert again.progress == conversation.progress
-        assert news_so_far(again)[0] == Paused(kind="left_over", text=str(paused))
+        assert events_so_far(again)[0] == Paused(kind="left_over", text=str(paused))
         await again.until_quiet()
         assert len(await said(again)) == 5
-        await again.go_on()
+        await again.continue_turns()
         await again.until_quiet()
         assert len(await said(again)) == 9
 

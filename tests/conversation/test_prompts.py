@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.conversation.stage import Stage, news_so_far, said, tell
+from tests.conversation.stage import Stage, events_so_far, said, tell
 
 from bullpen.conversation.events import Said, TaskSet, Trouble, TurnEvent
 from bullpen.errors import NobodyToAsk
@@ -180,9 +180,9 @@ async def test_people_are_told_of_a_task_that_is_too_long_or_takes_all_of_a_mess
         await tell(conversation, "[TEAM_TASK] Build login\n\nHi a, please start. [NEXT: a]")
         await tell(conversation, f"[TEAM_TASK: {'t' * 6_000}] Go [NEXT: a]")
         await conversation.set_task("u" * 7_000)
-        notes = [note for told in news_so_far(conversation, Said) for note in told.notes]
-        troubles = [told.text for told in news_so_far(conversation, Trouble)]
-        tasks = [told.task for told in news_so_far(conversation, TaskSet)]
+        notes = [note for told in events_so_far(conversation, Said) for note in told.notes]
+        troubles = [told.text for told in events_so_far(conversation, Trouble)]
+        tasks = [told.task for told in events_so_far(conversation, TaskSet)]
     assert notes == [
         "All of this message became the team's task. It is asked as the message, too.",
         "The team task has 6,000 bytes. Agents get the first 5,120 of them.",
@@ -272,7 +272,7 @@ async def test_an_unknown_agent_type_with_a_command_runs_with_one_warning(team: 
     async with team.open() as conversation:
         await tell(conversation, "One [NEXT: a]")
         await tell(conversation, "Two [NEXT: a]")
-        events = [told.event for told in news_so_far(conversation, TurnEvent)]
+        events = [told.event for told in events_so_far(conversation, TurnEvent)]
     assert [event.text for event in events if isinstance(event, Notice)] == [
         '[ContextManager] Unknown agentType "custom-agent" (normalized: "custom-agent"), using PlainTextAssembler'
     ]

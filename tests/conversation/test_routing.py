@@ -1,9 +1,9 @@
 """Who answers, in which order, and what each of them sees."""
 
 import pytest
-from tests.conversation.stage import HANG, Stage, news_so_far, said, tell, until_at_work, waiting
+from tests.conversation.stage import HANG, Stage, events_so_far, said, tell, until_at_work, waiting
 
-from bullpen.conversation.events import Dropped, MissedHandOver, Queued, Said, TaskSet
+from bullpen.conversation.events import Dropped, HandOverMissed, Queued, Said, TaskSet
 from bullpen.errors import NothingSaid, UnknownSender
 
 
@@ -52,7 +52,7 @@ async def test_a_parallel_turn_that_a_cap_delays_still_does_not_see_the_others_r
     async with stage.open() as conversation:
         await tell(conversation, "A colour? [NEXT: a & b]")
         assert waiting(conversation) == ["b"]
-        await conversation.go_on()
+        await conversation.continue_turns()
         await conversation.until_quiet()
         assert await said(conversation) == ["kim: A colour? [NEXT: a & b]", "a: Red", "b: Blue"]
     assert "Red" not in stage.prompt("b")
@@ -92,7 +92,7 @@ async def test_drop_clears_what_waits_before_next_is_read(stage: Stage) -> None:
         assert waiting(conversation) == ["c", "b"]
         await conversation.say("Best [DROP: ALL] [NEXT: b]")
         assert waiting(conversation) == ["b"]
-        assert [[turn.member for turn in news.turns] for news in news_so_far(conversation, Dropped)] == [
+        assert [[turn.member for turn in news.turns] for news in events_so_far(conversation, Dropped)] == [
             ["b"],
             ["c", "b"],
         ]
@@ -105,10 +105,10 @@ async def test_the_task_can_be_set_in_both_forms_and_by_an_agent_only_if_it_may(
     async with stage.open() as conversation:
         await tell(conversation, "[TEAM_TASK: ship it] Go [NEXT: a]")
         assert conversation.team_task == "ship it"
-        assert "may_set_task" in news_so_far(conversation, Said)[-1].notes[0]
+        assert "may_set_task" in events_so_far(conversation, Said)[-1].notes[0]
         await tell(conversation, "You then [NEXT: b]")
         assert conversation.team_task == "Do a[0]\nand b"
-        assert [(news.task, news.by) for news in news_so_far(conversation, TaskSet)] == [
+        assert [(news.task, news.by) for news in events_so_far(conversation, TaskSet)] == [
             ("ship it", "kim"),
             ("Do a[0]\nand b", "b"),
         ]
@@ -121,7 +121,7 @@ async def test_the_task_can_be_set_in_both_forms_and_by_an_agent_only_if_it_may(
 async def test_the_task_that_is_told_is_the_task_that_is_kept(team: Stage) -> None:
     async with team.open() as conversation:
         await tell(conversation, f"[TEAM_TASK]\n{'长' * 5000}")
-        assert news_so_far(conversation, TaskSet)[0].task == conversation.team_task
+        assert events_so_far(conversation, TaskSet)[0].task == conversation.team_task
         assert conversation.team_task is not None
         assert len(conversation.team_task.encode()) <= 5 * 1024
         await conversation.set_task(None)
@@ -163,7 +163,7 @@ async def test_a_persons_next_word_goes_to_whoever_handed_over_to_them(stage: St
         await tell(conversation, "Hello", sender="kim")
         await tell(conversation, "Fine.", sender="kim")
         assert (await said(conversation))[-1] == "b: Thank you."
-        assert "b spoke to you last." in [news.reason for news in news_so_far(conversation, Said)]
+        assert "b spoke to you last." in [news.reason for news in events_so_far(conversation, Said)]
         await tell(conversation, "And I?", sender="lee")
         assert (await said(conversation))[-1].startswith("b:"), "a handed over to b again"
 
@@ -182,7 +182,7 @@ async def test_unknown_names_are_reported_and_the_others_run(team: Stage) -> Non
     async with team.open() as conversation:
         await tell(conversation, "Hello [NEXT: zara, b, sara]")
         assert (await said(conversation))[1:] == ["b: I am b."]
-        notes = " ".join(news_so_far(conversation, Said)[0].notes)
+        notes = " ".join(events_so_far(conversation, Said)[0].notes)
     assert "zara" in notes
     assert "sarah" in notes
 
@@ -253,7 +253,7 @@ async def test_a_missed_hand_over_is_told_to_people_and_to_the_agent(stage: Stag
     stage.agent("a", "All done. Over to b!", "Better. [NEXT: b]", "Good.")
     async with stage.open() as conversation:
         await tell(conversation, "Hello")
-        missed = news_so_far(conversation, MissedHandOver)[0]
+        missed = events_so_far(conversation, HandOverMissed)[0]
         assert (missed.member, missed.names) == ("a", ("b",))
         assert (await said(conversation))[1:] == ["a: All done. Over to b!"]
         await conversation.ask("b")
@@ -311,5 +311,5 @@ async def test_whatever_an_agent_says_arrives(stage: Stage, reply: str) -> None:
 async def test_queued_turns_are_told_with_their_message(team: Stage) -> None:
     async with team.open() as conversation:
         await tell(conversation, "Hello [NEXT: a & b]")
-        (queued,) = news_so_far(conversation, Queued)
+        (queued,) = events_so_far(conversation, Queued)
     assert [(turn.id, turn.member, turn.step) for turn in queued.turns] == [("1", "a", 0), ("2", "b", 0)]

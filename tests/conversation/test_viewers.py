@@ -7,6 +7,7 @@ from tests.conversation.stage import Stage, tell
 from bullpen.conversation import broadcast
 from bullpen.conversation.broadcast import Broadcast, Numbered
 from bullpen.conversation.events import (
+    Continued,
     Lagged,
     Queued,
     Quiet,
@@ -15,7 +16,6 @@ from bullpen.conversation.events import (
     TurnBegan,
     TurnEnded,
     TurnEvent,
-    WentOn,
 )
 from bullpen.turn_events import TextDelta
 
@@ -45,8 +45,8 @@ async def test_whoever_comes_back_gets_what_happened_meanwhile(team: Stage) -> N
             numbered = [await anext(viewer) for _ in range(number, conversation.last_number)]
         assert [item.number for item in numbered] == list(range(number + 1, conversation.last_number + 1))
         with conversation.viewing(after=conversation.last_number) as viewer:
-            await conversation.go_on()
-            assert (await anext(viewer)).news == WentOn()
+            await conversation.continue_turns()
+            assert (await anext(viewer)).event == Continued()
 
 
 async def test_hundreds_of_viewers_of_whom_one_never_reads_delay_nobody(team: Stage) -> None:
@@ -84,16 +84,16 @@ async def test_a_viewer_that_does_not_read_loses_pieces_first_and_is_told() -> N
 async def test_a_viewer_that_never_reads_is_sent_away_at_last() -> None:
     news = Broadcast()
     with news.viewing() as viewer:
-        for _ in range(broadcast.MOST_NEWS + 10):
+        for _ in range(broadcast.MOST_EVENTS + 10):
             news.publish(Trouble(text="again"))
         seen = [numbered async for numbered in viewer]
-    assert len(seen) == broadcast.MOST_NEWS + 1
-    assert seen[-1].news == Lagged(missed=0)
+    assert len(seen) == broadcast.MOST_EVENTS + 1
+    assert seen[-1].event == Lagged(missed=0)
 
 
 async def test_what_is_gone_is_reported_as_gone() -> None:
     news = Broadcast()
-    for _ in range(broadcast.RECENT_NEWS + 7):
+    for _ in range(broadcast.RECENT_EVENTS + 7):
         news.publish(Trouble(text="again"))
     with news.viewing(after=2) as viewer:
         first, second = await anext(viewer), await anext(viewer)

@@ -68,7 +68,7 @@ def test_four_genuine_clis_hand_one_message_on(tmp_path: Path) -> None:
                     await conversation.say("Let us begin. 开始吧 😀")
                     await conversation.until_quiet()
                     assert conversation.waits_for == "kim"
-            news = [numbered.news async for numbered in viewer]
+            news = [numbered.event async for numbered in viewer]
             asked = {name: "\n".join(server.requests[-1].texts) for name, server in models.items()}
         said = [item for item in news if isinstance(item, Said)]
         return said, [item for item in news if isinstance(item, TurnEnded)], asked

@@ -11,9 +11,10 @@ from tests.torture.forks import serve
 from tests.torture.shim import Shim
 
 from bullpen import open_team
-from bullpen.conversation import conversation
+from bullpen.conversation import turn_loop
 from bullpen.conversation.conversation import Conversation
 from bullpen.conversation.events import Paused, Trouble, Undecided
+from bullpen.conversation.turn_loop import TurnLoop
 from bullpen.errors import BullpenError, StoreError
 from bullpen.store.sqlite import SqliteStore
 
@@ -85,7 +86,7 @@ class Talk:
         await conversation.until_quiet()
         if conversation.paused is not None:
             self.mend(conversation.paused)
-            await conversation.go_on()
+            await conversation.continue_turns()
             await conversation.until_quiet()
 
     async def watch(self, conversation: Conversation) -> None:
@@ -120,7 +121,7 @@ class Talk:
 def work(folder: Path, shim: Shim, *, error: int, at: int) -> dict[str, Any]:
     """Talk with a fault at one call."""
     # Real ones are for disks that people mend.
-    conversation.STORE_RETRY_SECONDS = (0.01, 0.01, 0.01, 0.01)
+    turn_loop.STORE_RETRY_SECONDS = (0.01, 0.01, 0.01, 0.01)
     logging.disable()
     root = folder / "root"
     shutil.rmtree(root, ignore_errors=True)
@@ -137,13 +138,13 @@ def plant(fault: str) -> None:
     """Break the conversation in this process: what an agent said is dropped if it cannot be stored at once."""
     if fault:
 
-        async def once(self: Conversation, task: Any) -> None:
+        async def once(self: TurnLoop, work: Any) -> None:
             try:
-                await self.atomically(task())
+                await self._journal.alone(work)
             except StoreError:
                 return
 
-        setattr(Conversation, "_stored", once)  # noqa: B010
+        setattr(TurnLoop, "_stored", once)  # noqa: B010
         Talk.patience_seconds = 2.0
 
 

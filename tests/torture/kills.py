@@ -23,7 +23,7 @@ from tests.torture.teams import LoopingTeam, tell_agents_their_turns
 
 from bullpen import open_team
 from bullpen.conversation.conversation import Conversation
-from bullpen.conversation.member_agent import Seat
+from bullpen.conversation.member_agent import MemberAgent
 from bullpen.errors import NothingRuns, TurnConflict
 from bullpen.store import conversation_rows
 from bullpen.store.sqlite import SqliteStore
@@ -243,7 +243,7 @@ async def _do_something(conversation: Conversation, chance: random.Random) -> No
         case "wait":
             await conversation.until_quiet()
         case "go on":
-            await conversation.go_on()
+            await conversation.continue_turns()
             await asyncio.sleep(chance.uniform(0, 0.05))
         case "cancel" if conversation.running:
             await conversation.cancel()
@@ -269,7 +269,7 @@ def _die_at(point: str, times: int, last_word: Callable[[], None]) -> None:
     elif point == "within a commit":
         _wrap(conversation_rows, "apply", die, before=False)
     elif point:
-        real = Seat.take_turn
+        real = MemberAgent.take_turn
 
         async def take_turn(*args: Any, **keys: Any) -> Any:
             if when == "before":
@@ -278,7 +278,7 @@ def _die_at(point: str, times: int, last_word: Callable[[], None]) -> None:
             die()
             return reply
 
-        setattr(Seat, "take_turn", take_turn)  # noqa: B010
+        setattr(MemberAgent, "take_turn", take_turn)  # noqa: B010
 
 
 def _wrap(owner: Any, name: str, die: Callable[[], None], *, before: bool) -> None:

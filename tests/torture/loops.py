@@ -82,7 +82,7 @@ class Loops:
             if conversation.paused is None:
                 self.problems.append(f"{team.folder} is quiet without a cap")
             self.stops[" ".join((conversation.paused or "").split()[-4:])] += 1
-            await conversation.go_on()
+            await conversation.continue_turns()
         await conversation.until_quiet()
 
     def _check_counts(self, team: LoopingTeam, conversation: Conversation) -> None:

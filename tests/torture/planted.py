@@ -7,7 +7,7 @@ from pathlib import Path
 from tests.torture import kills, loops
 from tests.torture.teams import tell_agents_their_turns
 
-from bullpen.conversation import conversation
+from bullpen.conversation import turn_loop
 from bullpen.routing.progress import Progress
 from bullpen.store.base import Turn
 from bullpen.store.sqlite import SqliteStore
@@ -37,7 +37,7 @@ if __name__ == "__main__":
         found = kills.Torture(Path(folder), int(seed)).run(int(count), rounds=1)
     else:
         loops.LONGEST_SECONDS = 2
-        setattr(conversation, "cap_reached", no_cap)  # noqa: B010
-        setattr(conversation, "room_for_turns", plenty)  # noqa: B010
+        setattr(turn_loop, "cap_reached", no_cap)  # noqa: B010
+        setattr(turn_loop, "room_for_turns", plenty)  # noqa: B010
         found = loops.Loops(Path(folder), int(seed)).run(int(count))
     print(json.dumps(found))

@@ -32,7 +32,7 @@ async def main(folder: Path) -> None:
             await _decide(conversation)
             await _cancelled(conversation)
         (folder / "logs" / "news").write_text(
-            "\n".join([repr(numbered.news) async for numbered in viewer]), encoding="utf-8", errors="replace"
+            "\n".join([repr(numbered.event) async for numbered in viewer]), encoding="utf-8", errors="replace"
         )
     print("the conversation is over")
 

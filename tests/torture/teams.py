@@ -6,7 +6,7 @@ import random
 from pathlib import Path
 from typing import Any
 
-from bullpen.conversation.member_agent import Seat
+from bullpen.conversation.member_agent import MemberAgent
 from bullpen.conversation.running_turn import RunningTurn
 
 TURN = "TORTURE_TURN"
@@ -93,11 +93,11 @@ class LoopingTeam:
 
 def tell_agents_their_turns() -> None:
     """Let every agent know the number of its turn, in a variable that its member may pass on."""
-    real = Seat.take_turn
+    real = MemberAgent.take_turn
 
-    async def take_turn(seat: Seat, given: Any, running: RunningTurn, **keys: Any) -> Any:
+    async def take_turn(seat: MemberAgent, given: Any, running: RunningTurn, **keys: Any) -> Any:
         # Nothing else runs between this line and the moment when the variable is read.
         os.environ[TURN] = running.turn.id
         return await real(seat, given, running, **keys)
 
-    setattr(Seat, "take_turn", take_turn)  # noqa: B010
+    setattr(MemberAgent, "take_turn", take_turn)  # noqa: B010

@@ -10,7 +10,7 @@ import httpx
 import msgspec
 import pytest
 
-from bullpen.conversation.broadcast import RECENT_NEWS, Numbered
+from bullpen.conversation.broadcast import RECENT_EVENTS, Numbered
 from bullpen.conversation.events import Lagged, Trouble, TurnEvent
 from bullpen.testing.site import Site, site
 from bullpen.testing.stage import write_team
@@ -121,8 +121,8 @@ def test_whoever_was_away_too_long_is_told_so(tmp_path: Path) -> None:
             httpx.AsyncClient(base_url=served.url, headers=served.headers) as client,
         ):
             conversation = await begun(served)
-            for number in range(RECENT_NEWS + 10):
-                conversation._publish(Trouble(text=str(number)))
+            for number in range(RECENT_EVENTS + 10):
+                conversation._journal.publish(Trouble(text=str(number)))
             async with client.stream("GET", f"/c/{conversation.id}/stream?after=0") as answer:
                 async for event in events(answer):
                     return [event]
@@ -186,6 +186,6 @@ def test_no_text_can_forge_an_event(text: str) -> None:
 def test_news_are_json_for_programs() -> None:
     numbered = Numbered(4, Lagged(missed=2))
 
-    encoded = msgspec.json.encode(Watched(number=numbered.number, news=numbered.news))
+    encoded = msgspec.json.encode(Watched(number=numbered.number, news=numbered.event))
 
     assert msgspec.json.decode(encoded, type=Watched) == Watched(number=4, news=Lagged(missed=2))

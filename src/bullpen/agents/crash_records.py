@@ -1,4 +1,4 @@
-"""A record of every child that runs, so that the next start can end what a crash left behind."""
+"""A record of every child that runs, so that the next start can end what a crash left running."""
 
 import contextlib
 import os
@@ -20,7 +20,7 @@ class Record(Struct, frozen=True, kw_only=True):
     boot_id: str
 
 
-class Leftovers:
+class CrashRecords:
     """Records in a folder, one file for each running child."""
 
     def __init__(self, folder: Path | None = None) -> None:
@@ -62,6 +62,17 @@ class Leftovers:
 
     def _file(self, turn_id: str) -> Path:
         return self.folder / f"{turn_id}.json"
+
+
+_ended_by: set[int] = set()
+
+
+def end_what_a_crash_left(*, once: bool = False) -> None:
+    """End what an earlier process of ours left running; if that is enough, only once in the life of this process."""
+    if once and os.getpid() in _ended_by:
+        return
+    _ended_by.add(os.getpid())
+    CrashRecords().end_all()
 
 
 def default_folder() -> Path:

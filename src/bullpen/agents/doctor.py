@@ -7,7 +7,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from bullpen.agents.crash_records import Leftovers
+from bullpen.agents.crash_records import CrashRecords
 from bullpen.agents.environment import child_environment
 from bullpen.agents.failures import COMMON_HINTS
 from bullpen.agents.process import Child
@@ -135,7 +135,7 @@ async def _run(argv: Sequence[str], environment: Mapping[str, str]) -> tuple[int
             stdin=b"",
             on_stdout=keep,
             on_stderr=keep,
-            leftovers=Leftovers(),
+            crash_records=CrashRecords(),
         )
     except OSError as error:
         return None, str(error)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from bullpen.agents import process_tree
-from bullpen.agents.crash_records import Leftovers
+from bullpen.agents.crash_records import CrashRecords
 from bullpen.errors import UnsupportedSystem
 
 if sys.platform == "win32":
@@ -50,11 +50,11 @@ class Child:
         keep_stdin_open: bool = False,
         on_stdout: Callable[[bytes], None],
         on_stderr: Callable[[bytes], None],
-        leftovers: Leftovers,
+        crash_records: CrashRecords,
     ) -> None:
         self._loop = asyncio.get_running_loop()
         self._turn_id = uuid.uuid4().hex
-        self._leftovers = leftovers
+        self._crash_records = crash_records
         self.last_activity = self._loop.time()
         self._family: set[process_tree.ProcessId] = set()
         process_tree.adopt_orphans()
@@ -73,7 +73,7 @@ class Child:
         process_tree.running.add(self._process.pid)
         self._identity = process_tree.process_id(self._process.pid)
         self._exited = self._watch_exit()
-        self._leftovers.record(self._process.pid, self._turn_id)
+        self._crash_records.record(self._process.pid, self._turn_id)
         self._pipes = [pipe for pipe in (self._process.stdin, self._process.stdout, self._process.stderr) if pipe]
         to_child, from_child, errors_from_child = self._pipes
         self._open_writer(to_child, stdin, keep_open=keep_stdin_open)
@@ -119,7 +119,7 @@ class Child:
         else:
             self._signal_group(signal.SIGKILL)
         self._close()
-        self._leftovers.forget(self._turn_id)
+        self._crash_records.forget(self._turn_id)
 
     def _look(self, delay: float) -> None:
         """Remember who belongs to the program now, and look again later."""

@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bullpen.agents.crash_records import Leftovers
+from bullpen.agents.crash_records import CrashRecords, end_what_a_crash_left
 from bullpen.agents.environment import child_environment
 from bullpen.agents.failures import classified, error_for
 from bullpen.agents.process import Child
@@ -77,7 +77,7 @@ async def run_turn(
     transcript = Transcript(spec, emit, masked)
     command: list[str] = []
     try:
-        await _end_leftovers_once()
+        await asyncio.to_thread(end_what_a_crash_left, once=True)
         with _system_file(spec, output.system_flag) as system_arguments:
             program = _program(spec, environment, folder)
             command = [program, *options, *system_arguments, *spec.last_arguments]
@@ -105,16 +105,6 @@ async def run_turn(
         command=tuple(command),
         seconds=seconds,
     )
-
-
-_started: set[int] = set()
-
-
-async def _end_leftovers_once() -> None:
-    """End what an earlier process of ours left behind, before this one starts anything."""
-    if os.getpid() not in _started:
-        _started.add(os.getpid())
-        await asyncio.to_thread(Leftovers().end_all)
 
 
 class _TurnFailed(Exception):
@@ -191,7 +181,7 @@ async def _play(
             keep_stdin_open=spec.prompt == "message",
             on_stdout=transcript.feed,
             on_stderr=transcript.feed_errors,
-            leftovers=Leftovers(),
+            crash_records=CrashRecords(),
         )
     except OSError as error:
         raise _TurnFailed(Failed(kind="crashed", message=f"{command[0]} could not be started: {error}.")) from error

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from bullpen.agents.crash_records import Leftovers
+from bullpen.agents.crash_records import CrashRecords
 from bullpen.agents.doctor import Finding, examine_all
 from bullpen.agents.registry import agent_spec, known_agents, not_loaded
 from bullpen.errors import BullpenError
@@ -26,7 +26,7 @@ def run(options: argparse.Namespace) -> int:
     """Print what was found; 0 only if every agent that was asked for is ready."""
     if not options.json:
         _need_rich()
-    Leftovers().end_all()
+    CrashRecords().end_all()
     specs = [agent_spec(name) for name in options.agents] or list(known_agents().values())
     if options.live and not options.json:
         print("Running one turn with each agent. This may take a minute.", file=sys.stderr)

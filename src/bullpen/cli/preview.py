@@ -17,7 +17,7 @@ from bullpen.cli.team_options import team_file
 from bullpen.context.manager import ContextManager
 from bullpen.context.prompt import AssemblerOutput
 from bullpen.conversation.consequences import speaker_of
-from bullpen.conversation.member_agent import seat_of
+from bullpen.conversation.member_agent import agent_for
 from bullpen.conversation.prompts import Prompts
 from bullpen.conversation.stored_history import StoredHistory
 from bullpen.errors import BullpenError
@@ -98,7 +98,7 @@ def _output(
     context = ContextManager(history=history, team_task=team_task, whitespace=loaded.team.whitespace)
     prompts = Prompts(context, store, stored.id, loaded.team, loaded.root)
     remark = msgspec.convert(stored.progress, Progress).misses.get(member.name, "")
-    return member, prompts.for_turn(turn, seat_of(member, loaded.root), remark=remark)
+    return member, prompts.for_turn(turn, agent_for(member, loaded.root), remark=remark)
 
 
 def _message(router: Router, member: Member, options: argparse.Namespace) -> ConversationMessage:

@@ -17,7 +17,7 @@ from bullpen.cli.signals import Interruptions
 from bullpen.cli.team_options import Opening, add_opening_options, prepare
 from bullpen.cli.viewer import Follower, following
 from bullpen.conversation.conversation import Conversation
-from bullpen.conversation.events import News
+from bullpen.conversation.events import ConversationEvent
 from bullpen.errors import BullpenError, NothingRuns
 from bullpen.team.file import LoadedTeam
 from bullpen.terminal.colors import Colours, wants_colours
@@ -76,7 +76,7 @@ async def _say_and_wait(
 ) -> Ending:
     """Return how it ended: by itself, by the clock, or by a person's hand."""
     if message is None:
-        await conversation.go_on()
+        await conversation.continue_turns()
     else:
         await conversation.say(message, sender=options.sender)
     quiet = asyncio.ensure_future(follower.until_quiet())
@@ -98,7 +98,7 @@ def _show(loaded: LoadedTeam) -> Show:
     return Show(StreamPage(sys.stdout), colours, in_chat=False)
 
 
-def _as_json(news: News) -> None:
+def _as_json(news: ConversationEvent) -> None:
     line = msgspec.json.encode(news)
     # A program gets every byte; a terminal only what it would show.
     sys.stdout.buffer.write((printable(line.decode()).encode() if sys.stdout.isatty() else line) + b"\n")

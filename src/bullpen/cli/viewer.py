@@ -7,9 +7,9 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from bullpen.conversation.conversation import Conversation
-from bullpen.conversation.events import News
+from bullpen.conversation.events import ConversationEvent
 
-Tell = Callable[[News], None]
+Tell = Callable[[ConversationEvent], None]
 Pause = Callable[[], None]
 
 PAUSE_SECONDS = 0.2
@@ -45,7 +45,7 @@ class Follower:
             async for numbered in viewer:
                 if self._pausing is not None:
                     self._pausing.cancel()
-                self._tell(numbered.news)
+                self._tell(numbered.event)
                 self._shown = numbered.number
                 self._more.set()
                 self._pausing = asyncio.get_running_loop().call_later(PAUSE_SECONDS, self._catch_up)

@@ -1,4 +1,4 @@
-"""Broadcast: news for many viewers, none of whom can delay the others or fill the memory.
+"""Broadcast: events for many viewers, none of whom can delay the others or fill the memory.
 
 A viewer that does not keep up loses pieces of streams first: what they add up to comes whole at the end of the turn.
 """
@@ -10,48 +10,48 @@ from contextlib import contextmanager
 
 from msgspec import Struct
 
-from bullpen.conversation.events import Lagged, News, TurnEvent
+from bullpen.conversation.events import ConversationEvent, Lagged, TurnEvent
 from bullpen.turn_events import TextDelta, Thinking
 
 MOST_PIECES = 2_000
-"""Waiting news above which a viewer gets no more pieces of streams."""
-MOST_NEWS = 20_000
-"""Waiting news above which a viewer is sent away; it can look again from where it was."""
-RECENT_NEWS = 5_000
-"""News kept for viewers that come back."""
+"""Waiting events above which a viewer gets no more pieces of streams."""
+MOST_EVENTS = 20_000
+"""Waiting events above which a viewer is sent away; it can look again from where it was."""
+RECENT_EVENTS = 5_000
+"""ConversationEvent kept for viewers that come back."""
 
 
 class Numbered(Struct, frozen=True):
-    """News with its place in the order of all news of one conversation in one process."""
+    """An event with its place in the order of all events of one conversation in one process."""
 
     number: int
-    news: News
+    event: ConversationEvent
 
 
 class Broadcast:
-    """Hands every news to every viewer. All in one thread: that of the event loop."""
+    """Hands every event to every viewer. All in one thread: that of the event loop."""
 
     def __init__(self) -> None:
         self.number = 0
         """The last number that was given."""
-        self._recent: deque[Numbered] = deque(maxlen=RECENT_NEWS)
+        self._recent: deque[Numbered] = deque(maxlen=RECENT_EVENTS)
         self._viewers: set[Viewer] = set()
         self._closed = False
 
-    def publish(self, news: News) -> None:
-        """Hand news to all who watch."""
+    def publish(self, event: ConversationEvent) -> None:
+        """Hand an event to all who watch."""
         self.number += 1
-        numbered = Numbered(self.number, news)
+        numbered = Numbered(self.number, event)
         self._recent.append(numbered)
-        may_drop = _is_piece(news)
+        may_drop = _is_piece(event)
         for viewer in self._viewers:
             viewer.take(numbered, may_drop)
 
     @contextmanager
     def viewing(self, after: int | None = None) -> Iterator["Viewer"]:
-        """Yield the news from now on, or those after a number; a first Lagged says that some of them are gone.
+        """Yield the events from now on, or those after a number; a first Lagged says that some of them are gone.
 
-        Nothing is missed between entering and the first news that is asked for.
+        Nothing is missed between entering and the first event that is asked for.
         """
         viewer = Viewer()
         for numbered in self._missed_since(after):
@@ -66,7 +66,7 @@ class Broadcast:
             viewer.close()
 
     def close(self) -> None:
-        """End every viewer's news after those it has not read yet."""
+        """End every viewer's events after those it has not read yet."""
         self._closed = True
         for viewer in self._viewers:
             viewer.close()
@@ -84,7 +84,7 @@ class Broadcast:
 
 
 class Viewer:
-    """One viewer's news that it has not read."""
+    """One viewer's events that it has not read."""
 
     def __init__(self) -> None:
         self._unread: deque[Numbered] = deque()
@@ -93,7 +93,7 @@ class Viewer:
         self._something = asyncio.Event()
 
     def take(self, numbered: Numbered, may_drop: bool) -> None:
-        """Keep news until they are read; pieces of streams only while there are not too many."""
+        """Keep an event until it is read; pieces of streams only while there are not too many."""
         if self._ended:
             return
         if may_drop and len(self._unread) >= MOST_PIECES:
@@ -101,7 +101,7 @@ class Viewer:
             return
         self._tell_what_was_missed(numbered.number)
         self._unread.append(numbered)
-        if len(self._unread) >= MOST_NEWS:
+        if len(self._unread) >= MOST_EVENTS:
             self._unread.append(Numbered(numbered.number, Lagged(missed=0)))
             self._ended = True
         self._something.set()
@@ -123,7 +123,7 @@ class Viewer:
         return self._unread.popleft()
 
     async def several(self) -> list[Numbered]:
-        """Wait for news, and return all that there are: the more there is to do, the fewer times it is done."""
+        """Wait for events, and return all that there are: the more there is to do, the fewer times it is done."""
         numbered = [await anext(self)]
         numbered += self._unread
         self._unread.clear()
@@ -135,5 +135,5 @@ class Viewer:
             self._missed = 0
 
 
-def _is_piece(news: News) -> bool:
-    return isinstance(news, TurnEvent) and isinstance(news.event, TextDelta | Thinking)
+def _is_piece(event: ConversationEvent) -> bool:
+    return isinstance(event, TurnEvent) and isinstance(event.event, TextDelta | Thinking)

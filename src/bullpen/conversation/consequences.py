@@ -1,39 +1,38 @@
-"""Recording: what a message sets in motion, worked out before anything is written. Pure, given the ledger."""
+"""What a message, or the end of a turn, sets in motion: entries, worked out before anything is written. Pure."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from bullpen.context.manager import task_too_long
-from bullpen.conversation import events
-from bullpen.conversation.events import Dropped, Held, News, Queued, Said
-from bullpen.conversation.state import Change, Ledger
+from bullpen.context.prompt import AssemblerOutput
+from bullpen.conversation.entry import BegunTurn, Change, Entry
+from bullpen.conversation.events import (
+    ConversationEvent,
+    Dropped,
+    HandOverMissed,
+    Held,
+    Queued,
+    Said,
+    TurnBegan,
+    TurnEnded,
+    Undecided,
+)
+from bullpen.conversation.state import ConversationState, UndecidedTurn
 from bullpen.markers.grammar import Markers
 from bullpen.markers.stripping import strip_all_markers
 from bullpen.messages import ConversationMessage, Routing, Speaker
-from bullpen.routing.missed_hand_overs import MissedHandOver, missed_hand_over
-from bullpen.routing.progress import Progress, counting_again, with_reply, with_usage
+from bullpen.routing.missed_hand_overs import missed_hand_over
+from bullpen.routing.progress import Progress, counting_again, usage_of_turn, with_reply, with_usage
 from bullpen.routing.queue import WaitingTurn
 from bullpen.routing.router import Route, Router
 from bullpen.store.base import TurnEnd
 from bullpen.team.team import Member, Team
+from bullpen.text.clean import byte_length
 
 # What an author wrote is kept for those who look, not to be read by machines again.
 MOST_RAW_MARKERS = 20
 LONGEST_RAW_MARKER = 200
-
-
-class Entry(Struct, frozen=True, kw_only=True):
-    """A message and all that it changes."""
-
-    message: ConversationMessage
-    route: Route
-    turns: tuple[WaitingTurn, ...]
-    drops: tuple[WaitingTurn, ...]
-    holds: tuple[WaitingTurn, ...] = ()
-    missed: MissedHandOver | None = None
-    change: Change
 
 
 def speaker_of(member: Member) -> Speaker:
@@ -46,130 +45,177 @@ def speaker_of(member: Member) -> Speaker:
     )
 
 
-def word_of_a_person(
-    router: Router, ledger: Ledger, person: Member, text: str, markers: Markers, *, message_id: str, at: int
+def person_message(
+    router: Router, state: ConversationState, person: Member, text: str, markers: Markers, *, message_id: str, at: int
 ) -> Entry:
-    """Return what a person's message changes. What waits behind a pause stays where it is; what is new may begin."""
-    before = ledger.progress
-    answered = tuple(turn for turn in ledger.queue.of(person.name) if not ledger.is_behind_others(turn))
+    """Return what a person's message changes. What waits because of a pause keeps waiting; what is new may begin."""
+    before = state.progress
+    answered = tuple(turn for turn in state.queue.of(person.name) if not state.is_blocked(turn))
     awaited = {turn.message_id for turn in answered}
     last_to_hand_over = before.handed_over.get(person.name)
     route = router.route(person, markers, last_to_hand_over=last_to_hand_over)
-    drops = tuple(dict.fromkeys([*answered, *_dropped(route, ledger)]))
-    kept = tuple(turn for turn in ledger.queue.waiting if turn not in drops)
+    drops = tuple(dict.fromkeys([*answered, *_dropped(route, state)]))
+    kept = tuple(turn for turn in state.queue.waiting if turn not in drops)
     if any(turn.message_id in awaited for turn in kept):
         route = router.route(person, markers, last_to_hand_over=last_to_hand_over, in_relay=True)
-    # Who waited in a relay for this word goes on; a pause does not change what it means.
-    holds = tuple(turn for turn in kept if ledger.paused is not None and turn.message_id not in awaited)
-    turns = _turns(route, ledger, message_id)
+    # Who waited in a relay for this person continues; a pause does not change what the message means.
+    holds = tuple(turn for turn in kept if state.paused is not None and turn.message_id not in awaited)
+    turns = _turns(route, state, message_id)
     progress = replace(
         counting_again(before, at),
         person=person.name,
         turns_made=before.turns_made + len(turns),
         held=tuple(turn.id for turn in kept if turn in holds or turn.id in before.held),
+        missed=None,
     )
+    parent = answered[0].message_id if answered else None
+    message = _message(message_id, text, person, markers, route, at, parent)
     return Entry(
-        message=_message(
-            message_id, text, person, markers, route, at, parent=answered[0].message_id if answered else None
-        ),
-        route=route,
+        at=at,
+        message=message,
         turns=turns,
         drops=drops,
-        holds=holds,
         change=replace(_change(route, progress, _waited_for(router, route, (*kept, *turns))), paused=None),
+        said=_said(message, route, state),
+        events=tuple(_queue_events(turns, drops, holds)),
     )
 
 
-def reply_of_an_agent(
+def agent_reply(
     team: Team,
     router: Router,
-    ledger: Ledger,
+    state: ConversationState,
     agent: Member,
     text: str,
     markers: Markers,
     *,
     turn: WaitingTurn,
     end: TurnEnd,
+    seconds: float,
     message_id: str,
 ) -> Entry:
     """Return what an agent's reply changes."""
-    before = ledger.progress
+    before = state.progress
     route = router.route(agent, markers, person=before.person)
-    drops = _dropped(route, ledger)
-    turns = _turns(route, ledger, message_id)
-    missed = None if route.addressees else missed_hand_over(text, agent, team, returns_to=route.waits_for)
+    drops = _dropped(route, state)
+    turns = _turns(route, state, message_id)
+    missed = (
+        None if route.addressees else missed_hand_over(text, agent, team, markers=markers, returns_to=route.waits_for)
+    )
     misses = {name: said for name, said in before.misses.items() if name != agent.name}
     if missed is not None:
         misses[agent.name] = f"{missed.sentence} Nobody was asked. Write [NEXT: name] in the open to hand over."
     elif route.notes:
         misses[agent.name] = " ".join(route.notes)
-    kept = tuple(turn for turn in ledger.queue.waiting if turn not in drops)
+    kept = tuple(waiting for waiting in state.queue.waiting if waiting not in drops)
     is_last = not turns and not kept
     handed_over = {route.waits_for: agent.name} if route.waits_for and (route.addressees or is_last) else {}
+    used = with_usage(before, agent.name, usage_of_turn(end.usage))
     progress = replace(
-        with_reply(with_usage(before, end.usage), agent.name, text, _first_agent(team, turns)),
+        with_reply(used, agent.name, text, _first_agent(team, turns)),
         turns_made=before.turns_made + len(turns),
         misses=misses,
+        missed=missed,
         handed_over={**before.handed_over, **handed_over},
     )
+    message = _message(message_id, text, agent, markers, route, end.at, parent=turn.message_id)
+    noticed = [] if missed is None else [HandOverMissed.of(missed, message.id)]
     return Entry(
-        message=_message(message_id, text, agent, markers, route, end.at, parent=turn.message_id),
-        route=route,
+        at=end.at,
+        message=message,
+        ends=end,
         turns=turns,
         drops=drops,
-        missed=missed,
         change=_change(route, progress, _waited_for(router, route, (*kept, *turns))),
+        said=_said(message, route, state, turn_id=end.turn_id),
+        events=(*_queue_events(turns, drops), *noticed, _turn_ended(turn, end, seconds)),
     )
 
 
-def said(entry: Entry, sequence: int, finishes: TurnEnd | None) -> Said:
-    """Return what there is to tell about the message itself."""
+def turn_begins(
+    state: ConversationState, turn: WaitingTurn, given: AssemblerOutput, *, began_at: int, at: int
+) -> Entry:
+    """Return that a turn begins, with what its agent is given."""
+    progress = replace(state.progress, turns=state.progress.turns + 1, missed=None)
+    size = byte_length(given.prompt) + byte_length(given.system_flag or "")
+    began = TurnBegan(turn=turn, at=began_at, prompt_bytes=size, cuts=given.report.cuts)
+    return Entry(
+        at=at,
+        begins=BegunTurn(turn=turn, given=given),
+        change=Change(progress=progress),
+        events=(began,),
+    )
+
+
+def turn_ends(state: ConversationState, turn: WaitingTurn, end: TurnEnd, *, seconds: float) -> Entry:
+    """Return that a turn ends without a reply: a person must decide about it."""
+    used = with_usage(state.progress, turn.member, usage_of_turn(end.usage, end.failure))
+    progress = replace(used, undecided=(*used.undecided, turn.id))
+    undecided = UndecidedTurn(turn=turn, state=end.state, failure=end.failure)
+    return Entry(
+        at=end.at,
+        ends=end,
+        change=Change(progress=progress, waits_for=progress.person),
+        events=(_turn_ended(turn, end, seconds), undecided_event(undecided)),
+    )
+
+
+def undecided_event(ended: UndecidedTurn) -> Undecided:
+    """Return what viewers learn of a turn that ended without a reply."""
+    state = ended.state if ended.state != "done" else "failed"
+    return Undecided(turn=ended.turn, state=state, text=f"{ended.turn.member}: {ended.reason}")
+
+
+def _said(message: ConversationMessage, route: Route, state: ConversationState, turn_id: str | None = None) -> Said:
     return Said(
-        sequence=sequence,
-        message=entry.message,
-        turn_id=finishes.turn_id if finishes else None,
-        reason=entry.route.reason,
-        notes=(*entry.route.notes, *_task_notes(entry)),
+        sequence=state.messages + 1,
+        message=message,
+        turn_id=turn_id,
+        reason=route.reason,
+        notes=(*route.notes, *_task_notes(message, route)),
     )
 
 
-def _task_notes(entry: Entry) -> Iterator[str]:
-    task = entry.route.team_task
-    if task is None:
+def _task_notes(message: ConversationMessage, route: Route) -> Iterator[str]:
+    if route.team_task is None:
         return
-    if not strip_all_markers(entry.message.content):
+    if not strip_all_markers(message.content):
         yield "All of this message became the team's task. It is asked as the message, too."
-    if note := task_too_long(task):
+    if note := task_too_long(route.team_task):
         yield note
 
 
-def news_after(entry: Entry) -> Iterator[News]:
-    """Yield what there is to tell about all that a message set in motion."""
-    if entry.drops:
-        yield Dropped(turns=entry.drops)
-    if entry.holds:
-        yield Held(turns=entry.holds)
-    if entry.turns:
-        yield Queued(turns=entry.turns)
-    if entry.missed is not None:
-        yield events.MissedHandOver(
-            member=entry.missed.sender,
-            message_id=entry.message.id,
-            names=entry.missed.members,
-            quote=entry.missed.quote,
-            text=entry.missed.sentence,
-        )
+def _queue_events(
+    turns: tuple[WaitingTurn, ...], drops: tuple[WaitingTurn, ...], holds: tuple[WaitingTurn, ...] = ()
+) -> Iterator[ConversationEvent]:
+    if drops:
+        yield Dropped(turns=drops)
+    if holds:
+        yield Held(turns=holds)
+    if turns:
+        yield Queued(turns=turns)
 
 
-def _turns(route: Route, ledger: Ledger, message_id: str) -> tuple[WaitingTurn, ...]:
+def _turn_ended(turn: WaitingTurn, end: TurnEnd, seconds: float) -> TurnEnded:
+    return TurnEnded(
+        turn_id=turn.id,
+        member=turn.member,
+        state=end.state,
+        seconds=seconds,
+        usage=end.usage,
+        failure=end.failure,
+    )
+
+
+def _turns(route: Route, state: ConversationState, message_id: str) -> tuple[WaitingTurn, ...]:
     return tuple(
-        ledger.new_turn(asked.member, message_id, intent=asked.intent, step=asked.step, number=number)
+        state.new_turn(asked.member, message_id, intent=asked.intent, step=asked.step, number=number)
         for number, asked in enumerate(route.asked, start=1)
     )
 
 
-def _dropped(route: Route, ledger: Ledger) -> tuple[WaitingTurn, ...]:
-    return tuple(turn for turn in ledger.queue.waiting if route.drops_all or turn.member in route.drops)
+def _dropped(route: Route, state: ConversationState) -> tuple[WaitingTurn, ...]:
+    return tuple(turn for turn in state.queue.waiting if route.drops_all or turn.member in route.drops)
 
 
 def _first_agent(team: Team, turns: Sequence[WaitingTurn]) -> str | None:
@@ -177,7 +223,7 @@ def _first_agent(team: Team, turns: Sequence[WaitingTurn]) -> str | None:
 
 
 def _waited_for(router: Router, route: Route, waiting: Iterable[WaitingTurn]) -> str | None:
-    """Return the person whose word is awaited: who is named, else who holds up a relay, else who gets it back."""
+    """Return the person we wait for: who is named, else who holds up a relay, else who gets it back."""
     if route.waits_for in route.addressees:
         return route.waits_for
     return next((turn.member for turn in waiting if router.member(turn.member).type == "human"), route.waits_for)
@@ -185,9 +231,7 @@ def _waited_for(router: Router, route: Route, waiting: Iterable[WaitingTurn]) ->
 
 def _change(route: Route, progress: Progress, waits_for: str | None) -> Change:
     change = Change(waits_for=waits_for, progress=progress)
-    if route.team_task is not None:
-        change = replace(change, team_task=route.team_task)
-    return change
+    return change if route.team_task is None else replace(change, team_task=route.team_task)
 
 
 def _message(

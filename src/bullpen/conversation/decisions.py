@@ -1,301 +1,183 @@
-"""Steering: what a person does beside speaking: cancel, drop, go on, retry, skip, hand over, reorder, set the task."""
+"""What a person decides beside speaking: pause, continue, drop, retry, skip, hand over, ask, reorder, set the task.
 
-import asyncio
-from collections.abc import Collection, Coroutine, Sequence
-from typing import Any, TypeVar
+Each is a function that returns an entry, or raises what is wrong with it. Pure.
+"""
+
+from collections.abc import Collection, Iterable, Sequence
 
 from msgspec.structs import replace
 
-from bullpen.context.history import History
-from bullpen.context.manager import ContextManager, task_too_long
-from bullpen.context.prompt import DEFAULT_MAX_BYTES
-from bullpen.conversation.broadcast import Broadcast
-from bullpen.conversation.events import (
-    Decided,
-    Dropped,
-    News,
-    Paused,
-    PauseKind,
-    Queued,
-    Reordered,
-    TaskSet,
-    Trouble,
-    WentOn,
-)
-from bullpen.conversation.resume import names
-from bullpen.conversation.running_turn import RunningTurn, milliseconds
-from bullpen.conversation.state import Change, Ledger
-from bullpen.errors import ConversationClosed, NobodyToAsk, NothingRuns, NothingToDecide, TurnConflict
+from bullpen.conversation.entry import Change, Entry
+from bullpen.conversation.events import Continued, Decided, Dropped, Paused, PauseKind, Queued, Reordered
+from bullpen.conversation.state import ConversationState
+from bullpen.errors import NobodyToAsk, NothingRuns, NothingToDecide, TurnConflict
 from bullpen.markers.grammar import read_markers
-from bullpen.messages import ConversationMessage
-from bullpen.routing.progress import Progress, counting_again
+from bullpen.routing.progress import counting_again
 from bullpen.routing.queue import PUT_FIRST, WaitingTurn
 from bullpen.routing.router import Router
 from bullpen.team.team import Member, Team
 
-Result = TypeVar("Result")
-
 NOTHING_SAID_YET = "Nothing has been said yet. Say something first."
 
 
-class Steering:
-    """The half of a conversation that acts on turns. Every method returns when what it did is stored."""
+def pause(kind: PauseKind, text: str, *, at: int) -> Entry:
+    """Let nothing begin until a person says so."""
+    return Entry(at=at, change=Change(paused=text), events=(Paused(kind=kind, text=text),))
 
-    def __init__(self, team: Team, ledger: Ledger, history: History, broadcast: Broadcast) -> None:
-        self.team = team
-        self.context = ContextManager(
-            max_bytes=max((agent.max_bytes for agent in team.agents), default=DEFAULT_MAX_BYTES),
-            whitespace=team.whitespace,
-            history=history,
-            team_task=ledger.team_task,
-            on_message_added=self._message_added,
-            on_team_task_changed=self._task_changed,
-        )
-        """What has been said, what the team works on, and what each agent gets to read of it."""
-        self._task_set_by = ""
-        self.running: dict[str, RunningTurn] = {}
-        """The turns at work, by their ids."""
-        self._ledger = ledger
-        self._broadcast = broadcast
-        self._router = Router(team)
-        self._people = frozenset(person.name for person in team.people)
-        self._tasks: dict[str, asyncio.Task[None]] = {}
-        self._changes: set[asyncio.Task[Any]] = set()
-        self._something_changed = asyncio.Event()
-        """Set when it is time to look whether a turn may begin."""
-        self._quiet = asyncio.Event()
-        """Set while nobody is at work and nothing can begin."""
-        self._closing = asyncio.Event()
 
-    @property
-    def id(self) -> str:
-        """The conversation's id."""
-        return self._ledger.conversation_id
+def pause_to_cancel(state: ConversationState, turn_id: str | None, *, at: int) -> tuple[Entry, list[WaitingTurn]]:
+    """Pause, and name the turns to cancel: one, or all that run."""
+    turns = [turn for turn in state.running.values() if turn_id in (None, turn.id)]
+    if not turns:
+        raise NothingRuns(turn_id)
+    verb = "was" if len(turns) == 1 else "were"
+    return pause("cancelled", f"{turn_names(turns)} {verb} cancelled.", at=at), turns
 
-    @property
-    def team_task(self) -> str | None:
-        """What the team works on."""
-        return self.context.get_team_task()
 
-    @property
-    def waits_for(self) -> str | None:
-        """The person whose word is awaited."""
-        return self._ledger.waits_for
+def continue_turns(state: ConversationState, *, at: int) -> Entry:
+    """Lift a pause: what waits begins, and the caps count from zero."""
+    return Entry(at=at, change=_after_a_decision(state, at), events=(Continued(),))
 
-    @property
-    def paused(self) -> str | None:
-        """Why nothing begins until a person says so."""
-        return self._ledger.paused
 
-    @property
-    def waiting(self) -> tuple[WaitingTurn, ...]:
-        """The queue, the next turn first."""
-        return self._ledger.queue.waiting
+def drop(state: ConversationState, router: Router, member: str | None, turn_ids: Collection[str], *, at: int) -> Entry:
+    """Take waiting turns out of the queue: those with these ids, else a member's, else all."""
+    name = None if member is None else router.member(member).name
+    turns = tuple(turn for turn in state.queue.of(name) if not turn_ids or turn.id in turn_ids)
+    _check_all_wait(turn_ids, turns)
+    is_empty = len(turns) == len(state.queue.waiting)
+    return Entry(
+        at=at,
+        drops=turns,
+        change=Change(paused=None) if is_empty else Change(),
+        events=(Dropped(turns=turns),) if turns else (),
+    )
 
-    @property
-    def held(self) -> tuple[WaitingTurn, ...]:
-        """Those of the queue that stand still until a person lets them go on."""
-        return tuple(turn for turn in self.waiting if turn.id in self._ledger.progress.held)
 
-    @property
-    def undecided(self) -> tuple[WaitingTurn, ...]:
-        """Turns that ended without a reply and wait for a person's decision, the latest last."""
-        return tuple(self._ledger.undecided.values())
+def retry(state: ConversationState, router: Router, turn_id: str | None, *, at: int) -> Entry:
+    """Do a turn again that ended without a reply; without an id, the latest."""
+    turn = _undecided_turn(state, turn_id)
+    agent_named(router, turn.member)
+    again = state.new_turn(turn.member, turn.message_id, intent=PUT_FIRST, step=turn.step)
+    return Entry(
+        at=at,
+        retries=turn.id,
+        turns=(again,),
+        change=_after_a_decision(state, at, about=turn, new_turns=1),
+        events=(Decided(turn_id=turn.id, choice=f"again, as turn {again.id}"), Queued(turns=(again,))),
+    )
 
-    @property
-    def progress(self) -> Progress:
-        """What the caps have counted, and what else is remembered."""
-        return self._ledger.progress
 
-    async def cancel(self, turn_id: str | None = None) -> tuple[WaitingTurn, ...]:
-        """Stop one running turn, or all, and keep the queue until a person goes on or drops it."""
-        turns = await self.atomically(self._pause_to_cancel(turn_id))
-        tasks = {turn: self._tasks[turn.id] for turn in turns if turn.id in self._tasks}
-        for task in tasks.values():
-            task.cancel()
-        if tasks:
-            await asyncio.wait(tasks.values())
-        return tuple(tasks)
+def skip(state: ConversationState, turn_id: str | None, *, at: int) -> Entry:
+    """Continue without a turn that ended without a reply."""
+    turn = _undecided_turn(state, turn_id)
+    return Entry(
+        at=at,
+        change=_after_a_decision(state, at, about=turn),
+        events=(Decided(turn_id=turn.id, choice="skipped"),),
+    )
 
-    async def go_on(self) -> None:
-        """Lift a pause: what waits begins, and the caps count from zero."""
-        await self.atomically(self._go_on())
 
-    async def drop(self, *, member: str | None = None, turn_ids: Collection[str] = ()) -> tuple[WaitingTurn, ...]:
-        """Take waiting turns out of the queue: those with these ids, else a member's, else all."""
-        return await self.atomically(self._drop(member, turn_ids))
+def hand_over(state: ConversationState, router: Router, member: str, turn_id: str | None, *, at: int) -> Entry:
+    """Let another member answer in place of one whose turn ended without a reply."""
+    turn = _undecided_turn(state, turn_id)
+    name = agent_named(router, member).name
+    instead = state.new_turn(name, turn.message_id, intent=PUT_FIRST, step=turn.step)
+    # Nobody answers one message twice: whoever was to come later in the relay comes now.
+    drops = tuple(later for later in state.queue.of(name) if later.message_id == turn.message_id)
+    dropped = (Dropped(turns=drops),) if drops else ()
+    return Entry(
+        at=at,
+        turns=(instead,),
+        drops=drops,
+        change=_after_a_decision(state, at, about=turn, new_turns=1),
+        events=(Decided(turn_id=turn.id, choice=f"{name} answers"), *dropped, Queued(turns=(instead,))),
+    )
 
-    async def retry(self, turn_id: str | None = None) -> WaitingTurn:
-        """Do a turn again that ended without a reply; without an id, the latest."""
-        return await self.atomically(self._retry(turn_id))
 
-    async def skip(self, turn_id: str | None = None) -> WaitingTurn:
-        """Go on without a turn that ended without a reply."""
-        return await self.atomically(self._hand_over(turn_id, None))
+def ask(
+    state: ConversationState, router: Router, person: Member, asked: str, message_id: str | None, *, at: int
+) -> Entry:
+    """Ask members to answer the last message, written as in [NEXT: …]: "a, b" or "a & b"."""
+    route = router.route(person, read_markers(f"[NEXT: {asked}]"), in_relay=True)
+    if message_id is None:
+        raise NobodyToAsk(NOTHING_SAID_YET)
+    if route.notes or not route.asked:
+        raise NobodyToAsk(" ".join(route.notes) or f"{asked!r} does not name an agent.")
+    at_it = [*state.queue.waiting, *state.running.values()]
+    taken = {turn.member for turn in at_it if turn.message_id == message_id}
+    fresh = [one for one in route.asked if one.member not in taken]
+    if not fresh:
+        raise NobodyToAsk(f"{', '.join(one.member for one in route.asked)} will answer that already.")
+    turns = tuple(
+        state.new_turn(one.member, message_id, intent=one.intent, step=one.step, number=number)
+        for number, one in enumerate(fresh, start=1)
+    )
+    change = _after_a_decision(state, at, new_turns=len(turns))
+    return Entry(at=at, turns=turns, change=change, events=(Queued(turns=turns),))
 
-    async def hand_over(self, member: str, turn_id: str | None = None) -> WaitingTurn:
-        """Let another member answer in place of one whose turn ended without a reply."""
-        return await self.atomically(self._hand_over(turn_id, member))
 
-    async def ask(self, asked: str) -> tuple[WaitingTurn, ...]:
-        """Ask members to answer the last message, written as in [NEXT: …]: "a, b" or "a & b"."""
-        return await self.atomically(self._ask(asked))
+def reorder(state: ConversationState, turn_ids: Sequence[str], *, at: int) -> Entry:
+    """Let these waiting turns begin first, in this order."""
+    waiting = {turn.id: turn for turn in state.queue.waiting}
+    _check_all_wait(turn_ids, waiting.values())
+    first = tuple(waiting[turn_id] for turn_id in turn_ids)
+    others = tuple(turn for turn in state.queue.waiting if turn.id not in turn_ids)
+    moved = tuple(replace(turn, intent=PUT_FIRST) for turn in first)
+    return Entry(at=at, puts_first=first, events=(Reordered(turns=(*moved, *others)),))
 
-    async def reorder(self, turn_ids: Sequence[str]) -> None:
-        """Let these waiting turns begin first, in this order."""
-        await self.atomically(self._reorder(turn_ids))
 
-    async def set_task(self, task: str | None, *, by: str | None = None) -> None:
-        """Set what the team works on, or nothing."""
-        await self.atomically(self._set_task(task, by))
+def set_task(_: ConversationState, task: str | None, *, at: int) -> Entry:
+    """Set what the team works on, or nothing."""
+    return Entry(at=at, change=Change(team_task=task or None))
 
-    async def atomically(self, work: Coroutine[Any, Any, Result]) -> Result:
-        """Do something alone and to its end, even if whoever wanted it does not wait any more."""
-        if self._closing.is_set():
-            work.close()
-            raise ConversationClosed(self.id)
-        return await self._atomically(work)
 
-    async def _atomically(self, work: Coroutine[Any, Any, Result]) -> Result:
-        task = asyncio.ensure_future(self._alone(work))
-        self._changes.add(task)
-        task.add_done_callback(self._changes.discard)
-        return await asyncio.shield(task)
+def dismiss_missed_hand_over(state: ConversationState, *, at: int) -> Entry:
+    """Leave a hand-over that an agent probably meant as it is."""
+    return Entry(at=at, change=Change(progress=replace(state.progress, missed=None)))
 
-    async def _alone(self, work: Coroutine[Any, Any, Result]) -> Result:
-        async with self._ledger.changing:
-            result = await work
-        self._something_changed.set()
-        self._quiet.clear()
-        return result
 
-    async def _pause(self, kind: PauseKind, text: str) -> None:
-        await self._ledger.update(at=milliseconds(), change=Change(paused=text))
-        self._publish(Paused(kind=kind, text=text))
+def agent_named(router: Router, name: str) -> Member:
+    """Return the agent that somebody calls by this name."""
+    member = router.member(name)
+    if member.type != "ai":
+        raise NobodyToAsk(f"{member.name} is a person.")
+    return member
 
-    async def _pause_to_cancel(self, turn_id: str | None) -> list[WaitingTurn]:
-        """Return the turns to cancel: chosen here, where none of them can end meanwhile."""
-        turns = [running.turn for running in self.running.values() if turn_id in (None, running.turn.id)]
-        if not turns:
-            raise NothingRuns(turn_id)
-        verb = "was" if len(turns) == 1 else "were"
-        await self._pause("cancelled", f"{names(turns)} {verb} cancelled.")
-        return turns
 
-    async def _go_on(self) -> None:
-        await self._ledger.update(at=milliseconds(), change=self._after_a_word())
-        self._publish(WentOn())
+def last_person(team: Team, state: ConversationState) -> Member:
+    """Return the person who spoke last, or the first one of the team."""
+    person = state.progress.person
+    return next((member for member in team.people if member.name == person), team.people[0])
 
-    async def _drop(self, member: str | None, turn_ids: Collection[str]) -> tuple[WaitingTurn, ...]:
-        name = None if member is None else self._router.member(member).name
-        turns = tuple(turn for turn in self._ledger.queue.of(name) if not turn_ids or turn.id in turn_ids)
-        for turn_id in turn_ids:
-            if turn_id not in {turn.id for turn in turns}:
-                raise TurnConflict(turn_id, "not waiting", "queued")
-        left = len(self.waiting) - len(turns)
-        change = Change(paused=None) if not left else Change()
-        await self._ledger.update(at=milliseconds(), drops=turns, change=change)
-        if turns:
-            self._publish(Dropped(turns=turns))
-        return turns
 
-    async def _retry(self, turn_id: str | None) -> WaitingTurn:
-        turn = self._undecided_turn(turn_id)
-        self._agent(turn.member)
-        again = await self._ledger.retry(turn, at=milliseconds(), change=self._after_a_word())
-        self._publish(Decided(turn_id=turn.id, choice=f"again, as turn {again.id}"))
-        self._publish(Queued(turns=(again,)))
-        return again
+def turn_names(turns: Iterable[WaitingTurn]) -> str:
+    """Return which turns of whom, for a sentence."""
+    return ", ".join(f"turn {turn.id} of {turn.member}" for turn in turns)
 
-    async def _hand_over(self, turn_id: str | None, member: str | None) -> WaitingTurn:
-        turn = self._undecided_turn(turn_id)
-        turns: tuple[WaitingTurn, ...] = ()
-        drops: tuple[WaitingTurn, ...] = ()
-        if member is not None:
-            name = self._agent(member).name
-            turns = (self._ledger.new_turn(name, turn.message_id, intent=PUT_FIRST, step=turn.step),)
-            # Nobody answers one message twice: whoever was to come later in the relay comes now.
-            drops = tuple(later for later in self._ledger.queue.of(name) if later.message_id == turn.message_id)
-        await self._ledger.settle(turn, at=milliseconds(), turns=turns, drops=drops, change=self._after_a_word())
-        self._publish(Decided(turn_id=turn.id, choice=f"{turns[0].member} answers" if turns else "skipped"))
-        if drops:
-            self._publish(Dropped(turns=drops))
-        if turns:
-            self._publish(Queued(turns=turns))
-        return turns[0] if turns else turn
 
-    async def _ask(self, asked: str) -> tuple[WaitingTurn, ...]:
-        message_id = await self._ledger.last_message_id()
-        route = self._router.route(self._last_person(), read_markers(f"[NEXT: {asked}]"), in_relay=True)
-        if message_id is None:
-            raise NobodyToAsk(NOTHING_SAID_YET)
-        if route.notes or not route.asked:
-            raise NobodyToAsk(" ".join(route.notes) or f"{asked!r} names no agent.")
-        at_it = [*self.waiting, *self._ledger.running.values()]
-        taken = {turn.member for turn in at_it if turn.message_id == message_id}
-        fresh = [asked for asked in route.asked if asked.member not in taken]
-        if not fresh:
-            raise NobodyToAsk(f"{', '.join(asked.member for asked in route.asked)} will answer that already.")
-        turns = tuple(
-            self._ledger.new_turn(asked.member, message_id, intent=asked.intent, step=asked.step, number=number)
-            for number, asked in enumerate(fresh, start=1)
-        )
-        await self._ledger.update(at=milliseconds(), turns=turns, change=self._after_a_word(new_turns=len(turns)))
-        self._publish(Queued(turns=turns))
-        return turns
+def _after_a_decision(
+    state: ConversationState, at: int, *, about: WaitingTurn | None = None, new_turns: int = 0
+) -> Change:
+    """Return what every decision changes: nothing is paused or held any more, and the caps count again."""
+    progress = counting_again(state.progress, at)
+    undecided = tuple(turn_id for turn_id in progress.undecided if about is None or turn_id != about.id)
+    turns_made = progress.turns_made + new_turns
+    return Change(
+        paused=None,
+        progress=replace(progress, held=(), missed=None, undecided=undecided, turns_made=turns_made),
+    )
 
-    async def _reorder(self, turn_ids: Sequence[str]) -> None:
-        waiting = {turn.id: turn for turn in self.waiting}
-        for turn_id in turn_ids:
-            if turn_id not in waiting:
-                raise TurnConflict(turn_id, "not waiting", "queued")
-        await self._ledger.reorder(tuple(waiting[turn_id] for turn_id in turn_ids))
-        self._publish(Reordered(turns=self.waiting))
 
-    async def _set_task(self, task: str | None, by: str | None) -> None:
-        await self._ledger.update(at=milliseconds(), change=Change(team_task=task or None))
-        self._change_task(task or None, by=by or self._last_person().name)
-        if note := task_too_long(task or ""):
-            self._publish(Trouble(text=note))
+def _undecided_turn(state: ConversationState, turn_id: str | None) -> WaitingTurn:
+    if turn_id is None and state.undecided:
+        return list(state.undecided.values())[-1].turn
+    if turn_id not in state.undecided:
+        raise NothingToDecide(turn_id)
+    return state.undecided[turn_id].turn
 
-    def _change_task(self, task: str | None, *, by: str) -> None:
-        """Let the context know the task; its hook tells everyone."""
-        self._task_set_by = by
-        if task is None:
-            self.context.clear_team_task()
-        else:
-            self.context.set_team_task(task)
 
-    def _task_changed(self, task: str | None) -> None:
-        self._publish(TaskSet(task=task, by=self._task_set_by))
-
-    def _after_a_word(self, new_turns: int = 0) -> Change:
-        """Return what a person's decision changes: nothing is paused or held any more, and the caps begin anew."""
-        progress = counting_again(self.progress, milliseconds())
-        turns_made = progress.turns_made + new_turns
-        return Change(paused=None, progress=replace(progress, held=(), turns_made=turns_made))
-
-    def _undecided_turn(self, turn_id: str | None) -> WaitingTurn:
-        undecided = self._ledger.undecided
-        if turn_id is None and undecided:
-            return list(undecided.values())[-1]
-        if turn_id not in undecided:
-            raise NothingToDecide(turn_id)
-        return undecided[turn_id]
-
-    def _last_person(self) -> Member:
-        """Return the person who spoke last, or the first one of the team."""
-        person = self.progress.person
-        return self.team.member(person) if person in self._people else self.team.people[0]
-
-    def _agent(self, name: str) -> Member:
-        member = self._router.member(name)
-        if member.type != "ai":
-            raise NobodyToAsk(f"{member.name} is a person.")
-        return member
-
-    def _message_added(self, message: ConversationMessage) -> None:
-        """Tell everyone of a message; the half of a conversation that speaks knows what there is to tell."""
-
-    def _publish(self, news: News) -> None:
-        self._broadcast.publish(news)
+def _check_all_wait(turn_ids: Iterable[str], turns: Iterable[WaitingTurn]) -> None:
+    waiting = {turn.id for turn in turns}
+    for turn_id in turn_ids:
+        if turn_id not in waiting:
+            raise TurnConflict(turn_id, "not waiting", "queued")

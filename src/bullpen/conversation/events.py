@@ -1,10 +1,11 @@
-"""What those who watch a conversation learn of it, in the order in which it happens. Every news is one JSON object."""
+"""What those who watch a conversation learn of it, in the order in which it happens. Every event is one JSON object."""
 
 from typing import Literal
 
 from msgspec import Struct
 
 from bullpen.messages import ConversationMessage
+from bullpen.routing.missed_hand_overs import MissedHandOver
 from bullpen.routing.queue import WaitingTurn
 from bullpen.turn_events import Event, Failed, Usage
 
@@ -72,7 +73,7 @@ class TurnEnded(Struct, frozen=True, kw_only=True, tag="turn_ended", tag_field="
     failure: Failed | None = None
 
 
-class MissedHandOver(Struct, frozen=True, kw_only=True, tag="missed_hand_over", tag_field="news"):
+class HandOverMissed(Struct, frozen=True, kw_only=True, tag="missed_hand_over", tag_field="news"):
     """An agent probably meant to hand over, and did not."""
 
     member: str
@@ -81,6 +82,17 @@ class MissedHandOver(Struct, frozen=True, kw_only=True, tag="missed_hand_over", 
     quote: str
     text: str
     """What happened, in a sentence."""
+
+    @classmethod
+    def of(cls, missed: MissedHandOver, message_id: str) -> "HandOverMissed":
+        """Return what viewers learn of a hand-over that was missed."""
+        return cls(
+            member=missed.sender,
+            message_id=message_id,
+            names=missed.members,
+            quote=missed.quote,
+            text=missed.sentence,
+        )
 
 
 class Undecided(Struct, frozen=True, kw_only=True, tag="undecided", tag_field="news"):
@@ -105,8 +117,8 @@ class Paused(Struct, frozen=True, kw_only=True, tag="paused", tag_field="news"):
     text: str
 
 
-class WentOn(Struct, frozen=True, kw_only=True, tag="went_on", tag_field="news"):
-    """A person lifted the pause, and the queue goes on."""
+class Continued(Struct, frozen=True, kw_only=True, tag="went_on", tag_field="news"):
+    """A person lifted the pause, and what waits begins."""
 
 
 class Held(Struct, frozen=True, kw_only=True, tag="held", tag_field="news"):
@@ -135,12 +147,12 @@ class Trouble(Struct, frozen=True, kw_only=True, tag="trouble", tag_field="news"
 
 
 class Lagged(Struct, frozen=True, kw_only=True, tag="lagged", tag_field="news"):
-    """This viewer was too slow: so many news were left out for it. Messages can be read again."""
+    """This viewer was too slow: so many events were left out for it. Messages can be read again."""
 
     missed: int
 
 
-News = (
+ConversationEvent = (
     Said
     | Queued
     | Dropped
@@ -148,11 +160,11 @@ News = (
     | TurnBegan
     | TurnEvent
     | TurnEnded
-    | MissedHandOver
+    | HandOverMissed
     | Undecided
     | Decided
     | Paused
-    | WentOn
+    | Continued
     | Held
     | TaskSet
     | Quiet

@@ -1,4 +1,4 @@
-"""Seat: one agent of a team at its place: its CLI, its folder, its permissions."""
+"""MemberAgent: one agent of a team at its place: its CLI, its folder, its permissions."""
 
 import os
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ class Extra(Struct, frozen=True, kw_only=True):
 NOTHING_EXTRA = Extra()
 
 
-class Seat(Struct, frozen=True, kw_only=True):
+class MemberAgent(Struct, frozen=True, kw_only=True):
     """An agent that can take turns."""
 
     member: Member
@@ -63,7 +63,7 @@ class Seat(Struct, frozen=True, kw_only=True):
         return {name: os.environ[name] for name in self.member.env if name in os.environ}
 
 
-def seat_of(member: Member, root: Path, extra: Extra = NOTHING_EXTRA) -> Seat:
-    """Return the seat of an agent in a team whose file lies in `root`. An unknown agent type raises UnknownAgent."""
+def agent_for(member: Member, root: Path, extra: Extra = NOTHING_EXTRA) -> MemberAgent:
+    """Return an agent of a team whose file is in `root`; UnknownAgent is raised for an unknown type without command."""
     spec = spec_for(member.agent, member.command, name=member.name)
-    return Seat(member=member, spec=spec, folder=(root / member.cwd).absolute(), extra=extra)
+    return MemberAgent(member=member, spec=spec, folder=(root / member.cwd).absolute(), extra=extra)

@@ -8,7 +8,7 @@ from bullpen.context.builder import PromptInput, build_prompt
 from bullpen.context.manager import ContextManager
 from bullpen.context.prepared import format_addressees
 from bullpen.context.prompt import AssemblerOutput
-from bullpen.conversation.member_agent import Seat
+from bullpen.conversation.member_agent import MemberAgent
 from bullpen.errors import InstructionFileProblem
 from bullpen.routing.queue import WaitingTurn
 from bullpen.store.base import Store, StoredMessage
@@ -31,13 +31,13 @@ class Prompts:
         self._root = root
         self._assemblers: dict[type[ContextAssembler], ContextAssembler] = {}
 
-    def for_turn(self, turn: WaitingTurn, seat: Seat, *, remark: str = "") -> AssemblerOutput:
+    def for_turn(self, turn: WaitingTurn, agent: MemberAgent, *, remark: str = "") -> AssemblerOutput:
         """Return the prompt for a turn. `remark` is what the agent should know about its own last reply."""
-        member = seat.member
+        member = agent.member
         current, hidden_ids = self._message_to_answer(turn)
         source = self._context.get_context_for_agent(
             member.name,
-            seat.spec.name,
+            agent.spec.name,
             window_size_override=member.window,
             message_id=current.message.id,
             visibility=member.visibility,
@@ -45,11 +45,11 @@ class Prompts:
             hidden_ids=hidden_ids,
             pinned_ids=[turn.message_id],
         )
-        file_text, problems = self._instruction_files(seat)
+        file_text, problems = self._instruction_files(agent)
         routing = current.message.routing
         return build_prompt(
             PromptInput(
-                agent_type=seat.spec.name,
+                agent_type=agent.spec.name,
                 message=source.current_message,
                 context_messages=source.context_messages,
                 window=None,
@@ -64,7 +64,7 @@ class Prompts:
                 current_to=format_addressees(routing.resolved_addressees if routing else ()),
                 names=self._everyone(),
             ),
-            assembler=self._assembler(seat.spec.assembler),
+            assembler=self._assembler(agent.spec.assembler),
         )
 
     def _assembler(self, kind: type[ContextAssembler]) -> ContextAssembler:
@@ -116,15 +116,15 @@ class Prompts:
     def _system_instruction(self, member: Member, remark: str) -> str:
         return _joined([member.system_instruction, hand_over_note(self._team, member), remark])
 
-    def _instruction_files(self, seat: Seat) -> tuple[str, list[str]]:
+    def _instruction_files(self, agent: MemberAgent) -> tuple[str, list[str]]:
         """Return the team's instruction file and the member's own, read anew for every turn.
 
         One that cannot be read does not stop the turn: the prompt goes without it, and the report says why.
         """
         allowed = self._team.outside_files
-        own = seat.member.instruction_file
+        own = agent.member.instruction_file
         if own is None:
-            own = find_instruction_file(self._root, seat.folder, seat.spec.instruction_file, outside_allowed=allowed)
+            own = find_instruction_file(self._root, agent.folder, agent.spec.instruction_file, outside_allowed=allowed)
         texts: list[str] = []
         problems: list[str] = []
         for name in dict.fromkeys(name for name in (self._team.instruction_file, own) if name):

@@ -1,68 +1,76 @@
-"""Taking over what an earlier process left: what ran is interrupted, what waits needs a word, who is gone is gone."""
-
-from collections.abc import Sequence
+"""Opening a conversation again: running turns are interrupted, what waits is paused, who left the team is dropped."""
 
 from msgspec.structs import replace
 
-from bullpen.conversation.events import Dropped, News, Paused, Undecided
-from bullpen.conversation.running_turn import milliseconds
-from bullpen.conversation.state import NO_CHANGE, Change, Ledger
-from bullpen.routing.queue import WaitingTurn
-from bullpen.store.base import Turn
+from bullpen.conversation.consequences import undecided_event
+from bullpen.conversation.decisions import turn_names
+from bullpen.conversation.entry import Change, Entry
+from bullpen.conversation.events import ConversationEvent, Dropped, Paused, PauseKind
+from bullpen.conversation.state import ConversationState
+from bullpen.routing.progress import Progress, usage_of_turn, with_usage
+from bullpen.routing.queue import TurnQueue, WaitingTurn
 from bullpen.team.team import Team
 
-INTERRUPTED = "was interrupted when bullpen ended. It may have changed files."
+
+def resume(team: Team, state: ConversationState, *, at: int) -> Entry | None:
+    """Return what must change because a conversation is opened by another process; None if nothing must.
+
+    Nothing begins by itself: whoever opens a conversation has not seen yet how it stands.
+    """
+    members = {member.name for member in team.members}
+    gone = tuple(turn for turn in state.queue.waiting if turn.member not in members)
+    paused = _reason_to_pause(team, state, gone)
+    progress = _with_lost_turns(_without_those_who_left(team, state.progress), state.lost)
+    people = {person.name for person in team.people}
+    waits_for = state.waits_for if state.waits_for in people else None
+    if state.lost:
+        waits_for = progress.person
+    change = Change(progress=progress, waits_for=waits_for, paused=paused)
+    before = Change(progress=state.progress, waits_for=state.waits_for, paused=state.paused)
+    if not gone and change == before:
+        return None
+    return Entry(at=at, drops=gone, change=change, events=(Dropped(turns=gone),) if gone else ())
 
 
-async def take_over(team: Team, ledger: Ledger) -> list[News]:
-    """Bring a conversation that is opened in order, and return what there is to tell about it."""
-    news: list[News] = []
-    gone = tuple(turn for turn in ledger.queue.waiting if turn.member not in {member.name for member in team.members})
-    change = _without_those_who_left(team, ledger)
-    if gone or change != NO_CHANGE:
-        await ledger.update(at=milliseconds(), drops=gone, change=change)
-    if gone:
-        news.append(Dropped(turns=gone))
-    await _pause(team, ledger)
-    if ledger.paused is not None:
-        news.append(Paused(kind="interrupted" if ledger.lost else "left_over", text=ledger.paused))
-    turns = [await ledger.turn(turn_id) for turn_id in ledger.undecided]
-    return [*news, *map(_undecided, turns)]
+def opening_events(state: ConversationState) -> list[ConversationEvent]:
+    """Return what viewers should know first: why nothing begins, and which turns need a decision."""
+    paused = [] if state.paused is None else [Paused(kind=_kind(state), text=state.paused)]
+    return [*paused, *map(undecided_event, state.undecided.values())]
 
 
-async def _pause(team: Team, ledger: Ledger) -> None:
-    """Let nothing begin by itself: whoever opens a conversation again has not seen yet how it stands."""
-    if ledger.lost:
-        text = f"bullpen ended while {names(ledger.lost)} ran. It may have changed files."
-        change = Change(paused=text, waits_for=ledger.progress.person)
-        await ledger.interrupt(at=milliseconds(), change=change)
-    elif ledger.paused is None and ledger.next_group([person.name for person in team.people]):
-        count = len(ledger.queue.waiting)
-        waited = "1 turn was waiting" if count == 1 else f"{count} turns were waiting"
-        await ledger.update(at=milliseconds(), change=Change(paused=f"{waited} when bullpen ended."))
+def _kind(state: ConversationState) -> PauseKind:
+    return "interrupted" if state.lost else "left_over"
 
 
-def _without_those_who_left(team: Team, ledger: Ledger) -> Change:
-    """Return what must be forgotten because the team file does not name somebody any more."""
+def _reason_to_pause(team: Team, state: ConversationState, gone: tuple[WaitingTurn, ...]) -> str | None:
+    if state.lost:
+        return f"bullpen ended while {turn_names(state.lost)} ran. It may have changed files."
+    waiting = [turn for turn in state.queue.waiting if turn not in gone]
+    may_begin = TurnQueue(waiting).next_group(
+        people=[person.name for person in team.people],
+        held=state.progress.held,
+        undecided=[ended.turn for ended in state.undecided.values()],
+    )
+    if state.paused is not None or not may_begin:
+        return state.paused
+    count = len(waiting)
+    return f"{count} turn{'s were' if count != 1 else ' was'} waiting when bullpen ended."
+
+
+def _without_those_who_left(team: Team, before: Progress) -> Progress:
+    """Return what is remembered without members that the team file does not name any more."""
     people = {person.name for person in team.people}
     agents = {agent.name for agent in team.agents}
-    before = ledger.progress
-    progress = replace(
+    return replace(
         before,
         person=before.person if before.person in people else None,
         handed_over={to: by for to, by in before.handed_over.items() if to in people and by in agents},
     )
-    change = NO_CHANGE if progress == before else Change(progress=progress)
-    return change if ledger.waits_for in (None, *people) else replace(change, waits_for=None)
 
 
-def _undecided(turn: Turn) -> Undecided:
-    if turn.failure is None:
-        return Undecided(turn=turn.waiting, state="interrupted", text=f"{turn.member} {INTERRUPTED}")
-    text = f"{turn.member}: {turn.failure.message} {turn.failure.hint}".strip()
-    return Undecided(turn=turn.waiting, state="cancelled" if turn.state == "cancelled" else "failed", text=text)
-
-
-def names(turns: Sequence[WaitingTurn]) -> str:
-    """Return which turns of whom, for a sentence."""
-    return ", ".join(f"turn {turn.id} of {turn.member}" for turn in turns)
+def _with_lost_turns(progress: Progress, lost: tuple[WaitingTurn, ...]) -> Progress:
+    for turn in lost:
+        if turn.id not in progress.undecided:
+            progress = with_usage(progress, turn.member, usage_of_turn(None, interrupted=True))
+    undecided = tuple(dict.fromkeys([*progress.undecided, *(turn.id for turn in lost)]))
+    return replace(progress, undecided=undecided)

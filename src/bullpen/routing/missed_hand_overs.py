@@ -51,12 +51,14 @@ class MissedHandOver(Struct, frozen=True, kw_only=True):
                 return f"{self.sender} wrote “{self.quote}” without [NEXT: {', '.join(self.members)}]."
 
 
-def missed_hand_over(text: str, sender: Member, team: Team, *, returns_to: str | None = None) -> MissedHandOver | None:
+def missed_hand_over(
+    text: str, sender: Member, team: Team, *, markers: Markers | None = None, returns_to: str | None = None
+) -> MissedHandOver | None:
     """Return the hand-over that a reply probably means and does not make; None if a marker names a member.
 
     `returns_to` is the person that the reply goes back to anyway: handing over to that one alone changes nothing.
     """
-    markers = read_markers(text)
+    markers = markers or read_markers(text)
     if any(map(Resolver(team).members_called, dict.fromkeys(markers.addressees))):
         return None
     for kind, names, quote in _clues(text, markers, sender, team):

@@ -3,12 +3,47 @@
 from msgspec import Struct
 from msgspec.structs import replace
 
+from bullpen.routing.missed_hand_overs import MissedHandOver
 from bullpen.routing.repetition import alike, sketch
 from bullpen.team.team import Limits
-from bullpen.turn_events import Usage
+from bullpen.turn_events import Failed, Usage
 
 MOST = 10**15
 """Tokens or dollars, as many as JSON holds exactly."""
+
+
+class MemberUsage(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What one member's turns have used, or several members' together."""
+
+    turns: int = 0
+    failures: int = 0
+    tokens: int = 0
+    cost_usd: float | None = None
+    """None if no CLI has said."""
+    last_failure: str = ""
+
+    def __add__(self, other: "MemberUsage") -> "MemberUsage":
+        costs = [cost for cost in (self.cost_usd, other.cost_usd) if cost is not None]
+        return MemberUsage(
+            turns=self.turns + other.turns,
+            failures=self.failures + other.failures,
+            tokens=min(self.tokens + other.tokens, MOST),
+            cost_usd=min(sum(costs), float(MOST)) if costs else None,
+            last_failure=other.last_failure or self.last_failure,
+        )
+
+
+def usage_of_turn(usage: Usage | None, failure: Failed | None = None, *, interrupted: bool = False) -> MemberUsage:
+    """Return what one turn has used. What an agent says about itself may be anything, so nothing is below zero."""
+    failed = interrupted or (failure is not None and failure.kind != "cancelled")
+    cost = None if usage is None or usage.cost_usd is None else max(0.0, usage.cost_usd)
+    return MemberUsage(
+        turns=1,
+        failures=int(failed),
+        tokens=0 if usage is None else max(0, usage.input_tokens) + max(0, usage.output_tokens),
+        cost_usd=cost,
+        last_failure=failure.message if failed and failure is not None else "",
+    )
 
 
 class Progress(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -26,6 +61,10 @@ class Progress(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Waiting turns that stand still until a person lets them go on."""
     undecided: tuple[str, ...] = ()
     """Turns that ended without a reply, until a person says what to do about them."""
+    used: dict[str, MemberUsage] = {}
+    """What each member's turns have used."""
+    missed: MissedHandOver | None = None
+    """What the last reply probably meant to hand over, until a person speaks or somebody begins."""
 
     # What the caps count, since a person last spoke or let the agents go on.
     since: int = 0
@@ -55,14 +94,14 @@ def counting_again(progress: Progress, at: int) -> Progress:
     )
 
 
-def with_usage(progress: Progress, usage: Usage | None) -> Progress:
-    """Return the progress after a turn that took something, however it ended."""
-    if usage is None:
-        return progress
-    tokens = progress.tokens + max(0, usage.input_tokens) + max(0, usage.output_tokens)
-    cost = progress.cost_usd + max(0.0, usage.cost_usd or 0.0)
-    # What an agent says about itself may be anything; a sum that is no number could not be stored.
-    return replace(progress, tokens=min(tokens, MOST), cost_usd=min(cost, float(MOST)))
+def with_usage(progress: Progress, member: str, used: MemberUsage) -> Progress:
+    """Return the progress after a turn of a member that used something, however it ended."""
+    return replace(
+        progress,
+        tokens=min(progress.tokens + used.tokens, MOST),
+        cost_usd=min(progress.cost_usd + (used.cost_usd or 0.0), float(MOST)),
+        used={**progress.used, member: progress.used.get(member, MemberUsage()) + used},
+    )
 
 
 def with_reply(progress: Progress, agent: str, text: str, hands_over_to: str | None) -> Progress:

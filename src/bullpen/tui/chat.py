@@ -182,7 +182,7 @@ class ChatScreen(Screen[None]):
 
     async def action_go_on(self) -> None:
         """Lift a pause."""
-        await self.attempt(self.conversation.go_on())
+        await self.attempt(self.conversation.continue_turns())
 
     async def action_retry(self) -> None:
         """Do a turn again."""

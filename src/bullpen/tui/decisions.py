@@ -6,7 +6,7 @@ from typing import Literal
 from msgspec import Struct
 
 from bullpen.conversation.conversation import Conversation
-from bullpen.conversation.events import MissedHandOver
+from bullpen.conversation.events import HandOverMissed
 
 Choice = Literal["go_on", "retry", "skip", "hand_over", "drop_all", "leave_it"]
 
@@ -29,7 +29,7 @@ class Wanted(Struct, frozen=True, kw_only=True):
 
 
 def wanted(
-    conversation: Conversation, told: Mapping[str, str], missed: MissedHandOver | None, trouble: str = ""
+    conversation: Conversation, told: Mapping[str, str], missed: HandOverMissed | None, trouble: str = ""
 ) -> Wanted | None:
     """Return the most urgent decision. `told` is what was said about turns that ended without a reply."""
     if trouble:

@@ -124,7 +124,7 @@ class TurnView(Vertical, can_focus=True):
             await self._folds[last.id].show_change()
 
     async def _show_text(self, until: int) -> None:
-        """Append to the text on the screen, as far as a screen takes it. News and frames take turns."""
+        """Append to the text on the screen, as far as a screen takes it. ConversationEvent and frames take turns."""
         async with self._drawing:
             fresh = self._at_work.text[self._shown : until].removesuffix("\r")
             if self._is_full or not fresh or not self.is_attached:

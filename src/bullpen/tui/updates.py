@@ -6,9 +6,9 @@ from textual.css.query import NoMatches
 
 from bullpen.conversation.conversation import Conversation
 from bullpen.conversation.events import (
+    ConversationEvent,
+    HandOverMissed,
     Lagged,
-    MissedHandOver,
-    News,
     Said,
     Trouble,
     TurnBegan,
@@ -42,7 +42,7 @@ class Newsroom:
         self._taken = taken
         self._told: dict[str, str] = {}
         self._trouble = ""
-        self.missed: MissedHandOver | None = None
+        self.missed: HandOverMissed | None = None
         """A hand-over that an agent probably meant, until somebody speaks or decides."""
 
     async def follow(self) -> None:
@@ -68,12 +68,12 @@ class Newsroom:
             await self._look_back(transcript)
             await self._show_state()
             async for numbered in viewer:
-                if numbered.news == SENT_AWAY:
+                if numbered.event == SENT_AWAY:
                     return True
-                await self.take(numbered.news)
+                await self.take(numbered.event)
         return False
 
-    async def take(self, news: News) -> None:
+    async def take(self, news: ConversationEvent) -> None:
         """Show one news."""
         transcript = self._screen.query_one(Transcript)
         match news:
@@ -92,7 +92,7 @@ class Newsroom:
                 self._taken.setdefault(news.member, Taken()).add(news.usage, news.failure)
             case Undecided():
                 self._told[news.turn.id] = news.text
-            case MissedHandOver():
+            case HandOverMissed():
                 self.missed = news
             case Trouble():
                 self._trouble = news.text

@@ -80,7 +80,7 @@ ACTIONS = {
             name="go-on",
             summary="Lift a pause: what waits begins.",
             takes=Nothing,
-            act=lambda conversation, _: conversation.go_on(),
+            act=lambda conversation, _: conversation.continue_turns(),
             typed="go",
         ),
         Action(

@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from bullpen.conversation.broadcast import Numbered
-from bullpen.conversation.events import News
+from bullpen.conversation.events import ConversationEvent
 from bullpen.messages import ConversationMessage
 from bullpen.store.base import StoredConversation, StoredMessage
 from bullpen.web.actions import ACTIONS, Action
@@ -74,7 +74,7 @@ class Watched(Struct, frozen=True, kw_only=True):
     """One event of a watched conversation, in the data of a server-sent event whose id is the number."""
 
     number: int
-    news: News
+    news: ConversationEvent
 
 
 class Parameter(Struct, frozen=True, kw_only=True):
@@ -195,7 +195,7 @@ def _acting(action: Action) -> Endpoint:
 
 async def _watched(news: list[Numbered]) -> bytes:
     return b"".join(
-        server_sent("news", msgspec.json.encode(Watched(number=one.number, news=one.news)), one.number) for one in news
+        server_sent("news", msgspec.json.encode(Watched(number=one.number, news=one.event)), one.number) for one in news
     )
 
 

@@ -29,7 +29,7 @@ class Room:
     def __init__(self, conversation: Conversation) -> None:
         self.conversation = conversation
         self.epoch = secrets.token_hex(4)
-        """News are numbered from one again whenever a conversation is opened; this tells the numbers apart."""
+        """Events are numbered from one again whenever a conversation is opened; this tells the numbers apart."""
         self._frames: ByteBoundedCache[int, bytes] = ByteBoundedCache(FRAME_BYTES, size_of=len)
         self._making: dict[int, asyncio.Future[bytes]] = {}
         self._live: dict[str, tuple[float, Markup]] = {}
@@ -112,7 +112,7 @@ class Room:
         return self._spent[1]
 
     def _note(self, numbered: Numbered) -> None:
-        if isinstance(numbered.news, TurnEnded):
-            self._ended[numbered.news.turn_id] = None
+        if isinstance(numbered.event, TurnEnded):
+            self._ended[numbered.event.turn_id] = None
             while len(self._ended) > MOST_ENDED:
                 del self._ended[next(iter(self._ended))]

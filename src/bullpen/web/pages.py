@@ -216,7 +216,7 @@ async def export(request: Request) -> Response:
 
 def changes_state(numbered: Numbered) -> bool:
     """Return whether the side of the page shows something else after news."""
-    return not isinstance(numbered.news, TurnEvent)
+    return not isinstance(numbered.event, TurnEvent)
 
 
 def _messages(

@@ -8,7 +8,6 @@ from msgspec import Struct
 from bullpen.conversation.conversation import Conversation
 from bullpen.conversation.running_turn import RunningTurn
 from bullpen.errors import InvalidTeam
-from bullpen.routing.missed_hand_overs import missed_hand_over
 from bullpen.routing.queue import WaitingTurn
 from bullpen.store.base import Store, StoredConversation, Turn
 from bullpen.team.colors import colours_of
@@ -246,7 +245,7 @@ async def _missed(conversation: Conversation) -> Missed | None:
     author = next((agent for agent in conversation.team.agents if agent.name == message.speaker.role_id), None)
     if author is None or addressees:
         return None
-    found = missed_hand_over(message.content, author, conversation.team, returns_to=conversation.waits_for)
+    found = conversation.progress.missed
     return None if found is None else Missed(member=found.sender, names=found.members, text=found.sentence)
 
 

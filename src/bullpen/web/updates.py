@@ -1,4 +1,4 @@
-"""News as a page is sent them: server-sent events, each made once for everybody.
+"""ConversationEvent as a page is sent them: server-sent events, each made once for everybody.
 
 A page gets pieces of text as JSON, and everything else as HTML that is ready to be put in its place.
 """
@@ -37,7 +37,7 @@ def server_sent(event: str, data: bytes, number: int | None = None) -> bytes:
 
 def quick_frame(numbered: Numbered, conversation: Conversation) -> bytes | None:
     """Return what a page is sent for one news; None if that takes longer: then it is for message_frame."""
-    news = numbered.news
+    news = numbered.event
     match news:
         case Said() if len(news.message.content) > QUICK_CHARACTERS:
             return None
@@ -61,8 +61,8 @@ def quick_frame(numbered: Numbered, conversation: Conversation) -> bytes | None:
 
 async def message_frame(numbered: Numbered, conversation: Conversation) -> bytes:
     """Return what a page is sent for a long message."""
-    assert isinstance(numbered.news, Said)  # noqa: S101 (quick_frame makes all others)
-    return await asyncio.to_thread(_said, numbered.number, numbered.news, conversation)
+    assert isinstance(numbered.event, Said)  # noqa: S101 (quick_frame makes all others)
+    return await asyncio.to_thread(_said, numbered.number, numbered.event, conversation)
 
 
 def live_turn(running: RunningTurn, number: int, conversation: Conversation) -> Markup:

@@ -88,7 +88,7 @@ class Commands:
 
     async def go(self, _: str) -> None:
         """Lift a pause."""
-        await self._conversation.go_on()
+        await self._conversation.continue_turns()
 
     async def task(self, text: str) -> None:
         """Show, set or take away what the team works on."""

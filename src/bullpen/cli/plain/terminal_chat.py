@@ -19,7 +19,7 @@ from bullpen.cli.status import show_standing, status_of
 from bullpen.cli.team_options import Opening
 from bullpen.cli.viewer import following
 from bullpen.conversation.conversation import Conversation
-from bullpen.conversation.events import News
+from bullpen.conversation.events import ConversationEvent
 from bullpen.terminal.colors import Colours, wants_colours
 from bullpen.terminal.input_area import InputArea
 from bullpen.terminal.input_history import InputHistory
@@ -91,7 +91,7 @@ class TerminalChat:
         self._show.note(f"{conversation.id} with {agents}. /help says what you can type; Ctrl-D leaves.")
         self._area.draw()
 
-    def _tell(self, news: News) -> None:
+    def _tell(self, news: ConversationEvent) -> None:
         self._lines.tell(news)
         self._area.status(status_of(self._conversation))
 

@@ -8,12 +8,13 @@ from collections.abc import Iterable
 
 from bullpen.cli.plain.turn import TurnView
 from bullpen.conversation.events import (
+    Continued,
+    ConversationEvent,
     Decided,
     Dropped,
+    HandOverMissed,
     Held,
     Lagged,
-    MissedHandOver,
-    News,
     Paused,
     Queued,
     Quiet,
@@ -25,7 +26,6 @@ from bullpen.conversation.events import (
     TurnEnded,
     TurnEvent,
     Undecided,
-    WentOn,
 )
 from bullpen.messages import ConversationMessage
 from bullpen.routing.queue import WaitingTurn
@@ -47,15 +47,15 @@ class Show:
         self._live = ""
         """The turn that is followed."""
         self._view: TurnView | None = None
-        self._later: dict[str, list[News]] = {}
-        """News of the other turns that run, until they are followed."""
-        self._reply: list[News] = []
+        self._later: dict[str, list[ConversationEvent]] = {}
+        """ConversationEvent of the other turns that run, until they are followed."""
+        self._reply: list[ConversationEvent] = []
         """The reply that ends the turn we follow, and what it sets in motion."""
-        self._previous: News | None = None
+        self._previous: ConversationEvent | None = None
         self._ending = ""
         """The turn whose reply is stored: news up to its end belong to it."""
 
-    def tell(self, news: News) -> None:
+    def tell(self, news: ConversationEvent) -> None:
         """Write one news."""
         turn_id = self._turn_of(news)
         if turn_id and self._live not in ("", turn_id):
@@ -88,7 +88,7 @@ class Show:
         lines = wrapped(text, self._page.columns, "").splitlines()
         self._block("".join(self._colours.paint(line, style) + "\n" for line in lines))
 
-    def _turn_of(self, news: News) -> str:
+    def _turn_of(self, news: ConversationEvent) -> str:
         """Return the turn that news belong to, or nothing."""
         match news:
             case TurnBegan(turn=turn) | Undecided(turn=turn):
@@ -106,11 +106,11 @@ class Show:
             case _:
                 return self._ending
 
-    def _write(self, news: News) -> None:
+    def _write(self, news: ConversationEvent) -> None:
         self._write_one(news)
         self._previous = news
 
-    def _write_one(self, news: News) -> None:
+    def _write_one(self, news: ConversationEvent) -> None:
         match news:
             case TurnBegan():
                 self._live = news.turn.id
@@ -145,7 +145,7 @@ class Show:
             for news in self._later.pop(turn_id):
                 self._write(news)
 
-    def _remark(self, news: News) -> None:
+    def _remark(self, news: ConversationEvent) -> None:
         match news:
             case Said() if self._repeats_people:
                 self.message(news.message, news.sequence)
@@ -163,7 +163,7 @@ class Show:
                 self.note(f"  dropped: {_names(turns)}")
             case Reordered(turns=turns):
                 self.note(f"  the queue is now: {_names(turns)}")
-            case MissedHandOver():
+            case HandOverMissed():
                 self._missed(news)
             case Undecided():
                 self.undecided(news.text)
@@ -171,7 +171,7 @@ class Show:
                 self.note(f"turn {turn_id}: {choice}")
             case Paused(text=text):
                 self.paused(text)
-            case WentOn():
+            case Continued():
                 self.note("It goes on.")
             case Held(turns=turns):
                 self.held(turns)
@@ -204,7 +204,7 @@ class Show:
         if self._in_chat:
             self.note("  /go lets them go on · /drop takes them away", "yellow")
 
-    def _missed(self, news: MissedHandOver) -> None:
+    def _missed(self, news: HandOverMissed) -> None:
         names = ", ".join(news.names)
         self.note(f"? {news.text}", "yellow")
         if self._in_chat:

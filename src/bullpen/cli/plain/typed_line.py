@@ -3,7 +3,7 @@
 from bullpen.cli.plain.commands import Commands
 from bullpen.cli.plain.transcript import Show
 from bullpen.conversation.conversation import Conversation
-from bullpen.conversation.events import MissedHandOver, News, Said
+from bullpen.conversation.events import ConversationEvent, HandOverMissed, Said
 from bullpen.errors import BullpenError
 
 
@@ -20,10 +20,10 @@ class ChatLines:
         self._asked_to_leave = False
         self._commands = Commands(conversation, show, self.leave)
 
-    def tell(self, news: News) -> None:
+    def tell(self, news: ConversationEvent) -> None:
         """Show news, and remember what is offered."""
         match news:
-            case MissedHandOver(names=names):
+            case HandOverMissed(names=names):
                 self._offered = names
             case Said():
                 self._offered = ()

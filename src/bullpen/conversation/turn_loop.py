@@ -1,0 +1,219 @@
+"""TurnLoop: prompt, run, reply. Begins every turn that may begin, and ends each one exactly once."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine, Mapping
+from contextlib import suppress
+from functools import partial
+from itertools import chain, repeat
+from typing import Any
+
+from bullpen.agents.runner import to_the_end
+from bullpen.context.prompt import AssemblerOutput
+from bullpen.context.report import PromptReport
+from bullpen.conversation import decisions
+from bullpen.conversation.consequences import agent_reply, turn_begins, turn_ends
+from bullpen.conversation.events import Paused, Quiet, Trouble, TurnEvent
+from bullpen.conversation.journal import Journal
+from bullpen.conversation.member_agent import MemberAgent
+from bullpen.conversation.prompts import Prompts
+from bullpen.conversation.running_turn import RunningTurn, how_it_ended, milliseconds
+from bullpen.errors import BullpenError, StoreConflict, StoreError
+from bullpen.markers.grammar import read_markers
+from bullpen.routing.progress import cap_reached, room_for_turns
+from bullpen.routing.queue import WaitingTurn
+from bullpen.routing.router import Router
+from bullpen.store.base import TurnEnd
+from bullpen.team.team import Team
+from bullpen.text.clean import clean_text
+from bullpen.turn_events import Event, Failed, Finished, Notice
+
+logger = logging.getLogger(__name__)
+
+# How long to wait before storing again what an agent said and could not be stored; the last one is repeated.
+STORE_RETRY_SECONDS = (0.2, 1.0, 5.0, 15.0)
+
+
+class TurnLoop:
+    """Runs the turns of one conversation."""
+
+    def __init__(
+        self, team: Team, router: Router, journal: Journal, agents: Mapping[str, MemberAgent], prompts: Prompts
+    ) -> None:
+        self.running: dict[str, RunningTurn] = {}
+        """The turns at work, by their ids."""
+        self.tasks: dict[str, asyncio.Task[None]] = {}
+        self._team = team
+        self._router = router
+        self._journal = journal
+        self._state = journal.state
+        self._agents = agents
+        self._prompts = prompts
+        self._people = frozenset(person.name for person in team.people)
+        self._was_busy = False
+        self._warned: set[str] = set()
+
+    async def run(self) -> None:
+        """Begin every turn that may begin, whenever something has changed."""
+        while True:
+            await self._journal.changed.wait()
+            self._journal.changed.clear()
+            async with self._journal.lock:
+                turns = await self._next_turns()
+            for turn in turns:
+                self.tasks[turn.id] = asyncio.create_task(self._take_turn(turn))
+
+    async def prompt_for(self, turn: WaitingTurn) -> AssemblerOutput:
+        """Return what an agent is given for a turn."""
+        remark = self._state.progress.misses.get(turn.member, "")
+        return await self._state.in_store(self._prompts.for_turn, turn, self._agents[turn.member], remark=remark)
+
+    async def _next_turns(self) -> tuple[WaitingTurn, ...]:
+        """Take out of the queue what may begin now: nothing while something runs, during a pause, or at a cap."""
+        state, limits = self._state, self._team.limits
+        if state.running:
+            return ()
+        group = state.next_group(self._people)
+        if not group or state.paused is not None:
+            self._settle_down()
+            return ()
+        if reason := cap_reached(state.progress, limits, milliseconds()):
+            await self._pause_at_a_cap(reason)
+            self._settle_down()
+            return ()
+        turns = state.take(group[: room_for_turns(state.progress, limits)])
+        self.running.update({turn.id: RunningTurn(turn) for turn in turns})
+        self._was_busy = True
+        return turns
+
+    async def _take_turn(self, turn: WaitingTurn) -> None:
+        """Prompt, run, reply. However it goes, the turn ends, and viewers learn how."""
+        running = self.running[turn.id]
+        try:
+            given = await self.prompt_for(turn)
+            await self._journal.shielded(lambda: self._begin(running, given))
+            await self._agents[turn.member].take_turn(given, running, emit=partial(self._emit, running))
+            ending = partial(self._reply, running, running.end("done"))
+        except (StoreError, StoreConflict) as error:
+            ending = partial(self._put_back, running, error)
+        except (asyncio.CancelledError, Exception) as error:
+            ending = partial(self._end, running, running.end(*how_it_ended(error)))
+        try:
+            await to_the_end(self._stored(ending))
+        except Exception as error:
+            await to_the_end(self._stored(partial(self._give_up, running, error)))
+        finally:
+            self._leave(running)
+            del self.tasks[turn.id]
+            self._journal.changed.set()
+
+    async def _begin(self, running: RunningTurn, given: AssemblerOutput) -> None:
+        entry = turn_begins(self._state, running.turn, given, began_at=running.began_at, at=milliseconds())
+        await self._journal.commit(entry)
+        running.is_recorded = True
+        self._warn_once(running)
+
+    async def _reply(self, running: RunningTurn, end: TurnEnd) -> None:
+        agent = self._team.member(running.turn.member)
+        text = clean_text(running.reply)
+        build = partial(
+            agent_reply,
+            *(self._team, self._router, self._state, agent, text, read_markers(text)),
+            turn=running.turn,
+            end=end,
+            seconds=running.seconds,
+        )
+        await self._journal.commit_message(build)
+        self._leave(running)
+
+    async def _end(self, running: RunningTurn, end: TurnEnd) -> None:
+        """Record that a turn ended without a reply, unless its reply was stored just before."""
+        turn = running.turn
+        if turn.id not in self._state.running:
+            return
+        if not running.is_recorded:
+            if self._journal.closing.is_set():
+                self._leave(running)
+                self._state.put_back(turn)
+                return
+            await self._begin(running, _nothing(self._agents[turn.member]))
+        await self._journal.commit(turn_ends(self._state, turn, end, seconds=running.seconds))
+        self._leave(running)
+
+    async def _put_back(self, running: RunningTurn, error: BullpenError) -> None:
+        """Let a turn wait again that could not even be recorded."""
+        self._leave(running)
+        self._state.put_back(running.turn)
+        self._pause_in_memory(str(error))
+
+    async def _give_up(self, running: RunningTurn, error: Exception) -> None:
+        """Let go of a turn that cannot be recorded as it ended, so that it keeps nobody waiting."""
+        try:
+            await self._end(running, running.end(*how_it_ended(error)))
+        except StoreError:
+            raise
+        except Exception:
+            logger.exception("the end of a turn could not be recorded conversation=%s", self._state.conversation_id)
+            self._leave(running)
+            self._state.running.pop(running.turn.id, None)
+            self._pause_in_memory(f"The end of turn {running.turn.id} could not be recorded: {error}")
+
+    async def _stored(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Do something that must be stored; if the disk is full or fails, again and again until it works."""
+        closing = self._journal.closing
+        for seconds in chain(STORE_RETRY_SECONDS, repeat(STORE_RETRY_SECONDS[-1])):
+            is_last = closing.is_set()
+            try:
+                return await self._journal.shielded(work)
+            except StoreError as error:
+                logger.warning("not stored conversation=%s error=%s", self._state.conversation_id, error)
+                text = f"{error} What was said is kept here, and will be stored when that works."
+                self._journal.publish(Trouble(text=text))
+            if is_last:
+                return None
+            with suppress(TimeoutError):
+                await asyncio.wait_for(closing.wait(), seconds)
+        return None
+
+    async def _pause_at_a_cap(self, reason: str) -> None:
+        try:
+            await self._journal.commit(decisions.pause("cap", reason, at=milliseconds()))
+        except StoreError as error:
+            self._pause_in_memory(f"{reason} {error}")
+
+    def _pause_in_memory(self, text: str) -> None:
+        """Pause although that cannot be stored: whoever opens the conversation again finds it paused in any case."""
+        self._state.paused = text
+        self._journal.publish(Paused(kind="trouble", text=text))
+
+    def _settle_down(self) -> None:
+        if self._was_busy:
+            self._was_busy = False
+            self._journal.publish(Quiet(waits_for=self._state.waits_for))
+        self._journal.quiet.set()
+
+    def _emit(self, running: RunningTurn, event: Event) -> None:
+        running.take(event)
+        # How a turn ended is published when it is stored.
+        if not isinstance(event, Finished | Failed):
+            turn = running.turn
+            self._journal.publish(TurnEvent(turn_id=turn.id, member=turn.member, event=event))
+
+    def _warn_once(self, running: RunningTurn) -> None:
+        """Say what people should know about an agent, at its first turn."""
+        member = running.turn.member
+        warning = self._agents[member].warning
+        if warning and member not in self._warned:
+            self._warned.add(member)
+            logger.warning("%s", warning)
+            self._emit(running, Notice(kind="warning", text=warning))
+
+    def _leave(self, running: RunningTurn) -> None:
+        """Take a turn off those at work, at the moment when its end is known: the next one may begin right after."""
+        self.running.pop(running.turn.id, None)
+
+
+def _nothing(agent: MemberAgent) -> AssemblerOutput:
+    """Return what an agent was given whose prompt could not be made."""
+    report = PromptReport(agent_type=agent.spec.name, max_bytes=agent.member.max_bytes, section_bytes={})
+    return AssemblerOutput(prompt="", report=report)
