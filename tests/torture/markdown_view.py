@@ -51,6 +51,14 @@ def labels_in_code(text: str, *, open_code_counts: bool) -> set[str]:
     return found
 
 
+_INDENTED_QUOTE = re.compile(r"(?m)^(?: {0,3}\t| {4})[ \t]*>")
+
+
+def is_disputed(text: str) -> bool:
+    """Tell whether markdown-it reads a text in another way than CommonMark says: a quote whose sign is indented."""
+    return _INDENTED_QUOTE.search(text) is not None
+
+
 _BEGINNING = re.compile(r"[\s\[`]*(w[0-9]+w)")
 
 

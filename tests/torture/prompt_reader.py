@@ -23,8 +23,6 @@ HEADINGS = {
 SHOWS_ADDRESSEES = ("claude-code", "openai-codex")
 
 BREAKS = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
-# markdown-it goes on with a quote where its sign is indented like code. CommonMark does not.
-_INDENTED_QUOTE = re.compile(r"(?m)^(?: {0,3}\t| {4})[ \t]*>")
 _LIST_MARK = re.compile("(?: *- )?")
 _BREAK = re.compile(f"\r\n|[{BREAKS}]")
 
@@ -184,9 +182,8 @@ def _end_of_line(text: str, place: int) -> int:
 def looks_like_ours(text: str, agent_type: str, names: tuple[str, ...], section: str) -> bool:
     """Tell whether a text begins with a line of the kind that only the prompt itself may write."""
     line = text[: _end_of_line(text, 0)]
-    return line.rstrip(" \t") in HEADINGS[agent_type].values() or line.startswith(
-        line_starts(agent_type, names, section)
-    )
+    bare = re.sub(r"[\s\ufeff\u200b-\u200d\u2060\xad]+\Z", "", line)
+    return bare in HEADINGS[agent_type].values() or line.startswith(line_starts(agent_type, names, section))
 
 
 def same_text(got: str, said: str, agent_type: str, names: tuple[str, ...], section: str) -> bool:
@@ -216,8 +213,6 @@ def _same_lines(got: str, closed: str, said: str, agent_type: str, names: tuple[
 
 def _code_was_touched(got: str, said: str) -> bool:
     """Tell whether a line was indented that is code, before and after: indenting a list moves what belongs to it."""
-    if _INDENTED_QUOTE.search(said):
-        return False
     lines = zip(_BREAK.split(got), _BREAK.split(said), _line_places(got), _line_places(said), strict=False)
     moved = [(after, before) for mine, line, after, before in lines if mine != line]
     code_after = _in_code(got, [after for after, _ in moved], open_code_counts=False)

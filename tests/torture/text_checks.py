@@ -16,7 +16,7 @@ from markdown_it import MarkdownIt
 from msgspec import Struct
 from msgspec.structs import replace
 from tests.torture.hostile_inputs import PEOPLE
-from tests.torture.markdown_view import routed_from_code
+from tests.torture.markdown_view import is_disputed, routed_from_code
 from tests.torture.one_conversation import OneConversation, conversation_about
 from tests.torture.prompt_reader import Forged, Said, is_beginning, read_prompt, same_text
 
@@ -179,7 +179,8 @@ def _prompts(texts: list[str], random: Random, doors: Doors) -> Iterator[str]:
             output = assembler.assemble(source)
         except PromptTooLarge:
             continue
-        if problem := _misread(source, assembler.agent_type, output.prompt):
+        problem = _misread(source, assembler.agent_type, output.prompt)
+        if problem and not any(map(is_disputed, texts)):
             yield f"{assembler.agent_type}: {problem} in {output.prompt!r} from {source!r}"
 
 
@@ -220,13 +221,12 @@ def _clean(text: str) -> str:
     return re.sub("[\ud800-\udfff]", "\ufffd", text.replace("\0", "\u2400"))
 
 
+_SCRIPT_SPACE = "\t\n\v\f\r \xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"
+
+
 def _trimmed(text: str) -> str:
-    text = _clean(text)
-    while text and (text[0].isspace() or text[0] == "\ufeff"):
-        text = text[1:]
-    while text and (text[-1].isspace() or text[-1] == "\ufeff"):
-        text = text[:-1]
-    return text
+    """Return a text as JavaScript's trim() does."""
+    return re.sub(rf"\A[{_SCRIPT_SPACE}]+|[{_SCRIPT_SPACE}]+\Z", "", _clean(text))
 
 
 def _forget_names(doors: Doors) -> Doors:

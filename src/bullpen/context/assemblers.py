@@ -9,15 +9,16 @@ from msgspec import Struct
 
 from bullpen.cache import SelfFillingCache
 from bullpen.context.budget import SECTION_SEPARATOR, Budget, newest_that_fit
-from bullpen.context.headings import LineGuard
+from bullpen.context.headings import GuardedText, LineGuard
 from bullpen.context.prompt import DEFAULT_MAX_BYTES, EVERYONE, AssemblerInput, AssemblerOutput, PromptContextMessage
 from bullpen.context.report import ChangedMessage, PromptReport
 from bullpen.context.views import View, Window
 from bullpen.errors import PromptTooLarge
-from bullpen.text.clean import LINE_BREAKS, byte_length, clean_text, one_line, trimmed, truncate_to_bytes
+from bullpen.text.clean import byte_length, clean_text, one_line, trimmed, truncate_to_bytes
 
 Overflow = Literal["cut", "error"]
 
+MOST_TRIES = 16
 _PLACEHOLDERS = re.compile(r"(\{sender\}|\{to\}|\{content\})")
 
 
@@ -132,20 +133,23 @@ class ContextAssembler:
         who, message = self._who_asks(source), trimmed(source.current_message)
         if not message:
             return "", 0, ()
-        guard = self._message_guard if who else self._history_guard
-        guarded = guard.guarded(message, has_own_start=bool(who))
-        whole = body = who + guarded.text
-        size = byte_length(whole)
+        guarded = whole = self._guarded(who, message)
+        size = byte_length(who) + byte_length(whole.text)
         room = budget.room - _header_bytes(header)
         if size > room:
-            body = self._cut(whole, room) if overflow == "cut" and room > 0 else ""
-            if len(body) <= len(who):
+            guarded = self._cut(who, message, room) if overflow == "cut" and room > 0 else GuardedText("")
+            if not guarded.text:
                 budget.section_bytes["message"] = size
                 raise self._too_large(source, budget, "Shorten the message or the instructions, or raise max_bytes.")
+        body = who + guarded.text
         section = _section(header, body)
         budget.spend("message", byte_length(section))
         lines = guarded.indented_lines
         return section, size - byte_length(body), (ChangedMessage(id="", indented_lines=lines),) if lines else ()
+
+    def _guarded(self, who: str, message: str) -> GuardedText:
+        guard = self._message_guard if who else self._history_guard
+        return guard.guarded(message, has_own_start=bool(who))
 
     def _context_lines(self, messages: Sequence[PromptContextMessage], budget: Budget) -> list["Line"]:
         """Return the lines of the newest messages that fit, paid for with their heading."""
@@ -170,11 +174,19 @@ class ContextAssembler:
             return ""
         return _fill(self._body_pieces, source.current_from, source.current_to, "")
 
-    def _cut(self, text: str, room: int) -> str:
-        cut = truncate_to_bytes(text, room)
-        # Cutting "[CONTEXT]x" after the bracket would leave a heading.
-        last_line = cut[max(map(cut.rfind, LINE_BREAKS)) + 1 :].rstrip(" \t")
-        return cut.rstrip()[:-1] if last_line in self.layout.headings else cut
+    def _cut(self, who: str, message: str, room: int) -> GuardedText:
+        """Return as much of a message as fits. It is guarded as it is sent: a cut may open code, or make a heading."""
+        wanted = room = room - byte_length(who)
+        tries = 0
+        while wanted > 0:
+            guarded = self._guarded(who, truncate_to_bytes(message, wanted))
+            excess = byte_length(guarded.text) - room
+            if excess <= 0:
+                return guarded
+            tries += 1
+            # Nearly always the first try is the last but one. A text made to take long is halved instead.
+            wanted = wanted - excess if tries < MOST_TRIES else wanted // 2
+        return GuardedText("")
 
     def _too_large(self, source: AssemblerInput, budget: Budget, advice: str) -> PromptTooLarge:
         sizes = budget.section_bytes

@@ -9,11 +9,12 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from bullpen.markers.blocks import open_fence
-from bullpen.markers.code import closed_code, has_open_code_span
-from bullpen.text.clean import LINE_BREAKS
+from bullpen.markers.blocks import BlockReader, normal_line_breaks
+from bullpen.markers.code import code_spans, has_open_code_span
+from bullpen.text.clean import INVISIBLE, LINE_BREAKS, WHITE_SPACE
 
 INDENT = "  "
+_BLANK = "".join(space for space in WHITE_SPACE + INVISIBLE if space not in LINE_BREAKS)
 _LINE_BREAK = re.compile(f"\r\n|[{LINE_BREAKS}]")
 
 
@@ -32,51 +33,131 @@ class LineGuard:
         self._texts = (*headings, *speaker_starts)
         self._knows_speakers = bool(speaker_starts)
         self._speakers_begin_items = all(start.startswith("- ") for start in speaker_starts)
-        heading = rf"(?:{_any_of(headings)})[ \t]*(?:[{LINE_BREAKS}]|\Z)"
+        heading = rf"(?:{_any_of(headings)})[{_BLANK}]*(?:[{LINE_BREAKS}]|\Z)"
         self._protected = re.compile(rf"(?<![^{LINE_BREAKS}])(?={heading}|{_any_of(speaker_starts)})")
 
     def guarded(self, text: str, *, has_own_start: bool) -> GuardedText:
         """Return the text with protected lines indented. Its first line is not one if our own start comes before it."""
-        lines: set[int] = set()
-        # What is indented may have been a list item, with code in it that is none any more; so it is looked at again.
-        for ignores_code in (False, False, False, True):
-            places = self._places(text, has_own_start=has_own_start, ignores_code=ignores_code)
-            if not places:
-                break
-            lines.update(_line_numbers(text, places))
-            pieces = [text[start:end] for start, end in zip([0, *places], [*places, len(text)], strict=True)]
-            text = INDENT.join(pieces)
-        return GuardedText(text, tuple(sorted(lines)))
+        if not any(protected in text for protected in self._texts):
+            return GuardedText(text)
+        places = [match.start() for match in self._protected.finditer(text)]
+        if has_own_start and places and places[0] == 0:
+            del places[0]
+        places = _outside_code(text, places) if places and ("`" in text or "~~~" in text) else places
+        if not places:
+            return GuardedText(text)
+        pieces = [text[start:end] for start, end in zip([0, *places], [*places, len(text)], strict=True)]
+        return GuardedText(INDENT.join(pieces), tuple(_line_numbers(text, places)))
 
     def closed(self, text: str) -> str:
         """Return a text after which another line can follow without reading as its code."""
         if not self._knows_speakers:
             return text
-        if ("```" in text or "~~~" in text) and (fence := open_fence(text)):
+        if ("```" in text or "~~~" in text) and (fence := _open_fence(text)):
             return f"{text}\n{fence}"
-        # A list item ends the paragraph before it, and a code span with it. Any other line may go on with both.
+        # A list item ends the paragraph before it, and a code span with it. Any other line may continue both.
         if not self._speakers_begin_items and "`" in text and has_open_code_span(text):
             return f"{text}\n"
         return text
 
-    def _places(self, text: str, *, has_own_start: bool, ignores_code: bool) -> list[int]:
-        """Return where protected lines begin that are not code."""
-        if not any(protected in text for protected in self._texts):
-            return []
-        places = [match.start() for match in self._protected.finditer(text)]
-        if has_own_start and places and places[0] == 0:
-            del places[0]
-        return list(_outside(places, closed_code(text))) if places and not ignores_code else places
+
+class _Line(Struct, frozen=True):
+    """One line of a text, and where protected lines begin in it: at its start, or after another sign for a new line."""
+
+    text: str
+    start: int
+    places: tuple[int, ...]
+
+    @property
+    def indented(self) -> str:
+        """The line as it is when it is indented, for what follows: a list item moves what belongs to it."""
+        return INDENT + self.text if self.places[:1] == (self.start,) else self.text
 
 
-def _outside(places: list[int], ranges: list[tuple[int, int]]) -> Iterator[int]:
-    """Yield the places that are in none of the ranges; both are in order."""
-    left = ranges[::-1]
+def _outside_code(text: str, places: list[int]) -> list[int]:
+    """Return the places that are in no closed fenced block and in no code span.
+
+    Every line is read as it will be in the prompt. A block whose end is missing does not protect what is in it.
+    """
+    lines = list(_lines(normal_line_breaks(text), places))
+    reader = BlockReader()
+    found: list[int] = []
+    paragraph: list[_Line] = []
+    number = 0
+    while number < len(lines):
+        line = lines[number]
+        length = _fenced_lines(reader, lines, number)
+        if length:
+            found += _outside_spans(paragraph)
+            paragraph = []
+            for fenced in lines[number : number + length]:
+                reader.read(fenced.text)
+            number += length
+            continue
+        reader.read(line.indented if not reader.fence else line.text)
+        if reader.is_code:
+            found += [*_outside_spans(paragraph), *line.places]
+            paragraph = []
+        elif reader.continues:
+            paragraph.append(line)
+        else:
+            found += _outside_spans(paragraph)
+            paragraph = [line]
+        number += 1
+    return [*found, *_outside_spans(paragraph)]
+
+
+def _fenced_lines(reader: BlockReader, lines: list[_Line], number: int) -> int:
+    """Return how many lines from this one on are a fenced block that ends; 0 if none opens, or one without an end."""
+    line = lines[number]
+    if "```" not in line.text and "~~~" not in line.text:
+        return 0
+    ahead = reader.copy()
+    ahead.read(line.text)
+    if not ahead.fence or ahead.continues:
+        return 0
+    for place in range(number + 1, len(lines)):
+        ahead.read(lines[place].text)
+        if not ahead.continues:
+            return place - number
+        if not ahead.fence:
+            return place - number + 1
+    return len(lines) - number if ahead.is_nested else 0
+
+
+def _outside_spans(paragraph: list[_Line]) -> Iterator[int]:
+    """Yield the places of a paragraph that are in no code span."""
+    places = [place for line in paragraph for place in line.places]
+    if not places:
+        return
+    start = paragraph[0].start
+    spans = list(code_spans("\n".join(line.text for line in paragraph)))
     for place in places:
-        while left and left[-1][1] <= place:
-            left.pop()
-        if not left or place < left[-1][0]:
+        if not any(first <= place - start < last for first, last in spans):
             yield place
+
+
+def _lines(text: str, places: list[int]) -> Iterator[_Line]:
+    left = places[::-1]
+    start = 0
+    for line in text.split("\n"):
+        end = start + len(line)
+        inside: list[int] = []
+        while left and left[-1] <= end:
+            inside.append(left.pop())
+        yield _Line(line, start, tuple(inside))
+        start = end + 1
+
+
+def _open_fence(text: str) -> str | None:
+    """Return the mark that would close the fenced block a text ends in; None if it ends outside of one.
+
+    A block in a list or a quote ends with them, so nothing needs to close it.
+    """
+    reader = BlockReader()
+    for line in normal_line_breaks(text).split("\n"):
+        reader.read(line)
+    return None if reader.is_nested else reader.fence or None
 
 
 def _line_numbers(text: str, places: list[int]) -> Iterator[int]:

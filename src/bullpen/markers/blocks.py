@@ -45,7 +45,7 @@ def blocks(text: str) -> Iterator[Block]:
     paragraph: int | None = None
     goes_on_from_quote = doubtful = False
     for line in text.split("\n"):
-        kind = reader.read(line.removesuffix("\r"))
+        kind = reader.read(line)
         if paragraph is not None and kind != "more":
             yield Block(paragraph, start, hidden=False, doubtful=doubtful)
             paragraph = None
@@ -57,36 +57,6 @@ def blocks(text: str) -> Iterator[Block]:
         start += len(line) + 1
     if paragraph is not None:
         yield Block(paragraph, len(text), hidden=False, doubtful=doubtful)
-
-
-def open_fence(text: str) -> str | None:
-    """Return the mark that would close the fenced block a text ends in; None if it ends outside of one.
-
-    A block in a list or a quote ends with them, so nothing needs to close it.
-    """
-    reader = BlockReader()
-    for line in normal_line_breaks(text).split("\n"):
-        reader.read(line.removesuffix("\r"))
-    return None if reader.is_nested else reader.fence or None
-
-
-def closed_fences_and_paragraphs(text: str) -> Iterator[tuple[int, int, bool]]:
-    """Yield where fenced blocks that end, and paragraphs, begin and end, and whether each is a fenced block.
-
-    Here a paragraph in a quote goes on in the line after it, as in Markdown.
-    """
-    reader = BlockReader()
-    start = first = 0
-    was_code = False
-    for line in text.split("\n"):
-        reader.read(line.removesuffix("\r"))
-        if start and not reader.continues:
-            yield first, start - 1, was_code
-            first = start
-        was_code = reader.is_code
-        start += len(line) + 1
-    if not (reader.fence and not reader.is_nested):
-        yield first, len(text), was_code
 
 
 def normal_line_breaks(text: str) -> str:
@@ -106,6 +76,14 @@ class BlockReader:
         self.is_code = False
         """Whether the last line is part of a fenced block, in a quote, too."""
 
+    def copy(self) -> "BlockReader":
+        """Return a reader in the same place, to look ahead."""
+        other = BlockReader()
+        other._containers = [_Container(one.width, one.is_empty) for one in self._containers]
+        other.fence, other._in_paragraph = self.fence, self._in_paragraph
+        other.continues, other.is_code = self.continues, self.is_code
+        return other
+
     @property
     def is_nested(self) -> bool:
         """Whether the last line was within a list item or a quote."""
@@ -113,6 +91,7 @@ class BlockReader:
 
     def read(self, line: str) -> str:
         """Return what a line is: "code", "quote", "text" that begins a block, "more" of the same paragraph, "blank"."""
+        line = line.removesuffix("\r")
         if "\t" in line:
             line = _with_spaces(line)
         rest, matched = self._continued(line)

@@ -10,7 +10,7 @@ The patterns are possessive and the lists are walked once, so the time grows wit
 import re
 from collections.abc import Iterable, Iterator
 
-from bullpen.markers.blocks import blocks, closed_fences_and_paragraphs, normal_line_breaks
+from bullpen.markers.blocks import BlockReader, blocks, normal_line_breaks
 
 HIDDEN = "\0"
 LONGEST_EXACT = 32 * 1024
@@ -45,25 +45,18 @@ def hide_code(text: str) -> str:
     return _hide_exactly(text) if len(text) <= LONGEST_EXACT else _hide_quickly(text)
 
 
-def closed_code(text: str) -> list[tuple[int, int]]:
-    """Return where a text is code for certain, in order: fenced blocks that end, and code spans."""
-    text = normal_line_breaks(text)
-    found: list[tuple[int, int]] = []
-    for start, end, is_fenced in closed_fences_and_paragraphs(text):
-        if is_fenced:
-            found.append((start, end))
-        elif "`" in (paragraph := text[start:end]):
-            found += [(start + first, start + last) for first, last in _code_spans(paragraph)]
-    return found
-
-
 def has_open_code_span(text: str) -> bool:
     """Tell whether a backtick at the end of a text may open a code span that goes on in the line after it."""
-    text = normal_line_breaks(text)
-    end = ""
-    for start, stop, is_fenced in closed_fences_and_paragraphs(text):
-        end = "" if is_fenced else text[start:stop]
-    return "`" in _blot_out(end, _code_spans(end))
+    reader = BlockReader()
+    paragraph: list[str] = []
+    for line in normal_line_breaks(text).split("\n"):
+        reader.read(line)
+        if not reader.continues or reader.is_code:
+            paragraph = []
+        if not reader.is_code:
+            paragraph.append(line)
+    last = "\n".join(paragraph)
+    return "`" in _blot_out(last, code_spans(last))
 
 
 def _hide_exactly(text: str) -> str:
@@ -100,7 +93,7 @@ def _hide_code_spans(paragraph: str) -> str:
     if paragraph.count("`") < 2:  # a lone backtick opens nothing
         return paragraph
     if "``" in paragraph or "\\`" in paragraph:
-        return _blot_out(paragraph, _code_spans(paragraph))
+        return _blot_out(paragraph, code_spans(paragraph))
     # Single backticks only, as nearly always: every second piece between them is code.
     pieces = paragraph.split("`")
     closed = slice(1, len(pieces) - 1, 2)
@@ -108,7 +101,7 @@ def _hide_code_spans(paragraph: str) -> str:
     return "`".join(pieces)
 
 
-def _code_spans(paragraph: str) -> Iterator[tuple[int, int]]:
+def code_spans(paragraph: str) -> Iterator[tuple[int, int]]:
     """Yield the spans between runs of equally many backticks, each run taking the nearest of its like that follows."""
     runs = [(run.start(2), run.end(2), len(run[1]) % 2) for run in _BACKTICKS.finditer(paragraph)]
     partners: list[int | None] = []

@@ -12,6 +12,9 @@ WHITE_SPACE = "\t\n\v\f\r \xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u
 WHITE_SPACE += "\u2028\u2029\u202f\u205f\u3000\ufeff"
 """What JavaScript's trim() takes away, as in the specification. Python's list is another."""
 
+INVISIBLE = "\u200b\u200c\u200d\u2060\xad"
+"""What nobody sees, although it is not white space."""
+
 # A cluster may be endless (a letter with a thousand accents), so looking for its start must end somewhere.
 LONGEST_CLUSTER = 64
 
