@@ -75,7 +75,8 @@ async def open_conversation(
     try:
         await asyncio.to_thread(end_what_a_crash_left)
         state = await thread.do(_claimed, store, loaded, conversation_id, resume is None, owner, thread)
-        history = StoredHistory(store, conversation_id, state.messages)
+        number = state.progress.message_number
+        history = StoredHistory(store, conversation_id, messages=state.messages, highest_number=number)
         conversation = Conversation(loaded.team, state, agents, history, store, loaded.root)
         await conversation.start()
         try:

@@ -131,3 +131,9 @@ def test_what_nobody_wants_to_see_is_not_shown_after_it_either(
     logging.getLogger("bullpen").warning("then")
 
     assert capsys.readouterr().err == ""
+
+
+def test_debug_shows_what_is_received_and_where_messages_go(tmp_path: Path) -> None:
+    shown = say(tmp_path, "Hello. [NEXT: max]", "--debug")
+
+    assert "[Debug][Route] message=msg-1 from=kim to=max asked=max reason=markers notes=none" in shown

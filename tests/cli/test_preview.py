@@ -38,6 +38,20 @@ def test_it_is_what_is_sent_then(write_team: Write, bullpen: Bullpen) -> None:
     assert seen["report"]["total_bytes"] == sent["total_bytes"]
 
 
+def test_a_member_that_sees_only_what_is_addressed_to_it(write_team: Write, bullpen: Bullpen) -> None:
+    file = write_team(NO_NOTE, ada="I see.", ben="So do I.")
+    file.write_text(file.read_text().replace('name = "ada"\n', 'name = "ada"\nvisibility = "addressed"\n'))
+    new = bullpen("preview", "--to", "ada", "--message", "Hello")
+    bullpen("run", "--trust", "team.toml", "Secret [NEXT: ben]")
+
+    again = bullpen("preview", "--to", "ada", "--session", "last", "--message", "Again?")
+
+    assert (new.returncode, again.returncode) == (0, 0)
+    assert "kim: Hello\n" in new.stdout
+    assert "Secret" not in again.stdout
+    assert "kim: Again?" in again.stdout
+
+
 def test_what_does_not_fit_is_told(write_team: Write, bullpen: Bullpen, tmp_path: Path) -> None:
     file = write_team(NO_NOTE, ada="x" * 100)
     file.write_text(file.read_text().replace('name = "ada"\n', 'name = "ada"\nmax_bytes = 60\n'))

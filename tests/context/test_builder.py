@@ -149,5 +149,5 @@ def test_text_is_never_logged_above_debug(caplog: pytest.LogCaptureFixture) -> N
 
     assert "a secret" not in caplog.text
     assert caplog.messages == [
-        '[PromptBuilder] Unknown agentType "never-heard-of" (normalized: "never-heard-of"), using PlainTextAssembler'
+        '[ContextManager] Unknown agentType "never-heard-of" (normalized: "never-heard-of"), using PlainTextAssembler'
     ]

@@ -109,6 +109,30 @@ def test_fields_that_are_not_ours_come_back_where_they_were() -> None:
     assert {**again, "timestamp": 0} == {**written, "timestamp": 0}
 
 
+def test_the_other_spelling_of_a_field_is_kept_beside_ours() -> None:
+    speaker = {"roleId": "a", "roleName": "A", "type": "ai", "id": "x", "name": "X", "displayName": "Dr X"}
+
+    written = json.loads(loaded(snapshot(message(1, speaker=speaker))).export_snapshot().to_json())
+
+    assert written["messages"][0]["speaker"] == {
+        "roleId": "a",
+        "roleName": "A",
+        "type": "ai",
+        "roleTitle": "Dr X",
+        "id": "x",
+        "name": "X",
+    }
+
+
+def test_names_of_our_own_export_are_not_special_elsewhere() -> None:
+    foreign = message(1, hash="abc", sequence=9)
+
+    written = json.loads(loaded(snapshot(foreign, conversation={"a": 1}, turns=[1])).export_snapshot().to_json())
+
+    assert (written["messages"][0]["hash"], written["messages"][0]["sequence"]) == ("abc", 9)
+    assert (written["conversation"], written["turns"]) == ({"a": 1}, [1])
+
+
 def test_fields_that_are_not_ours_can_be_added_to_a_message() -> None:
     manager = ContextManager()
 

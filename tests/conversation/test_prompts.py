@@ -249,7 +249,7 @@ async def test_an_id_that_somebody_took_beforehand_is_not_used_again(team: Stage
         for text in ("Two", "Three", "Three"):
             await again.say(f"{text} [NEXT: kim]")
         stored = [(one.message.id, one.message.content) for one in await again.messages()]
-    assert [id_ for id_, _ in stored] == ["msg-3", "msg-2", "msg-4", "msg-5"]
+    assert [id_ for id_, _ in stored] == ["msg-3", "msg-4", "msg-5", "msg-6"]
 
 
 async def test_the_texts_examples_can_be_had_byte_for_byte(team: Stage) -> None:
@@ -276,6 +276,56 @@ async def test_an_unknown_agent_type_with_a_command_runs_with_one_warning(team: 
     assert [event.text for event in events if isinstance(event, Notice)] == [
         '[ContextManager] Unknown agentType "custom-agent" (normalized: "custom-agent"), using PlainTextAssembler'
     ]
+
+
+async def test_numbers_go_on_after_the_highest_that_was_imported(team: Stage) -> None:
+    async with team.open() as conversation:
+        await conversation.say("One [NEXT: kim]", message_id="first")
+
+        def add(store: Store, id_: str) -> None:
+            speaker = Speaker(role_id="m-1", role_name="Other", type="ai")
+            for number in (50, 51):
+                store.append(id_, ConversationMessage(id=f"msg-{number}", content="old", speaker=speaker))
+
+        await conversation.read(add)
+    async with team.open(conversation.id) as again:
+        # What is remembered knows nothing of what others have put into the store: it is counted when it is opened.
+        await again.say("Two [NEXT: kim]")
+        ids = [stored.message.id for stored in await again.messages()]
+    assert ids == ["first", "msg-50", "msg-51", "msg-52"]
+
+
+async def test_nothing_is_added_to_the_system_text_without_the_note(team: Stage) -> None:
+    team.settings |= {"hand_over_note": False, "message_header": False}
+    team.agent("a", "Over to [NEXT: nobdy]", "Sorry.", system_instruction="You are Max")
+    async with team.open() as conversation:
+        await tell(conversation, "One [NEXT: a]")
+        await tell(conversation, "Two [NEXT: a]")
+    assert team.prompt("a").startswith("You are Max\n\nkim: One\n")
+
+
+async def test_a_task_that_does_not_count_is_part_of_what_was_said(team: Stage) -> None:
+    team.agent("a", "Here is my plan.\n[TEAM_TASK] Everybody reads this.\n[NEXT: b]")
+    async with team.open() as conversation:
+        await tell(conversation, "Go [NEXT: a]")
+        assert conversation.team_task is None
+    assert team.prompt("b").endswith("a: Here is my plan.\nEverybody reads this.")
+
+
+async def test_people_are_told_of_a_message_of_nothing_but_markers(team: Stage) -> None:
+    async with team.open() as conversation:
+        await tell(conversation, "[NEXT: a]")
+        (note,) = events_so_far(conversation, Said)[0].notes
+    assert note == "This message holds nothing but markers, so who is asked gets only the conversation before it."
+
+
+async def test_two_members_of_an_unknown_type_are_warned_about_once(team: Stage) -> None:
+    for name in ("a", "b"):
+        team.members[name]["agent"] = "custom-agent"
+    async with team.open() as conversation:
+        await tell(conversation, "One [NEXT: a, b]")
+        events = [told.event for told in events_so_far(conversation, TurnEvent)]
+    assert len([event for event in events if isinstance(event, Notice)]) == 1
 
 
 async def test_instruction_files_are_read_anew_for_every_turn(team: Stage) -> None:

@@ -99,6 +99,7 @@ async def test_drop_clears_what_waits_before_next_is_read(stage: Stage) -> None:
 
 
 async def test_the_task_can_be_set_in_both_forms_and_by_an_agent_only_if_it_may(stage: Stage) -> None:
+    stage.settings["hand_over_note"] = True
     stage.person("kim")
     stage.agent("a", "[TEAM_TASK: mine] so there")
     stage.agent("b", "[TEAM_TASK]\nDo a[0]\nand b", may_set_task=True)
@@ -194,6 +195,7 @@ async def test_a_message_that_names_only_strangers_goes_to_the_lead(team: Stage)
 
 
 async def test_may_address_is_kept_and_the_agent_learns_it(stage: Stage) -> None:
+    stage.settings["hand_over_note"] = True
     stage.people_and_agents("kim", "b")
     stage.agent("a", "Yours [NEXT: b]", "Sorry.", may_address=["kim"])
     async with stage.open() as conversation:
@@ -249,6 +251,7 @@ async def test_a_person_whose_relay_has_nobody_left_behind_them_is_not_left_hang
 
 
 async def test_a_missed_hand_over_is_told_to_people_and_to_the_agent(stage: Stage) -> None:
+    stage.settings["hand_over_note"] = True
     stage.people_and_agents("kim", "b")
     stage.agent("a", "All done. Over to b!", "Better. [NEXT: b]", "Good.")
     async with stage.open() as conversation:

@@ -42,6 +42,7 @@ def test_all_messages_and_turns_are_there(store: SqliteStore) -> None:
         "lastAt": 1_740_992_700_000,
         "messages": 6,
         "state": "queued",
+        "task": "Build the login.",
         "waitsFor": None,
         "paused": None,
     }

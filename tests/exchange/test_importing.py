@@ -119,6 +119,37 @@ def test_fields_that_are_not_ours_survive_import_and_export(store: SqliteStore) 
         read_import(changed.encode())
 
 
+def test_fields_with_the_names_of_our_export_survive_it(store: SqliteStore) -> None:
+    document = json.loads(encoded(SESSION["context"]))
+    document |= {"conversation": {"a": 1}, "turns": [1], "format": "theirs", "foreign": 7}
+    document["messages"][0] |= {"sequence": 9, "hash": "abc", "foreign": {"x": 1}}
+
+    conversation_id = import_conversation(store, read_import(encoded(document)))
+    file = io.StringIO()
+    write_json(store, conversation_id, file)
+    again = read_import(file.getvalue().encode())
+
+    assert list(again.messages) == [stored.message for stored in store.messages(conversation_id)]
+    assert again.messages[0].extra is not None
+    assert {**again.messages[0].extra, "routing": None} == {
+        "sequence": 9,
+        "hash": "abc",
+        "foreign": {"x": 1},
+        "routing": None,
+    }
+    assert again.extra == {"conversation": {"a": 1}, "turns": [1], "format": "theirs", "foreign": 7}
+
+
+def test_a_long_task_is_cut_in_a_snapshot_and_whole_beside_it(store: SqliteStore) -> None:
+    store.create("c", team="T", team_file="", started_at=1, team_task="t" * 6000)
+    store.append("c", MESSAGES[1])
+    file = io.StringIO()
+    write_json(store, "c", file)
+
+    assert json.loads(file.getvalue())["teamTask"] == "t" * 5120
+    assert read_import(file.getvalue().encode()).team_task == "t" * 6000
+
+
 def test_half_an_emoji_is_no_obstacle() -> None:
     data = encoded(SESSION).replace(b"Hello.", b"Hello \\ud83d")
 

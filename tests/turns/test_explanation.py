@@ -130,7 +130,7 @@ def test_a_message_that_was_cut(store: SqliteStore) -> None:
     cut = report("m2", dropped_messages=1, message_bytes_cut=1200, instruction_bytes_cut=7)
     explanation = conversation(store, cut, messages=3, answers=3)
 
-    assert (explanation.asked_by.fate, explanation.asked_by.why) == ("cut", "its last 1,200 bytes did not fit")
+    assert (explanation.answers.fate, explanation.answers.why) == ("cut", "its last 1,200 bytes did not fit")
     assert explanation.context[0].why == "the message alone filled the budget"
     assert explanation.instruction_bytes_cut == 7
     assert len(explanation.cuts) == 3
@@ -163,3 +163,22 @@ def test_a_turn_does_not_differ_from_itself(store: SqliteStore) -> None:
     nothing = ((), (), (), "", "")
     parts = (compared.only_left, compared.only_right, compared.sections, compared.system_diff, compared.prompt_diff)
     assert parts == nothing
+
+
+def test_in_a_relay_it_answers_the_last_reply(store: SqliteStore) -> None:
+    explanation = conversation(store, report("m1", "m2", message_id="m3"), messages=4, answers=1)
+
+    assert (explanation.asked_by.sequence, explanation.answers.sequence) == (1, 3)
+    assert explanation.not_offered == (NotOffered(first=4, last=4, why="said after #3, which it was to answer"),)
+
+
+def test_a_turn_to_which_nothing_was_sent_saw_nothing(store: SqliteStore) -> None:
+    store.create("c", team="T", team_file=EXAMPLE_TEAM, started_at=1)
+    store.claim("c", OWNER, is_alive=lambda _: False)
+    message = ConversationMessage(id="m1", content="word", speaker=KAI, timestamp=1)
+    store.append("c", message, turns=[WaitingTurn(id="1", member="max", message_id="m1")])
+    store.start_turn("c", "1", owner=OWNER, given=AssemblerOutput(prompt="", report=report()), at=100)
+
+    answers = explain(store, "c", "1").answers
+
+    assert (answers.fate, answers.why) == ("dropped", "nothing was sent")

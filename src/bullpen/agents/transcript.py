@@ -3,6 +3,7 @@
 import codecs
 import logging
 from collections.abc import Callable
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -20,6 +21,7 @@ from bullpen.turn_events import (
     TextDelta,
     Thinking,
     ToolFinished,
+    ToolStarted,
     Usage,
 )
 
@@ -39,6 +41,7 @@ class Transcript:
     """Reads a program's two streams. Bounded: what is kept does not grow with what is written."""
 
     def __init__(self, spec: AgentSpec, emit: Emit, masked: Callable[[str], str] = without_secrets) -> None:
+        self._agent = spec.name
         self._emit = emit
         self._masked = masked
         self._parse = spec.parser().parse
@@ -107,6 +110,8 @@ class Transcript:
         if not line or line.isspace():
             return
         record = record_from(line)
+        if logger.isEnabledFor(logging.DEBUG):
+            logger.debug("[Debug][Receive] agent=%s %s", self._agent, line.decode(errors="replace"))
         if record is None:
             self._notice("noise", line[:MAX_NOTICE_CHARACTERS])
         else:
@@ -163,9 +168,23 @@ def _plain(event: Event) -> Event:
     match event:
         case Finished(text=text) | Thinking(text=text) | Notice(text=text):
             return replace(event, text=strip_escape_sequences(text))
+        case ToolStarted(name=name, input=given):
+            return replace(event, name=strip_escape_sequences(name), input=_plain_values(given))
         case ToolFinished(output=output):
             return replace(event, output=strip_escape_sequences(output))
         case Failed(message=message):
             return replace(event, message=strip_escape_sequences(message))
         case _:
             return event
+
+
+def _plain_values(value: Any) -> Any:
+    match value:
+        case str():
+            return strip_escape_sequences(value)
+        case list():
+            return [_plain_values(item) for item in value]
+        case dict():
+            return {key: _plain_values(item) for key, item in value.items()}
+        case _:
+            return value

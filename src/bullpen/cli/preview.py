@@ -12,7 +12,6 @@ import msgspec
 
 from bullpen.cli.database import add_database_option, database_path, find_conversation, open_store
 from bullpen.cli.plain.prompt import prompt_lines
-from bullpen.cli.supposing import SupposingStore
 from bullpen.cli.team_options import team_file
 from bullpen.context.manager import ContextManager
 from bullpen.context.prompt import AssemblerOutput
@@ -21,12 +20,12 @@ from bullpen.conversation.member_agent import agent_for
 from bullpen.conversation.prompts import Prompts
 from bullpen.conversation.stored_history import StoredHistory
 from bullpen.errors import BullpenError
-from bullpen.markers.grammar import DEFAULT_INTENT, read_markers
+from bullpen.markers.grammar import read_markers
 from bullpen.messages import ConversationMessage, Routing
 from bullpen.routing.progress import Progress
-from bullpen.routing.queue import WaitingTurn
 from bullpen.routing.router import Router
 from bullpen.store.base import StoredConversation
+from bullpen.store.sqlite import SqliteStore
 from bullpen.team.file import LoadedTeam, load_team
 from bullpen.team.team import Member, Team
 from bullpen.text.clean import clean_text
@@ -60,45 +59,45 @@ def run(options: argparse.Namespace) -> int:
 
 
 @contextlib.contextmanager
-def _store(options: argparse.Namespace) -> Iterator[tuple[SupposingStore, StoredConversation, LoadedTeam]]:
+def _store(options: argparse.Namespace) -> Iterator[tuple[SqliteStore, StoredConversation, LoadedTeam]]:
     """Open the conversation to look into; for a new one, a file that is gone afterwards."""
     if options.session is not None:
         with open_store(options) as known:
             stored = find_conversation(known, options.session)
         loaded = load_team(team_file(stored, options.file))
-        with SupposingStore(database_path(options)) as store:
+        with SqliteStore(database_path(options)) as store:
             yield store, stored, loaded
         return
     loaded = load_team(team_file(None, options.file))
-    with tempfile.TemporaryDirectory(prefix="bullpen-preview-") as folder, SupposingStore(Path(folder, "db")) as store:
+    with tempfile.TemporaryDirectory(prefix="bullpen-preview-") as folder, SqliteStore(Path(folder, "db")) as store:
         team = loaded.team
         store.create(PREVIEW, team=team.name, team_file=loaded.text, started_at=_now(), team_task=team.task)
         yield store, store.conversation(PREVIEW), loaded
 
 
 def _output(
-    store: SupposingStore, stored: StoredConversation, loaded: LoadedTeam, options: argparse.Namespace
+    store: SqliteStore, stored: StoredConversation, loaded: LoadedTeam, options: argparse.Namespace
 ) -> tuple[Member, AssemblerOutput]:
     router = Router(loaded.team)
     member = router.member(options.to)
     if member.type != "ai":
         raise BullpenError(f"{member.name} is a person, and gets no prompt. The agents: {_agents(loaded.team)}.")
-    team_task = stored.team_task
+    history = StoredHistory(store, stored.id, messages=stored.messages, highest_number=0)
+    task, supposed = stored.team_task, None
     if options.message is not None:
-        markers = read_markers(options.message)
-        store.supposed = _message(router, member, options)
-        team_task = markers.team_task if markers.team_task is not None else team_task
-    newest = store.messages(stored.id, limit=1)
-    if not newest:
+        supposed = _message(router, member, options)
+        history.append(supposed)
+        task = read_markers(supposed.content).team_task or task
+    team = loaded.team
+    context = ContextManager(
+        history=history, team_task=task, whitespace=team.whitespace, task_setters=team.task_setters
+    )
+    current = context.get_latest_message()
+    if current is None:
         raise BullpenError("Nothing has been said yet. Add --message and a text to see what would be sent then.")
-    turn = WaitingTurn(id=PREVIEW, member=member.name, message_id=newest[0].message.id, intent=DEFAULT_INTENT)
-    history = StoredHistory(store, stored.id, stored.messages)
-    if store.supposed is not None:
-        history.append(store.supposed)
-    context = ContextManager(history=history, team_task=team_task, whitespace=loaded.team.whitespace)
     prompts = Prompts(context, store, stored.id, loaded.team, loaded.root)
     remark = msgspec.convert(stored.progress, Progress).misses.get(member.name, "")
-    return member, prompts.for_turn(turn, agent_for(member, loaded.root), remark=remark)
+    return member, prompts.for_message(current, agent_for(member, loaded.root), remark=remark)
 
 
 def _message(router: Router, member: Member, options: argparse.Namespace) -> ConversationMessage:

@@ -29,10 +29,10 @@ def normalize_agent_type(agent_type: str) -> str:
     return ALIASES.get(agent_type.lower(), agent_type)
 
 
-def unknown_type_warning(asked_by: str, agent_type: str) -> str:
+def unknown_type_warning(agent_type: str) -> str:
     """Return what the specification says of an agent type that nobody knows."""
     normalized = normalize_agent_type(agent_type)
-    return f'[{asked_by}] Unknown agentType "{agent_type}" (normalized: "{normalized}"), using PlainTextAssembler'
+    return f'[ContextManager] Unknown agentType "{agent_type}" (normalized: "{normalized}"), using PlainTextAssembler'
 
 
 class AssemblerSet:
@@ -44,12 +44,12 @@ class AssemblerSet:
         self._fallback = PlainTextAssembler()
         self._warned: set[str] = set()
 
-    def for_agent(self, agent_type: str, asked_by: str) -> ContextAssembler:
+    def for_agent(self, agent_type: str) -> ContextAssembler:
         """Return the assembler for an agent type; an unknown one is warned about once."""
         normalized = normalize_agent_type(agent_type)
         if assembler := self._known.get(normalized):
             return assembler
         if normalized not in self._warned:
             self._warned.add(normalized)
-            logger.warning("%s", unknown_type_warning(asked_by, agent_type))
+            logger.warning("%s", unknown_type_warning(agent_type))
         return self._fallback

@@ -16,6 +16,7 @@ from bullpen.context.prompt import (
     PromptContextMessage,
 )
 from bullpen.context.sent_log import log_sent
+from bullpen.errors import PromptTooLarge
 from bullpen.text.clean import byte_length, trimmed, truncate_to_bytes
 
 PromptOutput = AssemblerOutput
@@ -38,6 +39,8 @@ class PromptInput(Struct, frozen=True, kw_only=True):
     """Oldest first, stripped of markers."""
     window: int | None = DEFAULT_CONTEXT_WINDOW_SIZE
     """How many of them are used, the newest; None uses all."""
+    message_id: str = ""
+    """The id of the message that is answered; only for the report."""
     later_messages: int = 0
     """How many messages came after the one that is answered; only for the report."""
     system_instruction_text: str | None = None
@@ -71,32 +74,52 @@ def build_prompt(
     offered = source.context_messages
     if source.window is not None:
         offered = offered[max(0, len(offered) - source.window) :]
-    configured = trimmed(source.system_instruction_text)
-    limit = source.max_bytes // 2 if source.max_system_bytes is None else source.max_system_bytes
-    file_text = trimmed(source.instruction_file_text)
-    file_text, bytes_cut = _shorten(file_text, _room_for_file(limit, configured, byte_length(file_text)))
-    assembler = assembler or _assemblers.for_agent(source.agent_type, "PromptBuilder")
-    output = assembler.assemble(
-        AssemblerInput(
-            context_messages=offered,
-            current_message=source.message,
-            team_task=source.team_task,
-            team_task_bytes_cut=source.team_task_bytes_cut,
-            later_messages=source.later_messages,
-            system_instruction=configured,
-            instruction_file_text=file_text,
-            max_bytes=source.max_bytes,
-            current_from=source.current_from,
-            current_to=source.current_to,
-            names=source.names,
-        ),
-        overflow=overflow,
-    )
-    problems = tuple(source.instruction_problems)
-    report = replace(output.report, instruction_bytes_cut=bytes_cut, instruction_problems=problems)
-    output = replace(output, report=report)
+    assembler = assembler or _assemblers.for_agent(source.agent_type)
+    output = _assembled(replace(source, context_messages=offered), assembler, overflow)
     log_sent(output)
     return output
+
+
+def _assembled(source: PromptInput, assembler: ContextAssembler, overflow: Overflow) -> PromptOutput:
+    """Return the prompt. If it is too large because of the instruction file, it holds less of it, or none."""
+    configured, file_text = trimmed(source.system_instruction_text), trimmed(source.instruction_file_text)
+    limit = source.max_bytes // 2 if source.max_system_bytes is None else source.max_system_bytes
+    room = _room_for_file(limit, configured, byte_length(file_text))
+    refused: PromptTooLarge | None = None
+    while True:
+        shortened, bytes_cut = _shorten(file_text, room)
+        try:
+            output = assembler.assemble(_assembler_input(source, configured, shortened), overflow=overflow)
+        except PromptTooLarge as error:
+            refused = refused or error
+            is_because_of_message = bool(error.section_bytes.get("message"))
+            if not shortened or (is_because_of_message and overflow == "error"):
+                raise refused from None
+            room = min(room, byte_length(shortened)) // 2
+            continue
+        report = replace(
+            output.report,
+            message_id=source.message_id,
+            instruction_bytes_cut=bytes_cut,
+            instruction_problems=tuple(source.instruction_problems),
+        )
+        return replace(output, report=report)
+
+
+def _assembler_input(source: PromptInput, configured: str, file_text: str) -> AssemblerInput:
+    return AssemblerInput(
+        context_messages=source.context_messages,
+        current_message=source.message,
+        team_task=source.team_task,
+        team_task_bytes_cut=source.team_task_bytes_cut,
+        later_messages=source.later_messages,
+        system_instruction=configured,
+        instruction_file_text=file_text,
+        max_bytes=source.max_bytes,
+        current_from=source.current_from,
+        current_to=source.current_to,
+        names=source.names,
+    )
 
 
 def _room_for_file(limit: int, configured: str, size: int) -> int:
@@ -110,6 +133,8 @@ def _shorten(text: str, room: int) -> tuple[str, int]:
     size = byte_length(text)
     if size <= room:
         return text, 0
+    if room < byte_length(_cut_mark(size)):
+        return "", size
     room_for_text = max(room - byte_length(_cut_mark(size)), 0)
     tail_room = room_for_text // 3
     head = truncate_to_bytes(text, room_for_text - tail_room)

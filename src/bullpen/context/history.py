@@ -25,6 +25,12 @@ class Envelope(Struct, frozen=True, gc=False):
     """Names; empty means everyone."""
 
 
+def envelope_of(message: "ConversationMessage | Row") -> Envelope:
+    """Return who said a message, and to whom."""
+    addressees = message.routing.resolved_addressees if message.routing else ()
+    return Envelope(message.speaker.role_id, message.speaker.role_name, addressees)
+
+
 class History(Protocol):
     """The messages of one conversation, only ever appended to. A position is 0 for the first."""
 

@@ -42,13 +42,20 @@ class ContextManager:
         whitespace: Whitespace = "preserve",
         history: History | None = None,
         team_task: str | None = None,
+        task_setters: Collection[str] | None = None,
     ) -> None:
+        """Begin with an empty history in memory, unless one is given.
+
+        `task_setters` are the ids of those whose [TEAM_TASK] counts: a task of others is part of what they said. None
+        means everyone.
+        """
         self._context_window_size = _count("context_window_size", context_window_size)
         self._max_bytes = _count("max_bytes", max_bytes)
         self._on_message_added = on_message_added
         self._on_team_task_changed = on_team_task_changed
         strip_all_markers("", whitespace)  # an unknown word for white space is an error now, not at the first prompt
         self._whitespace = whitespace
+        self._task_setters = task_setters
         self._assemblers = AssemblerSet()
         self._start(MemoryHistory() if history is None else history, team_task)
 
@@ -73,16 +80,11 @@ class ContextManager:
         """The id that the next message gets."""
         return f"msg-{self._next_message_id}"
 
-    def number_messages_from(self, number: int) -> None:
-        """Let the next message be msg-N: for a history that cannot know which ids are taken."""
-        self._next_message_id = number
-
     def record(self, message: ConversationMessage) -> ConversationMessage:
         """Record a message that has its id, and return it as it is kept."""
         position = len(self._history)
         self._history.append(message)
-        # A message with an id of its own takes a number too, so that msg-7 stays the seventh.
-        self._next_message_id = max(self._next_message_id, message_number(message.id)) + 1
+        self._next_message_id = max(self._next_message_id, message_number(message.id) + 1)
         message = self._history.message(position)
         logger.debug("[ContextManager] Message added: %s", message.id)
         _call(self._on_message_added, message)
@@ -163,7 +165,7 @@ class ContextManager:
         self, agent_type: str, source: AssemblerInput, *, overflow: Overflow = "cut"
     ) -> AssemblerOutput:
         """Return the prompt in the agent's own format, and its report."""
-        output = self._assemblers.for_agent(agent_type, "ContextManager").assemble(source, overflow=overflow)
+        output = self._assemblers.for_agent(agent_type).assemble(source, overflow=overflow)
         log_sent(output)
         return output
 
@@ -191,7 +193,7 @@ class ContextManager:
 
     def _start(self, history: History, team_task: str | None, snapshot_extra: Mapping[str, Any] | None = None) -> None:
         self._history = history
-        self._prepared = PreparedHistory(history, self._whitespace, cache_bytes=2 * self._max_bytes)
+        self._prepared = PreparedHistory(history, self._whitespace, 2 * self._max_bytes, self._task_setters)
         self._visible_messages = VisibleMessages(history)
         self._next_message_id = 1 + history.highest_number()
         self._snapshot_extra = snapshot_extra

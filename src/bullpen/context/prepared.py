@@ -1,6 +1,6 @@
 """A history as agents read it: markers stripped, names instead of ids, each message prepared once."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import partial
 
 from bullpen.cache import SelfFillingCache
@@ -14,10 +14,13 @@ from bullpen.text.clean import byte_length
 class PreparedHistory:
     """Prepares messages when they are asked for, and remembers about cache_bytes of them."""
 
-    def __init__(self, history: History, whitespace: Whitespace, cache_bytes: int) -> None:
+    def __init__(
+        self, history: History, whitespace: Whitespace, cache_bytes: int, task_setters: Collection[str] | None = None
+    ) -> None:
         self._history = history
         # Not a method, which would tie history and cache into a knot that only the garbage collector can undo.
-        self._known = SelfFillingCache(cache_bytes, partial(_prepare, history, whitespace), size_of=_size)
+        prepare = partial(_prepare, history, whitespace, task_setters)
+        self._known = SelfFillingCache(cache_bytes, prepare, size_of=_size)
 
     def window(self, positions: Sequence[int]) -> Window[PromptContextMessage]:
         """Return the messages at these positions; none is prepared before it is looked at."""
@@ -35,12 +38,15 @@ class PreparedHistory:
         return (earlier.sender, earlier.content) == (latest.sender, latest.content)
 
 
-def _prepare(history: History, whitespace: Whitespace, position: int) -> PromptContextMessage:
+def _prepare(
+    history: History, whitespace: Whitespace, task_setters: Collection[str] | None, position: int
+) -> PromptContextMessage:
     message = history.message(position)
+    task_counts = task_setters is None or message.speaker.role_id in task_setters
     return PromptContextMessage(
         sender=message.speaker.role_name,
         to=format_addressees(message.routing.resolved_addressees if message.routing else ()),
-        content=without_markers(message.content, whitespace),
+        content=without_markers(message.content, whitespace, task_counts=task_counts),
     )
 
 

@@ -53,6 +53,8 @@ class PromptReport(Struct, frozen=True, kw_only=True):
     """Instruction files that could not be read, a sentence for each: the prompt does not hold them."""
     team_task_bytes_cut: int = 0
     """How much of the team task was cut off, since it may have 5 KB."""
+    message_id: str = ""
+    """The message that is answered; empty if the caller did not say."""
     later_messages: int = 0
     """How many messages came after the one that is answered. They are not offered."""
     changed: tuple[ChangedMessage, ...] = ()

@@ -17,7 +17,10 @@ from bullpen.text.clean import clean_json, clean_text
 VERSION = 1
 EXPORT_FORMAT = "bullpen conversation"
 """What `sessions export` writes: a snapshot with more fields, and a hash for every message."""
-_EXPORT_FIELDS = ("format", "conversation", "turns")
+EXPORT_FIELDS = ("format", "conversation", "turns")
+MESSAGE_FIELDS = ("sequence", "hash")
+SET_APART = "foreign"
+"""Where an export keeps fields of other systems that have the same names."""
 
 
 class ContextSnapshot(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -113,6 +116,9 @@ def message_as_json(message: ConversationMessage) -> dict[str, Any]:
 # know is kept beside it.
 
 
+_SPELLINGS = {"roleId": "id", "roleName": "name", "roleTitle": "displayName"}
+"""Ours, and the one that the TypeScript system also used."""
+
 # No field of anybody's is called so.
 _EXTRA = "(fields that are not ours)"
 
@@ -122,9 +128,6 @@ class _Speaker(Struct, frozen=True, forbid_unknown_fields=True, rename="camel", 
     role_id: str | None = None
     role_name: str | None = None
     role_title: str | None = None
-    id: str | None = None
-    name: str | None = None
-    display_name: str | None = None
 
 
 class _Routing(Struct, frozen=True, forbid_unknown_fields=True, rename="camel", gc=False):
@@ -167,27 +170,34 @@ def _decode(data: bytes | str) -> _Snapshot:
     except msgspec.DecodeError:
         document = clean_json(json.loads(data))
     if isinstance(document, dict) and is_export(document):
-        document = _without(document, _EXPORT_FIELDS)
+        document = without_export_fields(document, EXPORT_FIELDS)
         document["messages"] = [without_export_fields(message) for message in document["messages"]]
     return msgspec.convert(_set_apart(document, _Snapshot, messages=_with_extra), _Snapshot)
 
 
 def is_export(document: Mapping[str, Any]) -> bool:
-    """Tell whether a document is an export of ours, or has been one: every message of those has a hash."""
-    messages = document.get("messages")
-    if not isinstance(messages, list):
+    """Tell whether a document is an export of ours, or was one before somebody changed it."""
+    if not isinstance(document.get("messages"), list):
         return False
-    has_hashes = any(isinstance(message, dict) and "hash" in message for message in messages)
-    return has_hashes or document.get("format") == EXPORT_FORMAT
+    about = document.get("conversation")
+    has_hashes = any(isinstance(message, dict) and "hash" in message for message in document["messages"])
+    return document.get("format") == EXPORT_FORMAT or (has_hashes and isinstance(about, dict) and "firstLink" in about)
 
 
-def without_export_fields(message: Any) -> Any:
-    """Return a message without what our export adds to it."""
-    return _without(message, ("sequence", "hash"))
+def with_export_fields(fields: Mapping[str, Any], ours: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what an export holds: fields of a snapshot or a message, and ours. What has the same name is set apart."""
+    same = {name: fields[name] for name in fields if name in ours or name == SET_APART}
+    set_apart = {SET_APART: same} if same else {}
+    return {**{name: value for name, value in fields.items() if name not in same}, **set_apart, **ours}
 
 
-def _without(fields: Any, names: Collection[str]) -> Any:
-    return {name: value for name, value in fields.items() if name not in names} if isinstance(fields, dict) else fields
+def without_export_fields(fields: Any, ours: Collection[str] = MESSAGE_FIELDS) -> Any:
+    """Return the fields of a snapshot or a message without what our export adds."""
+    if not isinstance(fields, dict):
+        return fields
+    same = fields.get(SET_APART)
+    kept = {name: value for name, value in fields.items() if name not in (*ours, SET_APART)}
+    return {**kept, **same} if isinstance(same, dict) else kept
 
 
 def _with_extra(messages: object) -> object:
@@ -198,7 +208,7 @@ def _message_with_extra(message: object) -> object:
     """Return a message whose unknown fields, and those of its speaker and routing, are together."""
     if not isinstance(message, dict):
         return message
-    parts = {"speaker": _set_apart(message.get("speaker"), _Speaker), "routing": _routing_with_extra(message)}
+    parts = {"speaker": _speaker_with_extra(message), "routing": _routing_with_extra(message)}
     ours = _set_apart(message, _Message)
     inner = {name: part.pop(_EXTRA) for name, part in parts.items() if isinstance(part, dict) and _EXTRA in part}
     if isinstance(ours, dict) and (inner or _EXTRA in ours):
@@ -206,6 +216,18 @@ def _message_with_extra(message: object) -> object:
     return (
         {**ours, **{name: part for name, part in parts.items() if name in message}} if isinstance(ours, dict) else ours
     )
+
+
+def _speaker_with_extra(message: dict[str, Any]) -> object:
+    """Return a speaker in our spelling. A field of the other spelling that we do not need is kept beside it."""
+    speaker = message.get("speaker")
+    if not isinstance(speaker, dict):
+        return speaker
+    fields = dict(speaker)
+    for ours, other in _SPELLINGS.items():
+        if not fields.get(ours) and fields.get(other):
+            fields[ours] = fields.pop(other)
+    return _set_apart(fields, _Speaker)
 
 
 def _routing_with_extra(message: dict[str, Any]) -> object:
@@ -284,15 +306,14 @@ def _row(wire: _Message, speaker: Callable[[_Speaker], Speaker], history: Memory
 
 
 def _speaker(wire: _Speaker) -> Speaker:
-    role_id = wire.role_id or wire.id
-    if not role_id:
+    if not wire.role_id:
         raise TypeError("Message speaker.roleId is required")
     return clean_strings(
         Speaker(
-            role_id=role_id,
-            role_name=wire.role_name or wire.name or role_id,
+            role_id=wire.role_id,
+            role_name=wire.role_name or wire.role_id,
             type=wire.type,
-            role_title=wire.role_title or wire.display_name,
+            role_title=wire.role_title or None,
         )
     )
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec.structs import replace
 
+from bullpen.context.history import message_number
 from bullpen.context.manager import task_too_long
 from bullpen.context.prompt import AssemblerOutput
 from bullpen.conversation.entry import BegunTurn, Change, Entry
@@ -65,6 +66,7 @@ def person_message(
         counting_again(before, at),
         person=person.name,
         turns_made=before.turns_made + len(turns),
+        message_number=max(before.message_number, message_number(message_id)),
         held=tuple(turn.id for turn in kept if turn in holds or turn.id in before.held),
         missed=None,
     )
@@ -114,6 +116,7 @@ def agent_reply(
     progress = replace(
         with_reply(used, agent.name, text, _first_agent(team, turns)),
         turns_made=before.turns_made + len(turns),
+        message_number=max(before.message_number, message_number(message_id)),
         misses=misses,
         missed=missed,
         handed_over={**before.handed_over, **handed_over},
@@ -172,16 +175,18 @@ def _said(message: ConversationMessage, route: Route, state: ConversationState, 
         message=message,
         turn_id=turn_id,
         reason=route.reason,
-        notes=(*route.notes, *_task_notes(message, route)),
+        notes=(*route.notes, *_content_notes(message, route)),
     )
 
 
-def _task_notes(message: ConversationMessage, route: Route) -> Iterator[str]:
-    if route.team_task is None:
-        return
-    if not strip_all_markers(message.content):
+def _content_notes(message: ConversationMessage, route: Route) -> Iterator[str]:
+    """Yield what people should know about the text itself."""
+    is_empty = not strip_all_markers(message.content)
+    if is_empty and route.team_task is not None:
         yield "All of this message became the team's task. It is asked as the message, too."
-    if note := task_too_long(route.team_task):
+    elif is_empty and route.asked:
+        yield "This message holds nothing but markers, so who is asked gets only the conversation before it."
+    if route.team_task is not None and (note := task_too_long(route.team_task)):
         yield note
 
 

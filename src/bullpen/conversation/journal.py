@@ -1,20 +1,24 @@
 """Journal: the one place where a conversation changes: an entry is stored, is true in memory, and is published."""
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 from bullpen.context.history import History
 from bullpen.context.manager import ContextManager
+from bullpen.context.prepared import format_addressees
 from bullpen.context.prompt import DEFAULT_MAX_BYTES
 from bullpen.conversation.broadcast import Broadcast
 from bullpen.conversation.entry import Entry
 from bullpen.conversation.events import ConversationEvent, TaskSet
 from bullpen.conversation.state import ConversationState
-from bullpen.errors import ConversationClosed, MessageDiffers
+from bullpen.errors import ConversationClosed
 from bullpen.messages import ConversationMessage
-from bullpen.store.base import Store, StoredMessage
+from bullpen.store.base import StoredMessage
 from bullpen.team.team import Team
+
+logger = logging.getLogger(__name__)
 
 Result = TypeVar("Result")
 
@@ -29,6 +33,7 @@ class Journal:
             whitespace=team.whitespace,
             history=history,
             team_task=state.team_task,
+            task_setters=team.task_setters,
             on_message_added=self._publish_message,
             on_team_task_changed=self._publish_task,
         )
@@ -63,6 +68,7 @@ class Journal:
         stored = await self.state.commit(entry)
         if stored is not None and stored.already_stored:
             return stored
+        _log_route(entry)
         self._entry = entry
         self._task_set_by = by or (entry.message.speaker.role_id if entry.message else "")
         if entry.message is not None:
@@ -76,16 +82,7 @@ class Journal:
 
     async def commit_message(self, build: Callable[..., Entry], message_id: str | None = None) -> StoredMessage:
         """Commit a message under an id of the caller's, or under the next number."""
-        try:
-            stored = await self.commit(build(message_id=message_id or self.context.next_message_id))
-        except MessageDiffers:
-            if message_id is not None:
-                raise
-            stored = None
-        if stored is None or (stored.already_stored and message_id is None):
-            # Somebody has sent a message under the number that is next. It is rare, so all ids are looked at then.
-            self.context.number_messages_from(1 + await self.state.read(_highest_number))
-            stored = await self.commit(build(message_id=self.context.next_message_id))
+        stored = await self.commit(build(message_id=message_id or self.context.next_message_id))
         if stored is None:
             raise TypeError("an entry without a message was committed as one")
         return stored
@@ -112,5 +109,17 @@ class Journal:
         self.publish(TaskSet(task=task, by=self._task_set_by))
 
 
-def _highest_number(store: Store, conversation_id: str) -> int:
-    return store.highest_number(conversation_id)
+def _log_route(entry: Entry) -> None:
+    """Log, at debug, where a message goes and why."""
+    if entry.message is None or entry.said is None or not logger.isEnabledFor(logging.DEBUG):
+        return
+    routing = entry.message.routing
+    logger.debug(
+        "[Debug][Route] message=%s from=%s to=%s asked=%s reason=%s notes=%s",
+        entry.message.id,
+        entry.message.speaker.role_id,
+        format_addressees(routing.resolved_addressees if routing else ()),
+        ", ".join(turn.member for turn in entry.turns) or "nobody",
+        entry.said.reason or "markers",
+        " ".join(entry.said.notes) or "none",
+    )

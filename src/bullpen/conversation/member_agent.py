@@ -39,7 +39,7 @@ class MemberAgent(Struct, frozen=True, kw_only=True):
         agent = self.member.agent
         if not agent or is_known(agent):
             return ""
-        return unknown_type_warning("ContextManager", agent)
+        return unknown_type_warning(agent)
 
     async def take_turn(self, given: AssemblerOutput, running: RunningTurn, *, emit: Emit) -> Reply:
         """Let the agent answer; everything that the team file says about it holds."""

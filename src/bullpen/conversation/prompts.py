@@ -1,6 +1,6 @@
 """What an agent is given for a turn: the message it answers, the conversation before it, its instructions."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from bullpen.context.assemblers import ContextAssembler
@@ -10,6 +10,7 @@ from bullpen.context.prepared import format_addressees
 from bullpen.context.prompt import AssemblerOutput
 from bullpen.conversation.member_agent import MemberAgent
 from bullpen.errors import InstructionFileProblem
+from bullpen.messages import ConversationMessage
 from bullpen.routing.queue import WaitingTurn
 from bullpen.store.base import Store, StoredMessage
 from bullpen.team.hand_over_note import hand_over_note
@@ -33,26 +34,38 @@ class Prompts:
 
     def for_turn(self, turn: WaitingTurn, agent: MemberAgent, *, remark: str = "") -> AssemblerOutput:
         """Return the prompt for a turn. `remark` is what the agent should know about its own last reply."""
-        member = agent.member
         current, hidden_ids = self._message_to_answer(turn)
+        return self.for_message(current.message, agent, hidden_ids, [turn.message_id], remark)
+
+    def for_message(
+        self,
+        current: ConversationMessage,
+        agent: MemberAgent,
+        hidden_ids: Sequence[str] = (),
+        pinned_ids: Sequence[str] = (),
+        remark: str = "",
+    ) -> AssemblerOutput:
+        """Return the prompt for a message that the context knows."""
+        member = agent.member
         source = self._context.get_context_for_agent(
             member.name,
             agent.spec.name,
             window_size_override=member.window,
-            message_id=current.message.id,
+            message_id=current.id,
             visibility=member.visibility,
             names=_names_of(member),
             hidden_ids=hidden_ids,
-            pinned_ids=[turn.message_id],
+            pinned_ids=pinned_ids,
         )
         file_text, problems = self._instruction_files(agent)
-        routing = current.message.routing
+        addressees = current.routing.resolved_addressees if current.routing else ()
         return build_prompt(
             PromptInput(
                 agent_type=agent.spec.name,
                 message=source.current_message,
                 context_messages=source.context_messages,
                 window=None,
+                message_id=current.id,
                 later_messages=source.later_messages,
                 system_instruction_text=self._system_instruction(member, remark),
                 instruction_file_text=file_text,
@@ -60,8 +73,8 @@ class Prompts:
                 team_task=source.team_task,
                 team_task_bytes_cut=source.team_task_bytes_cut,
                 max_bytes=member.max_bytes,
-                current_from=current.message.speaker.role_name if self._team.message_header else None,
-                current_to=format_addressees(routing.resolved_addressees if routing else ()),
+                current_from=current.speaker.role_name if self._team.message_header else None,
+                current_to=format_addressees(addressees),
                 names=self._everyone(),
             ),
             assembler=self._assembler(agent.spec.assembler),
@@ -114,7 +127,9 @@ class Prompts:
         ]
 
     def _system_instruction(self, member: Member, remark: str) -> str:
-        return _joined([member.system_instruction, hand_over_note(self._team, member), remark])
+        """Return the configured instruction and what is said about the team; without a note, nothing is added."""
+        note = hand_over_note(self._team, member)
+        return _joined([member.system_instruction, note, remark if self._team.hand_over_note else ""])
 
     def _instruction_files(self, agent: MemberAgent) -> tuple[str, list[str]]:
         """Return the team's instruction file and the member's own, read anew for every turn.

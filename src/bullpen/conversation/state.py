@@ -204,10 +204,12 @@ def _undecided(turn: Turn) -> UndecidedTurn:
 
 
 def _progress(store: Store, stored: StoredConversation) -> Progress:
-    """Return what is remembered. A conversation of an earlier version has not counted yet what its turns used."""
+    """Return what is remembered. What was imported, or is of an earlier version, has not been counted yet."""
     progress = msgspec.convert(stored.progress, Progress)
     if progress.turns_made and not progress.used:
         progress = replace(progress, used=usage_of_turns(store.turns(stored.id)))
+    if stored.messages and not progress.message_number:
+        progress = replace(progress, message_number=store.highest_number(stored.id))
     return progress
 
 

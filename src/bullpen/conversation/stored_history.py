@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from bullpen.context.history import Envelope
+from bullpen.context.history import Envelope, envelope_of
 from bullpen.context.views import View
 from bullpen.messages import ConversationMessage
 from bullpen.store.base import Store
@@ -17,10 +17,11 @@ class StoredHistory:
     Everything but `append` and `len` reads the store, so it belongs in the store's thread.
     """
 
-    def __init__(self, store: Store, conversation_id: str, messages: int) -> None:
+    def __init__(self, store: Store, conversation_id: str, *, messages: int, highest_number: int) -> None:
         self._store = store
         self._conversation_id = conversation_id
         self._count = messages
+        self._highest_number = highest_number
         self._newest: ConversationMessage | None = None
         self._ready: dict[int, ConversationMessage] = {}
 
@@ -46,8 +47,9 @@ class StoredHistory:
 
     def position_of(self, message_id: str) -> int:
         """Return where a message is, or raise UnknownMessage."""
-        stored = self._store.message(self._conversation_id, message_id)
-        return stored.sequence - 1
+        if self._newest is not None and self._newest.id == message_id:
+            return self._count - 1
+        return self._store.message(self._conversation_id, message_id).sequence - 1
 
     def messages(self) -> Sequence[ConversationMessage]:
         """Return the messages as they are now; each is read when it is looked at."""
@@ -62,7 +64,13 @@ class StoredHistory:
 
     def envelopes(self, first: int, last: int) -> Sequence[Envelope]:
         """Return who said the messages from one position up to another, and to whom."""
-        return self._store.envelopes(self._conversation_id, after=first, before=last + 1) if last > first else []
+        if last <= first:
+            return []
+        stored = self._store.envelopes(self._conversation_id, after=first, before=last + 1)
+        # The newest message may be one that is only supposed.
+        if len(stored) < last - first and self._newest is not None:
+            stored.append(envelope_of(self._newest))
+        return stored
 
     def names_of(self, speaker_id: str) -> set[str]:
         """Return every name that somebody has spoken under."""
@@ -70,8 +78,5 @@ class StoredHistory:
         return {speaker.role_name for speaker in speakers if speaker.role_id == speaker_id}
 
     def highest_number(self) -> int:
-        """Return what is nearly always the highest N of all ids msg-N: the number of messages.
-
-        To look at all of them would take long. Should an id be taken, the store says so, and the next free one is used.
-        """
-        return self._count
+        """Return the highest N of all ids msg-N, or 0."""
+        return self._highest_number

@@ -200,11 +200,10 @@ class TurnLoop:
             self._journal.publish(TurnEvent(turn_id=turn.id, member=turn.member, event=event))
 
     def _warn_once(self, running: RunningTurn) -> None:
-        """Say what people should know about an agent, at its first turn."""
-        member = running.turn.member
-        warning = self._agents[member].warning
-        if warning and member not in self._warned:
-            self._warned.add(member)
+        """Say what people should know about an agent type, at its first turn."""
+        warning = self._agents[running.turn.member].warning
+        if warning and warning not in self._warned:
+            self._warned.add(warning)
             logger.warning("%s", warning)
             self._emit(running, Notice(kind="warning", text=warning))
 

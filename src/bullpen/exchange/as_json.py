@@ -9,7 +9,8 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from bullpen.context.snapshot import EXPORT_FORMAT, message_as_json
+from bullpen.context.manager import limited_team_task
+from bullpen.context.snapshot import EXPORT_FORMAT, message_as_json, with_export_fields
 from bullpen.exchange.formatting import Writable, all_messages
 from bullpen.store.base import Store, StoredConversation, StoredMessage, Turn
 from bullpen.store.chain import first_link
@@ -20,16 +21,17 @@ VERSION = 1
 def write_json(store: Store, conversation_id: str, file: Writable, *, prompts: bool = False) -> None:
     """Write a conversation piece by piece; with prompts, also what each agent was given and what came back."""
     conversation = store.conversation(conversation_id)
-    head = {
+    snapshot = {
         **(conversation.extra or {}),
         "version": VERSION,
-        "format": EXPORT_FORMAT,
         "timestamp": conversation.last_at,
-        "teamTask": conversation.team_task,
+        "teamTask": limited_team_task(conversation.team_task),
     }
+    ours = {"format": EXPORT_FORMAT, "conversation": _conversation(conversation, prompts), "turns": []}
     file.write("{")
-    for name, value in {**head, "conversation": _conversation(conversation, prompts)}.items():
-        file.write(f"{_text(name)}: {_text(value)},\n")
+    for name, value in with_export_fields(snapshot, ours).items():
+        if name != "turns":
+            file.write(f"{_text(name)}: {_text(value)},\n")
     _write_list(file, "messages", map(_message, all_messages(store, conversation_id)))
     file.write(",\n")
     _write_list(file, "turns", _turns(store, conversation_id, prompts))
@@ -56,6 +58,7 @@ def _conversation(conversation: StoredConversation, prompts: bool) -> dict[str, 
         "state": conversation.state,
         "waitsFor": conversation.waits_for,
         "paused": conversation.paused,
+        "task": conversation.team_task,
     }
     return {**fields, "teamFile": conversation.team_file} if prompts else fields
 
@@ -65,7 +68,8 @@ def _first_link(conversation: StoredConversation) -> bytes:
 
 
 def _message(stored: StoredMessage) -> dict[str, object]:
-    return {"sequence": stored.sequence, **message_as_json(stored.message), "hash": stored.hash.hex()}
+    ours = {"sequence": stored.sequence, "hash": stored.hash.hex()}
+    return with_export_fields(message_as_json(stored.message), ours)
 
 
 def _turns(store: Store, conversation_id: str, prompts: bool) -> Iterator[dict[str, object]]:

@@ -120,7 +120,7 @@ def _imported(document: dict[str, Any]) -> Imported:
     return Imported(
         messages=_checked(snapshot.messages),
         team=_text(document.get("teamId") if is_session else ours.get("team")),
-        team_task=snapshot.team_task,
+        team_task=_text(ours.get("task")) or snapshot.team_task,
         started_at=_started_at(started, snapshot),
         extra=snapshot.extra,
     )

@@ -33,16 +33,30 @@ def strip_all_markers(text: str, whitespace: Whitespace = "preserve") -> str:
     return stripped if is_as_it_was else _without_new_markers(stripped)
 
 
-def without_markers(text: str, whitespace: Whitespace = "preserve") -> str:
+def without_markers(text: str, whitespace: Whitespace = "preserve", *, task_counts: bool = True) -> str:
     """Return what a message says: its text without markers, or its team task if that is all there is.
 
-    "[TEAM_TASK] Build it" takes all of the message, and yet asks for something.
+    "[TEAM_TASK] Build it" takes all of the message, and yet asks for something. A task that does not count, since its
+    author may not set one, is part of what is said.
     """
+    if not task_counts:
+        return strip_all_markers(_with_tasks_as_text(text), whitespace)
     stripped = strip_all_markers(text, whitespace)
     if stripped or not (markers := read_markers(text)):
         return stripped
     tasks = [marker.value for marker in markers if marker.kind == "team_task" and marker.value]
     return strip_all_markers("\n\n".join(tasks), whitespace)
+
+
+def _with_tasks_as_text(text: str) -> str:
+    """Return a text in which the tasks stay and only their markers go."""
+    pieces, done = [], 0
+    for marker in read_markers(text):
+        if marker.kind == "team_task":
+            pieces += [text[done : marker.start], marker.value]
+            # What follows the task in its own line stays there.
+            done = marker.end - (len(text[marker.start : marker.end]) - len(text[marker.start : marker.end].rstrip()))
+    return "".join([*pieces, text[done:]])
 
 
 def _all_between_markers(text: str, visible: str) -> Iterator[str]:

@@ -51,6 +51,8 @@ class Progress(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     turns_made: int = 0
     """Turns there ever were; the next one gets the next number."""
+    message_number: int = 0
+    """The highest N of all message ids msg-N; the next message gets the next one."""
     person: str | None = None
     """Who spoke last among the people, and gets the conversation back."""
     handed_over: dict[str, str] = {}

@@ -81,6 +81,11 @@ class Team(Struct, frozen=True, kw_only=True):
     outside_files: bool = False
     """Whether instruction files may lie outside the folder of the team file."""
 
+    @property
+    def task_setters(self) -> frozenset[str]:
+        """The names of those who may set the team's task."""
+        return frozenset(member.name for member in self.members if member.type == "human" or member.may_set_task)
+
     def member(self, name: str) -> Member:
         """Return a member by its exact name."""
         return next(member for member in self.members if member.name == name)

@@ -2,15 +2,15 @@
 
 import re
 
-# As in ECMA-48: control sequences (CSI), strings (OSC, DCS and their like, up to BEL or ST), and the short ones. Two
-# have an eight-bit form that is in use. A string without an end is only its beginning, or one stray character would
-# take the rest of a reply with it.
+# As in ECMA-48: control sequences (CSI), strings (OSC, DCS and their like, up to BEL or ST), and the short ones. All
+# but the short ones have an eight-bit form, too. A string without an end is only its beginning, or one stray character
+# would take the rest of a reply with it.
 _CSI = r"(?:\x1b\[|\x9b)[0-?]*+[ -/]*+"
-_STRING = r"(?:\x1b[\]PX^_]|\x9d)"
+_STRING = r"(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])"
 _STRING_END = r"(?:\x07|\x1b\\|\x9c)"
 _SEQUENCE = re.compile(rf"{_CSI}[@-~]?+|{_STRING}(?:[^\x07\x1b\x9c]*+{_STRING_END})?+|\x1b[ -/]*+[0-~]?+")
 _UNFINISHED = re.compile(rf"{_CSI}\Z|{_STRING}[^\x07\x1b\x9c]*+\x1b?+\Z|\x1b[ -/]*+\Z")
-_MAY_BEGIN = re.compile("[\x1b\x9b\x9d]")
+_MAY_BEGIN = re.compile("[\x1b\x90\x98\x9b\x9d-\x9f]")
 
 LONGEST_HELD = 4096
 """Characters that wait for the end of a sequence, while a reply comes in pieces."""

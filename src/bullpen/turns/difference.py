@@ -50,7 +50,7 @@ def difference(store: Store, conversation_id: str, left_id: str, right_id: str) 
 
 
 def _seen(explanation: Explanation) -> Iterator[SeenMessage]:
-    for seen in (*explanation.context, explanation.asked_by):
+    for seen in (*explanation.context, explanation.answers):
         if seen.fate != "dropped":
             yield seen
 

@@ -62,8 +62,10 @@ class Explanation(Struct, frozen=True, kw_only=True):
     turn: Turn
     seconds: float | None
     """How long it took, once it has ended."""
-    asked_by: SeenMessage
+    answers: SeenMessage
     """The message that it answered."""
+    asked_by: SeenMessage
+    """The message that asked for it: in a relay the one that began it, else the same."""
     context: tuple[SeenMessage, ...] = ()
     """The messages that it was offered beside that, oldest first."""
     not_offered: tuple[NotOffered, ...] = ()
@@ -96,17 +98,25 @@ def explain(store: Store, conversation_id: str, turn_id: str) -> Explanation:
     asked_by = store.message(conversation_id, turn.message_id)
     if record is None:
         return Explanation(
-            conversation_id=conversation_id, turn=turn, seconds=None, asked_by=_seen(asked_by, "dropped", "not started")
+            conversation_id=conversation_id,
+            turn=turn,
+            seconds=None,
+            answers=_seen(asked_by, "dropped", "not started"),
+            asked_by=_seen(asked_by, "dropped", "not started"),
         )
+    answered = asked_by
+    if record.report.message_id not in ("", asked_by.message.id):
+        answered = store.message(conversation_id, record.report.message_id)
     offered = [_find(store, conversation_id, message_id) for message_id in record.report.context_ids]
     context = tuple(_context(record.report, offered))
     return Explanation(
         conversation_id=conversation_id,
         turn=turn,
         seconds=_seconds(turn),
-        asked_by=_current(record.report, asked_by),
+        answers=_current(record.report, answered, is_sent=bool(record.prompt)),
+        asked_by=_seen(asked_by, "kept"),
         context=context,
-        not_offered=tuple(_not_offered(store, conversation_id, turn, asked_by.sequence, context)),
+        not_offered=tuple(_not_offered(store, conversation_id, turn, answered.sequence, context)),
         agent_type=record.report.agent_type,
         max_bytes=record.report.max_bytes,
         total_bytes=record.report.total_bytes,
@@ -150,7 +160,9 @@ def _context(report: PromptReport, offered: Iterable[StoredMessage | str]) -> It
             yield _seen(stored, "dropped", f"did not fit into {report.max_bytes:,} bytes")
 
 
-def _current(report: PromptReport, stored: StoredMessage) -> SeenMessage:
+def _current(report: PromptReport, stored: StoredMessage, *, is_sent: bool) -> SeenMessage:
+    if not is_sent:
+        return _seen(stored, "dropped", "nothing was sent")
     if report.message_bytes_cut:
         return _seen(stored, "cut", f"its last {report.message_bytes_cut:,} bytes did not fit")
     return _seen(stored, "kept")
@@ -173,31 +185,34 @@ def _seen(stored: StoredMessage | str, fate: Fate, why: str = "") -> SeenMessage
 
 
 def _not_offered(
-    store: Store, conversation_id: str, turn: Turn, asked_by: int, context: tuple[SeenMessage, ...]
+    store: Store, conversation_id: str, turn: Turn, answered: int, context: tuple[SeenMessage, ...]
 ) -> Iterator[NotOffered]:
     """Yield the earlier messages outside the window, and those that were said before the turn started."""
     offered = sorted(seen.sequence for seen in context if seen.sequence is not None)
     member = _member(store.conversation(conversation_id).team_file, turn.member)
-    bounds = [0, *(number for number in offered if number < asked_by), asked_by]
+    bounds = [0, *(number for number in offered if number < answered), answered]
     for before, after in pairwise(bounds):
         if after - before > 1:
-            why = _reason(member, len(context), is_oldest=before == 0)
+            is_repeated = after == answered and after - before == 2 and len(offered) > 0
+            why = _reason(member, len(context), is_oldest=before == 0, is_repeated=is_repeated)
             yield NotOffered(first=before + 1, last=after - 1, why=why)
-    later = _last_before(store, conversation_id, asked_by, turn.started_at or 0)
-    if later > asked_by and later not in offered:
-        yield NotOffered(first=asked_by + 1, last=later, why=f"said after #{asked_by}, which it was to answer")
+    later = _last_before(store, conversation_id, answered, turn.started_at or 0)
+    if later > answered and later not in offered:
+        yield NotOffered(first=answered + 1, last=later, why=f"said after #{answered}, which it was to answer")
 
 
-def _reason(member: Member | None, offered: int, *, is_oldest: bool) -> str:
+def _reason(member: Member | None, offered: int, *, is_oldest: bool, is_repeated: bool) -> str:
     if member is None:
         return "outside its window"
-    # One less than the window: the message was the last one over again, which is not offered twice.
-    is_full = offered in (member.window, member.window - 1)
+    # It may hold one more, which began the relay; or one less, because the last one was said over again.
+    is_full = offered in (member.window - 1, member.window, member.window + 1)
     if is_oldest and is_full:
         return f"its window is {member.window}"
     if member.visibility == "addressed":
         return "it sees only what it said, what was addressed to it, and what went to everyone"
-    return "outside its window" if is_oldest else "the same was said again"
+    if is_repeated and not is_oldest:
+        return "the same was said again"
+    return f"its window is {member.window}" if is_full else "outside its window"
 
 
 def _member(team_file: str, name: str) -> Member | None:

@@ -115,7 +115,7 @@ def _of_turn(explained: Explanation) -> View:
         member=turn.member,
         sections=_sections(explained.section_bytes),
         max_bytes=explained.max_bytes,
-        messages=(*explained.context, explained.asked_by),
+        messages=(*explained.context, explained.answers),
         not_offered=explained.not_offered,
         remarks=explained.remarks,
         system=explained.system or "",

@@ -109,7 +109,7 @@ What do you think?"""
 
         type_and_normalized = '"an agent to warn about" (normalized: "an agent to warn about")'
         assert [(record.levelno, record.getMessage()) for record in caplog.records] == [
-            (logging.WARNING, f"[PromptBuilder] Unknown agentType {type_and_normalized}, using PlainTextAssembler")
+            (logging.WARNING, f"[ContextManager] Unknown agentType {type_and_normalized}, using PlainTextAssembler")
         ]
 
     @pytest.mark.parametrize(

@@ -21,8 +21,8 @@ def print_explanation(explanation: Explanation) -> None:
     print_heading(f"Turn {turn.id} of {explanation.conversation_id}: {turn.member}, {turn.state}")
     for line in _facts(explanation):
         print_indented(line)
-    if explanation.prompt is None:
-        print_indented("Its agent was given nothing yet.")
+    if not explanation.prompt:
+        print_indented("Its agent was given nothing yet." if explanation.prompt is None else "Nothing was sent.")
         return
     _print_part("What it saw", map(_seen_line, _seen(explanation)))
     _print_part("What it did not see", _unseen_lines(explanation))
@@ -60,8 +60,10 @@ def _print_part(heading: str, lines: Iterator[str]) -> None:
 
 
 def _facts(explanation: Explanation) -> Iterator[str]:
-    turn, asked = explanation.turn, explanation.asked_by
-    yield safe_line(f"answers   #{asked.sequence} {asked.speaker}: {asked.first_words}")
+    turn, answers, asked = explanation.turn, explanation.answers, explanation.asked_by
+    yield safe_line(f"answers   #{answers.sequence} {answers.speaker}: {answers.first_words}")
+    if asked.id != answers.id:
+        yield safe_line(f"asked by  #{asked.sequence} {asked.speaker}: {asked.first_words}")
     if turn.started_at is not None:
         took = "" if explanation.seconds is None else f", took {explanation.seconds:,.1f} s"
         yield f"started   {local_time(turn.started_at, seconds=True)}{took}"
@@ -91,7 +93,8 @@ def _command(words: Sequence[str]) -> str:
 
 def _seen(explanation: Explanation) -> Iterator[SeenMessage]:
     yield from (seen for seen in explanation.context if seen.fate != "dropped")
-    yield explanation.asked_by
+    if explanation.answers.fate != "dropped":
+        yield explanation.answers
 
 
 def _seen_line(seen: SeenMessage) -> str:
@@ -103,8 +106,8 @@ def _seen_line(seen: SeenMessage) -> str:
 def _unseen_lines(explanation: Explanation) -> Iterator[str]:
     yield from (one.sentence for one in explanation.not_offered)
     yield from (_seen_line(seen) for seen in explanation.context if seen.fate == "dropped")
-    if explanation.asked_by.fate == "cut":
-        yield f"The end of #{explanation.asked_by.sequence}: {explanation.asked_by.why}."
+    if explanation.answers.fate == "cut":
+        yield f"The end of #{explanation.answers.sequence}: {explanation.answers.why}."
     if explanation.team_task_bytes_cut:
         yield f"The last {explanation.team_task_bytes_cut:,} bytes of the team task, which may have 5,120."
     yield from (f"An instruction file: {problem}" for problem in explanation.instruction_problems)
@@ -114,7 +117,7 @@ def _unseen_lines(explanation: Explanation) -> Iterator[str]:
 
 def _changed_lines(explanation: Explanation) -> Iterator[str]:
     numbers = {seen.id: f"#{seen.sequence}" for seen in explanation.context if seen.sequence is not None}
-    numbers[""] = f"#{explanation.asked_by.sequence}"
+    numbers[""] = f"#{explanation.answers.sequence}"
     for changed in explanation.changed:
         yield replace(changed, id=numbers.get(changed.id, changed.id)).sentence
 
