@@ -9,10 +9,10 @@ from bullpen import open_team
 async def main(team_file: str) -> None:
     """Say one thing to a team, and print what is said until everybody is done."""
     async with open_team(team_file) as conversation:
-        with conversation.viewing() as news:
+        with conversation.viewing() as events:
             await conversation.say("Please add a dark theme, and have it reviewed.")
             await conversation.until_quiet()
-        async for numbered in news:
+        async for numbered in events:
             print(numbered.event)
 
 

@@ -108,7 +108,7 @@ def test_make_targets_in_the_docs_exist() -> None:
     assert named <= targets
 
 
-def test_the_page_on_conversations_names_every_news() -> None:
+def test_the_page_on_conversations_names_every_event() -> None:
     from bullpen.conversation.events import ConversationEvent
 
     page = (ROOT / "docs" / "conversation.md").read_text(encoding="utf-8").partition("## What there is to watch")[2]
