@@ -398,10 +398,14 @@ class TurnConflict(StoreConflict):
 
 
 class UnknownCommand(BullpenError, LookupError):
-    """A word behind a slash that is no command."""
+    """A word after a slash that is not a command."""
 
-    def __init__(self, word: str, known: Iterable[str]) -> None:
-        super().__init__(f"There is no command {word!r}. There are: {', '.join(known)}. To say it, begin with a word.")
+    def __init__(self, word: str, near: Iterable[str]) -> None:
+        names = " or ".join(f"/{name}" for name in near)
+        meant = f" Did you mean {names}?" if names else ""
+        super().__init__(
+            f"There is no command /{word}.{meant} /help lists them. To send it as a message, begin with a space."
+        )
 
 
 class UnknownConversation(BullpenError, LookupError):

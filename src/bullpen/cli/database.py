@@ -7,7 +7,7 @@ from bullpen.config import default_database
 from bullpen.errors import AmbiguousConversation, NoConversations, UnknownConversation
 from bullpen.store.base import Store, StoredConversation
 from bullpen.store.sqlite import SqliteStore
-from bullpen.turns.lookup import LAST
+from bullpen.view.turn_lookup import LAST
 
 
 def add_database_option(parser: argparse.ArgumentParser, default: object = None) -> None:

@@ -26,7 +26,7 @@ from bullpen.team.file import LoadedTeam, load_team
 from bullpen.terminal.colors import Colours, wants_colours
 from bullpen.terminal.page import StreamPage
 from bullpen.text.safe import printable
-from bullpen.turns.explanation import explain
+from bullpen.view.explanation import explain
 
 # The agents' programs: each turn plays the next script of its member.
 PROGRAM = """\

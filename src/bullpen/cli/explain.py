@@ -11,9 +11,9 @@ from bullpen.errors import BullpenError
 from bullpen.store.base import Store, Turn
 from bullpen.text.names import normalized
 from bullpen.text.safe import printable
-from bullpen.turns.difference import difference
-from bullpen.turns.explanation import explain
-from bullpen.turns.lookup import LAST, find_turn
+from bullpen.view.difference import difference
+from bullpen.view.explanation import explain
+from bullpen.view.turn_lookup import LAST, find_turn
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

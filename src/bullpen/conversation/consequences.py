@@ -166,7 +166,7 @@ def turn_ends(state: ConversationState, turn: WaitingTurn, end: TurnEnd, *, seco
 def undecided_event(ended: UndecidedTurn) -> Undecided:
     """Return what viewers learn of a turn that ended without a reply."""
     state = ended.state if ended.state != "done" else "failed"
-    return Undecided(turn=ended.turn, state=state, text=f"{ended.turn.member}: {ended.reason}")
+    return Undecided(turn=ended.turn, state=state, text=ended.sentence)
 
 
 def _said(message: ConversationMessage, route: Route, state: ConversationState, turn_id: str | None = None) -> Said:

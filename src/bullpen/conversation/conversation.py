@@ -31,7 +31,7 @@ from bullpen.routing.progress import Progress
 from bullpen.routing.queue import WaitingTurn
 from bullpen.routing.router import Router
 from bullpen.store.base import Store, StoredMessage
-from bullpen.team.team import Team
+from bullpen.team.team import Member, Team
 from bullpen.text.clean import clean_text
 
 Arguments = ParamSpec("Arguments")
@@ -208,6 +208,10 @@ class Conversation:
     def progress(self) -> Progress:
         """What the caps have counted, what everyone has used, and what else is remembered."""
         return self._state.progress
+
+    def member(self, name: str) -> Member:
+        """Return the member that somebody calls by this name, or raise UnknownMember."""
+        return self._router.member(name)
 
     @property
     def message_count(self) -> int:

@@ -42,6 +42,11 @@ class UndecidedTurn(Struct, frozen=True, kw_only=True):
             return "bullpen ended while it ran. It may have changed files."
         return " ".join(filter(None, (_as_sentence(self.failure.message), self.failure.hint)))
 
+    @property
+    def sentence(self) -> str:
+        """Whose turn ended, and why."""
+        return f"{self.member} (turn {self.id}): {self.reason}"
+
 
 def _as_sentence(text: str) -> str:
     text = text.strip()
@@ -59,10 +64,11 @@ class ConversationState:
         """As it was written; the context cuts it to what a task may have."""
         self.waits_for = stored.waits_for
         self.paused = stored.paused
-        self.progress = _progress(store, stored)
+        self.progress = stored_progress(store, stored)
         self.queue = TurnQueue(turn.waiting for turn in store.queued(stored.id))
         self.running: dict[str, WaitingTurn] = {}
-        self.undecided = {turn_id: _undecided(store.turn(stored.id, turn_id)) for turn_id in self.progress.undecided}
+        undecided = [store.turn(stored.id, turn_id) for turn_id in self.progress.undecided]
+        self.undecided = {turn.id: undecided_turn(turn) for turn in undecided}
         self.lost = tuple(turn.waiting for turn in store.running(stored.id))
         """The turns that ran when the process before us ended."""
         self._store = store
@@ -197,13 +203,14 @@ def _for_store(change: Change) -> StateChange:
     )
 
 
-def _undecided(turn: Turn) -> UndecidedTurn:
+def undecided_turn(turn: Turn) -> UndecidedTurn:
+    """Return a stored turn that waits for a decision."""
     # One that was running when we were killed is not called interrupted yet.
     state: EndState = turn.state if turn.state in ("failed", "cancelled") else "interrupted"
     return UndecidedTurn(turn=turn.waiting, state=state, failure=turn.failure)
 
 
-def _progress(store: Store, stored: StoredConversation) -> Progress:
+def stored_progress(store: Store, stored: StoredConversation) -> Progress:
     """Return what is remembered. What was imported, or is of an earlier version, has not been counted yet."""
     progress = msgspec.convert(stored.progress, Progress)
     if progress.turns_made and not progress.used:

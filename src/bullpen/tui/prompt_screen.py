@@ -14,7 +14,7 @@ from bullpen.messages import ConversationMessage
 from bullpen.store.base import Store, Turn
 from bullpen.tui.line_view import LinesView
 from bullpen.tui.text import duration, one_line, used
-from bullpen.turns.lookup import find_turn, turn_that_said
+from bullpen.view.turn_lookup import find_turn, turn_that_said
 
 BAR_CELLS = 24
 

@@ -21,8 +21,8 @@ from bullpen.tui.text import MOST_LINES, beginning, one_line, weight_of
 from bullpen.tui.turn import TurnView
 from bullpen.tui.work import Work
 from bullpen.turn_events import Event, TextDelta
-from bullpen.turns.lookup import turn_that_said
-from bullpen.turns.replay import recorded_events
+from bullpen.view.turn_lookup import turn_that_said
+from bullpen.view.replay import recorded_events
 
 PAGE = 20
 MOST_ON_SCREEN = 3 * PAGE

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from bullpen.tui.text import one_line, shown
 from bullpen.turn_events import Event, Notice, Thinking, TodoList, ToolFinished, ToolStarted
-from bullpen.turns.tool_summary import asked_of
+from bullpen.view.tool_summary import asked_of
 
 # What is kept of each step; the record of the turn has all of it.
 MOST_KEPT = 50_000

@@ -1,52 +1,67 @@
-"""What can follow what a person has typed: names, marks, commands. Pure."""
+"""What can follow what a person has typed: names, markers, commands. Pure."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
 
+from bullpen.team.team import Team
 from bullpen.text.names import normalized
+from bullpen.view.commands import COMMANDS, Command
 
-MARKS = {
+MARKERS = {
     "[NEXT: ": "hand over to somebody",
-    "[DROP: ": "drop somebody's waiting turns, or ALL",
+    "[DROP: ": "remove somebody's waiting turns, or ALL",
     "[TEAM_TASK] ": "set what the team works on",
     "[FROM: ": "say who you are",
 }
 MOST_OPTIONS = 8
 
-_COMMAND = re.compile(r"/([a-z]*)$")
-_COMMAND_NAME = re.compile(r"/(?:next|hand|drop|prompt) +(.*)$")
-_MARK_NAME = re.compile(r"\[(next|drop|from):\s*([^\]\n]*)$", re.IGNORECASE)
-_MARK = re.compile(r"(?:^|\s)(\[[a-z_]*)$", re.IGNORECASE)
+_COMMAND = re.compile(r"/([a-z-]*)", re.IGNORECASE)
+_COMMAND_ARGUMENT = re.compile(r"/([a-z-]+) +(.*)", re.IGNORECASE)
+_MARKER_NAME = re.compile(r"\[(next|drop|from):\s*([^\]\n]*)$", re.IGNORECASE)
+_MARKER = re.compile(r"(?:^|\s)(\[[a-z_]*)$", re.IGNORECASE)
 _AT = re.compile(r"(?:^|\s)@([^\s@]*)$")
 _BETWEEN_NAMES = re.compile("[,，、&＆|｜]")
 
 
 class Option(Struct, frozen=True, kw_only=True):
-    """Something that can be put in the place of what was typed last."""
+    """Something that can replace what was typed last."""
 
     label: str
     help: str = ""
     insert: str
     replaces: int
-    """How many characters before the cursor it takes the place of."""
+    """How many characters before the cursor it replaces."""
 
 
-def options_for(before: str, names: Mapping[str, str], commands: Mapping[str, str]) -> list[Option]:
-    """Return what can follow. `before` is the text before the cursor; names and commands come with a word of help."""
+def names_of(team: Team) -> dict[str, str]:
+    """Return every member's name, with a word about who it is."""
+    return {member.name: member.role or member.agent or member.type for member in team.members}
+
+
+def options_for(before: str, names: Mapping[str, str], more: Iterable[Command] = ()) -> list[Option]:
+    """Return what can follow. `before` is the text before the cursor, names come with a word of help.
+
+    `more` are commands that only this door has.
+    """
+    commands = {**COMMANDS, **{command.name: command for command in more}}
     if (found := _COMMAND.fullmatch(before)) is not None:
-        return _fitting(found[1], commands, before="/", after=" ", replaces=len(before))
-    if (found := _COMMAND_NAME.fullmatch(before)) is not None:
-        return _names(_BETWEEN_NAMES.split(found[1])[-1].lstrip(), names, after="")
+        purposes = {name: command.purpose for name, command in commands.items()}
+        return _fitting(found[1], purposes, before="/", after=" ", replaces=len(before))
+    if (found := _COMMAND_ARGUMENT.fullmatch(before)) is not None:
+        command = commands.get(found[1].lower())
+        if command is None or "NAME" not in command.argument:
+            return []
+        return _names(_BETWEEN_NAMES.split(found[2])[-1].lstrip(), names, after="")
     line = before.rpartition("\n")[2]
-    if (found := _MARK_NAME.search(line)) is not None:
+    if (found := _MARKER_NAME.search(line)) is not None:
         others = {**names, "ALL": "every waiting turn"} if found[1].lower() == "drop" else names
         return _names(_BETWEEN_NAMES.split(found[2])[-1].lstrip(), others, after="] ")
     if (found := _AT.search(line)) is not None:
         return _fitting(found[1], names, before="[NEXT: ", after="] ", replaces=len(found[1]) + 1, sign="@")
-    if (found := _MARK.search(line)) is not None:
-        return _fitting(found[1], MARKS, replaces=len(found[1]))
+    if (found := _MARKER.search(line)) is not None:
+        return _fitting(found[1], MARKERS, replaces=len(found[1]))
     return []
 
 

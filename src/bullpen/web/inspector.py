@@ -11,7 +11,7 @@ from starlette.responses import Response
 from bullpen.context.prompt import AssemblerOutput
 from bullpen.errors import BullpenError
 from bullpen.store.base import Store, Turn
-from bullpen.turns.explanation import Explanation, NotOffered, SeenMessage, explain
+from bullpen.view.explanation import Explanation, NotOffered, SeenMessage, explain
 from bullpen.web.markdown import MOST_HIGHLIGHTED
 from bullpen.web.requests import hub_of, id_in
 from bullpen.web.responses import page

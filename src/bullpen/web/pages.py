@@ -16,7 +16,7 @@ from bullpen.conversation.events import TurnEvent
 from bullpen.exchange.files import FORMATS, Format, write_export
 from bullpen.messages import ConversationMessage
 from bullpen.store.base import Found, Store, StoredConversation
-from bullpen.turns.lookup import turn_that_said
+from bullpen.view.turn_lookup import turn_that_said
 from bullpen.web.actions import ACTIONS, COMMANDS, command_in, read_form
 from bullpen.web.address import Place
 from bullpen.web.credentials import Keys

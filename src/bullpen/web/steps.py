@@ -8,8 +8,8 @@ from msgspec import Struct
 
 from bullpen.store.base import TurnRecord
 from bullpen.turn_events import Event, Notice, Thinking, TodoList, ToolFinished, ToolStarted
-from bullpen.turns.replay import recorded_events
-from bullpen.turns.tool_summary import asked_of
+from bullpen.view.replay import recorded_events
+from bullpen.view.tool_summary import asked_of
 
 MOST_CHARACTERS = 20_000
 """Of one output that a page shows."""

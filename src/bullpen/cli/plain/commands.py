@@ -16,8 +16,8 @@ from bullpen.errors import BullpenError
 from bullpen.exchange.files import export_to
 from bullpen.store.base import Store
 from bullpen.text.names import nearest
-from bullpen.turns.explanation import Explanation, explain
-from bullpen.turns.lookup import LAST, find_turn
+from bullpen.view.explanation import Explanation, explain
+from bullpen.view.turn_lookup import LAST, find_turn
 
 
 class Commands:

@@ -8,8 +8,8 @@ from msgspec.structs import replace
 from bullpen.exchange.formatting import counted
 from bullpen.store.base import Turn
 from bullpen.terminal.tables import local_time, print_heading, print_indented, safe_line
-from bullpen.turns.difference import Difference
-from bullpen.turns.explanation import Explanation, SeenMessage
+from bullpen.view.difference import Difference
+from bullpen.view.explanation import Explanation, SeenMessage
 
 LONGEST_COMMAND = 400
 SHARE_OF_BUDGET = "{used:,} of {budget:,} bytes"

@@ -1,15 +1,18 @@
-"""Following a conversation that another process runs."""
+"""Watching a conversation that another process runs."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from bullpen.conversation.owner import this_process
 from bullpen.messages import ConversationMessage, Speaker
 from bullpen.routing.queue import WaitingTurn
-from bullpen.store.base import Owner, StateChange, StoredMessage
+from bullpen.store.base import StateChange
 from bullpen.store.sqlite import SqliteStore
-from bullpen.store.watching import Standing, follow
+from bullpen.view.messages import ShownMessage
+from bullpen.view.state import ConversationView
+from bullpen.view.watching import watch
 
-OWNER = Owner(token="t", pid=1, start_time=1, boot_id="b")
+OWNER = this_process()
 
 
 def said(message_id: str, name: str = "kim") -> ConversationMessage:
@@ -18,7 +21,7 @@ def said(message_id: str, name: str = "kim") -> ConversationMessage:
     )
 
 
-def test_a_follower_sees_every_message_once_and_each_change_of_state_until_nobody_runs_it(tmp_path: Path) -> None:
+def test_a_watcher_sees_every_message_once_and_each_change_of_state_until_nobody_runs_it(tmp_path: Path) -> None:
     path = tmp_path / "c.db"
     with SqliteStore(path) as runner, SqliteStore(path) as follower:
         runner.create("c", team="t", team_file="", started_at=0)
@@ -35,13 +38,14 @@ def test_a_follower_sees_every_message_once_and_each_change_of_state_until_nobod
             ]
         )
 
-        seen = list(follow(follower, "c", after=240, is_alive=lambda _: True, wait=lambda: print(next(steps)())))
+        seen = list(watch(follower, "c", after=240, wait=lambda: print(next(steps)())))
 
-    messages = [item.message.id for item in seen if isinstance(item, StoredMessage)]
+    messages = [item.message.id for item in seen if isinstance(item, ShownMessage)]
     assert messages == [*(f"m{number}" for number in range(240, 250)), "last"]
-    assert [item for item in seen if isinstance(item, Standing)] == [
-        Standing(state="idle"),
-        Standing(state="queued", waiting=("max",)),
-        Standing(state="paused", paused="20 turns"),
-        Standing(state="paused", paused="20 turns", is_owned=False),
+    views = [item for item in seen if isinstance(item, ConversationView)]
+    assert [(view.status, [turn.member for turn in view.queue], view.paused, view.is_owned) for view in views] == [
+        ("idle", [], None, True),
+        ("idle", ["max"], None, True),
+        ("paused", [], "20 turns", True),
+        ("paused", [], "20 turns", False),
     ]

@@ -14,8 +14,8 @@ from bullpen.routing.queue import WaitingTurn
 from bullpen.store.base import Store
 from bullpen.store.sqlite import SqliteStore
 from bullpen.testing.conversations import EXAMPLE_ID, EXAMPLE_TEAM, KAI, OWNER, write_example
-from bullpen.turns.difference import SectionDifference, difference
-from bullpen.turns.explanation import Explanation, NotOffered, SeenMessage, explain
+from bullpen.view.difference import SectionDifference, difference
+from bullpen.view.explanation import Explanation, NotOffered, SeenMessage, explain
 
 
 @pytest.fixture
@@ -143,7 +143,7 @@ def test_a_message_that_the_store_does_not_know(store: SqliteStore) -> None:
 
 
 def test_two_members_beside_each_other(store: SqliteStore) -> None:
-    compared = difference(store, EXAMPLE_ID, "3", "4")
+    compared = difference(explain(store, EXAMPLE_ID, "3"), explain(store, EXAMPLE_ID, "4"))
 
     assert compared.only_left == ()
     assert [seen.sequence for seen in compared.only_right] == [2, 3, 4]
@@ -158,7 +158,7 @@ def test_two_members_beside_each_other(store: SqliteStore) -> None:
 
 
 def test_a_turn_does_not_differ_from_itself(store: SqliteStore) -> None:
-    compared = difference(store, EXAMPLE_ID, "3", "3")
+    compared = difference(explain(store, EXAMPLE_ID, "3"), explain(store, EXAMPLE_ID, "3"))
 
     nothing = ((), (), (), "", "")
     parts = (compared.only_left, compared.only_right, compared.sections, compared.system_diff, compared.prompt_diff)

@@ -1,12 +1,14 @@
-"""What one turn saw and another did not, as data."""
+"""Difference: what one agent was given and another was not, as data."""
 
 from collections.abc import Iterator
 from difflib import unified_diff
 
 from msgspec import Struct
 
-from bullpen.store.base import Store
-from bullpen.turns.explanation import Explanation, SeenMessage, explain
+from bullpen.view.explanation import Explanation, SeenMessage
+
+MOST_LINES = 5_000
+"""Of each prompt that are compared."""
 
 
 class SectionDifference(Struct, frozen=True, kw_only=True):
@@ -18,7 +20,7 @@ class SectionDifference(Struct, frozen=True, kw_only=True):
 
 
 class Difference(Struct, frozen=True, kw_only=True):
-    """Two turns beside each other. A message that was dropped was not seen."""
+    """Two explanations side by side. A message that was dropped was not seen."""
 
     left: Explanation
     right: Explanation
@@ -32,9 +34,8 @@ class Difference(Struct, frozen=True, kw_only=True):
     prompt_diff: str
 
 
-def difference(store: Store, conversation_id: str, left_id: str, right_id: str) -> Difference:
-    """Compare what two turns were given."""
-    left, right = explain(store, conversation_id, left_id), explain(store, conversation_id, right_id)
+def difference(left: Explanation, right: Explanation) -> Difference:
+    """Compare what two agents were given, or one agent in two turns. Slow for long prompts: not for an event loop."""
     seen_left = {seen.id: seen for seen in _seen(left)}
     seen_right = {seen.id: seen for seen in _seen(right)}
     return Difference(
@@ -50,7 +51,7 @@ def difference(store: Store, conversation_id: str, left_id: str, right_id: str) 
 
 
 def _seen(explanation: Explanation) -> Iterator[SeenMessage]:
-    for seen in (*explanation.context, explanation.answers):
+    for seen in explanation.messages:
         if seen.fate != "dropped":
             yield seen
 
@@ -63,9 +64,9 @@ def _sections(left: Explanation, right: Explanation) -> Iterator[SectionDifferen
 
 
 def _diff(left: Explanation, right: Explanation, before: str | None, after: str | None) -> str:
-    lines = (before or "").split("\n"), (after or "").split("\n")
+    lines = (before or "").split("\n")[:MOST_LINES], (after or "").split("\n")[:MOST_LINES]
     return "\n".join(unified_diff(*lines, fromfile=_name(left), tofile=_name(right), lineterm=""))
 
 
 def _name(side: Explanation) -> str:
-    return f"turn {side.turn.id} ({side.turn.member})"
+    return f"{side.title.lower()} ({side.member})"

@@ -1,12 +1,15 @@
-"""What an agent saw in one turn, what was left out and why; and what two turns saw differently. All as data."""
+"""Explanation: what an agent was given in a turn, or would be given now; what was left out, and why. All as data."""
 
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
+from bullpen.context.prompt import AssemblerOutput
 from bullpen.context.report import ChangedMessage, PromptReport
+from bullpen.conversation.conversation import Conversation
 from bullpen.errors import InvalidTeam, UnknownMessage
 from bullpen.store.base import Store, StoredMessage, Turn
 from bullpen.team.reader import read_team
@@ -56,16 +59,18 @@ class NotOffered(Struct, frozen=True, kw_only=True):
 
 
 class Explanation(Struct, frozen=True, kw_only=True):
-    """All that is known of a turn. What is None was never given to an agent: the turn did not start."""
+    """What one agent was given. A prompt of None was never given to anybody: the turn has not started."""
 
     conversation_id: str
-    turn: Turn
+    member: str
+    turn: Turn | None
+    """None: it would be given this if it were asked now."""
     seconds: float | None
-    """How long it took, once it has ended."""
+    """How long the turn took, once it has ended."""
     answers: SeenMessage
     """The message that it answered."""
     asked_by: SeenMessage
-    """The message that asked for it: in a relay the one that began it, else the same."""
+    """The message that asked for the turn: in a relay the one that began it, else the same."""
     context: tuple[SeenMessage, ...] = ()
     """The messages that it was offered beside that, oldest first."""
     not_offered: tuple[NotOffered, ...] = ()
@@ -90,6 +95,21 @@ class Explanation(Struct, frozen=True, kw_only=True):
     stream_bytes: int = 0
     stream_is_cut: bool = False
 
+    @property
+    def title(self) -> str:
+        """Which turn it is, or that it is none yet."""
+        return "If asked now" if self.turn is None else f"Turn {self.turn.id}"
+
+    @property
+    def messages(self) -> tuple[SeenMessage, ...]:
+        """Every message that was offered, the one to answer last."""
+        return (*self.context, self.answers)
+
+    @property
+    def sections(self) -> tuple[tuple[str, int], ...]:
+        """The parts of the prompt that are not empty, with their sizes in bytes."""
+        return tuple((name.replace("_", " "), size) for name, size in self.section_bytes.items() if size)
+
 
 def explain(store: Store, conversation_id: str, turn_id: str) -> Explanation:
     """Return what one turn saw."""
@@ -99,6 +119,7 @@ def explain(store: Store, conversation_id: str, turn_id: str) -> Explanation:
     if record is None:
         return Explanation(
             conversation_id=conversation_id,
+            member=turn.member,
             turn=turn,
             seconds=None,
             answers=_seen(asked_by, "dropped", "not started"),
@@ -107,32 +128,63 @@ def explain(store: Store, conversation_id: str, turn_id: str) -> Explanation:
     answered = asked_by
     if record.report.message_id not in ("", asked_by.message.id):
         answered = store.message(conversation_id, record.report.message_id)
-    offered = [_find(store, conversation_id, message_id) for message_id in record.report.context_ids]
-    context = tuple(_context(record.report, offered))
-    return Explanation(
-        conversation_id=conversation_id,
+    explained = _explained(store, conversation_id, turn.member, record.report, answered, prompt=record.prompt)
+    not_offered = _not_offered(store, conversation_id, turn, answered.sequence, explained.context)
+    return replace(
+        explained,
         turn=turn,
         seconds=_seconds(turn),
-        answers=_current(record.report, answered, is_sent=bool(record.prompt)),
         asked_by=_seen(asked_by, "kept"),
-        context=context,
-        not_offered=tuple(_not_offered(store, conversation_id, turn, answered.sequence, context)),
-        agent_type=record.report.agent_type,
-        max_bytes=record.report.max_bytes,
-        total_bytes=record.report.total_bytes,
-        section_bytes=record.report.section_bytes,
-        instruction_bytes_cut=record.report.instruction_bytes_cut,
-        cuts=record.report.cuts,
-        remarks=record.report.remarks,
-        changed=record.report.changed,
-        later_messages=record.report.later_messages,
-        team_task_bytes_cut=record.report.team_task_bytes_cut,
-        instruction_problems=record.report.instruction_problems,
+        not_offered=tuple(not_offered),
         command=record.command,
         system=record.system,
-        prompt=record.prompt,
         stream_bytes=len(record.stream),
         stream_is_cut=record.stream_is_cut,
+    )
+
+
+async def explain_now(conversation: Conversation, member: str) -> Explanation:
+    """Return what an agent would be given if it were asked about the last message now."""
+    output = await conversation.preview(member)
+    name = conversation.member(member).name
+    newest = await conversation.messages(limit=1)
+    return await conversation.read(explain_output, name, output, newest[0])
+
+
+def explain_output(
+    store: Store, conversation_id: str, member: str, output: AssemblerOutput, answered: StoredMessage
+) -> Explanation:
+    """Return what a prompt that was not sent would tell an agent."""
+    explained = _explained(store, conversation_id, member, output.report, answered, prompt=output.prompt)
+    return replace(explained, system=output.system_flag)
+
+
+def _explained(
+    store: Store, conversation_id: str, member: str, report: PromptReport, answered: StoredMessage, *, prompt: str
+) -> Explanation:
+    """Return what a prompt and its report say by themselves."""
+    offered = [_find(store, conversation_id, message_id) for message_id in report.context_ids]
+    answers = _current(report, answered, is_sent=bool(prompt))
+    return Explanation(
+        conversation_id=conversation_id,
+        member=member,
+        turn=None,
+        seconds=None,
+        answers=answers,
+        asked_by=answers,
+        context=tuple(_context(report, offered)),
+        agent_type=report.agent_type,
+        max_bytes=report.max_bytes,
+        total_bytes=report.total_bytes,
+        section_bytes=report.section_bytes,
+        instruction_bytes_cut=report.instruction_bytes_cut,
+        cuts=report.cuts,
+        remarks=report.remarks,
+        changed=report.changed,
+        later_messages=report.later_messages,
+        team_task_bytes_cut=report.team_task_bytes_cut,
+        instruction_problems=report.instruction_problems,
+        prompt=prompt,
     )
 
 

@@ -1,0 +1,47 @@
+"""The database file: opened for one command, or shared by everything in an event loop."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Concatenate, ParamSpec, TypeVar
+
+from bullpen.config import default_database
+from bullpen.errors import NoConversations
+from bullpen.store.base import Store
+from bullpen.store.sqlite import SqliteStore
+from bullpen.store.thread import StoreThread
+
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
+
+Database = Store
+"""What a door holds. What to show of it, it asks `view` for."""
+
+
+def open_database(path: Path | None = None) -> Database:
+    """Open the file, or the user's own; raise NoConversations if there is none: looking must not make one."""
+    path = default_database() if path is None else Path(path)
+    if not path.exists():
+        raise NoConversations
+    return SqliteStore(path)
+
+
+def open_or_create_database(path: Path | None = None) -> Database:
+    """Open the file, or the user's own, and make it if there is none."""
+    return SqliteStore(default_database() if path is None else Path(path))
+
+
+class SharedDatabase:
+    """A database and the thread that it is used in."""
+
+    def __init__(self, database: Database, thread: StoreThread) -> None:
+        self.database = database
+        self.thread = thread
+
+    async def read(
+        self,
+        work: Callable[Concatenate[Database, Arguments], Result],
+        *args: Arguments.args,
+        **kwargs: Arguments.kwargs,
+    ) -> Result:
+        """Call something with the database, in its own thread."""
+        return await self.thread.do(work, self.database, *args, **kwargs)

@@ -1,1 +1,0 @@
-"""Turns that have ended: finding one, what its agent saw, and what it did."""

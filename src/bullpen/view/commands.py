@@ -1,0 +1,337 @@
+"""What a person can type after a slash: one table and one reader for every door.
+
+A command either changes the conversation, the same way wherever it is typed, or shows something, which each door does
+in its own way. Those that change something are also the actions of the API.
+"""
+
+import re
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from bullpen.conversation.conversation import Conversation
+from bullpen.errors import BullpenError, NothingRuns, NothingToDecide, UnknownCommand
+from bullpen.team.team import Team
+from bullpen.text.names import nearest
+from bullpen.view.command_arguments import Member, Names, Nothing, Task, Text, Turns, Which, read_which
+
+Run = Callable[[Conversation, Any, str | None], Awaitable[str]]
+"""Does it, for a person; returns what to tell them, if the events do not say it all."""
+
+
+class Command(Struct, frozen=True, kw_only=True):
+    """One command."""
+
+    name: str
+    argument: str = ""
+    """What it takes, as help writes it."""
+    purpose: str
+    example: str = ""
+    takes: type[Struct] = Nothing
+    read: Callable[[str, Team], Struct] = lambda _text, _team: Nothing()
+    run: Run | None = None
+    """None: it only shows something, and the door knows how."""
+    action: str = ""
+    """Its name in the API, if that is another one."""
+    aliases: tuple[str, ...] = ()
+
+
+class Typed(Struct, frozen=True):
+    """A command as somebody typed it."""
+
+    command: Command
+    given: Any
+
+
+_COMMAND = re.compile(r"/([A-Za-z][A-Za-z-]*)(?:\s+(.*))?", re.DOTALL)
+
+
+def read_command(text: str, team: Team, more: Iterable[Command] = ()) -> Typed | None:
+    """Return the command that a text is, or None if it is a message: "/etc/hosts is gone" is. `more` are the door's."""
+    found = _COMMAND.fullmatch(text.rstrip())
+    if found is None:
+        return None
+    known = {**_BY_NAME, **{command.name: command for command in more}}
+    command = known.get(found[1].lower())
+    if command is None:
+        raise UnknownCommand(found[1], nearest(found[1].lower(), known))
+    return Typed(command, command.read((found[2] or "").strip(), team))
+
+
+async def run_command(typed: Typed, conversation: Conversation, person: str | None = None) -> str:
+    """Change the conversation as a command says; return what to tell the person, if there is more to tell."""
+    if typed.command.run is None:
+        raise BullpenError(f"/{typed.command.name} shows something, and that is not possible here.")
+    return await typed.command.run(conversation, typed.given, person)
+
+
+def read_form(kind: type[Struct], values: dict[str, Any]) -> Struct:
+    """Return the values of a form as what a command takes; ValidationError says what is wrong."""
+    filled = {name: value for name, value in values.items() if value not in ("", [])}
+    return msgspec.convert(filled, kind, strict=False)
+
+
+def help_lines(commands: Iterable[Command]) -> Iterable[tuple[str, str]]:
+    """Yield every command with what it takes, and what it is for."""
+    for command in commands:
+        example = f": {command.example}" if command.example else ""
+        yield f"/{command.name} {command.argument}".rstrip(), f"{command.purpose}{example}"
+
+
+# What the commands do
+
+
+async def _ask(conversation: Conversation, given: Names, _: str | None) -> str:
+    await conversation.ask(given.names)
+    return ""
+
+
+async def _cancel(conversation: Conversation, given: Which, _: str | None) -> str:
+    if given.is_empty:
+        await conversation.cancel()
+        return ""
+    running = {running.turn.id: running.turn.member for running in conversation.running.values()}
+    members = [conversation.member(name).name for name in given.all_members]
+    chosen = [*given.all_turns, *(turn for turn, member in running.items() if member in members)]
+    idle = [name for name in members if name not in running.values()]
+    if idle:
+        raise BullpenError(f"{', '.join(idle)} {'is' if len(idle) == 1 else 'are'} not working.")
+    for turn in chosen:
+        if turn not in running:
+            raise NothingRuns(turn)
+    for turn in dict.fromkeys(chosen):
+        await conversation.cancel(turn)
+    return ""
+
+
+async def _continue(conversation: Conversation, _given: Nothing, _: str | None) -> str:
+    await conversation.continue_turns()
+    return ""
+
+
+async def _drop(conversation: Conversation, given: Which, _: str | None) -> str:
+    members = [conversation.member(name).name for name in given.all_members]
+    turns = [*given.all_turns, *(turn.id for turn in conversation.waiting if turn.member in members)]
+    if given.is_empty:
+        dropped = await conversation.drop()
+    else:
+        dropped = await conversation.drop(turn_ids=turns) if turns else ()
+    if dropped:
+        return ""
+    return f"{', '.join(members)} has no waiting turn." if members else "No turn is waiting."
+
+
+async def _retry(conversation: Conversation, given: Which, _: str | None) -> str:
+    for turn in _undecided(conversation, given):
+        await conversation.retry(turn)
+    return ""
+
+
+async def _skip(conversation: Conversation, given: Which, _: str | None) -> str:
+    for turn in _undecided(conversation, given):
+        await conversation.skip(turn)
+    return ""
+
+
+def _undecided(conversation: Conversation, given: Which) -> list[str | None]:
+    """Return the turns that are meant, all of them undecided; without any, the latest."""
+    if given.is_empty:
+        return [None]
+    known = {turn.id: turn.member for turn in conversation.undecided}
+    members = [conversation.member(name).name for name in given.all_members]
+    for turn in given.all_turns:
+        if turn not in known:
+            raise NothingToDecide(turn)
+    for name in members:
+        if name not in known.values():
+            raise BullpenError(f"No turn of {name} is waiting for a decision.")
+    return list(dict.fromkeys([*given.all_turns, *(turn for turn, member in known.items() if member in members)]))
+
+
+async def _hand_over(conversation: Conversation, given: Member, _: str | None) -> str:
+    await conversation.hand_over(given.member, given.turn)
+    return ""
+
+
+async def _reorder(conversation: Conversation, given: Turns, _: str | None) -> str:
+    await conversation.reorder(given.turns)
+    return ""
+
+
+async def _task(conversation: Conversation, given: Task, person: str | None) -> str:
+    if given.shows:
+        task = conversation.team_task
+        return f"The team's task: {task}" if task else "The team has no task. Set one: /task build the login"
+    await conversation.set_task(given.task or None, by=person)
+    return ""
+
+
+async def _dismiss(conversation: Conversation, _given: Nothing, _: str | None) -> str:
+    await conversation.dismiss_missed_hand_over()
+    return ""
+
+
+# How their arguments are read
+
+
+def _read_names(text: str, _: Team) -> Names:
+    if not text:
+        raise BullpenError("/next needs a name, for example: /next sarah, or /next sarah & max")
+    return Names(names=text)
+
+
+def _read_hand(text: str, team: Team) -> Member:
+    which = read_which(text, team)
+    if len(which.members) != 1 or len(which.turns) > 1:
+        raise BullpenError("/hand needs one name, for example: /hand max, or /hand max 14 for turn 14")
+    return Member(member=which.members[0], turn=which.turns[0] if which.turns else None)
+
+
+def _read_turns(text: str, team: Team) -> Turns:
+    which = read_which(text, team)
+    if not which.turns or which.members:
+        raise BullpenError("/reorder needs the numbers of waiting turns, for example: /reorder 5 3")
+    return Turns(turns=which.turns)
+
+
+def _read_task(text: str, _: Team) -> Task:
+    return Task(task="" if text == "-" else text, shows=not text)
+
+
+def _read_member(text: str, _: Team) -> Member:
+    if not text:
+        raise BullpenError("/prompt needs a name, for example: /prompt sarah")
+    return Member(member=text)
+
+
+def _read_text(text: str, _: Team) -> Text:
+    return Text(text=text)
+
+
+_ALL = (
+    Command(
+        name="next",
+        argument="NAMES",
+        purpose="ask members to answer the last message",
+        example="/next max, or /next max & sarah",
+        takes=Names,
+        read=_read_names,
+        run=_ask,
+        action="ask",
+        aliases=("ask",),
+    ),
+    Command(name="queue", purpose="show who is working, who is waiting, and what needs a decision"),
+    Command(
+        name="cancel",
+        argument="[TURN | NAME]",
+        purpose="stop running turns: all, one, or a member's; the queue waits for /continue or /drop",
+        takes=Which,
+        read=read_which,
+        run=_cancel,
+    ),
+    Command(
+        name="continue",
+        purpose="continue after a pause",
+        run=_continue,
+        aliases=("go",),
+    ),
+    Command(
+        name="retry",
+        argument="[TURN | NAME]",
+        purpose="run a turn again that ended without a reply",
+        takes=Which,
+        read=read_which,
+        run=_retry,
+    ),
+    Command(
+        name="skip",
+        argument="[TURN | NAME]",
+        purpose="continue without a turn that ended without a reply",
+        takes=Which,
+        read=read_which,
+        run=_skip,
+    ),
+    Command(
+        name="hand",
+        argument="NAME [TURN]",
+        purpose="let another agent answer in place of one that did not",
+        example="/hand max",
+        takes=Member,
+        read=_read_hand,
+        run=_hand_over,
+        action="hand-over",
+        aliases=("hand-over",),
+    ),
+    Command(
+        name="drop",
+        argument="[TURN | NAME]",
+        purpose="remove waiting turns: all, some, or a member's",
+        example="/drop max, or /drop 3 4",
+        takes=Which,
+        read=read_which,
+        run=_drop,
+    ),
+    Command(
+        name="reorder",
+        argument="TURNS",
+        purpose="let waiting turns begin first, in this order",
+        example="/reorder 5 3",
+        takes=Turns,
+        read=_read_turns,
+        run=_reorder,
+    ),
+    Command(
+        name="dismiss",
+        purpose="leave a hand-over as it is that an agent probably meant",
+        run=_dismiss,
+    ),
+    Command(
+        name="task",
+        argument="[TEXT | -]",
+        purpose="show the team's task, set it, or remove it with -",
+        example="/task build the login",
+        takes=Task,
+        read=_read_task,
+        run=_task,
+    ),
+    Command(name="who", purpose="show who is in the team"),
+    Command(
+        name="prompt",
+        argument="NAME",
+        purpose="show what an agent would be given now, word for word",
+        takes=Member,
+        read=_read_member,
+    ),
+    Command(
+        name="explain",
+        argument="[TURN]",
+        purpose="show what an agent was given in a turn; without a number, in the last one",
+        takes=Text,
+        read=_read_text,
+    ),
+    Command(
+        name="search",
+        argument="WORDS",
+        purpose="find what was said",
+        takes=Text,
+        read=_read_text,
+    ),
+    Command(
+        name="export",
+        argument="[FILE]",
+        purpose="write the conversation to a file: .md, .html or .json",
+        takes=Text,
+        read=_read_text,
+    ),
+    Command(name="help", purpose="show every command"),
+    Command(name="quit", purpose="leave; everything is stored", aliases=("exit",)),
+)
+
+COMMANDS = {command.name: command for command in _ALL}
+ACTIONS = {command.action or command.name: command for command in _ALL if command.run is not None}
+"""The commands that change something, by their names in the API."""
+SHOWN = tuple(command for command in _ALL if command.run is None)
+"""The commands that show something, which every door must know how to do."""
+_BY_NAME = COMMANDS | {alias: command for command in _ALL for alias in command.aliases}

@@ -1,0 +1,103 @@
+"""What a person is asked to decide, and the choices there are. Pure."""
+
+from collections.abc import Iterable, Sequence
+from typing import Literal
+
+from msgspec import Struct
+
+from bullpen.conversation.state import UndecidedTurn
+from bullpen.routing.missed_hand_overs import MissedHandOver
+from bullpen.view.words import counted
+
+Kind = Literal["failed", "paused", "held", "missed", "trouble"]
+
+
+class Choice(Struct, frozen=True, kw_only=True):
+    """One answer: a command with what it is given, as a button sends it and as a person types it."""
+
+    action: str
+    """The command's name in the API."""
+    label: str
+    typed: str
+    purpose: str
+    given: dict[str, str] = {}
+
+
+class Decision(Struct, frozen=True, kw_only=True):
+    """Something that waits for a person."""
+
+    kind: Kind
+    text: str
+    choices: tuple[Choice, ...] = ()
+    turn: str = ""
+    """The turn that ended without a reply."""
+    member: str = ""
+    """Whose turn that was, or who probably meant to hand over."""
+    partial_text: str = ""
+    """What it had said by then."""
+    others: tuple[str, ...] = ()
+    """Who could answer in its place."""
+
+    @property
+    def is_failure(self) -> bool:
+        """Whether something went wrong."""
+        return self.kind in ("failed", "trouble")
+
+
+def decisions(
+    *,
+    undecided: Sequence[UndecidedTurn],
+    paused: str | None,
+    waiting: int,
+    held: int,
+    missed: MissedHandOver | None,
+    agents: Iterable[str],
+) -> tuple[Decision, ...]:
+    """Return everything that waits for a person, the most urgent first."""
+    names = tuple(agents)
+    found = [_about_turn(ended, names) for ended in reversed(undecided)]
+    if paused is not None:
+        found.append(Decision(kind="paused", text=paused, choices=(CONTINUE, DROP) if waiting else (CONTINUE,)))
+    elif held:
+        verb = "is" if held == 1 else "are"
+        text = f"{counted(held, 'turn')} from before the pause {verb} on hold."
+        found.append(Decision(kind="held", text=text, choices=(CONTINUE, DROP)))
+    elif missed is not None and not undecided:
+        found.append(_about_missed(missed))
+    return tuple(found)
+
+
+CONTINUE = Choice(action="continue", label="Continue", typed="/continue", purpose="let the waiting turns begin")
+DROP = Choice(action="drop", label="Drop the queue", typed="/drop", purpose="remove every waiting turn")
+DISMISS = Choice(action="dismiss", label="Leave it", typed="/dismiss", purpose="leave it as it is")
+
+
+def _about_turn(ended: UndecidedTurn, agents: Iterable[str]) -> Decision:
+    turn, given = ended.id, {"turn": ended.id}
+    return Decision(
+        kind="failed",
+        text=ended.sentence,
+        turn=turn,
+        member=ended.member,
+        partial_text=ended.failure.partial_text if ended.failure else "",
+        others=tuple(name for name in agents if name != ended.member),
+        choices=(
+            Choice(action="retry", label="Retry", typed=f"/retry {turn}", purpose="run the turn again", given=given),
+            Choice(action="skip", label="Skip", typed=f"/skip {turn}", purpose="continue without it", given=given),
+            Choice(
+                action="hand-over",
+                label="Hand over",
+                typed=f"/hand NAME {turn}",
+                purpose="let another agent answer",
+                given=given,
+            ),
+        ),
+    )
+
+
+def _about_missed(missed: MissedHandOver) -> Decision:
+    names = ", ".join(missed.members)
+    ask = Choice(
+        action="ask", label=f"Ask {names}", typed=f"/next {names}", purpose=f"ask {names} now", given={"names": names}
+    )
+    return Decision(kind="missed", text=missed.sentence, member=missed.sender, choices=(ask, DISMISS))

@@ -1,0 +1,115 @@
+"""Preview: what an agent would be given about a message, in a stored conversation or in a new one."""
+
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from bullpen.context.manager import ContextManager
+from bullpen.context.prompt import AssemblerOutput
+from bullpen.conversation.consequences import speaker_of
+from bullpen.conversation.member_agent import agent_for
+from bullpen.conversation.prompts import Prompts
+from bullpen.conversation.stored_history import StoredHistory
+from bullpen.errors import BullpenError
+from bullpen.markers.grammar import read_markers
+from bullpen.messages import ConversationMessage, Routing
+from bullpen.routing.progress import Progress
+from bullpen.routing.router import Router
+from bullpen.store.base import Store, StoredConversation, StoredMessage
+from bullpen.store.sqlite import SqliteStore
+from bullpen.team.file import LoadedTeam
+from bullpen.team.team import Member
+from bullpen.text.clean import clean_text
+from bullpen.view.explanation import Explanation, explain_output
+
+PREVIEW = "preview"
+
+
+class Supposed(Struct, frozen=True, kw_only=True):
+    """A message that somebody might send."""
+
+    text: str
+    sender: str | None = None
+
+
+class Preview(Struct, frozen=True, kw_only=True):
+    """A prompt that is not sent."""
+
+    explanation: Explanation
+    output: AssemblerOutput
+
+    def as_json(self) -> dict[str, object]:
+        """Return it for programs."""
+        report = self.output.report
+        return {
+            "member": self.explanation.member,
+            "prompt": self.output.prompt,
+            "system": self.output.system_flag,
+            "report": {
+                **msgspec.to_builtins(report, enc_hook=list),
+                "total_bytes": report.total_bytes,
+                "cuts": report.cuts,
+                "remarks": report.remarks,
+            },
+        }
+
+
+@contextmanager
+def new_conversation(loaded: LoadedTeam) -> Iterator[tuple[Store, str]]:
+    """Make a conversation of a team in which nothing has been said, in a file that is gone afterwards."""
+    team = loaded.team
+    with tempfile.TemporaryDirectory(prefix="bullpen-preview-") as folder, SqliteStore(Path(folder, "db")) as store:
+        store.create(PREVIEW, team=team.name, team_file=loaded.text, started_at=_now(), team_task=team.task)
+        yield store, PREVIEW
+
+
+def preview(
+    store: Store, conversation_id: str, loaded: LoadedTeam, member_name: str, supposed: Supposed | None
+) -> Preview:
+    """Return what an agent would be given about a message that is supposed, or about the last one."""
+    stored, router = store.conversation(conversation_id), Router(loaded.team)
+    member = router.member(member_name)
+    if member.type != "ai":
+        names = ", ".join(agent.name for agent in loaded.team.agents)
+        raise BullpenError(f"{member.name} is a person, and gets no prompt. The agents: {names}.")
+    history = StoredHistory(store, stored.id, messages=stored.messages, highest_number=0)
+    message = None if supposed is None else _message(router, member, supposed)
+    context = _context(loaded, stored, history, message)
+    current = context.get_latest_message()
+    if current is None:
+        raise BullpenError("Nothing has been said yet. Add --message and a text to see what would be sent then.")
+    prompts = Prompts(context, store, stored.id, loaded.team, loaded.root)
+    remark = msgspec.convert(stored.progress, Progress).misses.get(member.name, "")
+    output = prompts.for_message(current, agent_for(member, loaded.root), remark=remark)
+    sequence = stored.messages + (message is not None)
+    answered = StoredMessage(sequence=sequence, message=current, hash=b"")
+    return Preview(explanation=explain_output(store, stored.id, member.name, output, answered), output=output)
+
+
+def _context(
+    loaded: LoadedTeam, stored: StoredConversation, history: StoredHistory, message: ConversationMessage | None
+) -> ContextManager:
+    task, team = stored.team_task, loaded.team
+    if message is not None:
+        history.append(message)
+        task = read_markers(message.content).team_task or task
+    return ContextManager(history=history, team_task=task, whitespace=team.whitespace, task_setters=team.task_setters)
+
+
+def _message(router: Router, member: Member, supposed: Supposed) -> ConversationMessage:
+    """Return the message as it would be stored. One that names nobody goes to the member that we look at."""
+    text = clean_text(supposed.text)
+    markers = read_markers(text)
+    person = router.sender_of(markers, given=supposed.sender)
+    addressees = router.route(person, markers, in_relay=True).addressees or (member.name,)
+    routing = Routing(resolved_addressees=addressees)
+    return ConversationMessage(id=PREVIEW, content=text, speaker=speaker_of(person), timestamp=_now(), routing=routing)
+
+
+def _now() -> int:
+    return time.time_ns() // 1_000_000

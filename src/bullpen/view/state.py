@@ -1,0 +1,310 @@
+"""ConversationView: one conversation at one moment, as every door shows it and the API answers it.
+
+For a conversation that this process owns it is worked out from memory; for any other, from what is stored.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from bullpen.conversation.conversation import Conversation
+from bullpen.conversation.owner import is_alive
+from bullpen.conversation.running_turn import RunningTurn
+from bullpen.conversation.state import UndecidedTurn, stored_progress, undecided_turn
+from bullpen.errors import InvalidTeam
+from bullpen.routing.missed_hand_overs import MissedHandOver
+from bullpen.routing.progress import MemberUsage, Progress, usage_of_turn
+from bullpen.routing.queue import WaitingTurn
+from bullpen.store.base import Store, StoredConversation, Turn
+from bullpen.team.colors import colours_of
+from bullpen.team.reader import examine_team
+from bullpen.team.team import Member, Team
+from bullpen.view.decisions import Decision, decisions
+
+MemberStatus = Literal["working", "undecided", "your_turn", "idle"]
+Status = Literal["working", "paused", "your_turn", "idle"]
+
+
+class Spent(Struct, frozen=True, kw_only=True):
+    """What turns have used."""
+
+    turns: int = 0
+    failures: int = 0
+    tokens: int = 0
+    cost_usd: float | None = None
+    """None if no CLI says."""
+    last_failure: str = ""
+
+
+class Working(Struct, frozen=True, kw_only=True):
+    """A running turn."""
+
+    turn: str
+    member: str
+    doing: str
+    since: int
+    """Milliseconds since 1970."""
+    tokens: int = 0
+    cost_usd: float | None = None
+
+
+class MemberView(Struct, frozen=True, kw_only=True):
+    """A member of the team, what it does now, and what it has used."""
+
+    name: str
+    display_name: str
+    type: str
+    role: str
+    color: str
+    agent: str
+    """Which CLI or program it is; empty for a person."""
+    spent: Spent
+    status: MemberStatus = "idle"
+    working: Working | None = None
+
+
+class QueuedTurn(Struct, frozen=True, kw_only=True):
+    """A waiting turn."""
+
+    turn: str
+    member: str
+    held: bool = False
+    """It does not begin until a person continues."""
+    at_once: bool = False
+    """It begins together with the one before it."""
+
+
+class UndecidedView(Struct, frozen=True, kw_only=True):
+    """A turn that ended without a reply."""
+
+    turn: str
+    member: str
+    state: str
+    text: str
+    partial_text: str = ""
+
+
+class MissedView(Struct, frozen=True, kw_only=True):
+    """A hand-over that an agent probably meant."""
+
+    member: str
+    names: tuple[str, ...]
+    text: str
+
+
+class ConversationView(Struct, frozen=True, kw_only=True):
+    """One conversation at one moment."""
+
+    id: str
+    team: str
+    is_open: bool
+    """Whether this process runs its turns."""
+    is_owned: bool = True
+    """Whether any process does."""
+    status: Status = "idle"
+    number: int = 0
+    """The number of the latest event that is in here; those after it can be watched."""
+    epoch: str = ""
+    """Numbers are only comparable within one."""
+    task: str | None = None
+    paused: str | None = None
+    waits_for: str | None = None
+    members: tuple[MemberView, ...] = ()
+    working: tuple[Working, ...] = ()
+    queue: tuple[QueuedTurn, ...] = ()
+    decisions: tuple[Decision, ...] = ()
+    """What a person is asked to decide, the most urgent first."""
+    undecided: tuple[UndecidedView, ...] = ()
+    missed: MissedView | None = None
+    total: Spent = Spent()
+
+    @property
+    def colors(self) -> dict[str, str]:
+        """Each member's colour, by its name."""
+        return {member.name: member.color for member in self.members}
+
+
+def conversation_view(conversation: Conversation, epoch: str = "") -> ConversationView:
+    """Return a conversation that is open here. Everything is in memory."""
+    return _view(
+        team=conversation.team,
+        working=[_working(running) for running in conversation.running.values()],
+        waiting=conversation.waiting,
+        held={turn.id for turn in conversation.held},
+        undecided=conversation.undecided,
+        progress=conversation.progress,
+        known=ConversationView(
+            id=conversation.id,
+            team=conversation.team.name,
+            is_open=True,
+            number=conversation.last_number,
+            epoch=epoch,
+            task=conversation.team_task,
+            paused=conversation.paused,
+            waits_for=conversation.waits_for,
+        ),
+    )
+
+
+def stored_view(store: Store, conversation_id: str) -> ConversationView:
+    """Return a conversation that another process owns, or nobody, as far as the store knows it."""
+    stored = store.conversation(conversation_id)
+    progress = stored_progress(store, stored)
+    return _view(
+        team=team_of(stored),
+        working=[_stored_working(turn) for turn in store.running(conversation_id)],
+        waiting=tuple(turn.waiting for turn in store.queued(conversation_id)),
+        held=set(progress.held),
+        undecided=tuple(undecided_turn(store.turn(conversation_id, turn_id)) for turn_id in progress.undecided),
+        progress=progress,
+        known=ConversationView(
+            id=stored.id,
+            team=stored.team,
+            is_open=False,
+            is_owned=stored.owner is not None and is_alive(stored.owner),
+            task=stored.team_task,
+            paused=stored.paused,
+            waits_for=stored.waits_for,
+        ),
+    )
+
+
+def team_of(stored: StoredConversation) -> Team | None:
+    """Return the team that a conversation was started with, as far as its file can still be read."""
+    try:
+        return examine_team(stored.team_file)[0]
+    except InvalidTeam:
+        return None
+
+
+def _view(
+    *,
+    team: Team | None,
+    working: Sequence[Working],
+    waiting: Sequence[WaitingTurn],
+    held: set[str],
+    undecided: Sequence[UndecidedTurn],
+    progress: Progress,
+    known: ConversationView,
+) -> ConversationView:
+    """Return what follows from the parts; `known` has those that are shown as they are."""
+    missed = None if working or waiting else progress.missed
+    found = decisions(
+        undecided=undecided,
+        paused=known.paused,
+        waiting=len(waiting),
+        held=sum(turn.id in held for turn in waiting),
+        missed=missed,
+        agents=[agent.name for agent in team.agents] if team else (),
+    )
+    return replace(
+        known,
+        status=_status(known, working, undecided),
+        members=tuple(_members(team, progress.used, working, undecided, known.waits_for)),
+        working=tuple(working),
+        queue=tuple(_queue(waiting, held)),
+        decisions=found,
+        undecided=tuple(map(_undecided, undecided)),
+        missed=None if missed is None else _missed(missed),
+        total=_total(progress.used.values(), working),
+    )
+
+
+def _status(known: ConversationView, working: Sequence[Working], undecided: Sequence[UndecidedTurn]) -> Status:
+    if working:
+        return "working"
+    if undecided or known.paused is not None:
+        return "paused"
+    return "idle" if known.waits_for is None else "your_turn"
+
+
+def _members(
+    team: Team | None,
+    used: Mapping[str, MemberUsage],
+    working: Iterable[Working],
+    undecided: Iterable[UndecidedTurn],
+    waits_for: str | None,
+) -> Iterable[MemberView]:
+    colours = colours_of(team) if team else {}
+    running = {one.member: one for one in working}
+    failed = {ended.member for ended in undecided}
+    for member in team.members if team else ():
+        name = member.name
+        status: MemberStatus = (
+            "working"
+            if name in running
+            else "undecided"
+            if name in failed
+            else "your_turn"
+            if name == waits_for
+            else "idle"
+        )
+        yield MemberView(
+            name=name,
+            display_name=member.display_name or name,
+            type=member.type,
+            role=member.role,
+            color=colours[name],
+            agent=program_of(member),
+            spent=_spent(used.get(name, MemberUsage())),
+            status=status,
+            working=running.get(name),
+        )
+
+
+def program_of(member: Member) -> str:
+    """Return which CLI or program an agent is; nothing for a person."""
+    return member.agent or (member.command[0].rpartition("/")[2] if member.command else "")
+
+
+def _working(running: RunningTurn) -> Working:
+    turn, used = running.turn, usage_of_turn(running.usage)
+    return Working(
+        turn=turn.id,
+        member=turn.member,
+        doing=running.doing,
+        since=running.began_at,
+        tokens=used.tokens,
+        cost_usd=used.cost_usd,
+    )
+
+
+def _stored_working(turn: Turn) -> Working:
+    return Working(turn=turn.id, member=turn.member, doing="working", since=turn.started_at or 0)
+
+
+def _queue(waiting: Iterable[WaitingTurn], held: set[str]) -> Iterable[QueuedTurn]:
+    before: tuple[str, int, int] | None = None
+    for turn in waiting:
+        group = turn.message_id, turn.step, turn.intent
+        yield QueuedTurn(turn=turn.id, member=turn.member, held=turn.id in held, at_once=group == before)
+        before = group
+
+
+def _undecided(ended: UndecidedTurn) -> UndecidedView:
+    partial_text = ended.failure.partial_text if ended.failure else ""
+    return UndecidedView(
+        turn=ended.id, member=ended.member, state=ended.state, text=ended.reason, partial_text=partial_text
+    )
+
+
+def _missed(missed: MissedHandOver) -> MissedView:
+    return MissedView(member=missed.sender, names=missed.members, text=missed.sentence)
+
+
+def _spent(usage: MemberUsage) -> Spent:
+    return Spent(
+        turns=usage.turns,
+        failures=usage.failures,
+        tokens=usage.tokens,
+        cost_usd=usage.cost_usd,
+        last_failure=usage.last_failure,
+    )
+
+
+def _total(used: Iterable[MemberUsage], working: Iterable[Working]) -> Spent:
+    """Return what everyone has used, with what the running turns have used so far."""
+    now = [MemberUsage(tokens=one.tokens, cost_usd=one.cost_usd) for one in working]
+    return _spent(sum([*used, *now], start=MemberUsage()))

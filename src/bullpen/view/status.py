@@ -1,0 +1,50 @@
+"""The state of a conversation in words: one line of status, the queue, and who is in the team."""
+
+import time
+from collections.abc import Iterator
+
+from bullpen.view.state import ConversationView, MemberView, Working
+from bullpen.view.words import elapsed, used
+
+
+def status_line(view: ConversationView) -> str:
+    """Return who is working and who is waiting, on one line; nothing if there is nothing to say."""
+    return " · ".join(_status(view))
+
+
+def queue_lines(view: ConversationView) -> list[str]:
+    """Return who is working, who is waiting, and what needs a decision, each on a line of its own."""
+    lines = [f"turn {one.turn}  {one.member}: {one.doing}, {seconds_of(one)}" for one in view.working]
+    lines += [f"turn {turn.turn}  {turn.member}: {'on hold' if turn.held else 'waiting'}" for turn in view.queue]
+    lines += [f"turn {ended.turn}  {ended.member}: /retry, /skip or /hand?" for ended in view.undecided]
+    return lines or ["No turn is running or waiting."]
+
+
+def team_lines(view: ConversationView, lead: str | None = None) -> list[str]:
+    """Return who is in the team, each member on a line of its own."""
+    return [_member_line(member, is_lead=member.name == lead) for member in view.members]
+
+
+def seconds_of(working: Working) -> str:
+    """Return for how long a turn has been running."""
+    return elapsed(time.time() - working.since / 1000)
+
+
+def _status(view: ConversationView) -> Iterator[str]:
+    for one in view.working:
+        yield f"{one.member}: {one.doing}, {seconds_of(one)}"
+    if waiting := [turn.member for turn in view.queue if not turn.held]:
+        yield f"waiting: {', '.join(waiting)}"
+    if held := [turn.member for turn in view.queue if turn.held]:
+        yield f"on hold: {', '.join(held)}"
+    if view.undecided:
+        yield f"your decision: {', '.join(f'{ended.member} (turn {ended.turn})' for ended in view.undecided)}"
+    if view.paused is not None:
+        yield "paused"
+
+
+def _member_line(member: MemberView, *, is_lead: bool) -> str:
+    what = member.agent or "a person"
+    role = f", {member.role}" if member.role else ""
+    spent = used(member.spent.tokens, member.spent.cost_usd)
+    return f"{member.name}: {what}{role}{' (leads)' if is_lead else ''}{f' · {spent}' if spent else ''}"
