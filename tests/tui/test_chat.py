@@ -31,12 +31,12 @@ def test_a_person_speaks_and_an_agent_answers(stage: Stage) -> None:
     stage.agent("max", WORKING)
 
     async def story(scene: Scene) -> None:
-        await scene.sees("Nothing has been said yet", "Shop", "Build the login.", "nobody waits")
+        await scene.sees("Nothing has been said yet", "Shop", "Build the login.", "no waiting turns")
         await scene.say("Where is it?")
         await scene.sees("Kim → Max", "Where is it?")
         await scene.quiet()
         await scene.sees("Max → everyone", "I found login.py.", "def login():", "thinking · 1 tool")
-        await scene.sees("1 turn · 1.3k tok · $0.020", "◆ Kim your turn")
+        await scene.sees("1 turn · 1.3k tokens · $0.0200", "◆ Kim your turn")
 
     stage.play(story)
 
@@ -73,12 +73,12 @@ def test_what_an_agent_did_another_day_can_be_opened_too(stage: Stage) -> None:
     stage.play(second_day, resume=conversation_id)
 
 
-def test_an_agent_at_work_is_seen_at_work(stage: Stage) -> None:
+def test_a_working_agent_is_seen_working(stage: Stage) -> None:
     stage.agent("max", [{"tool": {"name": "Bash", "input": {"command": "make"}, "output": "ok"}}, *HANGING])
 
     async def story(scene: Scene) -> None:
         await scene.say("Go.")
-        await scene.sees("● Max claude", "writing · 0:0", "✓ Bash make", "Let me think about it.")
+        await scene.sees("● Max claude", "writing · 0 s", "✓ Bash make", "Let me think about it.")
 
         await scene.press("f9")
         await scene.sees("✗ Max", "The turn was cancelled.", "F6 Retry", "F7 Skip", "F8 Hand over")
@@ -131,14 +131,14 @@ def test_a_turn_that_failed_can_be_skipped_with_the_mouse(stage: Stage) -> None:
     stage.play(story)
 
 
-def test_a_cap_asks_whether_to_go_on(stage: Stage) -> None:
+def test_a_cap_asks_whether_to_continue(stage: Stage) -> None:
     stage.head('name = "Shop"\n[limits]\nturns_per_message = 1\n')
     stage.agent("max", saying("Your turn. [NEXT: sarah]"))
     stage.agent("sarah", saying("Thank you."), cli="codex")
 
     async def story(scene: Scene) -> None:
         await scene.say("Go.")
-        await scene.sees("taken 1 turns since you last spoke", "F5 Go on", "Drop the queue")
+        await scene.sees("taken 1 turns since you last spoke", "F5 Continue", "Drop the queue")
         await scene.press("f5")
         await scene.sees("Thank you.")
 
@@ -151,7 +151,7 @@ def test_a_missed_hand_over_is_one_key_from_being_made(stage: Stage) -> None:
 
     async def story(scene: Scene) -> None:
         await scene.say("Go.")
-        await scene.sees("F8 Hand over", "F7 Leave it")
+        await scene.sees("F8 Ask sarah", "F7 Leave it")
         await scene.press("f8")
         await scene.sees("It is fine.")
 
@@ -171,7 +171,7 @@ def test_the_queue_is_reordered_and_dropped_by_keys(stage: Stage) -> None:
         await scene.press("d")
         await scene.until(lambda: [turn.member for turn in scene.conversation.waiting] == ["lee"])
         await scene.press("D")
-        await scene.sees("nobody waits")
+        await scene.sees("no waiting turns")
         await scene.press("f9")
 
     stage.play(story)
@@ -220,7 +220,7 @@ def test_one_key_shows_the_exact_prompt_and_its_report(stage: Stage) -> None:
         await scene.say("Is [this] exact?")
         await scene.quiet()
         await scene.press("ctrl+o")
-        await scene.sees("What max was given in turn 1", "of 786,432 bytes for claude-code", "team_task", "message")
+        await scene.sees("What max was given in turn 1", "of 786,432 bytes for claude-code", "team task", "message")
         scene.app.screen.query_one(LinesView).scroll_end(animate=False)
         await scene.sees("Is [this] exact?")
         await scene.press("escape")
@@ -258,7 +258,7 @@ def test_leaving_while_somebody_works_asks_first(stage: Stage) -> None:
         await scene.say("Go.")
         await scene.sees("Let me think")
         await scene.press("ctrl+q")
-        await scene.sees("max is at work. ctrl+q again")
+        await scene.sees("max is working. ctrl+q again")
         assert scene.app.is_running
         await scene.pilot.press("ctrl+q")
         await scene.pilot.pause()
@@ -303,7 +303,7 @@ def test_help_shows_every_key(stage: Stage) -> None:
 
     async def story(scene: Scene) -> None:
         await scene.press("f1")
-        await scene.sees("F9 x", "Stop the turn you are at", "ctrl+q", "shift+enter ctrl+j alt+enter", "/prompt")
+        await scene.sees("F9 x", "Stop the selected turn", "ctrl+q", "shift+enter ctrl+j alt+enter", "/prompt")
         await scene.press("escape")
         await scene.say("/help")
         await scene.sees("Everywhere")

@@ -19,7 +19,7 @@ async def nothing_was_said(scene: Scene) -> bool:
     return await scene.conversation.messages() == []
 
 
-def test_a_name_becomes_a_mark(stage: Stage) -> None:
+def test_a_name_becomes_a_marker(stage: Stage) -> None:
     team(stage)
 
     async def story(scene: Scene) -> None:
@@ -31,7 +31,7 @@ def test_a_name_becomes_a_mark(stage: Stage) -> None:
     stage.play(story)
 
 
-def test_enter_takes_what_is_marked_and_does_not_send(stage: Stage) -> None:
+def test_enter_takes_what_is_selected_and_does_not_send(stage: Stage) -> None:
     team(stage)
 
     async def story(scene: Scene) -> None:
@@ -49,7 +49,7 @@ def test_a_command_completes_and_runs(stage: Stage) -> None:
 
     async def story(scene: Scene) -> None:
         await scene.type("/he")
-        await scene.sees("/help", "show every key")
+        await scene.sees("/help", "show every command")
         await scene.press("tab", "enter")
         await scene.sees("Everywhere")
 

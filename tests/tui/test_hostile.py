@@ -111,7 +111,7 @@ def test_a_megabyte_is_shown_in_part_and_read_in_full(stage: Stage, text: str) -
 
     async def story(scene: Scene) -> None:
         await scene.say("Go.")
-        await scene.sees("characters more: enter shows all of it")
+        await scene.sees("more characters: enter shows all of it")
         assert len(scene.app.screen.query_one(Transcript).query("*")) < 1_500
 
         await scene.press("escape", "enter")

@@ -90,7 +90,7 @@ def test_the_last_words_say_how_to_come_back(stage: Stage) -> None:
     assert terminal.exit_code() == 0
     assert b"owned\x07" not in terminal.written
     last = terminal.written.decode().rpartition("\x1b[")[2]
-    found = re.search(r"This was ([\w-]+)\. To go on:\r\n  bullpen chat (.*) --resume \1 --db (.*)\r\n", last)
+    found = re.search(r"This was ([\w-]+)\. To continue:\r\n  bullpen chat (.*) --resume \1 --db (.*)\r\n", last)
     assert found is not None, last
 
     again = Terminal(str(stage.team), str(stage.db), found[1])
@@ -103,11 +103,11 @@ def test_the_command_is_short_where_the_team_file_lies(tmp_path: Path, monkeypat
     monkeypatch.chdir(tmp_path)
 
     assert farewell(tmp_path / "my team.toml", "quiet-river-4f2a", None) == (
-        "This was quiet-river-4f2a. To go on:\n  bullpen chat 'my team.toml' --resume quiet-river-4f2a"
+        "This was quiet-river-4f2a. To continue:\n  bullpen chat 'my team.toml' --resume quiet-river-4f2a"
     )
 
 
-def test_news_that_come_while_the_screen_goes_away_harm_nobody(stage: Stage) -> None:
+def test_events_that_come_while_the_screen_is_removed_do_no_harm(stage: Stage) -> None:
     stage.agent("max", [{"say": "Let me think. "}, {"hang": True}])
     stage.agent("sarah", [{"say": "Here it is."}], cli="codex")
 

@@ -6,7 +6,8 @@ from pathlib import Path
 from bullpen.tui.app import BullpenApp
 from bullpen.tui.bindings import rows
 from bullpen.tui.chat import KEYS
-from bullpen.tui.commands import COMMANDS
+from bullpen.tui.slash_commands import HANDLERS, SCREEN_COMMANDS
+from bullpen.view.commands import COMMANDS, SHOWN, help_lines
 
 PAGE = (Path(__file__).parents[2] / "docs" / "terminal.md").read_text(encoding="utf-8")
 
@@ -27,4 +28,10 @@ def test_the_page_has_every_key() -> None:
 
 
 def test_the_page_has_every_command() -> None:
-    assert rows_after("## Every command") == [(f"`/{name}`", words) for name, words in COMMANDS.items()]
+    commands = help_lines([*COMMANDS.values(), *SCREEN_COMMANDS])
+    # A bar would end the cell of a table.
+    assert rows_after("## Every command") == [(f"`{typed}`".replace("|", "\\|"), words) for typed, words in commands]
+
+
+def test_every_command_that_shows_something_has_a_handler() -> None:
+    assert {command.name for command in (*SHOWN, *SCREEN_COMMANDS)} == set(HANDLERS)

@@ -1,11 +1,10 @@
 """Text made safe and short."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bullpen.tui.line_view import wrapped
-from bullpen.tui.text import beginning, count, duration, money, one_line, shown
+from bullpen.tui.text import beginning, one_line, shown
 
 
 def test_a_text_is_cut_by_characters_by_lines_and_by_the_length_of_a_line() -> None:
@@ -30,21 +29,3 @@ def test_a_wrapped_line_loses_only_spaces(line: str, width: int) -> None:
     pieces = list(wrapped(line, width))
 
     assert "".join(pieces).replace(" ", "") == line.replace(" ", "")
-
-
-@pytest.mark.parametrize(
-    ("made", "expected"),
-    [
-        (duration(7.9), "0:07"),
-        (duration(3723), "1:02:03"),
-        (count(950), "950"),
-        (count(1250), "1.2k"),
-        (count(34_000), "34k"),
-        (count(5_600_000), "5.6M"),
-        (money(0), "$0.00"),
-        (money(0.0042), "$0.004"),
-        (money(12.3456), "$12.35"),
-    ],
-)
-def test_numbers_are_short(made: str, expected: str) -> None:
-    assert made == expected

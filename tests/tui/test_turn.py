@@ -34,7 +34,7 @@ def test_a_thousand_pieces_are_a_few_frames(stage: Stage, monkeypatch: pytest.Mo
         for number in range(1_000):
             event = TextDelta(f"{number} ")
             running.take(event)
-            await transcript.take("7", event)
+            await transcript.on_turn_event("7", event)
         await scene.sees("997 998 999")
         assert "".join(appended).split() == [str(number) for number in range(1_000)]
         assert len(appended) < 10
@@ -64,7 +64,7 @@ def test_a_paragraph_that_grows_is_laid_out_for_each_line_and_not_for_each_word(
         for word in words:
             event = TextDelta(f"{word} ")
             running.take(event)
-            await transcript.take("7", event)
+            await transcript.on_turn_event("7", event)
             await scene.sees(word)
         shown = scene.app.screen.query_one(TurnView).query_one(Paragraph)
         assert shown.size.height == shown.get_content_height(shown.size, scene.app.size, shown.size.width)
@@ -88,7 +88,7 @@ def test_text_and_tools_stand_in_the_order_in_which_they_came(stage: Stage) -> N
             TextDelta("Now I know."),
         ):
             running.take(event)
-            await transcript.take("7", event)
+            await transcript.on_turn_event("7", event)
         await scene.sees("I look first.", "✓ Bash ls  ± a.py", "Now I know.")
         places = [scene.text.index(words) for words in ("I look first.", "✓ Bash ls", "Now I know.")]
         assert places == sorted(places)
@@ -104,7 +104,9 @@ def test_of_a_thousand_tools_the_last_ones_are_on_the_screen(stage: Stage) -> No
         running = RunningTurn(WaitingTurn(id="7", member="max", message_id="m"))
         await transcript.begin("7", running, at=0)
         for number in range(200):
-            await transcript.take("7", ToolStarted(id=str(number), name="Bash", input={"command": f"step {number}"}))
+            await transcript.on_turn_event(
+                "7", ToolStarted(id=str(number), name="Bash", input={"command": f"step {number}"})
+            )
         await scene.sees("step 199")
         assert len(transcript.query(StepFold)) == MOST_FOLDS
 

@@ -1,4 +1,4 @@
-"""BullpenApp: the themes, leaving, and no traceback for anybody."""
+"""BullpenApp: the themes, leaving, and a sentence instead of a traceback."""
 
 import os
 import time
@@ -12,7 +12,7 @@ from bullpen.tui.chat import ChatScreen
 from bullpen.tui.text import one_line
 from bullpen.tui.theme import DARK, LIGHT, THEMES, is_light
 
-# How long the question whether to leave stands.
+# How long the question whether to leave is open.
 LEAVING_SECONDS = 5.0
 
 
@@ -33,7 +33,7 @@ class BullpenApp(App[None]):
         self._asked_to_leave_at = float("-inf")
         self.crash: Exception | None = None
         """What ended the app, if it was not the person."""
-        # A terminal far away shows where to, sooner than how it moves there.
+        # Over a slow connection, animations only delay what they lead to.
         self.animation_level = "none"
         for theme in THEMES:
             self.register_theme(theme)
@@ -48,22 +48,23 @@ class BullpenApp(App[None]):
         self.theme = LIGHT.name if self.theme == DARK.name else DARK.name
 
     def action_leave(self) -> None:
-        """Leave; if somebody is at work, only the second time."""
+        """Leave; while turns are running, only the second time."""
         running = self._conversation.running.values()
         now = time.monotonic()
         if running and now - self._asked_to_leave_at > LEAVING_SECONDS:
             self._asked_to_leave_at = now
             names = one_line(", ".join(turn.turn.member for turn in running), 100)
-            self.notify(f"{names} is at work. ctrl+q again cancels that and leaves.", severity="warning", markup=False)
+            working = f"{names} {'is' if len(running) == 1 else 'are'} working"
+            self.notify(f"{working}. ctrl+q again cancels that and leaves.", severity="warning", markup=False)
         else:
             self.exit()
 
     def action_help_quit(self) -> None:
         """Answer ctrl+c, which many press to leave or to stop something."""
-        self.notify("ctrl+q leaves. F9 stops those who are at work.", markup=False)
+        self.notify("ctrl+q leaves. F9 stops running turns.", markup=False)
 
     def _handle_exception(self, error: Exception) -> None:
-        """End quietly: whoever called the app tells the person what happened, in a sentence."""
+        """End quietly: the caller tells the person in a sentence what happened."""
         self.crash = self.crash or error
         self._return_code = 1
         if self._exception is None:

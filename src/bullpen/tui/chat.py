@@ -1,7 +1,6 @@
 """ChatScreen: the conversation, its members and queue, the notice and the composer, and what each key does."""
 
 from collections.abc import Awaitable, Iterator
-from pathlib import Path
 from typing import Any, ClassVar
 
 from textual import on, work
@@ -14,9 +13,7 @@ from textual.widgets import Footer, Static
 
 from bullpen.conversation.conversation import Conversation
 from bullpen.errors import BullpenError
-from bullpen.exchange.files import export_to
 from bullpen.tui.bindings import rows
-from bullpen.tui.commands import COMMANDS, Command, read_command
 from bullpen.tui.composer import Composer
 from bullpen.tui.fold import FoldTitle
 from bullpen.tui.help_screen import HelpScreen
@@ -24,19 +21,21 @@ from bullpen.tui.member_screen import MemberScreen
 from bullpen.tui.members import MembersPanel
 from bullpen.tui.message import MessageView
 from bullpen.tui.notice import NoticeBar
-from bullpen.tui.prompt_screen import Given, PromptScreen, given_as, given_for
 from bullpen.tui.queue import QueuePanel
 from bullpen.tui.search_screen import SearchScreen
+from bullpen.tui.slash_commands import SCREEN_COMMANDS, SlashCommands
 from bullpen.tui.status import StatusBar
-from bullpen.tui.suggestions import OffersList
-from bullpen.tui.tally import Taken
+from bullpen.tui.suggestions import SuggestionList
 from bullpen.tui.task_screen import TaskScreen
 from bullpen.tui.text import one_line
 from bullpen.tui.text_screen import TextScreen
-from bullpen.tui.theme import colors_of
 from bullpen.tui.transcript import Transcript
 from bullpen.tui.turn import TurnView
-from bullpen.tui.updates import Newsroom
+from bullpen.tui.updates import Updates
+from bullpen.view.command_arguments import Text
+from bullpen.view.commands import ACTIONS, Typed, read_command, read_form
+from bullpen.view.completion import names_of
+from bullpen.view.decisions import Choice
 
 WIDE = 100
 
@@ -50,7 +49,7 @@ def _everywhere(key: str, letter: str, action: str, word: str, help_text: str, *
 
 
 class ChatScreen(Screen[None]):
-    """One conversation. Everything it does, the conversation does; what goes wrong is said in a sentence."""
+    """One conversation. What a person wants is done by the conversation; what goes wrong is said in a sentence."""
 
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (WIDE, "-wide")]  # noqa: RUF012
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -58,19 +57,19 @@ class ChatScreen(Screen[None]):
         *_everywhere("f2", "b", "panel", "Panel", "Show or hide the members and the queue", show=False),
         *_everywhere("f3", "slash", "search", "Search", "Find what was said, and go there", show=True),
         *_everywhere("f4", "t", "task", "Task", "Read and change the team's task", show=True),
-        *_everywhere("f5", "g", "go_on", "Go on", "Go on after a pause", show=False),
-        *_everywhere("f6", "r", "retry", "Retry", "Do the turn again that ended without a reply", show=False),
-        *_everywhere("f7", "s", "skip", "Skip", "Go on without that turn", show=False),
-        *_everywhere("f8", "h", "hand_over", "Hand over", "Let another member answer", show=True),
-        *_everywhere("f9", "x", "cancel", "Cancel", "Stop the turn you are at, or everyone at work", show=True),
-        *_everywhere("ctrl+o", "p", "prompt", "Prompt", "The exact prompt behind a message, and its report", show=True),
+        *_everywhere("f5", "g", "choose('continue')", "Continue", "Continue after a pause", show=False),
+        *_everywhere("f6", "r", "choose('retry')", "Retry", "Run a turn again that ended without a reply", show=False),
+        *_everywhere("f7", "s", "skip", "Skip", "Continue without that turn, or leave it as it is", show=False),
+        *_everywhere("f8", "h", "hand_over", "Hand over", "Let another agent answer", show=True),
+        *_everywhere("f9", "x", "cancel", "Cancel", "Stop the selected turn, or every running turn", show=True),
+        *_everywhere("ctrl+o", "p", "prompt", "Prompt", "What an agent was given for a message, exactly", show=True),
         *_everywhere("ctrl+g", "", "queue", "Queue", "To the queue", show=False),
         Binding("i", "write", "Write", tooltip="To the composer", show=False),
     ]
     CSS = """
     ChatScreen { layout: vertical; background: $background; }
     ChatScreen #middle { height: 1fr; }
-    ChatScreen #side { width: 34; border-left: vkey $border-blurred; padding: 1 0 0 0; }
+    ChatScreen #side { width: 36; border-left: vkey $border-blurred; padding: 1 0 0 0; }
     ChatScreen.-narrow #side { display: none; }
     ChatScreen.-narrow.with-panel #side { display: block; width: 30; }
     ChatScreen.-wide.without-panel #side { display: none; }
@@ -86,58 +85,45 @@ class ChatScreen(Screen[None]):
         super().__init__()
         self.conversation = conversation
         self._sender = sender
-        self._taken: dict[str, Taken] = {}
-        self._colors = colors_of(conversation.team)
-        self._is_sending = False
-        self._newsroom = Newsroom(self, conversation, self._taken)
+        self._updates = Updates(self, conversation)
+        self._commands = SlashCommands(self, conversation, sender)
 
     def compose(self) -> ComposeResult:
         """Yield everything on the screen."""
-        conversation, colors = self.conversation, self._colors
-        names = {member.name: member.role or member.agent or member.type for member in conversation.team.members}
-        yield StatusBar(conversation)
+        conversation = self.conversation
+        yield StatusBar()
         with Horizontal(id="middle"):
-            yield Transcript(conversation, colors=colors)
+            yield Transcript(conversation, colors=self._updates.view.colors)
             with Vertical(id="side"):
                 yield Static("Members", classes="heading")
-                yield MembersPanel(conversation, colors=colors, taken=self._taken)
+                yield MembersPanel()
                 yield Static("Queue", classes="heading")
-                yield QueuePanel(conversation, colors=colors)
+                yield QueuePanel()
         yield NoticeBar()
-        yield OffersList()
-        yield Composer(names=names, commands=COMMANDS)
+        yield SuggestionList()
+        yield Composer(names=names_of(conversation.team), more=SCREEN_COMMANDS)
         yield Footer(show_command_palette=False, compact=True)
 
     def on_mount(self) -> None:
-        """Let the person write, and follow the news."""
+        """Let the person write, and follow the conversation."""
         self.query_one(Composer).focus()
-        self.run_worker(self._newsroom.follow(), exclusive=True, group="news", exit_on_error=True)
+        self.run_worker(self._updates.follow(), exclusive=True, group="events", exit_on_error=True)
+        self.set_interval(1.0, self._updates.tick)
 
     # What a person says
 
     @on(Composer.Sent)
-    async def say(self, event: Composer.Sent) -> None:
-        """Say it, or do what the command says. What does not work stays in the composer."""
-        command = read_command(event.text)
-        if command is not None:
-            await self._do(command)
-            return
-        if self._is_sending:
-            return
-        self._is_sending = True
-        try:
-            await self.conversation.say(event.text, sender=self._sender)
-        except BullpenError as error:
-            self.complain(error)
-        else:
-            self._clear(event.text)
-        finally:
-            self._is_sending = False
+    async def send(self, event: Composer.Sent) -> None:
+        """Say it, or run it if it is a command. What does not work stays in the composer."""
+        composer = self.query_one(Composer)
+        # Enter, pressed twice before the first message was stored: the composer is empty by now.
+        if event.text == composer.text and await self.attempt(self._send(event.text)):
+            composer.clear_after_sending(event.text)
 
-    @on(Composer.Offered)
-    def offer(self, event: Composer.Offered) -> None:
+    @on(Composer.Suggested)
+    def suggest(self, event: Composer.Suggested) -> None:
         """Show what can follow."""
-        self.query_one(OffersList).show(event.options, event.marked)
+        self.query_one(SuggestionList).show(event.options, event.selected)
 
     @on(Composer.Left)
     def leave_composer(self) -> None:
@@ -156,10 +142,14 @@ class ChatScreen(Screen[None]):
         """Show or hide the members and the queue."""
         self.toggle_class("with-panel" if self.has_class("-narrow") else "without-panel")
 
-    async def action_queue(self) -> None:
-        """Go to the queue."""
+    def action_members(self) -> None:
+        """Show the members and the queue."""
         self.add_class("with-panel")
         self.remove_class("without-panel")
+
+    def action_queue(self) -> None:
+        """Go to the queue."""
+        self.action_members()
         self.query_one(QueuePanel).focus()
 
     def action_write(self) -> None:
@@ -180,66 +170,53 @@ class ChatScreen(Screen[None]):
         if task is not None:
             await self.attempt(self.conversation.set_task(task or None, by=self._sender))
 
-    async def action_go_on(self) -> None:
-        """Lift a pause."""
-        await self.attempt(self.conversation.continue_turns())
-
-    async def action_retry(self) -> None:
-        """Do a turn again."""
-        await self.attempt(self.conversation.retry())
+    async def action_choose(self, action: str) -> None:
+        """Decide: what the notice offers, else what the command does without an argument."""
+        command, choice = ACTIONS[action], self._choice(action)
+        if action == "hand-over":
+            self.action_hand_over()
+        elif choice is not None or action in ("continue", "retry", "skip"):
+            given = read_form(command.takes, dict(choice.given) if choice else {})
+            await self.attempt(self._run(Typed(command, given)))
 
     async def action_skip(self) -> None:
-        """Go on without a turn, or leave a missed hand-over as it is."""
-        if self._newsroom.missed is not None and not self.conversation.undecided:
-            await self.action_leave_it()
-        else:
-            await self.attempt(self.conversation.skip())
-
-    async def action_leave_it(self) -> None:
-        """Take a notice away that needs no more than to be read."""
-        await self._newsroom.dismiss()
+        """Continue without a turn, or leave as it is what the notice is about."""
+        await self.action_choose("dismiss" if self._choice("dismiss") else "skip")
 
     @work
     async def action_hand_over(self) -> None:
         """Let somebody else answer: in place of a turn that failed, or as an agent meant it, or simply next."""
-        missed, undecided = self._newsroom.missed, self.conversation.undecided
-        if missed is not None and not undecided:
-            await self._newsroom.dismiss()
-            await self.attempt(self.conversation.ask(", ".join(missed.names)))
+        if self._choice("ask") is not None:
+            await self.action_choose("ask")
             return
-        failed = undecided[-1].member if undecided else None
-        agents = [agent for agent in self.conversation.team.agents if agent.name != failed]
-        question = f"Who answers instead of {failed}?" if failed else "Who answers the last message?"
-        member = await self.app.push_screen_wait(
-            MemberScreen(question, {agent.name: agent.role or agent.agent for agent in agents})
-        )
+        decision = next((one for one in self._updates.view.decisions if one.kind == "failed"), None)
+        agents = {agent.name: agent.role or agent.agent for agent in self.conversation.team.agents}
+        others = {name: agents[name] for name in decision.others} if decision else agents
+        if not others:
+            self.notify("There is no other agent in the team.", markup=False)
+            return
+        question = f"Who answers instead of {decision.member}?" if decision else "Who answers the last message?"
+        member = await self.app.push_screen_wait(MemberScreen(question, others))
         if member is not None:
-            await self.attempt(
-                self.conversation.hand_over(member) if self.conversation.undecided else self.conversation.ask(member)
-            )
+            conversation = self.conversation
+            await self.attempt(conversation.hand_over(member, decision.turn) if decision else conversation.ask(member))
 
     async def action_cancel(self) -> None:
-        """Stop the turn that has the focus, else everyone at work."""
+        """Stop the turn that has the focus, else every running turn."""
         turn_id = self.focused.turn_id if isinstance(self.focused, TurnView) else None
         await self.attempt(self.conversation.cancel(turn_id))
 
-    async def action_drop_all(self) -> None:
-        """Drop every turn that waits."""
-        await self.attempt(self.conversation.drop())
-
-    @work
     async def action_prompt(self) -> None:
-        """Show what the agent was given that said a message."""
+        """Show what the agent that said a message was given."""
         view = self.query_one(Transcript).chosen
-        routing = view.stored.message.routing if view else None
-        if view is None or routing is None or routing.parent_message_id is None:
+        if view is None or view.turn_id is None:
             self.notify("No agent was prompted for this. Move to a message of an agent.", markup=False)
-            return
-        await self._explain(self.conversation.read(given_for, view.stored.message))
+        else:
+            await self.attempt(self._commands.explain(Text(text=view.turn_id)))
 
     @on(QueuePanel.Reordered)
     async def reorder(self, event: QueuePanel.Reordered) -> None:
-        """Let turns begin in another order; the mark moves with its turn."""
+        """Let turns begin in another order; the same turn stays selected."""
         await self.attempt(self.conversation.reorder(event.turn_ids))
 
     @on(QueuePanel.Dropped)
@@ -257,79 +234,31 @@ class ChatScreen(Screen[None]):
     # Helpers
 
     async def attempt(self, work: Awaitable[Any]) -> bool:
-        """Do something; if it does not work, say why."""
+        """Do something and show the state after it; if it does not work, say why."""
         try:
             await work
         except BullpenError as error:
-            self.complain(error)
+            self.notify(one_line(str(error), 500), severity="warning", markup=False)
             return False
+        await self._updates.show_state()
         return True
 
-    def complain(self, error: BullpenError) -> None:
-        """Say what went wrong."""
-        self.notify(one_line(str(error), 500), severity="warning", markup=False)
-
-    async def _do(self, command: Command) -> None:
-        """Do what a command says."""
-        if command.name not in COMMANDS:
-            self.notify(
-                f"There is no command /{command.name}. To say it, begin with a space.", severity="warning", markup=False
-            )
-            return
-        self._clear(f"/{command.name} {command.rest}".strip())
-        match command.name, command.rest:
-            case "export", name:
-                await self._export(name)
-            case "next", names:
-                await self.attempt(self.conversation.ask(names))
-            case "hand", name if name:
-                await self.attempt(self.conversation.hand_over(name))
-            case "drop", name:
-                await self.attempt(self.conversation.drop(member=name or None))
-            case "task", task if task:
-                await self.attempt(self.conversation.set_task(task, by=self._sender))
-            case "prompt", name if name:
-                await self._preview(name)
-            case "explain", turn if turn:
-                await self._explain(self.conversation.read(given_as, turn))
-            case "search", words:
-                self.action_search(words)
-            case "theme", _:
-                await self.run_action("app.theme")
-            case "quit", _:
-                await self.run_action("app.leave")
-            case name, _:
-                await self.run_action({"go": "go_on", "hand": "hand_over", "explain": "prompt"}.get(name, name))
-
-    async def _export(self, name: str) -> None:
-        path = Path(name or f"{self.conversation.id}.md").expanduser()
-        if await self.attempt(self.conversation.read(export_to, path)):
-            self.notify(f"Written to {one_line(str(path), 200)}.", markup=False)
-
-    async def _explain(self, reading: Awaitable[Given | None]) -> None:
-        try:
-            given = await reading
-        except BullpenError as error:
-            self.complain(error)
-            return
-        if given is None:
-            self.notify("Nothing is recorded about that turn.", markup=False)
+    async def _send(self, text: str) -> None:
+        typed = read_command(text, self.conversation.team, SCREEN_COMMANDS)
+        if typed is None:
+            await self.conversation.say(text, sender=self._sender)
         else:
-            self.app.push_screen(PromptScreen(given))
+            await self._run(typed)
 
-    async def _preview(self, member: str) -> None:
-        try:
-            output = await self.conversation.preview(member)
-        except BullpenError as error:
-            self.complain(error)
-            return
-        given = Given(member=member, report=output.report, system=output.system_flag, prompt=output.prompt)
-        self.app.push_screen(PromptScreen(given))
+    async def _run(self, typed: Typed) -> None:
+        """Run a command. /dismiss removes trouble first, which only this screen knows about."""
+        if typed.command.name != "dismiss" or not await self._updates.dismiss_trouble():
+            await self._commands.run(typed)
 
-    def _clear(self, said: str) -> None:
-        composer = self.query_one(Composer)
-        composer.remember(said)
-        composer.load_text("")
+    def _choice(self, action: str) -> Choice | None:
+        """Return the choice that the notice offers for an action."""
+        decision = self.query_one(NoticeBar).decision
+        return next((choice for choice in decision.choices if choice.action == action), None) if decision else None
 
 
 KEYS = {

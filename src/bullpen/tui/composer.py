@@ -1,6 +1,6 @@
 """Composer: where a person writes. Enter sends, but never what was pasted."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from textual.binding import Binding, BindingType
@@ -9,6 +9,7 @@ from textual.message import Message
 from textual.widgets import TextArea
 
 from bullpen.tui.text import shown
+from bullpen.view.commands import COMMANDS, Command
 from bullpen.view.completion import Option, options_for
 
 # Nobody presses enter so soon after another key: a terminal without bracketed paste is typing what was pasted.
@@ -23,9 +24,9 @@ class Composer(TextArea):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "send", "Send", show=False),
         Binding("shift+enter,ctrl+j,alt+enter", "new_line", "New line", show=False),
-        Binding("tab", "complete", "Complete a name, a mark or a command", show=False),
-        Binding("up", "up", "Line before, or what you said before", show=False),
-        Binding("down", "down", "Line after, or what you said after", show=False),
+        Binding("tab", "complete", "Complete a name, a marker or a command", show=False),
+        Binding("up", "up", "Previous line, or what you said before", show=False),
+        Binding("down", "down", "Next line, or what you said after", show=False),
         Binding("escape", "leave", "To the messages", show=False),
     ]
     DEFAULT_CSS = """
@@ -40,18 +41,18 @@ class Composer(TextArea):
             super().__init__()
             self.text = text
 
-    class Offered(Message):
-        """Something can follow what was typed; the marked one is what tab takes."""
+    class Suggested(Message):
+        """Something can follow what was typed; tab takes the selected one."""
 
-        def __init__(self, options: list[Option], marked: int) -> None:
+        def __init__(self, options: list[Option], selected: int) -> None:
             super().__init__()
             self.options = options
-            self.marked = marked
+            self.selected = selected
 
     class Left(Message):
         """A person wants to be among the messages."""
 
-    def __init__(self, *, names: Mapping[str, str], commands: Mapping[str, str]) -> None:
+    def __init__(self, *, names: Mapping[str, str], more: Sequence[Command] = ()) -> None:
         super().__init__(
             id="composer",
             soft_wrap=True,
@@ -61,9 +62,10 @@ class Composer(TextArea):
             placeholder="Say something …  @name  /command  F1 help",
         )
         self._names = names
-        self._commands = commands
+        self._more = more
+        """Commands that only this door has."""
         self._options: list[Option] = []
-        self._marked = 0
+        self._selected = 0
         self._history: list[str] = []
         self._place: int | None = None
         self._draft = ""
@@ -75,11 +77,12 @@ class Composer(TextArea):
         if text and self._history[-1:] != [text]:
             self._history = [*self._history, text][-MOST_HISTORY:]
 
-    def clear_after_sending(self) -> None:
-        """Begin anew."""
-        self.remember(self.text)
+    def clear_after_sending(self, text: str) -> None:
+        """Remember what was sent, and keep only what was typed after it."""
+        self.remember(text)
         self._place = None
-        self.load_text("")
+        self.load_text(self.text.removeprefix(text))
+        self.move_cursor(self.document.end)
 
     async def _on_paste(self, event: Paste) -> None:
         """Take what was pasted as text, whatever it is."""
@@ -109,11 +112,11 @@ class Composer(TextArea):
         event.prevent_default()
 
     def on_text_area_changed(self) -> None:
-        """Offer what can follow."""
-        self._offer(options_for(self._before_cursor(), self._names, self._commands))
+        """Suggest what can follow."""
+        self._suggest(options_for(self._before_cursor(), self._names, self._more))
 
     def action_send(self) -> None:
-        """Take what is marked, or send."""
+        """Take the selected suggestion, or send."""
         if self._options and not self._is_complete():
             self.action_complete()
         elif self.text.strip():
@@ -124,35 +127,35 @@ class Composer(TextArea):
         self.insert("\n")
 
     def action_complete(self) -> None:
-        """Put what is marked in the place of what was typed."""
+        """Replace what was typed with the selected suggestion."""
         if not self._options:
             self.screen.focus_next()
             return
-        option = self._options[self._marked]
+        option = self._options[self._selected]
         row, column = self.cursor_location
         self.replace(option.insert, (row, column - option.replaces), (row, column))
-        self._offer(options_for(self._before_cursor(), self._names, self._commands))
+        self._suggest(options_for(self._before_cursor(), self._names, self._more))
 
     def action_leave(self) -> None:
-        """Close what is offered, or go to the messages."""
+        """Close the suggestions, or go to the messages."""
         if self._options:
-            self._offer([])
+            self._suggest([])
         else:
             self.post_message(self.Left())
 
     def action_up(self) -> None:
-        """Move the mark, the cursor, or back in the history."""
+        """Select the suggestion above, or move the cursor, or go back in the history."""
         if self._options:
-            self._mark(-1)
+            self._select_next(-1)
         elif self.cursor_at_first_line:
             self._recall(-1)
         else:
             self.action_cursor_up()
 
     def action_down(self) -> None:
-        """Move the mark, the cursor, or forth in the history."""
+        """Select the suggestion below, or move the cursor, or go forward in the history."""
         if self._options:
-            self._mark(1)
+            self._select_next(1)
         elif self.cursor_at_last_line:
             self._recall(1)
         else:
@@ -169,20 +172,21 @@ class Composer(TextArea):
         self.load_text(self._draft if is_draft else self._history[self._place])
         self._place = None if is_draft else self._place
         self.move_cursor(self.document.end)
-        self._offer([])
+        self._suggest([])
 
-    def _mark(self, by: int) -> None:
-        self._marked = (self._marked + by) % len(self._options)
-        self.post_message(self.Offered(self._options, self._marked))
+    def _select_next(self, by: int) -> None:
+        self._selected = (self._selected + by) % len(self._options)
+        self.post_message(self.Suggested(self._options, self._selected))
 
-    def _offer(self, options: list[Option]) -> None:
+    def _suggest(self, options: list[Option]) -> None:
         if options or self._options:
-            self._options, self._marked = options, 0
-            self.post_message(self.Offered(options, 0))
+            self._options, self._selected = options, 0
+            self.post_message(self.Suggested(options, 0))
 
     def _is_complete(self) -> bool:
-        """Tell whether what is typed is a whole command already: enter sends it then."""
-        return self.text.strip().removeprefix("/") in self._commands and self.text.startswith("/")
+        """Return whether a whole command is typed: enter sends it then."""
+        names = {*COMMANDS, *(command.name for command in self._more)}
+        return self.text.startswith("/") and self.text.strip().removeprefix("/") in names
 
     def _before_cursor(self) -> str:
         row, column = self.cursor_location

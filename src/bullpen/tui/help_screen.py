@@ -10,7 +10,8 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
-from bullpen.tui.commands import COMMANDS
+from bullpen.tui.slash_commands import SCREEN_COMMANDS
+from bullpen.view.commands import COMMANDS, help_lines
 
 Rows = list[tuple[str, str]]
 
@@ -33,7 +34,7 @@ class HelpScreen(ModalScreen[None]):
     def compose(self) -> ComposeResult:
         """Yield one text."""
         parts = [_section(title, rows) for title, rows in self._sections.items()]
-        parts.append(_section("Commands", [(f"/{name}", words) for name, words in COMMANDS.items()]))
+        parts.append(_section("Commands", list(help_lines([*COMMANDS.values(), *SCREEN_COMMANDS]))))
         with VerticalScroll():
             yield Static(Content("\n\n").join(parts), markup=False)
 

@@ -20,7 +20,7 @@ async def run_team(loaded: LoadedTeam, *, resume: str | None, db: Path | str | N
 def farewell(team: Path, conversation_id: str, db: Path | str | None) -> str:
     """Return the conversation's id and the command that opens it again."""
     words = ["bullpen", "chat", _short(team), "--resume", conversation_id, *(["--db", str(db)] if db else [])]
-    return printable(f"This was {conversation_id}. To go on:\n  {shlex.join(words)}")
+    return printable(f"This was {conversation_id}. To continue:\n  {shlex.join(words)}")
 
 
 def _short(path: Path) -> str:

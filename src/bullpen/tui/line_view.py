@@ -26,7 +26,7 @@ class LinesView(ScrollView, can_focus=True):
         self._width = 0
 
     def on_resize(self, event: Resize) -> None:
-        """Wrap the text anew."""
+        """Wrap the text for the new width."""
         width = max(1, event.size.width - self.styles.padding.width - 1)
         if width != self._width:
             self._width = width

@@ -38,7 +38,7 @@ def safe_parser() -> MarkdownIt:
 
 
 class Paragraph(MarkdownParagraph):
-    """A paragraph that grows while it streams. The screen is laid out anew only when it has grown by a line."""
+    """A paragraph that grows while it streams. The screen is only laid out again when it has grown by a line."""
 
     def update(self, content: VisualType = "", *, layout: bool = True) -> None:
         """Show something else."""

@@ -1,79 +1,88 @@
-"""MembersPanel: who is at work, since when and on what; what everyone has taken; who has failed."""
+"""MembersPanel: who is working, for how long and on what; what everyone has used; who has failed."""
+
+from collections.abc import Iterator
 
 from textual.content import Content
 from textual.widgets import Static
 
-from bullpen.conversation.conversation import Conversation
-from bullpen.conversation.running_turn import RunningTurn
-from bullpen.team.team import Member
-from bullpen.tui.tally import Taken, total
-from bullpen.tui.text import count, duration, money, one_line
+from bullpen.tui.text import one_line
+from bullpen.tui.theme import COLORS
+from bullpen.view.state import ConversationView, MemberStatus, MemberView, Working
+from bullpen.view.status import seconds_of
+from bullpen.view.words import counted, used
+
+SIGNS: dict[MemberStatus, tuple[str, str]] = {
+    "working": ("●", "$text-success"),
+    "undecided": ("✗", "$text-error"),
+    "your_turn": ("◆", "$text-accent"),
+    "idle": ("○", "dim"),
+}
+LEAST_WIDTH = 20
+
+Words = tuple[str, str]
+"""A text and its style."""
 
 
 class MembersPanel(Static):
-    """One or two lines for each member."""
+    """A few lines for each member."""
 
     DEFAULT_CSS = "MembersPanel { height: auto; padding: 0 1; }"
 
-    def __init__(self, conversation: Conversation, *, colors: dict[str, str], taken: dict[str, Taken]) -> None:
+    def __init__(self) -> None:
         super().__init__(id="members", markup=False)
-        self._conversation = conversation
-        self._colors = colors
-        self._taken = taken
+        self._view: ConversationView | None = None
 
-    def on_mount(self) -> None:
-        """Let the time of those at work run."""
-        self.show()
-        self.set_interval(1.0, self.tick)
+    def show(self, view: ConversationView) -> None:
+        """Show every member, and what all of them have used."""
+        self._view = view
+        members = [self._member(member) for member in view.members]
+        total = used(view.total.tokens, view.total.cost_usd) or "0 tokens"
+        self.update(Content("\n").join([*members, Content.styled(f"\nΣ {total}", "dim")]))
 
-    def tick(self) -> None:
-        """Show the time, if somebody is at work."""
-        if self._conversation.running:
-            self.show()
+    def on_resize(self) -> None:
+        """Break the lines where they end now."""
+        if self._view is not None:
+            self.show(self._view)
 
-    def show(self) -> None:
-        """Show how everyone stands."""
-        members = [self._lines(member) for member in self._conversation.team.members]
-        sum_of_all = total(self._taken.values())
-        cost = f" · {money(sum_of_all.cost_usd)}" if sum_of_all.cost_usd else ""
-        whole = Content.assemble((f"\nΣ {count(sum_of_all.tokens)} tokens{cost}", "dim"))
-        self.update(Content("\n").join([*members, whole]))
-
-    def _lines(self, member: Member) -> Content:
-        running = [turn for turn in self._conversation.running.values() if turn.turn.member == member.name]
-        name = one_line(member.display_name or member.name, 18)
-        sign, style = self._sign(member, bool(running))
+    def _member(self, member: MemberView) -> Content:
+        sign, style = SIGNS[member.status]
         first = Content.assemble(
-            (f"{sign} ", style), (name, f"bold {self._colors[member.name]}"), (f" {self._kind(member)}", "dim")
+            (f"{sign} ", style),
+            (one_line(member.display_name, 18), f"bold {COLORS[member.color]}"),
+            (f" {_kind(member)}", "dim"),
         )
-        doing = [Content.assemble((f"  {_doing(turn)}", "$text-success")) for turn in running]
-        return Content("\n").join([first, *doing, *self._taken_lines(member)])
-
-    def _sign(self, member: Member, is_running: bool) -> tuple[str, str]:
-        undecided = {turn.member for turn in self._conversation.undecided}
-        if is_running:
-            return "●", "$text-success"
-        if member.name in undecided:
-            return "✗", "$text-error"
-        if member.name == self._conversation.waits_for:
-            return "◆", "$text-accent"
-        return "○", "dim"
-
-    def _kind(self, member: Member) -> str:
-        if member.name == self._conversation.waits_for:
-            return "your turn" if member.type == "human" else ""
-        return one_line(member.agent or (member.command[0].rpartition("/")[2] if member.command else "person"), 14)
-
-    def _taken_lines(self, member: Member) -> list[Content]:
-        taken = self._taken.get(member.name)
-        if taken is None:
-            return []
-        cost = f" · {money(taken.cost_usd)}" if taken.cost_usd else ""
-        turns = f"{taken.turns} turn{'s' * (taken.turns != 1)}"
-        failures = f" · {taken.failures} failed" if taken.failures else ""
-        used = f" · {count(taken.tokens)} tok{cost}" if taken.tokens else ""
-        return [Content.assemble((f"  {turns}{used}", "dim"), (failures, "$text-error"))]
+        doing = [_doing(member.working)] if member.working else []
+        width = max(LEAST_WIDTH, self.content_size.width)
+        return Content("\n").join([first, *doing, *_lines(list(_spent(member)), width)])
 
 
-def _doing(turn: RunningTurn) -> str:
-    return f"{one_line(turn.doing, 16)} · {duration(turn.seconds)}"
+def _kind(member: MemberView) -> str:
+    return "your turn" if member.status == "your_turn" else one_line(member.agent or "person", 14)
+
+
+def _doing(working: Working) -> Content:
+    return Content.styled(f"  {one_line(working.doing, 16)} · {seconds_of(working)}", "$text-success")
+
+
+def _spent(member: MemberView) -> Iterator[Words]:
+    spent = member.spent
+    if spent.turns:
+        yield counted(spent.turns, "turn"), "dim"
+    if usage := used(spent.tokens, spent.cost_usd):
+        yield usage, "dim"
+    if spent.failures:
+        yield f"{spent.failures:,} failed", "$text-error"
+
+
+def _lines(parts: list[Words], width: int) -> Iterator[Content]:
+    """Yield parts on as few lines as they fit on, none of them broken."""
+    line = Content("")
+    for text, style in parts:
+        part = Content.styled(text, style)
+        longer = Content.assemble(line, (" · ", "dim"), part) if line else Content.assemble("  ", part)
+        if line and longer.cell_length > width:
+            yield line
+            longer = Content.assemble("  ", part)
+        line = longer
+    if line:
+        yield line

@@ -10,11 +10,12 @@ from textual.message import Message
 from textual.widgets import Static
 
 from bullpen.messages import ConversationMessage
-from bullpen.store.base import StoredMessage
 from bullpen.tui.markdown import SafeMarkdown
-from bullpen.tui.step_folds import LoadWork, RecordedFold, WorkFold
-from bullpen.tui.text import beginning, clock, one_line, shown
-from bullpen.tui.work import Work
+from bullpen.tui.step_folds import LoadSteps, RecordedFold, StepsFold
+from bullpen.tui.text import beginning, one_line, shown
+from bullpen.view.messages import ShownMessage
+from bullpen.view.steps import Steps
+from bullpen.view.words import clock
 
 
 class MessageView(Vertical, can_focus=True):
@@ -39,51 +40,52 @@ class MessageView(Vertical, can_focus=True):
 
     def __init__(
         self,
-        stored: StoredMessage,
+        shown_message: ShownMessage,
         *,
         color: str,
         names: dict[str, str],
-        work: Work | None = None,
-        load_work: LoadWork | None = None,
+        steps: Steps | None = None,
+        seconds: float = 0.0,
+        load_steps: LoadSteps | None = None,
         why: str = "",
         notes: tuple[str, ...] = (),
     ) -> None:
         super().__init__(classes="item")
-        self.stored = stored
+        self.message = shown_message.message
+        self.sequence = shown_message.sequence
+        """Its place in the conversation."""
+        self.turn_id = shown_message.turn
+        """The turn that ended with it, if an agent said it."""
         self._color = color
         self._names = names
-        self._work = work
-        self._load_work = load_work
+        self._steps = steps
+        self._seconds = seconds
+        self._load_steps = load_steps
         self._why = why
         self._notes = notes
         self.styles.border_left = ("outer", color)
 
-    @property
-    def sequence(self) -> int:
-        """Its place in the conversation."""
-        return self.stored.sequence
-
     def compose(self) -> ComposeResult:
         """Yield what was said and what is known about it."""
-        part = beginning(self.stored.message.content)
+        part = beginning(self.message.content)
         yield Static(self._header(), classes="header", markup=False)
-        if self._work is not None and self._work.steps:
-            yield WorkFold(self._work)
-        elif self._work is None and self._load_work is not None:
-            yield RecordedFold(self._load_work)
+        if self._steps:
+            yield StepsFold(self._steps, self._seconds)
+        elif self._steps is None and self._load_steps is not None:
+            yield RecordedFold(self._load_steps)
         yield SafeMarkdown(part.text)
         if part.left_out:
-            more = f"… {part.left_out:,} characters more: enter shows all of it"
+            more = f"… {part.left_out:,} more characters: enter shows all of it"
             yield Static(Content(more), classes="more", markup=False)
         for note in self._notes:
             yield Static(Content(f"! {shown(note)}"), classes="note", markup=False)
 
     def action_whole(self) -> None:
         """Show all of it, exactly as it was said."""
-        self.post_message(self.Opened(self.stored.message))
+        self.post_message(self.Opened(self.message))
 
     def _header(self) -> Content:
-        message = self.stored.message
+        message = self.message
         addressees = message.routing.resolved_addressees if message.routing else ()
         to = ", ".join(self._names.get(name, name) for name in addressees) or "everyone"
         title = f" {one_line(message.speaker.role_title, 30)}" if message.speaker.role_title else ""
@@ -93,5 +95,5 @@ class MessageView(Vertical, can_focus=True):
             (title, "dim"),
             (" → ", "dim"),
             one_line(to, 60),
-            (f"  {clock(message.timestamp)}  #{self.stored.sequence}{why}", "dim"),
+            (f"  {clock(message.timestamp)}  #{self.sequence}{why}", "dim"),
         )

@@ -1,19 +1,22 @@
-"""NoticeBar: a decision that is wanted, with the choices on keys and for the mouse."""
+"""NoticeBar: the most urgent decision, with its choices on keys and for the mouse."""
 
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.widgets import Button, Static
 
-from bullpen.tui.decisions import WORDS, Wanted
-from bullpen.tui.text import beginning
+from bullpen.tui.text import beginning, one_line
+from bullpen.view.decisions import Choice, Decision
+from bullpen.view.words import counted
 
 MOST_CHARACTERS = 600
 MOST_LINES = 4
+KEYS = {"continue": "F5", "retry": "F6", "skip": "F7", "dismiss": "F7", "hand-over": "F8", "ask": "F8"}
+"""The key of each action."""
 
 
 class NoticeBar(Vertical):
-    """Seen only while something is wanted."""
+    """Only visible while a decision is needed."""
 
     DEFAULT_CSS = """
     NoticeBar { height: auto; max-height: 8; display: none; padding: 0 1; border-left: thick $warning;
@@ -23,32 +26,43 @@ class NoticeBar(Vertical):
     NoticeBar > Horizontal { height: 1; }
     NoticeBar Button { height: 1; min-width: 6; width: auto; border: none; margin: 0 2 0 0; padding: 0 1;
         background: $panel; }
+    NoticeBar .others { width: auto; color: $text-muted; }
     """
 
     def __init__(self) -> None:
         super().__init__(id="notice")
-        self.wanted: Wanted | None = None
+        self._decisions: tuple[Decision, ...] = ()
         self._text = Static(markup=False)
         self._choices = Horizontal()
+
+    @property
+    def decision(self) -> Decision | None:
+        """The decision that is shown."""
+        return self._decisions[0] if self._decisions else None
 
     def compose(self) -> ComposeResult:
         """Yield the text and the place for the choices."""
         yield self._text
         yield self._choices
 
-    async def show(self, wanted: Wanted | None) -> None:
-        """Show what is wanted, or nothing."""
-        if wanted == self.wanted:
+    async def show(self, decisions: tuple[Decision, ...]) -> None:
+        """Show the first decision and how many others there are, or nothing."""
+        if decisions == self._decisions:
             return
-        self.wanted = wanted
-        self.display = wanted is not None
-        if wanted is None:
+        self._decisions = decisions
+        self.display = bool(decisions)
+        if not decisions:
             return
-        part = beginning(wanted.text, MOST_CHARACTERS, MOST_LINES)
-        self.set_class(wanted.is_failure, "failure")
+        part = beginning(decisions[0].text, MOST_CHARACTERS, MOST_LINES)
+        self.set_class(decisions[0].is_failure, "failure")
         self._text.update(Content(part.text + ("…" if part.left_out else "")))
         await self._choices.remove_children()
-        for choice in wanted.choices:
-            key, words = WORDS[choice]
-            label = Content.assemble((f"{key} " if key else "", "bold"), words)
-            await self._choices.mount(Button(label, action=f"screen.{choice}", compact=True))
+        await self._choices.mount_all([_button(choice) for choice in decisions[0].choices])
+        if others := len(decisions) - 1:
+            await self._choices.mount(Static(f"{counted(others, 'more decision')}", classes="others", markup=False))
+
+
+def _button(choice: Choice) -> Button:
+    key = KEYS.get(choice.action, "")
+    label = Content.assemble((f"{key} " if key else "", "bold"), one_line(choice.label, 40))
+    return Button(label, action=f"screen.choose('{choice.action}')", compact=True)

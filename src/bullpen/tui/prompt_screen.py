@@ -1,103 +1,88 @@
-"""PromptScreen: exactly what an agent was given in a turn, and the account of it."""
+"""PromptScreen: exactly what an agent was given in a turn, or would be given now, with a report."""
 
+import asyncio
 from typing import ClassVar
 
-from msgspec import Struct
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
-from bullpen.context.report import PromptReport
-from bullpen.messages import ConversationMessage
-from bullpen.store.base import Store, Turn
+from bullpen.conversation.conversation import Conversation
+from bullpen.errors import BullpenError
+from bullpen.tui.difference_screen import DifferenceScreen
 from bullpen.tui.line_view import LinesView
-from bullpen.tui.text import duration, one_line, used
-from bullpen.view.turn_lookup import find_turn, turn_that_said
+from bullpen.tui.text import one_line
+from bullpen.view.difference import difference
+from bullpen.view.explanation import Explanation, explain
+from bullpen.view.turn_lookup import turn_before
+from bullpen.view.words import counted, duration, used_by
 
 BAR_CELLS = 24
 
 
-class Given(Struct, frozen=True, kw_only=True):
-    """What an agent was given, or would be given now."""
-
-    member: str
-    report: PromptReport
-    system: str | None
-    prompt: str
-    turn: Turn | None = None
-    command: tuple[str, ...] = ()
-
-
-def given_for(store: Store, conversation_id: str, message: ConversationMessage) -> Given | None:
-    """Return what was given to the agent that said a message, or None if nobody knows."""
-    turn = turn_that_said(store, conversation_id, message)
-    return None if turn is None else given_in(store, conversation_id, turn.id)
-
-
-def given_as(store: Store, conversation_id: str, reference: str) -> Given | None:
-    """Return what was given in the turn that a person means."""
-    return given_in(store, conversation_id, find_turn(store, conversation_id, reference).id)
-
-
-def given_in(store: Store, conversation_id: str, turn_id: str) -> Given | None:
-    """Return what an agent was given in a turn, or None if it never began."""
-    turn = store.turn(conversation_id, turn_id)
-    record = store.record(conversation_id, turn_id)
-    if record is None:
-        return None
-    return Given(
-        member=turn.member,
-        report=record.report,
-        system=record.system,
-        prompt=record.prompt,
-        turn=turn,
-        command=record.command,
-    )
-
-
 class PromptScreen(ModalScreen[None]):
-    """The account above, the text below."""
+    """The report above, the text below."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,p", "leave", "Back")]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,q,p", "leave", "Back"),
+        Binding("d", "compare", "Compare with the turn before"),
+    ]
     DEFAULT_CSS = """
     PromptScreen > .report { dock: top; height: auto; max-height: 60%; padding: 1 2; background: $panel; }
     PromptScreen > LinesView { width: 100%; padding: 1 2; }
     """
 
-    def __init__(self, given: Given) -> None:
+    def __init__(self, explanation: Explanation, conversation: Conversation) -> None:
         super().__init__()
-        self._given = given
+        self._explanation = explanation
+        self._conversation = conversation
 
     def compose(self) -> ComposeResult:
-        """Yield the account and the text."""
-        given = self._given
-        beside = f"===== system text, beside the prompt =====\n{given.system}\n\n===== prompt =====\n"
-        yield Static(account(given), classes="report", markup=False)
-        yield LinesView(f"{beside if given.system is not None else ''}{given.prompt}")
+        """Yield the report and the text."""
+        explanation = self._explanation
+        beside = f"===== system text, sent beside the prompt =====\n{explanation.system}\n\n===== prompt =====\n"
+        yield Static(report(explanation), classes="report", markup=False)
+        yield LinesView(f"{beside if explanation.system is not None else ''}{explanation.prompt}")
+
+    async def action_compare(self) -> None:
+        """Show what is different from what the same member was given in its turn before."""
+        turn, member = self._explanation.turn, self._explanation.member
+        try:
+            before = await self._conversation.read(turn_before, member, turn.id if turn else None)
+            if before is None:
+                self.notify(f"{one_line(member, 40)} has not had a turn before.", markup=False)
+                return
+            left = await self._conversation.read(explain, before.id)
+        except BullpenError as error:
+            self.notify(one_line(str(error), 500), severity="warning", markup=False)
+            return
+        self.app.push_screen(DifferenceScreen(await asyncio.to_thread(difference, left, self._explanation)))
 
     def action_leave(self) -> None:
         """Go back."""
         self.dismiss(None)
 
 
-def account(given: Given) -> Content:
-    """Return the account of a prompt: each section with its size, what was left out, the command and what it took."""
-    report, turn = given.report, given.turn
-    name = one_line(given.member, 40)
+def report(explanation: Explanation) -> Content:
+    """Return each section of a prompt with its size, what was left out and why, the command, and what it used."""
+    name = one_line(explanation.member, 40)
+    turn = explanation.turn
     title = f"What {name} was given in turn {turn.id}" if turn else f"What {name} would be given now"
+    kept = sum(seen.fate != "dropped" for seen in explanation.context)
     lines = [
-        Content.assemble((title, "bold"), ("   esc: back", "dim")),
-        Content(f"{report.total_bytes:,} of {report.max_bytes:,} bytes for {_reader(report)}"),
-        *(_bar(section, size, report.total_bytes) for section, size in report.section_bytes.items() if size),
-        Content(f"{report.kept_messages} of {len(report.context_ids)} earlier messages kept"),
-        *(Content.styled(f"! {one_line(cut, 200)}", "$text-warning") for cut in report.remarks),
+        Content.assemble((title, "bold"), ("   esc: back   d: compare with the turn before", "dim")),
+        Content(f"{explanation.total_bytes:,} of {explanation.max_bytes:,} bytes for {_reader(explanation)}"),
+        *(_bar(section, size, explanation.total_bytes) for section, size in explanation.sections),
+        Content(f"{kept:,} of {counted(len(explanation.context), 'earlier message')} kept"),
+        *(Content.styled(f"! {one_line(remark, 200)}", "$text-warning") for remark in explanation.remarks),
+        *(Content.styled(one_line(gap.sentence, 200), "dim") for gap in explanation.not_offered),
     ]
-    if given.command:
-        lines.append(Content.styled(f"$ {one_line(' '.join(given.command), 120)}", "dim"))
-    if turn is not None and turn.started_at is not None and turn.ended_at is not None:
-        took = [duration((turn.ended_at - turn.started_at) / 1000), used(turn.usage)]
+    if explanation.command:
+        lines.append(Content.styled(f"$ {one_line(' '.join(explanation.command), 120)}", "dim"))
+    if turn is not None and explanation.seconds is not None:
+        took = [duration(explanation.seconds), used_by(turn.usage)]
         lines.append(Content.styled(" · ".join(part for part in took if part), "dim"))
     return Content("\n").join(lines)
 
@@ -105,10 +90,11 @@ def account(given: Given) -> Content:
 def _bar(section: str, size: int, whole: int) -> Content:
     cells = max(1, round(BAR_CELLS * size / whole)) if whole else 0
     return Content.assemble(
-        f"{section:<11}", ("█" * cells, "$primary"), ("░" * (BAR_CELLS - cells), "dim"), f" {size:,}"
+        f"{section:<13}", ("█" * cells, "$primary"), ("░" * (BAR_CELLS - cells), "dim"), f" {size:,}"
     )
 
 
-def _reader(report: PromptReport) -> str:
-    """Return for whom a prompt was written; a program that is none of the known CLIs gets plain text."""
-    return "any program" if report.agent_type == "unknown" else one_line(report.agent_type, 40)
+def _reader(explanation: Explanation) -> str:
+    """Return for whom a prompt was written; a program that is not one of the known CLIs gets plain text."""
+    reader = explanation.agent_type
+    return "any program" if reader in (None, "unknown") else one_line(reader or "", 40)

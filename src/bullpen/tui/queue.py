@@ -1,4 +1,4 @@
-"""QueuePanel: the turns that wait, the next one first. They can be moved and dropped."""
+"""QueuePanel: the waiting turns, the next one first. They can be moved and dropped."""
 
 from typing import ClassVar
 
@@ -8,18 +8,19 @@ from textual.message import Message
 from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
-from bullpen.conversation.conversation import Conversation
 from bullpen.tui.text import one_line
+from bullpen.tui.theme import color_of
+from bullpen.view.state import ConversationView, QueuedTurn
 
 
 class QueuePanel(OptionList):
-    """A list. What it asks for is done by the screen, which knows what to say when it does not work."""
+    """A list. What a person asks for here is done by the screen, which also says why something is not possible."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("shift+up,K", "move(-1)", "Let the turn begin earlier", show=False),
         Binding("shift+down,J", "move(1)", "Let the turn begin later", show=False),
         Binding("d,delete", "drop", "Drop the turn", show=False),
-        Binding("D", "drop_all", "Drop every turn that waits", show=False),
+        Binding("D", "drop_all", "Drop every waiting turn", show=False),
     ]
     DEFAULT_CSS = """
     QueuePanel { height: auto; max-height: 50%; border: none; padding: 0 1; background: transparent; }
@@ -36,54 +37,56 @@ class QueuePanel(OptionList):
             self.turn_ids = turn_ids
 
     class Dropped(Message):
-        """A person wants turns gone; none means all."""
+        """A person wants to drop turns; none means all."""
 
         def __init__(self, turn_ids: list[str]) -> None:
             super().__init__()
             self.turn_ids = turn_ids
 
-    def __init__(self, conversation: Conversation, *, colors: dict[str, str]) -> None:
+    def __init__(self) -> None:
         super().__init__(id="queue", markup=False)
-        self._conversation = conversation
-        self._colors = colors
+        self._queue: tuple[QueuedTurn, ...] | None = None
         self.can_focus = False
 
-    def show(self) -> None:
-        """Show the queue as it is, with the mark where it was."""
-        marked = self.highlighted_option.id if self.highlighted_option else None
-        waiting = self._conversation.waiting
-        held = {turn.id for turn in self._conversation.held}
-        options = [
-            Option(
-                Content.assemble(
-                    (f"{place}. ", "dim"),
-                    (one_line(turn.member, 18), self._colors.get(turn.member, "")),
-                    (" held" if turn.id in held else " first" if turn.intent == 0 else "", "dim"),
-                ),
-                id=turn.id,
-            )
-            for place, turn in enumerate(waiting, start=1)
-        ]
-        self.set_options(options or [Option(Content.styled("nobody waits", "dim"), disabled=True)])
-        self.can_focus = bool(waiting)
-        ids = [turn.id for turn in waiting]
+    def show(self, view: ConversationView) -> None:
+        """Show the queue, with the same turn selected as before."""
+        if view.queue == self._queue:
+            return
+        selected = self.highlighted_option.id if self.highlighted_option else None
+        self._queue = view.queue
+        options = [_option(place, turn, view.colors) for place, turn in enumerate(view.queue, start=1)]
+        self.set_options(options or [Option(Content.styled("no waiting turns", "dim"), disabled=True)])
+        self.can_focus = bool(options)
+        ids = self._turn_ids
         if ids:
-            self.highlighted = ids.index(marked) if marked in ids else 0
+            self.highlighted = ids.index(selected) if selected in ids else 0
 
     def action_move(self, by: int) -> None:
-        """Let the marked turn begin earlier or later."""
-        ids = [turn.id for turn in self._conversation.waiting]
+        """Let the selected turn begin earlier or later."""
+        ids = self._turn_ids
         place = self.highlighted
         if place is not None and 0 <= place + by < len(ids):
             ids[place], ids[place + by] = ids[place + by], ids[place]
             self.post_message(self.Reordered(ids))
 
     def action_drop(self) -> None:
-        """Drop the marked turn."""
+        """Drop the selected turn."""
         if self.highlighted_option is not None and self.highlighted_option.id is not None:
             self.post_message(self.Dropped([self.highlighted_option.id]))
 
     def action_drop_all(self) -> None:
-        """Drop every turn that waits."""
-        if self._conversation.waiting:
+        """Drop every waiting turn."""
+        if self._queue:
             self.post_message(self.Dropped([]))
+
+    @property
+    def _turn_ids(self) -> list[str]:
+        return [turn.turn for turn in self._queue or ()]
+
+
+def _option(place: int, turn: QueuedTurn, colors: dict[str, str]) -> Option:
+    note = " on hold" if turn.held else " at the same time" if turn.at_once else ""
+    words = Content.assemble(
+        (f"{place}. ", "dim"), (one_line(turn.member, 18), color_of(colors, turn.member)), (note, "dim")
+    )
+    return Option(words, id=turn.turn)

@@ -13,8 +13,9 @@ from textual.widgets.option_list import Option
 
 from bullpen.conversation.conversation import Conversation
 from bullpen.errors import BullpenError
-from bullpen.store.base import Found, Store
-from bullpen.tui.text import clock, one_line
+from bullpen.tui.text import one_line
+from bullpen.view.listing import Hit, search_in
+from bullpen.view.words import day_or_clock
 
 MOST_FOUND = 50
 
@@ -47,12 +48,12 @@ class SearchScreen(ModalScreen[int | None]):
             yield OptionList(id="found", markup=False)
 
     def on_mount(self) -> None:
-        """Look for the words that are there already."""
-        self.look(self._words)
+        """Search for the words that are there already."""
+        self.search(self._words)
 
     def on_input_changed(self, event: Input.Changed) -> None:
-        """Look anew."""
-        self.look(event.value)
+        """Search again."""
+        self.search(event.value)
 
     def on_input_submitted(self) -> None:
         """Go to the first one, or into the list."""
@@ -73,10 +74,10 @@ class SearchScreen(ModalScreen[int | None]):
         self.dismiss(None)
 
     @work(exclusive=True)
-    async def look(self, words: str) -> None:
-        """Show what holds all of these words."""
+    async def search(self, words: str) -> None:
+        """Show the messages that have all of these words."""
         try:
-            found = await self._conversation.read(find, words) if words.strip() else []
+            found = await self._conversation.read(search_in, words, limit=MOST_FOUND)
         except BullpenError as error:
             found = []
             self.notify(one_line(str(error), 300), severity="error", markup=False)
@@ -87,16 +88,11 @@ class SearchScreen(ModalScreen[int | None]):
             listed.highlighted = 0
 
 
-def find(store: Store, conversation_id: str, words: str) -> list[Found]:
-    """Return the newest messages that hold all of these words."""
-    return store.search(words, conversation_id=conversation_id, limit=MOST_FOUND)
-
-
-def _option(found: Found) -> Option:
+def _option(found: Hit) -> Option:
     words = Content.assemble(
         (f"#{found.sequence} ", "dim"),
-        (one_line(found.speaker.role_name, 30), "bold"),
-        (f" {clock(found.timestamp)}  ", "dim"),
+        (one_line(found.speaker, 30), "bold"),
+        (f" {day_or_clock(found.timestamp)}  ", "dim"),
         one_line(found.snippet, 120),
     )
     return Option(words, id=str(found.sequence))

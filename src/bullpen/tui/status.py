@@ -1,10 +1,11 @@
-"""StatusBar: the team, the conversation and its task on one line; in a narrow terminal, who is at work too."""
+"""StatusBar: the team, the conversation, its state and its task on one line."""
 
 from textual.content import Content
 from textual.widgets import Static
 
-from bullpen.conversation.conversation import Conversation
-from bullpen.tui.text import duration, one_line
+from bullpen.tui.text import one_line
+from bullpen.view.state import ConversationView
+from bullpen.view.status import seconds_of
 
 
 class StatusBar(Static):
@@ -14,36 +15,30 @@ class StatusBar(Static):
     StatusBar { dock: top; height: 1; padding: 0 1; background: $panel; text-wrap: nowrap; text-overflow: ellipsis; }
     """
 
-    def __init__(self, conversation: Conversation) -> None:
+    def __init__(self) -> None:
         super().__init__(id="status", markup=False)
-        self._conversation = conversation
 
-    def on_mount(self) -> None:
-        """Let the time of those at work run."""
-        self.show()
-        self.set_interval(1.0, self.show)
-
-    def show(self) -> None:
-        """Show how things stand."""
-        conversation = self._conversation
-        task = f"  ▸ {one_line(conversation.team_task, 100)}" if conversation.team_task else ""
+    def show(self, view: ConversationView) -> None:
+        """Show the state of the conversation."""
         self.update(
             Content.assemble(
-                (f"{one_line(conversation.team.name, 30)}", "bold $primary"),
-                (f"  {conversation.id}", "dim"),
-                (f"  {self._state()}", "$text-success" if conversation.running else "$text-accent"),
-                task,
+                (one_line(view.team, 30), "bold $primary"),
+                (f"  {view.id}", "dim"),
+                (f"  {_state(view)}", "$text-success" if view.status == "working" else "$text-accent"),
+                f"  ▸ {one_line(view.task, 100)}" if view.task else "",
             )
         )
 
-    def _state(self) -> str:
-        conversation = self._conversation
-        if conversation.running:
-            names = ", ".join(f"{turn.turn.member} {duration(turn.seconds)}" for turn in conversation.running.values())
-            waiting = f" +{len(conversation.waiting)}" if conversation.waiting else ""
+
+def _state(view: ConversationView) -> str:
+    match view.status:
+        case "working":
+            names = ", ".join(f"{one.member} {seconds_of(one)}" for one in view.working)
+            waiting = f" +{len(view.queue)}" if view.queue else ""
             return f"● {one_line(names, 50)}{waiting}"
-        if conversation.undecided or conversation.paused is not None:
+        case "paused":
             return "‖ paused"
-        if conversation.waits_for is not None:
-            return f"◆ {one_line(conversation.waits_for, 20)}"
-        return "○ idle"
+        case "your_turn":
+            return f"◆ {one_line(view.waits_for or '', 20)}"
+        case _:
+            return "○ idle"

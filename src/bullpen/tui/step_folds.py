@@ -1,4 +1,4 @@
-"""The steps of a turn as folds: a tool with its input, its answer and the files it changed; a thought."""
+"""The steps of a turn as folds: a tool with its input, its answer and the files it changed; a thought; the plan."""
 
 from collections.abc import Awaitable, Callable, Iterable
 
@@ -7,35 +7,39 @@ from textual.widget import Widget
 from textual.widgets import Static
 
 from bullpen.tui.fold import Fold
-from bullpen.tui.text import beginning, duration, one_line, shown
-from bullpen.tui.work import Step, Work
+from bullpen.tui.text import beginning, one_line, shown
+from bullpen.view.steps import Step, Steps
+from bullpen.view.words import duration
 
-LoadWork = Callable[[], Awaitable[Work]]
+LoadSteps = Callable[[], Awaitable[Steps]]
 
 MOST_CHARACTERS = 4_000
 MOST_LINES = 60
-SIGNS = {"thinking": "✻", "notice": "!", "todo": "☰"}
+SIGNS = {"thinking": "✻", "notice": "!", "plan": "☰"}
 
 
 def title_of(step: Step) -> Content:
     """Return a step on one line."""
-    if not step.is_tool:
-        sign = SIGNS[step.name]
-        return Content.assemble((f"{sign} {step.name} ", "bold"), (step.summary, "dim"))
+    title = one_line(step.title, 40)
+    if step.kind != "tool":
+        summary = one_line(step.summary or step.output, 100)
+        return Content.assemble((f"{SIGNS[step.kind]} {title} ", "bold"), (summary, "dim"))
     sign, style = (
-        ("✗", "$text-error") if step.failed else ("✓", "$text-success") if step.is_done else ("…", "$text-accent")
+        ("✗", "$text-error") if step.failed else ("…", "$text-accent") if step.is_open else ("✓", "$text-success")
     )
     files = f"  ± {one_line(', '.join(step.changed_files), 60)}" if step.changed_files else ""
-    return Content.assemble((f"{sign} ", style), (f"{step.name} ", "bold"), step.summary, (files, "$text-accent"))
+    return Content.assemble(
+        (f"{sign} ", style), (f"{title} ", "bold"), one_line(step.summary, 100), (files, "$text-accent")
+    )
 
 
 def inside_of(step: Step) -> Iterable[Widget]:
-    """Yield all that is known of a step."""
-    if step.input_text:
-        yield _text(step.input_text, "input")
-    if step.text:
-        yield _text(step.text, "thought" if step.name == "thinking" else "output")
-    elif step.is_tool and step.is_done:
+    """Yield everything that is known about a step."""
+    if step.input:
+        yield _text(step.input, "input")
+    if step.output:
+        yield _text(step.output, "thought" if step.kind == "thinking" else "output")
+    elif step.kind == "tool" and not step.is_open:
         yield _text("(no output)", "thought")
     if step.changed_files:
         yield _text("\n".join(f"± {shown(path)}" for path in step.changed_files), "files")
@@ -61,34 +65,34 @@ class StepFold(Fold):
         await self.renew()
 
 
-class WorkFold(Fold):
-    """All that an agent did before it answered, in one line that opens into the steps."""
+class StepsFold(Fold):
+    """Everything that an agent did before it answered, on one line that opens into the steps."""
 
-    def __init__(self, work: Work) -> None:
-        title = Content.assemble(work.summary, f" · {duration(work.seconds)}" if work.seconds else "")
-        super().__init__(title, lambda: [StepFold(step) for step in work.steps])
+    def __init__(self, steps: Steps, seconds: float) -> None:
+        title = f"{steps.summary} · {duration(seconds)}" if seconds else steps.summary
+        super().__init__(Content(title), lambda: [StepFold(step) for step in steps])
 
 
 class RecordedFold(Fold):
-    """All that an agent did in a turn of another day: what its program wrote is read again when somebody looks."""
+    """The same for a turn that nobody followed here: its record is read when somebody opens it."""
 
-    def __init__(self, load: LoadWork) -> None:
-        super().__init__(Content("what it did"), self._steps)
+    def __init__(self, load: LoadSteps) -> None:
+        super().__init__(Content("what it did"), self._folds)
         self._load = load
-        self._work: Work | None = None
+        self._steps: Steps | None = None
 
     async def toggle(self) -> None:
-        """Open or close; the first time, read."""
-        if self._work is None:
-            self._work = await self._load()
-            self.set_title(Content(self._work.summary if self._work.steps else "nothing but the answer"))
+        """Open or close; the first time, read the record."""
+        if self._steps is None:
+            self._steps = await self._load()
+            self.set_title(Content(self._steps.summary if self._steps else "nothing but the answer"))
         await super().toggle()
 
-    def _steps(self) -> Iterable[Widget]:
-        return [StepFold(step) for step in self._work.steps] if self._work else []
+    def _folds(self) -> Iterable[Widget]:
+        return [StepFold(step) for step in self._steps or ()]
 
 
 def _text(text: str, kind: str) -> Static:
     part = beginning(text, MOST_CHARACTERS, MOST_LINES)
-    more = f"\n… {part.left_out:,} characters more" if part.left_out else ""
+    more = f"\n… {part.left_out:,} more characters" if part.left_out else ""
     return Static(Content(f"{part.text.rstrip()}{more}"), classes=kind, markup=False)

@@ -1,9 +1,8 @@
 """The colours: two themes, and one colour for each member that reads well on both."""
 
-from textual.theme import Theme
+from collections.abc import Mapping
 
-from bullpen.team.colors import colours_of
-from bullpen.team.team import Team
+from textual.theme import Theme
 
 DARK = Theme(
     name="bullpen-dark",
@@ -65,9 +64,9 @@ COLORS = {
 }
 
 
-def colors_of(team: Team) -> dict[str, str]:
-    """Return each member's colour as this screen shows it."""
-    return {name: COLORS[colour] for name, colour in colours_of(team).items()}
+def color_of(colors: Mapping[str, str], member: str) -> str:
+    """Return the colour of a member on this screen; `colors` has its name in every door. Others are grey."""
+    return COLORS[colors.get(member, "white")]
 
 
 def is_light(colorfgbg: str) -> bool:

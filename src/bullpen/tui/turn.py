@@ -11,9 +11,10 @@ from textual.widgets import Static
 from bullpen.conversation.running_turn import RunningTurn
 from bullpen.tui.markdown import SafeMarkdown
 from bullpen.tui.step_folds import StepFold
-from bullpen.tui.text import MOST_CHARACTERS, MOST_LINES, beginning, duration, one_line, used, weight_of
-from bullpen.tui.work import Step, Work
+from bullpen.tui.text import MOST_CHARACTERS, MOST_LINES, beginning, one_line, weight_of
 from bullpen.turn_events import TextDelta
+from bullpen.view.steps import Step, Steps
+from bullpen.view.words import elapsed, used_by
 
 FRAME_SECONDS = 1 / 30
 # Steps that are on the screen at once; the others are in the fold of the message.
@@ -21,7 +22,7 @@ MOST_FOLDS = 20
 
 
 class TurnView(Vertical, can_focus=True):
-    """An agent at work. Its text is what the conversation has of it, so nothing is missed or shown twice."""
+    """A working agent. Its text is what the conversation has of it, so nothing is missed or shown twice."""
 
     DEFAULT_CSS = """
     TurnView { height: auto; padding: 0 1; margin: 0 0 1 0; border-left: outer $border-blurred; }
@@ -30,11 +31,11 @@ class TurnView(Vertical, can_focus=True):
     TurnView > .more { color: $text-accent; }
     """
 
-    def __init__(self, running: RunningTurn, work: Work, *, name: str, color: str) -> None:
+    def __init__(self, running: RunningTurn, steps: Steps, *, name: str, color: str) -> None:
         super().__init__(classes="item")
         self.turn_id = running.turn.id
-        self._work = work
-        self._at_work = running
+        self._turn = running
+        self._steps = steps
         self._who = one_line(name, 40)
         self._color = color
         self._heading = Static(classes="header", markup=False)
@@ -42,11 +43,13 @@ class TurnView(Vertical, can_focus=True):
         self._shown = 0
         """How many characters of the text are on the screen."""
         self._lines = 0
-        self._heard = len(running.text)
+        self._received = len(running.text)
         """How many characters there were when the last event came."""
+        self._thought: Step | None = None
+        """A thought that has grown since the last frame."""
         self._text: SafeMarkdown | None = None
         self._is_full = False
-        self._waits_for_frame = False
+        self._frame_is_due = False
         self._last_frame = 0.0
         self._drawing = asyncio.Lock()
         self.styles.border_left = ("outer", color)
@@ -54,60 +57,62 @@ class TurnView(Vertical, can_focus=True):
     def compose(self) -> ComposeResult:
         """Yield the header, and what there is so far."""
         yield self._heading
-        for step in self._work.steps[-MOST_FOLDS:]:
+        for step in list(self._steps)[-MOST_FOLDS:]:
             yield self._fold(step)
 
     async def on_mount(self) -> None:
-        """Show what it has said so far, and let the time run."""
+        """Show what it has said so far, and let the clock move."""
         self.tick()
         self.set_interval(1.0, self.tick)
-        await self._show_text(self._heard)
+        await self._show_text(self._received)
 
     def tick(self) -> None:
-        """Show how long it has been at work, and at what."""
+        """Show what it is doing, for how long it has been running, and what it has used."""
+        usage = used_by(self._turn.usage)
         self._heading.update(
             Content.assemble(
                 (f"{self._who} ", f"bold {self._color}"),
                 ("● ", "$text-success"),
-                (f"{one_line(self._at_work.doing, 40)} · {duration(self._at_work.seconds)}", "dim"),
-                (f" · {used(self._at_work.usage)}" if self._at_work.usage else "", "dim"),
+                (f"{one_line(self._turn.doing, 40)} · {elapsed(self._turn.seconds)}", "dim"),
+                (f" · {usage}" if usage else "", "dim"),
             ),
             layout=False,
         )
 
-    def hear(self, text: TextDelta) -> None:
-        """Let a piece of text be shown with the next frame."""
-        self._heard += len(text.text)
+    def add_text(self, text: TextDelta) -> None:
+        """Show a piece of text with the next frame."""
+        self._received += len(text.text)
         self._ask_for_frame()
 
     async def show_step(self, step: Step) -> None:
         """Show a step that is new or has changed. It ends the text before it."""
         self.tick()
-        if step.id in self._folds:
-            if step.name == "thinking":
+        if step.key in self._folds:
+            if step.kind == "thinking":
+                self._thought = step
                 self._ask_for_frame()
             else:
-                await self._folds[step.id].show_change()
+                await self._folds[step.key].show_change()
             return
-        await self._show_text(self._heard)
+        await self._show_text(self._received)
         self._text = None
         await self.mount(self._fold(step))
         await self._make_room()
 
     def _fold(self, step: Step) -> StepFold:
         fold = StepFold(step)
-        self._folds[step.id] = fold
+        self._folds[step.key] = fold
         return fold
 
     async def _make_room(self) -> None:
-        for step_id in list(self._folds)[:-MOST_FOLDS]:
-            await self._folds.pop(step_id).remove()
+        for key in list(self._folds)[:-MOST_FOLDS]:
+            await self._folds.pop(key).remove()
 
     def _ask_for_frame(self) -> None:
         """Show what has come: at once after a pause, else together with what comes until the next frame."""
-        if self._waits_for_frame:
+        if self._frame_is_due:
             return
-        self._waits_for_frame = True
+        self._frame_is_due = True
         wait = self._last_frame + FRAME_SECONDS - time.monotonic()
         if wait > 0:
             self.set_timer(wait, self._draw_frame)
@@ -115,18 +120,18 @@ class TurnView(Vertical, can_focus=True):
             self.call_later(self._draw_frame)
 
     async def _draw_frame(self) -> None:
-        self._waits_for_frame = False
+        self._frame_is_due = False
         self._last_frame = time.monotonic()
         self.tick()
-        await self._show_text(len(self._at_work.text))
-        last = self._work.steps[-1] if self._work.steps else None
-        if last is not None and last.name == "thinking" and last.id in self._folds:
-            await self._folds[last.id].show_change()
+        await self._show_text(len(self._turn.text))
+        thought, self._thought = self._thought, None
+        if thought is not None and thought.key in self._folds:
+            await self._folds[thought.key].show_change()
 
     async def _show_text(self, until: int) -> None:
-        """Append to the text on the screen, as far as a screen takes it. ConversationEvent and frames take turns."""
+        """Append to the text on the screen, as far as a screen takes it; events and frames take turns."""
         async with self._drawing:
-            fresh = self._at_work.text[self._shown : until].removesuffix("\r")
+            fresh = self._turn.text[self._shown : until].removesuffix("\r")
             if self._is_full or not fresh or not self.is_attached:
                 return
             part = beginning(fresh, MOST_CHARACTERS - self._shown, MOST_LINES - self._lines)
@@ -135,7 +140,7 @@ class TurnView(Vertical, can_focus=True):
             await self._append(part.text)
             if part.left_out or self._shown >= MOST_CHARACTERS or self._lines >= MOST_LINES:
                 self._is_full = True
-                more = Content("… and more, which you can read when it is said")
+                more = Content("… and more, which you can read when the turn has ended")
                 await self.mount(Static(more, classes="more", markup=False))
 
     async def _append(self, text: str) -> None:

@@ -1,136 +1,120 @@
-"""Newsroom: takes the news of the conversation and tells each part of the screen."""
+"""Updates: follows the events of a conversation, and lets each part of the screen show what has changed."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
 from textual.css.query import NoMatches
 
 from bullpen.conversation.conversation import Conversation
-from bullpen.conversation.events import (
-    ConversationEvent,
-    HandOverMissed,
-    Lagged,
-    Said,
-    Trouble,
-    TurnBegan,
-    TurnEnded,
-    TurnEvent,
-    Undecided,
-)
-from bullpen.store.base import Store
+from bullpen.conversation.events import ConversationEvent, Lagged, Said, Trouble, TurnBegan, TurnEnded, TurnEvent
 from bullpen.tui.composer import Composer
-from bullpen.tui.decisions import wanted
 from bullpen.tui.members import MembersPanel
 from bullpen.tui.notice import NoticeBar
 from bullpen.tui.queue import QueuePanel
 from bullpen.tui.status import StatusBar
-from bullpen.tui.tally import MOST_TURNS, Taken, taken_so_far
 from bullpen.tui.transcript import Transcript
+from bullpen.view.decisions import DISMISS, Decision
+from bullpen.view.state import ConversationView, conversation_view
 
 if TYPE_CHECKING:
     from textual.screen import Screen
 
 
+# The broadcast's way of saying that this viewer was too slow and gets no more events.
 SENT_AWAY = Lagged(missed=0)
 
 
-class Newsroom:
+class Updates:
     """Follows one conversation on one screen."""
 
-    def __init__(self, screen: "Screen[None]", conversation: Conversation, taken: dict[str, Taken]) -> None:
+    def __init__(self, screen: "Screen[None]", conversation: Conversation) -> None:
         self._screen = screen
         self._conversation = conversation
-        self._taken = taken
-        self._told: dict[str, str] = {}
-        self._trouble = ""
-        self.missed: HandOverMissed | None = None
-        """A hand-over that an agent probably meant, until somebody speaks or decides."""
+        self._trouble: Decision | None = None
+
+    @property
+    def view(self) -> ConversationView:
+        """The conversation now, with trouble that nobody has dismissed as the most urgent decision."""
+        view = conversation_view(self._conversation)
+        return view if self._trouble is None else replace(view, decisions=(self._trouble, *view.decisions))
 
     async def follow(self) -> None:
-        """Show what there is, then everything that happens, until the conversation is closed."""
-        try:
+        """Show the conversation, then everything that happens, until it is closed."""
+        with self._unless_removed():
             while await self._follow():
-                # We were too slow and were sent away: begin anew with what there is now.
+                # We were too slow and were sent away: start again with what there is now.
                 pass
+
+    async def tick(self) -> None:
+        """Let the clocks of running turns move."""
+        if self._conversation.running:
+            await self.show_state()
+
+    async def dismiss_trouble(self) -> bool:
+        """Remove trouble from the screen; return whether there was any."""
+        had_trouble, self._trouble = self._trouble is not None, None
+        await self.show_state()
+        return had_trouble
+
+    async def show_state(self) -> None:
+        """Show the state of the conversation everywhere on the screen."""
+        screen, view = self._screen, self.view
+        with self._unless_removed():
+            screen.query_one(StatusBar).show(view)
+            screen.query_one(MembersPanel).show(view)
+            screen.query_one(QueuePanel).show(view)
+            await screen.query_one(NoticeBar).show(view.decisions)
+
+    @contextmanager
+    def _unless_removed(self) -> Iterator[None]:
+        """Ignore missing parts while the screen is removed: nobody looks at it then."""
+        try:
+            yield
         except NoMatches:
-            # While the screen is taken away its parts are missing, and nobody looks.
             if self._screen.is_running:
                 raise
 
     async def _follow(self) -> bool:
-        """Follow until the news end; tell whether there are more."""
+        """Follow until the events end; return whether there are more."""
         conversation, transcript = self._conversation, self._screen.query_one(Transcript)
         with conversation.viewing() as viewer:
             await transcript.open_end()
             for turn_id in set(transcript.turns) - set(conversation.running):
                 await transcript.end(turn_id)
             for turn_id, running in list(conversation.running.items()):
-                await transcript.begin(turn_id, running, at=running.began_at, done=running.steps)
-            await self._look_back(transcript)
-            await self._show_state()
+                plan = [running.todo] if running.todo else []
+                await transcript.begin(turn_id, running, at=running.began_at, done=[*running.steps, *plan])
+            self._fill_history(transcript)
+            await self.show_state()
             async for numbered in viewer:
                 if numbered.event == SENT_AWAY:
                     return True
-                await self.take(numbered.event)
+                await self._on_event(numbered.event)
         return False
 
-    async def take(self, news: ConversationEvent) -> None:
-        """Show one news."""
+    async def _on_event(self, event: ConversationEvent) -> None:
         transcript = self._screen.query_one(Transcript)
-        match news:
+        match event:
             case TurnEvent():
-                await transcript.take(news.turn_id, news.event)
+                await transcript.on_turn_event(event.turn_id, event.event)
                 return
             case Said():
-                if news.message.speaker.type == "human":
-                    self.missed = None
-                await transcript.add(news)
+                await transcript.add(event)
             case TurnBegan():
-                self.missed = None
-                await transcript.begin(news.turn.id, self._conversation.running.get(news.turn.id), at=news.at)
+                await transcript.begin(event.turn.id, self._conversation.running.get(event.turn.id), at=event.at)
             case TurnEnded():
-                await transcript.end(news.turn_id)
-                self._taken.setdefault(news.member, Taken()).add(news.usage, news.failure)
-            case Undecided():
-                self._told[news.turn.id] = news.text
-            case HandOverMissed():
-                self.missed = news
+                await transcript.end(event.turn_id)
             case Trouble():
-                self._trouble = news.text
+                self._trouble = Decision(kind="trouble", text=event.text, choices=(DISMISS,))
             case _:
                 pass
-        await self._show_state()
+        await self.show_state()
 
-    async def dismiss(self) -> None:
-        """Take away what needs no decision."""
-        self.missed, self._trouble = None, ""
-        await self._show_state()
-
-    async def _show_state(self) -> None:
-        """Show what follows from the conversation as it stands."""
-        screen = self._screen
-        screen.query_one(StatusBar).show()
-        screen.query_one(MembersPanel).show()
-        screen.query_one(QueuePanel).show()
-        await screen.query_one(NoticeBar).show(wanted(self._conversation, self._told, self.missed, self._trouble))
-
-    async def _look_back(self, transcript: Transcript) -> None:
-        """Learn what was before: what people said, what everyone took, why turns ended without a reply."""
+    def _fill_history(self, transcript: Transcript) -> None:
+        """Let the composer recall what people said before."""
         composer = self._screen.query_one(Composer)
         for view in transcript.views:
-            if view.stored.message.speaker.type == "human":
-                composer.remember(view.stored.message.content)
-        self._told.update(await self._conversation.read(failures, [turn.id for turn in self._conversation.undecided]))
-        if self._conversation.progress.turns_made <= MOST_TURNS:
-            self._taken.update(await self._conversation.read(taken_so_far))
-
-
-def failures(store: Store, conversation_id: str, turn_ids: list[str]) -> dict[str, str]:
-    """Return why turns ended without a reply."""
-    told = {}
-    for turn_id in turn_ids:
-        turn = store.turn(conversation_id, turn_id)
-        if turn.failure is not None:
-            told[turn_id] = f"{turn.member}: {turn.failure.message} {turn.failure.hint}".strip()
-        else:
-            told[turn_id] = f"{turn.member} was {turn.state} in turn {turn_id}. It may have changed files."
-    return told
+            if view.message.speaker.type == "human":
+                composer.remember(view.message.content)

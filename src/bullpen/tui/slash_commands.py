@@ -1,0 +1,95 @@
+"""SlashCommands: what a person types after a slash, done on this screen."""
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bullpen.conversation.conversation import Conversation
+from bullpen.exchange.files import export_to
+from bullpen.tui.prompt_screen import PromptScreen
+from bullpen.tui.text import one_line
+from bullpen.view.command_arguments import Member, Nothing, Text
+from bullpen.view.commands import Command, Typed, run_command
+from bullpen.view.explanation import Explanation, explain, explain_now
+from bullpen.view.turn_lookup import LAST, find_turn
+
+if TYPE_CHECKING:
+    from textual.screen import Screen
+
+SCREEN_COMMANDS = (Command(name="theme", purpose="switch between dark and light"),)
+"""The commands that only this door has."""
+
+
+class SlashCommands:
+    """Runs commands on one screen. What is not possible is raised as a BullpenError."""
+
+    def __init__(self, screen: "Screen[None]", conversation: Conversation, sender: str | None) -> None:
+        self._screen = screen
+        self._conversation = conversation
+        self._sender = sender
+
+    async def run(self, typed: Typed) -> None:
+        """Change the conversation, or show something."""
+        if typed.command.run is None:
+            await HANDLERS[typed.command.name](self, typed.given)
+        elif answer := await run_command(typed, self._conversation, self._sender):
+            self._screen.notify(one_line(answer, 500), markup=False)
+
+    async def queue(self, _: Nothing) -> None:
+        """Go to the queue."""
+        await self._screen.run_action("queue")
+
+    async def who(self, _: Nothing) -> None:
+        """Show the side panel, where the members are."""
+        await self._screen.run_action("members")
+
+    async def prompt(self, given: Member) -> None:
+        """Show what an agent would be given now."""
+        self._show(await explain_now(self._conversation, given.member))
+
+    async def explain(self, given: Text) -> None:
+        """Show what an agent was given in a turn; without a number, in the last one."""
+        turn = await self._conversation.read(find_turn, given.text or LAST)
+        self._show(await self._conversation.read(explain, turn.id))
+
+    async def search(self, given: Text) -> None:
+        """Find what was said."""
+        await self._screen.run_action(f"search({given.text!r})")
+
+    async def export(self, given: Text) -> None:
+        """Write the conversation to a file."""
+        path = Path(given.text or f"{self._conversation.id}.md").expanduser()
+        await self._conversation.read(export_to, path)
+        self._screen.notify(f"Written to {one_line(str(path), 200)}.", markup=False)
+
+    async def help(self, _: Nothing) -> None:
+        """Show every key and every command."""
+        await self._screen.run_action("help")
+
+    async def quit(self, _: Nothing) -> None:
+        """Leave."""
+        await self._screen.run_action("app.leave")
+
+    async def theme(self, _: Nothing) -> None:
+        """Switch between dark and light."""
+        await self._screen.run_action("app.theme")
+
+    def _show(self, explanation: Explanation) -> None:
+        if explanation.prompt is None:
+            which = f"{explanation.title} of {one_line(explanation.member, 40)}"
+            self._screen.notify(f"{which} has not started, so nothing was sent yet.", markup=False)
+        else:
+            self._screen.app.push_screen(PromptScreen(explanation, self._conversation))
+
+
+HANDLERS: dict[str, Callable[[SlashCommands, Any], Awaitable[None]]] = {
+    "queue": SlashCommands.queue,
+    "who": SlashCommands.who,
+    "prompt": SlashCommands.prompt,
+    "explain": SlashCommands.explain,
+    "search": SlashCommands.search,
+    "export": SlashCommands.export,
+    "help": SlashCommands.help,
+    "quit": SlashCommands.quit,
+    "theme": SlashCommands.theme,
+}
