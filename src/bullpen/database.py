@@ -6,6 +6,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 
 from bullpen.config import default_database
 from bullpen.errors import NoConversations
+from bullpen.store.base import Finding as StoredFinding
 from bullpen.store.base import Store
 from bullpen.store.sqlite import SqliteStore
 from bullpen.store.thread import StoreThread
@@ -15,11 +16,18 @@ Result = TypeVar("Result")
 
 Database = Store
 """What a door holds. What to show of it, it asks `view` for."""
+Finding = StoredFinding
+"""One thing that is wrong with what is stored."""
+
+
+def database_path(path: Path | None = None) -> Path:
+    """Return the file, or the user's own."""
+    return default_database() if path is None else Path(path)
 
 
 def open_database(path: Path | None = None) -> Database:
     """Open the file, or the user's own; raise NoConversations if there is none: looking must not make one."""
-    path = default_database() if path is None else Path(path)
+    path = database_path(path)
     if not path.exists():
         raise NoConversations
     return SqliteStore(path)
@@ -27,7 +35,7 @@ def open_database(path: Path | None = None) -> Database:
 
 def open_or_create_database(path: Path | None = None) -> Database:
     """Open the file, or the user's own, and make it if there is none."""
-    return SqliteStore(default_database() if path is None else Path(path))
+    return SqliteStore(database_path(path))
 
 
 class SharedDatabase:

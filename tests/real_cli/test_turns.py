@@ -11,9 +11,9 @@ from typing import Any, TypeVar
 import pytest
 
 from bullpen.agents import Permission, Reply, agent_spec, run_turn
-from bullpen.agents.doctor import examine
 from bullpen.agents.process_tree import is_alive, process_id
 from bullpen.context import AssemblerInput
+from bullpen.doctor import examine
 from bullpen.errors import AgentFailed, AgentNotSignedIn
 from bullpen.testing.models import ModelRequest, ModelServer, ToolCall
 from bullpen.testing.models import Reply as Scripted

@@ -7,19 +7,19 @@ from collections.abc import Sequence
 from importlib import import_module
 
 COMMANDS = {
-    "demo": "watch a small team at work; no account is needed",
+    "demo": "watch a small team work; no account is needed",
     "init": "write a team file for the agents that are installed here",
-    "check": "say everything that is wrong with a team file",
-    "rehearse": "let every agent take a turn with its real CLI against models played here, without spending a token",
-    "doctor": "say which agents are ready, and what to do about those that are not",
-    "chat": "talk with a team, here in the terminal",
-    "run": "say one thing to a team, and show what happens",
+    "check": "report everything that is wrong with a team file",
+    "rehearse": "run one turn of every agent with its real CLI against simulated models; no tokens are spent",
+    "doctor": "report which agents are ready, and what to do about those that are not",
+    "chat": "talk with a team in the terminal",
+    "run": "send one message, unattended, and show what happens",
     "preview": "show the exact prompt that an agent would be given",
     "sessions": "list, show, search, export and delete conversations",
-    "explain": "say what an agent saw in a turn, what was left out, and why",
-    "fsck": "check that every conversation is as it was written",
+    "explain": "show what an agent was given in a turn, what was left out, and why",
+    "fsck": "check that every conversation is still as it was written",
     "serve": "show conversations in the browser, and take part in them there",
-    "import": "make a conversation of a snapshot or of a session of the TypeScript system",
+    "import": "make a conversation from a snapshot or a session of the TypeScript system",
 }
 
 
@@ -33,7 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(file=sys.stderr)
         return 130
     except BrokenPipeError:
-        # Whoever read our output has seen enough. Python would complain again when it closes the stream.
+        # The reader of our output has seen enough. Python would complain again when it closes the stream.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
     except Exception as error:
@@ -56,7 +56,7 @@ def _wants_debug(words: list[str]) -> bool:
 
 def _run(words: list[str], debug: bool) -> int:
     parser = argparse.ArgumentParser(prog="bullpen", description="One conversation, every coding agent.")
-    parser.add_argument("--version", action="store_true", help="print the version and leave")
+    parser.add_argument("--version", action="store_true", help="print the version and exit")
     _add_debug(parser)
     commands = parser.add_subparsers(dest="command", metavar="command", title="commands")
     for name, purpose in COMMANDS.items():
@@ -76,18 +76,18 @@ def _run(words: list[str], debug: bool) -> int:
         return 2
     from bullpen.cli.logs import begin_logging
 
-    # A server goes on after a bug, and whoever runs it wants to know.
+    # A server continues after a bug, and the person who runs it wants to know.
     begin_logging(shown=options.command == "serve", debug=debug)
     return int(import_module(f"bullpen.cli.{options.command}").run(options))
 
 
 def _add_debug(parser: argparse.ArgumentParser) -> None:
-    # Suppressed, so that a command does not take back what was said before it.
+    # Suppressed, so that a command does not undo what was given before it.
     parser.add_argument(
         "--debug",
         action="store_true",
         default=argparse.SUPPRESS,
-        help="show every prompt as it is sent, and where bugs are; DEBUG=1 does the same",
+        help="log every prompt as it is sent, and show tracebacks; DEBUG=1 does the same",
     )
 
 
@@ -104,6 +104,5 @@ def _sentence(error: Exception) -> str:
     if isinstance(error, BullpenError | OSError):
         return printable(str(error))
     return (
-        f"this is a bug in bullpen, sorry: {type(error).__name__}: {printable(str(error))}\n"
-        "With --debug it shows where."
+        f"this is a bug in bullpen, sorry: {type(error).__name__}: {printable(str(error))}\nAdd --debug to see where."
     )

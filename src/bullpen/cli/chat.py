@@ -14,18 +14,19 @@ from bullpen.cli.plain.piped_chat import typed_lines
 from bullpen.cli.plain.transcript import Show
 from bullpen.cli.plain.typed_line import ChatLines
 from bullpen.cli.signals import Interruptions
-from bullpen.cli.status import show_standing
+from bullpen.cli.status import show_state
 from bullpen.cli.team_options import Opening, add_opening_options, prepare
 from bullpen.cli.viewer import following
 from bullpen.terminal.colors import Colours, wants_colours
 from bullpen.terminal.page import StreamPage
 from bullpen.terminal.raw_mode import is_terminal
+from bullpen.view.state import conversation_view
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the options."""
     parser.add_argument("file", nargs="?", type=Path, metavar="team.toml", help="the team file (default: team.toml)")
-    parser.add_argument("--plain", action="store_true", help="a plain terminal: no full screen")
+    parser.add_argument("--plain", action="store_true", help="line by line, without the full screen")
     add_opening_options(parser)
 
 
@@ -54,18 +55,20 @@ def _can_fill_the_screen(options: argparse.Namespace) -> bool:
 
 
 async def _chat_in_lines(opening: Opening, sender: str | None) -> int:
-    """Send what comes from stdin, one after the other, each when the team is quiet."""
+    """Send the lines of stdin one after the other, each when no turn is running any more."""
     interruptions = Interruptions()
     colours = Colours(opening.loaded.team, on=wants_colours(sys.stdout))
-    show = Show(StreamPage(sys.stdout), colours, in_chat=True)
     with interruptions.taken():
         async with open_team(opening.loaded, resume=opening.resume, db=opening.db) as conversation:
+            show = Show(
+                StreamPage(sys.stdout), colours, lambda: conversation_view(conversation).decisions, in_chat=True
+            )
             if opening.resume is not None:
-                await show_standing(conversation, show)
+                await show_state(conversation, show)
             lines = ChatLines(conversation, show, sender)
             ending: Ending = "interrupted"
             all_done = True
-            async with following(conversation, lines.tell, show.catch_up) as follower:
+            async with following(conversation, show.tell, show.catch_up) as follower:
                 leaving = asyncio.ensure_future(interruptions.wait())
                 async for text in typed_lines(leaving):
                     all_done = await lines.take(text) and all_done

@@ -22,7 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print what is wrong; 0 only if nothing is. Warnings and remarks are not wrong."""
+    """Print what is wrong; return 0 only if nothing is. Warnings and remarks are not errors."""
     try:
         problems = _problems(options.file)
     except (NoTeamFile, UnreadableTeamFile) as error:

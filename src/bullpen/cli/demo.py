@@ -1,4 +1,4 @@
-"""`bullpen demo`: a small team at work, played from a script. No account is needed."""
+"""`bullpen demo`: a small team working from a script. No account is needed."""
 
 import argparse
 import asyncio
@@ -27,8 +27,9 @@ from bullpen.terminal.colors import Colours, wants_colours
 from bullpen.terminal.page import StreamPage
 from bullpen.text.safe import printable
 from bullpen.view.explanation import explain
+from bullpen.view.state import conversation_view
 
-# The agents' programs: each turn plays the next script of its member.
+# The agents' programs: each turn follows the next script of its member.
 PROGRAM = """\
 #!/bin/sh
 for script in "$BULLPEN_DEMO_SCRIPTS"/*.json; do
@@ -41,7 +42,7 @@ LETTER_SECONDS = 0.02
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the options."""
-    parser.add_argument("--fast", action="store_true", help="without the pauses that make it pleasant to watch")
+    parser.add_argument("--fast", action="store_true", help="leave out the pauses that make it pleasant to watch")
     add_database_option(parser)
 
 
@@ -57,11 +58,17 @@ def run(options: argparse.Namespace) -> int:
 async def _play(loaded: LoadedTeam, extras: Mapping[str, Extra], pace: float, db: Path | None) -> int:
     colours = Colours(loaded.team, on=wants_colours(sys.stdout))
     page = StreamPage(sys.stdout)
-    show = Show(page, colours, in_chat=True, repeats_people=False)
-    show.note("Three agents and you build something. They play from a script: nothing is sent anywhere.")
     interruptions = Interruptions()
     with interruptions.taken():
         async with open_team(loaded, db=db, extra=extras) as conversation:
+            show = Show(
+                page,
+                colours,
+                lambda: conversation_view(conversation).decisions,
+                in_chat=True,
+                repeats_people=False,
+            )
+            show.note("Three agents and you build something. The agents follow a script: nothing is sent anywhere.")
             story = asyncio.ensure_future(_tell(conversation, show, page, pace))
             leaving = asyncio.ensure_future(interruptions.wait())
             await asyncio.wait([story, leaving], return_when=asyncio.FIRST_COMPLETED)
@@ -153,7 +160,7 @@ def _say_where_to_go(show: Show, loaded: LoadedTeam, db: Path | None) -> None:
     tea = shlex.quote(str(loaded.root / "tea.py"))
     lines = [
         "",
-        "All of it is stored with your conversations. Look around:",
+        "All of it is stored with your conversations. Have a look:",
         f"  bullpen sessions show last{where}",
         f"  bullpen explain 3 --diff mei{where}",
         f"  python3 {tea} 3",

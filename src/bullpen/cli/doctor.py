@@ -8,16 +8,14 @@ from pathlib import Path
 
 import msgspec
 
-from bullpen.agents.crash_records import CrashRecords
-from bullpen.agents.doctor import Finding, examine_all
-from bullpen.agents.registry import agent_spec, known_agents, not_loaded
+from bullpen.doctor import Finding, agent_name, agents_not_loaded, end_what_crashes_left, examine_all
 from bullpen.errors import BullpenError
 from bullpen.text.safe import printable
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the options."""
-    parser.add_argument("agents", nargs="*", help="which agents to look at, e.g. claude codex (default: all we know)")
+    parser.add_argument("agents", nargs="*", help="which agents to examine, e.g. claude codex (default: all)")
     parser.add_argument("--live", action="store_true", help="also run one real turn with each; this may cost money")
     parser.add_argument("--json", action="store_true", help="print JSON for programs")
 
@@ -26,17 +24,17 @@ def run(options: argparse.Namespace) -> int:
     """Print what was found; 0 only if every agent that was asked for is ready."""
     if not options.json:
         _need_rich()
-    CrashRecords().end_all()
-    specs = [agent_spec(name) for name in options.agents] or list(known_agents().values())
+    end_what_crashes_left()
+    names = [agent_name(name) for name in options.agents]
     if options.live and not options.json:
         print("Running one turn with each agent. This may take a minute.", file=sys.stderr)
-    findings = asyncio.run(examine_all(specs, cwd=Path.cwd(), live=options.live))
+    findings = asyncio.run(examine_all(names, cwd=Path.cwd(), live=options.live))
     if options.json:
         print(msgspec.json.encode([_as_json(finding) for finding in findings]).decode())
     else:
         _print_table(findings)
-        for problem in not_loaded():
-            print(printable(f"An agent of another package: {problem}"))
+        for problem in agents_not_loaded():
+            print(printable(f"An agent from another package: {problem}"))
     return 0 if all(finding.ready for finding in findings) else 1
 
 
@@ -82,7 +80,7 @@ def _short(path: str | None) -> str:
 def _version(finding: Finding) -> str:
     if finding.version is None:
         return "-"
-    return printable(finding.version) + ("" if finding.version_tested else " (not one we have run)")
+    return printable(finding.version) + ("" if finding.version_tested else " (not tested with bullpen)")
 
 
 def _signed_in(finding: Finding) -> str:

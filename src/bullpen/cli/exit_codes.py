@@ -8,6 +8,7 @@ from typing import Literal
 
 from bullpen.conversation.conversation import Conversation
 from bullpen.text.safe import printable
+from bullpen.view.state import ConversationView, conversation_view
 
 Ending = Literal["done", "undecided", "paused", "timeout", "interrupted"]
 
@@ -15,46 +16,46 @@ ENDINGS: dict[Ending, int] = {"done": 0, "undecided": 3, "paused": 4, "timeout":
 
 EXIT_CODES = """\
 exit codes:
-  0    done: nobody is at work, and it is a person's turn
-  1    an error, said on stderr
+  0    done: no turn is running, and it is a person's turn
+  1    an error, printed on stderr
   2    wrong usage
-  3    a turn failed, was cancelled or interrupted, and waits for a person's decision
-  4    paused, at a cap or by a person
-  5    --timeout was over; what ran was cancelled
-  130  Ctrl-C; what ran was cancelled. A second Ctrl-C leaves at once
+  3    a turn failed, was cancelled or interrupted, and needs a person's decision
+  4    paused, at a limit or by a person
+  5    timed out; the running turns were cancelled
+  130  Ctrl-C; the running turns were cancelled. A second Ctrl-C leaves at once
 """
 
 
 def ending_of(conversation: Conversation) -> Ending:
-    """Return how a quiet conversation stands."""
-    if conversation.undecided:
+    """Return how a conversation ended in which no turn is running."""
+    view = conversation_view(conversation)
+    if view.undecided:
         return "undecided"
-    return "done" if conversation.paused is None else "paused"
+    return "done" if view.paused is None else "paused"
 
 
 def say_next(conversation: Conversation, ending: Ending, db: Path | None) -> None:
-    """Say on stderr which conversation it was, how it stands, and what to do next."""
+    """Say on stderr which conversation it was, what its state is, and what to do next."""
     where = "" if db is None else f" --db {shlex.quote(str(db))}"
-    print(printable("\n".join(_lines(conversation, ending, where))), file=sys.stderr)
+    print(printable("\n".join(_lines(conversation_view(conversation), ending, where))), file=sys.stderr)
 
 
-def _lines(conversation: Conversation, ending: Ending, where: str) -> Iterator[str]:
-    undecided, waiting = conversation.undecided, conversation.waiting
+def _lines(view: ConversationView, ending: Ending, where: str) -> Iterator[str]:
     yield ""
     match ending:
         case "timeout":
-            yield "The time was over, and what ran was cancelled."
+            yield "Timed out; the running turns were cancelled."
         case "interrupted":
-            yield "What ran was cancelled."
+            yield "The running turns were cancelled."
         case "paused":
-            yield f"Paused: {conversation.paused}"
+            yield f"Paused: {view.paused}"
         case "undecided" | "done":
             pass
-    if undecided:
-        names = ", ".join(f"turn {turn.id} of {turn.member}" for turn in undecided)
+    if view.undecided:
+        names = ", ".join(f"turn {ended.turn} of {ended.member}" for ended in view.undecided)
         yield f"Waiting for your decision: {names}. In chat: /retry, /skip or /hand NAME."
-    if waiting:
-        yield f"In the queue: {', '.join(turn.member for turn in waiting)}."
-    yield f"This was {conversation.id}. Go on: bullpen chat --resume {conversation.id}{where}"
-    if conversation.progress.turns_made:
-        yield f"What did an agent see?  bullpen explain last --session {conversation.id}{where}"
+    if view.queue:
+        yield f"In the queue: {', '.join(turn.member for turn in view.queue)}."
+    yield f"This was {view.id}. Continue: bullpen chat --resume {view.id}{where}"
+    if view.total.turns:
+        yield f"What did an agent see?  bullpen explain last --session {view.id}{where}"

@@ -1,19 +1,19 @@
-"""`bullpen explain`: what an agent saw in a turn, what was left out, and why."""
+"""`bullpen explain`: what an agent was given in a turn, what was left out, and why."""
 
 import argparse
 import sys
 
 import msgspec
 
-from bullpen.cli.database import add_database_option, find_conversation, open_store
+from bullpen.cli.database import add_database_option
 from bullpen.cli.plain.explanation import print_difference, print_explanation
+from bullpen.database import Database, open_database
 from bullpen.errors import BullpenError
-from bullpen.store.base import Store, Turn
-from bullpen.text.names import normalized
 from bullpen.text.safe import printable
 from bullpen.view.difference import difference
-from bullpen.view.explanation import explain
-from bullpen.view.turn_lookup import LAST, find_turn
+from bullpen.view.explanation import Explanation, explain
+from bullpen.view.listing import find_conversation
+from bullpen.view.turn_lookup import LAST, find_turn, turn_to_compare
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -29,53 +29,47 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print what was asked for."""
-    with open_store(options) as store:
-        conversation_id = find_conversation(store, options.session).id
-        turn = find_turn(store, conversation_id, options.turn)
-        if options.prompt or options.stream:
-            _print_record(store, conversation_id, turn, stream=options.stream)
+    with open_database(options.db) as database:
+        conversation_id = find_conversation(database, options.session).id
+        turn = find_turn(database, conversation_id, options.turn)
+        explanation = explain(database, conversation_id, turn.id)
+        if options.stream:
+            _write(_stream(database, explanation))
+        elif options.prompt:
+            _write(_prompt(explanation))
         elif options.diff is not None:
-            other = _other(store, conversation_id, turn, options.diff)
-            compared = difference(store, conversation_id, turn.id, other.id)
+            other = turn_to_compare(database, conversation_id, turn, options.diff)
+            compared = difference(explanation, explain(database, conversation_id, other.id))
             print(_json(compared)) if options.json else print_difference(compared)
         else:
-            explanation = explain(store, conversation_id, turn.id)
             print(_json(explanation)) if options.json else print_explanation(explanation)
     return 0
 
 
-def _other(store: Store, conversation_id: str, turn: Turn, reference: str) -> Turn:
-    """Return the turn to compare with: a member's answer to the same message, else its last turn before this one."""
-    turns = store.turns(conversation_id)
-    for other in turns:
-        if other.id == reference:
-            return other
-    before = True
-    nearest: Turn | None = None
-    for other in turns:
-        before = before and other.id != turn.id
-        if other.id == turn.id or other.started_at is None or normalized(other.member) != normalized(reference):
-            continue
-        if other.message_id == turn.message_id:
-            return other
-        nearest = other if before else nearest
-    if nearest is None:
-        raise BullpenError(
-            f"{reference} has had no turn for the same message, and none before turn {turn.id}, in {conversation_id}. "
-            "Name a turn, or another member."
-        )
-    return nearest
+def _prompt(explanation: Explanation) -> bytes:
+    if explanation.prompt is None:
+        raise BullpenError(f"{explanation.title} of {explanation.conversation_id} has not started: there is no prompt.")
+    if explanation.system is not None:
+        size = len(explanation.system.encode())
+        print(f"It was also given a system text of {size:,} bytes: see --json.", file=sys.stderr)
+    return explanation.prompt.encode()
 
 
-def _print_record(store: Store, conversation_id: str, turn: Turn, *, stream: bool) -> None:
-    record = store.record(conversation_id, turn.id)
+def _stream(database: Database, explanation: Explanation) -> bytes:
+    from bullpen.view.steps import turn_record
+
+    record = turn_record(database, explanation.conversation_id, explanation.turn.id) if explanation.turn else None
     if record is None:
-        raise BullpenError(f"Turn {turn.id} of {conversation_id} is {turn.state}: its agent was given nothing yet.")
-    if stream and record.stream_is_cut:
+        raise BullpenError(
+            f"{explanation.title} of {explanation.conversation_id} has not ended: there is no stream yet."
+        )
+    if record.stream_is_cut:
         print("There was more than is kept; this is its beginning.", file=sys.stderr)
-    if not stream and record.system is not None:
-        print(f"The system text of {len(record.system.encode()):,} bytes went beside it: see --json.", file=sys.stderr)
-    data = record.stream if stream else record.prompt.encode()
+    return record.stream
+
+
+def _write(data: bytes) -> None:
+    """Write every byte; to a terminal only what it would show."""
     if sys.stdout.isatty():
         print(printable(data.decode(errors="replace")))
     else:

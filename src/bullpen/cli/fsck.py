@@ -1,13 +1,14 @@
-"""`bullpen fsck`: whether everything is as it was written. Nothing is ever changed."""
+"""`bullpen fsck`: whether everything is still as it was written. It never changes anything."""
 
 import argparse
 from collections.abc import Iterable
 
-from bullpen.cli.database import add_database_option, database_path, find_conversation, open_store
+from bullpen.cli.database import add_database_option
+from bullpen.database import Database, Finding, database_path, open_database
 from bullpen.errors import NoConversations, StoreDamaged, UnknownConversation
-from bullpen.exchange.formatting import counted
-from bullpen.store.base import Finding, Store
 from bullpen.terminal.tables import safe_line
+from bullpen.view.listing import find_conversation
+from bullpen.view.words import counted
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -17,11 +18,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print every finding; 0 if there is none."""
-    path = safe_line(str(database_path(options)))
+    """Print every finding; return 0 if there is none."""
+    path = safe_line(str(database_path(options.db)))
     try:
-        with open_store(options) as store:
-            findings = _findings(store, options.id)
+        with open_database(options.db) as database:
+            findings = _findings(database, options.id)
     except NoConversations as nothing:
         if options.id is not None or options.db is not None:
             raise
@@ -38,12 +39,12 @@ def run(options: argparse.Namespace) -> int:
     return 1
 
 
-def _findings(store: Store, reference: str | None) -> list[Finding]:
+def _findings(database: Database, reference: str | None) -> list[Finding]:
     try:
-        return store.fsck(reference)
+        return database.fsck(reference)
     except UnknownConversation:
         # Only now, since the list of conversations may be what is damaged.
-        return store.fsck(find_conversation(store, str(reference)).id)
+        return database.fsck(find_conversation(database, str(reference)).id)
 
 
 def _sentence(finding: Finding) -> str:
@@ -56,8 +57,8 @@ def _advice(path: str, findings: Iterable[Finding]) -> str:
     kinds = [finding.kind for finding in findings]
     found = f"\n{counted(len(kinds), 'finding')}. Nothing was changed."
     if set(kinds) == {"index"}:
-        return f"{found} All messages are whole; only searching may miss some. Export what matters, or use a backup."
+        return f"{found} All messages are complete; only searching may miss some. Export what matters, or use a backup."
     return (
-        f"{found} Copy {path} to a safe place first, together with the -wal file beside it if there is one.\n"
+        f"{found} Copy {path} to a safe place first, together with the -wal file next to it if there is one.\n"
         "Then use a backup, or save what can be read with: bullpen sessions export ID --output FILE"
     )

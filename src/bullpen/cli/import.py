@@ -3,19 +3,19 @@
 import argparse
 from pathlib import Path
 
-from bullpen.cli.database import add_database_option, database_path
+from bullpen.cli.database import add_database_option
+from bullpen.database import open_or_create_database
 from bullpen.errors import BullpenError
-from bullpen.exchange.formatting import counted
 from bullpen.exchange.importing import copies_of, import_conversation, read_import
-from bullpen.store.sqlite import SqliteStore
 from bullpen.team.reader import read_team
 from bullpen.terminal.tables import safe_line
+from bullpen.view.words import counted
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the options."""
     parser.add_argument("file", metavar="FILE", help="a snapshot, a session file, or what `sessions export` wrote")
-    parser.add_argument("--team", metavar="TEAM", help="the team file to go on with, or only a name")
+    parser.add_argument("--team", metavar="TEAM", help="the team file to continue with, or just a name")
     add_database_option(parser)
 
 
@@ -23,14 +23,14 @@ def run(options: argparse.Namespace) -> int:
     """Check everything, then store it."""
     imported = read_import(_content(Path(options.file)))
     team, team_file, team_path = _team(options.team)
-    with SqliteStore(database_path(options)) as store:
-        copies = copies_of(store, imported)
+    with open_or_create_database(options.db) as database:
+        copies = copies_of(database, imported)
         conversation_id = import_conversation(
-            store, imported, team=team or imported.team or "imported", team_file=team_file, team_path=team_path
+            database, imported, team=team or imported.team or "imported", team_file=team_file, team_path=team_path
         )
     print(f"Imported {counted(len(imported.messages), 'message')} as {conversation_id}.")
     if copies:
-        print(safe_line(f"The same messages were there already, as {', '.join(copies)}. This is another copy."))
+        print(safe_line(f"The same messages are stored already, as {', '.join(copies)}. This is another copy."))
     print(f"Read it with: bullpen sessions show {conversation_id}")
     return 0
 
@@ -43,7 +43,7 @@ def _content(path: Path) -> bytes:
 
 
 def _team(given: str | None) -> tuple[str, str, str]:
-    """Return the team's name, the text of its file and where that lies."""
+    """Return the team's name, the text of its file and its path."""
     if given is None:
         return "", "", ""
     path = Path(given)

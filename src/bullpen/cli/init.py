@@ -10,8 +10,7 @@ import shlex
 import sys
 from pathlib import Path
 
-from bullpen.agents.doctor import Finding, examine_all
-from bullpen.agents.registry import agent_spec, known_agents
+from bullpen.doctor import Finding, agent_name, agent_names, examine_all
 from bullpen.errors import BullpenError
 from bullpen.team.templates import SOMEBODY, TEMPLATES, team_text
 from bullpen.text.safe import printable
@@ -25,12 +24,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     purposes = "; ".join(f"{template.name}: {template.purpose[:-1]}" for template in TEMPLATES.values())
     parser.add_argument("place", nargs="?", default=".", help="a folder, or a file that ends in .toml (default: here)")
     parser.add_argument("--template", default="pair", choices=list(TEMPLATES), help=f"{purposes} (default: pair)")
-    parser.add_argument("--force", action="store_true", help="replace a file that is there")
+    parser.add_argument("--force", action="store_true", help="replace an existing file")
     players = parser.add_mutually_exclusive_group()
     players.add_argument(
         "--agents", metavar="NAMES", help="which agents, e.g. claude,codex (default: all that are ready)"
     )
-    players.add_argument("--scripted", action="store_true", help="agents that play from a script: no account is needed")
+    players.add_argument("--scripted", action="store_true", help="agents that follow a script: no account is needed")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -51,25 +50,27 @@ def _target(place: str) -> Path:
 
 
 def _exists(path: Path) -> BullpenError:
-    return BullpenError(f"{path} is there already, and was left as it is. Use --force to replace it, or name another.")
+    return BullpenError(
+        f"{path} exists already and was not changed. Use --force to replace it, or choose another name."
+    )
 
 
 def _chosen(names: str) -> list[str]:
-    agents = [agent_spec(name.strip()).name for name in names.split(",") if name.strip()]
+    agents = [agent_name(name.strip()) for name in names.split(",") if name.strip()]
     if not agents:
-        raise BullpenError(f"--agents names none. Known are: {', '.join(known_agents())}.")
+        raise BullpenError(f"--agents names no agent. Known agents: {', '.join(agent_names())}.")
     return agents
 
 
 def _found() -> list[str]:
     """Return the agents that are ready, else those that are at least installed."""
     print("Looking for agents. This takes a few seconds.", file=sys.stderr)
-    findings = asyncio.run(examine_all(list(known_agents().values()), cwd=Path.cwd()))
+    findings = asyncio.run(examine_all(cwd=Path.cwd()))
     findings.sort(key=_place_in_order)
     ready = [finding.agent for finding in findings if finding.ready]
     installed = [finding.agent for finding in findings if finding.path is not None]
     if installed and not ready:
-        print("None of the agents here is ready; `bullpen doctor` says what to do about that.", file=sys.stderr)
+        print("None of the agents here is ready; `bullpen doctor` says what to do.", file=sys.stderr)
     return ready or installed
 
 
@@ -85,7 +86,7 @@ def _person() -> str:
 
 
 def _write(path: Path, text: str, *, replace: bool) -> None:
-    """Write the file whole or not at all; never over another one unless that was asked for."""
+    """Write the whole file or nothing; replace another one only if that was asked for."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         if replace:
@@ -113,11 +114,9 @@ def _say_next(path: Path, agents: list[str], *, asked_for_script: bool) -> None:
     if agents:
         print(printable(f"Wrote {path} with {', '.join(dict.fromkeys(agents))}."))
     elif asked_for_script:
-        print(printable(f"Wrote {path}. Its agents play from a script."))
+        print(printable(f"Wrote {path}. Its agents follow a script."))
     else:
-        print(
-            printable(f"No agent is installed here, so the agents in {path} play from a script: no account is needed.")
-        )
+        print(printable(f"No agent is installed here, so the agents in {path} follow a script: no account is needed."))
         print("`bullpen doctor` says how to install real ones. Then: bullpen init --force")
     file = shlex.quote(str(path))
     print(printable(f"Next:\n  bullpen check {file}\n  bullpen chat {file}"))

@@ -1,6 +1,6 @@
 """What is logged while a command runs: nothing that a person must read, and nothing that may not be shown.
 
-What goes wrong is told in the conversation. For whoever looks for a bug, DEBUG=1 or --debug shows everything:
+The conversation itself says what goes wrong. To look for a bug, DEBUG=1 or --debug shows everything:
 tracebacks, and "[Debug][Send]" with every prompt as it is sent.
 """
 
@@ -21,7 +21,7 @@ NEVER = logging.CRITICAL + 1
 class SafeFormatter(logging.Formatter):
     """Writes what is logged without keys, and without anything that a terminal would obey.
 
-    A bug's message may hold whatever we were at work on.
+    A bug's message may hold anything that we were working with.
     """
 
     def format(self, record: logging.LogRecord) -> str:

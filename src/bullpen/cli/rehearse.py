@@ -11,6 +11,7 @@ from bullpen.cli.trust_question import ensure_trusted
 from bullpen.rehearsal import Rehearsed, rehearse
 from bullpen.team.file import LoadedTeam, load_team
 from bullpen.text.safe import printable
+from bullpen.view.words import duration
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -25,7 +26,7 @@ def run(options: argparse.Namespace) -> int:
     loaded = load_team(options.file)
     ensure_trusted(loaded, trust=options.trust)
     if not options.json:
-        print("Each agent takes one turn with its real CLI; the models are played on this machine.", file=sys.stderr)
+        print("Each agent runs one turn with its real CLI; the models are simulated on this machine.", file=sys.stderr)
     return asyncio.run(_run(loaded, as_json=options.json))
 
 
@@ -33,7 +34,7 @@ async def _run(loaded: LoadedTeam, *, as_json: bool) -> int:
     all_passed = True
     async for rehearsed in rehearse(loaded):
         all_passed &= rehearsed.passed
-        print(_json(rehearsed) if as_json else printable(_told(rehearsed)), flush=True)
+        print(_json(rehearsed) if as_json else printable(_lines(rehearsed)), flush=True)
     return 0 if all_passed else 1
 
 
@@ -41,9 +42,9 @@ def _json(rehearsed: Rehearsed) -> str:
     return msgspec.json.encode({**msgspec.to_builtins(rehearsed), "passed": rehearsed.passed}).decode()
 
 
-def _told(rehearsed: Rehearsed) -> str:
+def _lines(rehearsed: Rehearsed) -> str:
     head = f"{rehearsed.member} ({rehearsed.agent})"
     if not rehearsed.checks:
         return f"- {head}: {rehearsed.remark}"
-    marks = [f"    {'ok ' if check.passed else 'NO '} {check.text}" for check in rehearsed.checks]
-    return "\n".join([f"{'✓' if rehearsed.passed else '✗'} {head}, {rehearsed.seconds:.1f} s", *marks])
+    checks = [f"    {'ok ' if check.passed else 'NO '} {check.text}" for check in rehearsed.checks]
+    return "\n".join([f"{'✓' if rehearsed.passed else '✗'} {head}, {duration(rehearsed.seconds)}", *checks])

@@ -1,4 +1,4 @@
-"""`bullpen run`: one message to a team, headless. The exit code says how it ended."""
+"""`bullpen run`: one message, unattended. The exit code says how it ended."""
 
 import argparse
 import asyncio
@@ -23,6 +23,7 @@ from bullpen.team.file import LoadedTeam
 from bullpen.terminal.colors import Colours, wants_colours
 from bullpen.terminal.page import StreamPage
 from bullpen.text.safe import printable
+from bullpen.view.state import conversation_view
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -33,9 +34,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "words", nargs="*", metavar="team.toml message", help="the team file, and what to say (-: stdin)"
     )
-    parser.add_argument("--json", action="store_true", help="print every news as a line of JSON, and nothing else")
-    parser.add_argument("--max-turns", type=_at_least_one, metavar="N", help="pause after so many turns of agents")
-    parser.add_argument("--timeout", type=_seconds, metavar="SECONDS", help="cancel what runs after so long")
+    parser.add_argument("--json", action="store_true", help="print every event as one line of JSON")
+    parser.add_argument("--max-turns", type=_at_least_one, metavar="N", help="pause after N agent turns")
+    parser.add_argument("--timeout", type=_seconds, metavar="SECONDS", help="cancel running turns after SECONDS")
     add_opening_options(parser)
 
 
@@ -59,9 +60,9 @@ async def _run(opening: Opening, message: str | None, options: argparse.Namespac
     interruptions = Interruptions()
     with interruptions.taken():
         async with open_team(opening.loaded, resume=opening.resume, db=opening.db) as conversation:
-            show = _show(opening.loaded)
-            told = (_as_json,) if options.json else (show.tell, show.catch_up)
-            async with following(conversation, *told) as follower:
+            show = _show(conversation)
+            shown = (_print_json,) if options.json else (show.tell, show.catch_up)
+            async with following(conversation, *shown) as follower:
                 ending = await _say_and_wait(conversation, follower, message, options, interruptions)
             say_next(conversation, ending, opening.db)
     return interruptions.exit_code if interruptions.exit_code is not None else ENDINGS[ending]
@@ -74,7 +75,7 @@ async def _say_and_wait(
     options: argparse.Namespace,
     interruptions: Interruptions,
 ) -> Ending:
-    """Return how it ended: by itself, by the clock, or by a person's hand."""
+    """Return how it ended: by itself, by the timeout, or by a signal."""
     if message is None:
         await conversation.continue_turns()
     else:
@@ -93,13 +94,13 @@ async def _say_and_wait(
     return "interrupted" if interruptions.exit_code is not None else "timeout"
 
 
-def _show(loaded: LoadedTeam) -> Show:
-    colours = Colours(loaded.team, on=wants_colours(sys.stdout))
-    return Show(StreamPage(sys.stdout), colours, in_chat=False)
+def _show(conversation: Conversation) -> Show:
+    colours = Colours(conversation.team, on=wants_colours(sys.stdout))
+    return Show(StreamPage(sys.stdout), colours, lambda: conversation_view(conversation).decisions, in_chat=False)
 
 
-def _as_json(news: ConversationEvent) -> None:
-    line = msgspec.json.encode(news)
+def _print_json(event: ConversationEvent) -> None:
+    line = msgspec.json.encode(event)
     # A program gets every byte; a terminal only what it would show.
     sys.stdout.buffer.write((printable(line.decode()).encode() if sys.stdout.isatty() else line) + b"\n")
     sys.stdout.buffer.flush()
@@ -123,7 +124,7 @@ def _team_and_message(words: list[str], *, resumes: bool) -> tuple[Path | None, 
 def _is_team_file(word: str, *, resumes: bool) -> bool:
     if len(word.split()) == 1 and word.endswith(".toml"):
         return True
-    # os.path says no to what can be no name; a Path would raise.
+    # os.path says no to what cannot be a name; a Path would raise.
     return not resumes and os.path.isfile(word)  # noqa: PTH113
 
 
@@ -135,7 +136,7 @@ def _with_fewer_turns(loaded: LoadedTeam, most: int) -> LoadedTeam:
 
 def _at_least_one(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError("it must be a number from 1 on")
+        raise argparse.ArgumentTypeError("must be 1 or more")
     return int(text)
 
 
@@ -145,5 +146,5 @@ def _seconds(text: str) -> float:
     except ValueError:
         seconds = 0.0
     if not 0 < seconds < float("inf"):
-        raise argparse.ArgumentTypeError("it must be a number above 0")
+        raise argparse.ArgumentTypeError("must be more than 0")
     return seconds

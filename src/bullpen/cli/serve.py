@@ -22,13 +22,17 @@ TEAM_FILE = Path("team.toml")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the options."""
     parser.add_argument("file", nargs="?", type=Path, help="the team file for new conversations (default: team.toml)")
-    parser.add_argument("--port", type=_port, default=0, metavar="N", help="default: any free one")
+    parser.add_argument("--port", type=_port, default=0, metavar="N", help="default: any free port")
     parser.add_argument("--host", default="127.0.0.1", help="an address of this machine (default: 127.0.0.1)")
     add_database_option(parser)
-    parser.add_argument("--trust", action="store_true", help="run what the team file names, without asking")
-    parser.add_argument("--tls-cert", type=Path, metavar="FILE", help="needed for any address but loopback")
+    parser.add_argument("--trust", action="store_true", help="run the team file without asking whether you trust it")
+    parser.add_argument(
+        "--tls-cert", type=Path, metavar="FILE", help="a certificate, needed for any address but loopback"
+    )
     parser.add_argument("--tls-key", type=Path, metavar="FILE", help="the key of that certificate")
-    parser.add_argument("--token-file", type=Path, metavar="FILE", help="write the programs' token to a private file")
+    parser.add_argument(
+        "--token-file", type=Path, metavar="FILE", help="write the token for programs to a private file"
+    )
     parser.add_argument("--no-open", action="store_true", help="do not open a browser")
 
 
@@ -87,7 +91,7 @@ async def _serve(options: argparse.Namespace, team: LoadedTeam | None) -> int:
             await stop.wait()
             # The terminal may be what went away.
             with contextlib.suppress(OSError):
-                print("\nClosing what is open ...", flush=True)
+                print("\nClosing open conversations ...", flush=True)
     return 0
 
 
@@ -99,5 +103,5 @@ def _write_token(path: Path, token: str) -> None:
 
 
 def _greeting(team: LoadedTeam | None) -> str:
-    about = f"the team “{printable(team.team.name)}”" if team else "no team file, so only what is there can be read"
-    return f"bullpen serves {about}. Each address lets one browser in, once; Ctrl-C ends it."
+    about = f"the team “{printable(team.team.name)}”" if team else "stored conversations only: there is no team file"
+    return f"bullpen serves {about}. Each address lets one browser in, once. Ctrl-C stops it."

@@ -1,4 +1,4 @@
-"""`bullpen sessions export` and `delete`: what makes files, or ends conversations."""
+"""`bullpen sessions export` and `delete`: what writes files, or removes conversations."""
 
 import argparse
 import os
@@ -6,13 +6,14 @@ import sys
 import time
 from pathlib import Path
 
-from bullpen.cli.database import find_conversation, open_store
-from bullpen.conversation.owner import is_alive
+from bullpen.database import open_database
 from bullpen.errors import BullpenError, OutputExists
 from bullpen.exchange.files import FORMATS, Format, write_export, write_private_file
-from bullpen.exchange.formatting import Writable, counted
+from bullpen.exchange.formatting import Writable
 from bullpen.terminal.tables import safe_line
 from bullpen.text.safe import printable
+from bullpen.view.listing import find_conversation
+from bullpen.view.words import counted
 
 
 class SafeOutput:
@@ -28,15 +29,15 @@ def export(options: argparse.Namespace) -> int:
     path = None if options.output in (None, "-") else Path(options.output)
     file_format = options.format or _format_of(path)
     if options.prompts and file_format != "json":
-        raise BullpenError("Only JSON holds prompts. Add --format json, or leave --prompts out.")
-    # Before the file of conversations is even looked at: the answer would be the same.
+        raise BullpenError("Only JSON can hold prompts. Add --format json, or leave out --prompts.")
+    # Before the database is even opened: the answer would be the same.
     if path is not None and os.path.lexists(path) and not options.force:
         raise OutputExists(path)
-    with open_store(options) as store:
-        conversation = find_conversation(store, options.id)
+    with open_database(options.db) as database:
+        conversation = find_conversation(database, options.id)
 
         def write(file: Writable) -> None:
-            write_export(store, conversation.id, file, file_format, prompts=options.prompts)
+            write_export(database, conversation.id, file, file_format, prompts=options.prompts)
 
         if path is None:
             write(SafeOutput())
@@ -48,17 +49,17 @@ def export(options: argparse.Namespace) -> int:
 
 def delete(options: argparse.Namespace) -> int:
     """Remove a conversation, if the person is sure."""
-    with open_store(options) as store:
-        conversation = find_conversation(store, options.id)
-        if conversation.owner is not None and is_alive(conversation.owner):
-            who = f"Process {conversation.owner.pid}"
-            raise BullpenError(f"{who} has {conversation.id} open. Leave it there first. Nothing was deleted.")
+    with open_database(options.db) as database:
+        conversation = find_conversation(database, options.id)
+        if conversation.open_in is not None:
+            who = f"Process {conversation.open_in}"
+            raise BullpenError(f"{who} has {conversation.id} open. Close it there first. Nothing was deleted.")
         count = counted(conversation.messages, "message")
         what = safe_line(f"{conversation.id} ({count}, team {conversation.team})")
         if not options.yes and not _is_sure(what):
             print("Nothing was deleted.")
             return 1
-        store.delete(conversation.id, at=time.time_ns() // 1_000_000)
+        database.delete(conversation.id, at=time.time_ns() // 1_000_000)
     print(f"Deleted {what}.")
     return 0
 
@@ -70,7 +71,7 @@ def _format_of(path: Path | None) -> Format:
 
 def _is_sure(what: str) -> bool:
     if not sys.stdin.isatty():
-        raise BullpenError("There is nobody to ask. Add --yes to delete it. Nothing was deleted.")
+        raise BullpenError("Nobody can be asked here. Add --yes to delete it. Nothing was deleted.")
     try:
         answer = input(f"Delete {what} for good? [y/N] ")
     except EOFError:

@@ -5,20 +5,25 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from bullpen.cli.database import find_conversation, open_store
+from bullpen.database import Database, open_database
 from bullpen.errors import BullpenError, NoConversations
-from bullpen.exchange.formatting import addressees_of, all_messages, counted, sender_of
-from bullpen.store.base import Store, StoredConversation, StoredMessage
-from bullpen.terminal.tables import local_time, print_heading, print_indented, print_table, safe_line, short_time
+from bullpen.exchange.formatting import addressees_of, sender_of
+from bullpen.terminal.tables import print_heading, print_indented, print_table, safe_line
+from bullpen.view import listing
+from bullpen.view.listing import ConversationSummary, Hit, all_conversations, find_conversation
+from bullpen.view.messages import ShownMessage, plain_messages
+from bullpen.view.words import counted, day_or_clock, local_time
 
 COLUMNS = ("id", "team", "last", "messages", "state", "begins with")
+IN_JSON = ("id", "team", "started_at", "last_at", "messages", "state", "queued", "running", "waits_for", "paused")
+PAGE_MESSAGES = 200
 
 
 def list_all(options: argparse.Namespace) -> int:
     """Print all conversations, the latest first."""
     try:
-        with open_store(options) as store:
-            conversations = store.conversations()
+        with open_database(options.db) as database:
+            conversations = all_conversations(database)
     except NoConversations:
         conversations = []
     if options.json:
@@ -34,87 +39,99 @@ def show(options: argparse.Namespace) -> int:
     """Print the last messages of a conversation."""
     if options.last < 1:
         raise BullpenError("--last takes a number from 1 on.")
-    with open_store(options) as store:
-        conversation = find_conversation(store, options.id)
-        messages = _wanted(store, conversation, options)
+    with open_database(options.db) as database:
+        conversation = find_conversation(database, options.id)
+        messages = _wanted(database, conversation, options)
         if options.json:
-            for stored in messages:
-                print(
-                    msgspec.json.encode({**msgspec.to_builtins(stored.message), "sequence": stored.sequence}).decode()
-                )
+            for shown in messages:
+                print(msgspec.json.encode({**msgspec.to_builtins(shown.message), "sequence": shown.sequence}).decode())
         else:
             _print_conversation(conversation, messages, 0 if options.all else conversation.messages - options.last)
     return 0
 
 
 def search(options: argparse.Namespace) -> int:
-    """Print what was found, the newest first; 1 if nothing was."""
+    """Print what was found, the newest first; return 1 if nothing was."""
     if options.limit < 1:
         raise BullpenError("--limit takes a number from 1 on.")
     query = " ".join(options.query)
-    with open_store(options) as store:
-        where = None if options.session is None else find_conversation(store, options.session).id
-        found = store.search(query, conversation_id=where, limit=options.limit)
+    with open_database(options.db) as database:
+        where = None if options.session is None else find_conversation(database, options.session).id
+        found = listing.search(database, query, conversation_id=where, limit=options.limit)
     if options.json:
-        print(msgspec.json.encode(found).decode())
-    for message in () if options.json else found:
-        print_heading(
-            f"{message.conversation_id} #{message.sequence} {message.speaker.role_name}"
-            f"  {local_time(message.timestamp)}"
-        )
-        print_indented(message.snippet)
+        print(msgspec.json.encode([_hit_as_json(hit) for hit in found]).decode())
+    for hit in () if options.json else found:
+        print_heading(f"{hit.conversation} #{hit.sequence} {hit.speaker}  {local_time(hit.timestamp)}")
+        print_indented(hit.snippet)
     if not found and not options.json:
-        print(f"Nothing found for {safe_line(query)}. Every word must occur in one message, as its beginning at least.")
+        print(f"Nothing found for {safe_line(query)}. One message must have every word, or a word that begins with it.")
     return 0 if found else 1
 
 
-def _as_json(conversation: StoredConversation) -> dict[str, object]:
-    names = ("id", "team", "started_at", "last_at", "messages", "state", "queued", "running", "waits_for", "paused")
-    return {**{name: getattr(conversation, name) for name in names}, "first_words": conversation.first_words}
+def _as_json(conversation: ConversationSummary) -> dict[str, object]:
+    return {**{name: getattr(conversation, name) for name in IN_JSON}, "first_words": conversation.first_words}
 
 
-def _row(conversation: StoredConversation) -> tuple[str, ...]:
+def _hit_as_json(hit: Hit) -> dict[str, object]:
+    return {
+        "conversation_id": hit.conversation,
+        "message_id": hit.message_id,
+        "sequence": hit.sequence,
+        "speaker": hit.said_by,
+        "timestamp": hit.timestamp,
+        "snippet": hit.snippet,
+    }
+
+
+def _row(conversation: ConversationSummary) -> tuple[str, ...]:
     return (
         conversation.id,
         conversation.team,
-        short_time(conversation.last_at),
+        day_or_clock(conversation.last_at),
         f"{conversation.messages:,}",
-        _state(conversation),
+        f"waiting for {conversation.waits_for}" if conversation.state == "waiting" else conversation.state,
         conversation.first_words,
     )
 
 
-def _state(conversation: StoredConversation) -> str:
-    if conversation.state == "waiting":
-        return f"waits for {conversation.waits_for}"
-    return conversation.state
+def _wanted(
+    database: Database, conversation: ConversationSummary, options: argparse.Namespace
+) -> Iterable[ShownMessage]:
+    if not options.all:
+        return plain_messages(database, conversation.id, limit=options.last)
+    return _all_messages(database, conversation)
 
 
-def _wanted(store: Store, conversation: StoredConversation, options: argparse.Namespace) -> Iterable[StoredMessage]:
-    if options.all:
-        return all_messages(store, conversation.id)
-    return store.messages(conversation.id, limit=options.last)
+def _all_messages(database: Database, conversation: ConversationSummary) -> Iterator[ShownMessage]:
+    """Yield every message there is now, oldest first, holding one page at a time."""
+    last, end = 0, conversation.messages
+    while last < end:
+        page = plain_messages(database, conversation.id, after=last, before=end + 1, limit=PAGE_MESSAGES)
+        if not page:
+            return
+        yield from page
+        last = page[-1].sequence
 
 
-def _print_conversation(conversation: StoredConversation, messages: Iterable[StoredMessage], earlier: int) -> None:
+def _print_conversation(conversation: ConversationSummary, messages: Iterable[ShownMessage], earlier: int) -> None:
     print_heading(f"{conversation.id}  team {conversation.team}, {counted(conversation.messages, 'message')}")
     if conversation.paused is not None:
-        print(f"It is paused: {safe_line(conversation.paused)}")
+        print(f"Paused: {safe_line(conversation.paused)}")
     if earlier > 0:
         print(f"{counted(earlier, 'earlier message')}: --last N or --all shows more.")
-    for stored in messages:
-        print_message(stored)
+    for shown in messages:
+        print_message(shown)
 
 
-def print_message(stored: StoredMessage) -> None:
+def print_message(shown: ShownMessage) -> None:
     """Print one message under its heading."""
     print()
-    print_heading("  ".join(_heading(stored)))
-    print_indented(stored.message.content)
+    print_heading("  ".join(_heading(shown)))
+    print_indented(shown.message.content)
 
 
-def _heading(stored: StoredMessage) -> Iterator[str]:
-    to = addressees_of(stored.message)
-    yield f"#{stored.sequence}"
-    yield sender_of(stored.message) + (f" → {to}" if to else "")
-    yield local_time(stored.message.timestamp)
+def _heading(shown: ShownMessage) -> Iterator[str]:
+    to = addressees_of(shown.message)
+    yield f"#{shown.sequence}"
+    yield sender_of(shown.message) + (f" → {to}" if to else "")
+    yield local_time(shown.message.timestamp)

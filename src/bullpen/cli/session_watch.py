@@ -1,34 +1,38 @@
-"""`bullpen sessions watch`: a conversation that another process runs, as it goes on."""
+"""`bullpen sessions watch`: a conversation that another process runs, as it happens."""
 
 import argparse
 
-from bullpen.cli.database import find_conversation, open_store
 from bullpen.cli.session_lists import print_message
-from bullpen.conversation.owner import is_alive
-from bullpen.store.watching import Standing, follow
+from bullpen.database import open_database
 from bullpen.terminal.tables import print_heading, safe_line
+from bullpen.view.listing import find_conversation
+from bullpen.view.messages import ShownMessage
+from bullpen.view.state import ConversationView
+from bullpen.view.watching import watch
 
 
-def watch(options: argparse.Namespace) -> int:
-    """Print the last messages, and then what is said, until nobody runs the conversation or Ctrl-C."""
-    with open_store(options) as store:
-        conversation = find_conversation(store, options.id)
-        print_heading(f"{conversation.id}  team {conversation.team}. You are watching; Ctrl-C leaves it as it is.")
-        after = max(0, conversation.messages - options.last)
-        for seen in follow(store, conversation.id, after=after, is_alive=is_alive):
-            if isinstance(seen, Standing):
-                print(f"\n({safe_line(_told(seen, conversation.id))})", flush=True)
-            else:
+def watch_one(options: argparse.Namespace) -> int:
+    """Print the last messages, and then what is said, until no process runs the conversation or Ctrl-C."""
+    with open_database(options.db) as database:
+        conversation = find_conversation(database, options.id)
+        print_heading(f"{conversation.id}  team {conversation.team}. You are watching; Ctrl-C does not stop it.")
+        before = ""
+        for seen in watch(database, conversation.id, after=max(0, conversation.messages - options.last)):
+            if isinstance(seen, ShownMessage):
                 print_message(seen)
+            elif (state := _state(seen)) != before:
+                print(f"\n({safe_line(state)})", flush=True)
+                before = state
     return 0
 
 
-def _told(standing: Standing, conversation_id: str) -> str:
-    waiting = f" Waiting: {', '.join(standing.waiting)}." if standing.waiting else ""
-    if not standing.is_owned:
-        return f"Nobody runs it now.{waiting} Go on with: bullpen chat --resume {conversation_id}"
-    if standing.at_work:
-        return f"{', '.join(standing.at_work)} at work.{waiting}"
-    if standing.paused is not None:
-        return f"It is paused: {standing.paused}{waiting}"
-    return f"It waits for {standing.waits_for or 'a person'}.{waiting}"
+def _state(view: ConversationView) -> str:
+    waiting = f" Waiting: {', '.join(turn.member for turn in view.queue)}." if view.queue else ""
+    if not view.is_owned:
+        return f"No process is running it now.{waiting} Continue it: bullpen chat --resume {view.id}"
+    if view.working:
+        names = [one.member for one in view.working]
+        return f"{', '.join(names)} {'is' if len(names) == 1 else 'are'} working.{waiting}"
+    if view.paused is not None:
+        return f"Paused: {view.paused}{waiting}"
+    return f"Waiting for {view.waits_for or 'a person'}.{waiting}"

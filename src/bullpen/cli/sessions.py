@@ -1,9 +1,9 @@
-"""`bullpen sessions`: the conversations there are. What each command below it does is in session_*.py."""
+"""`bullpen sessions`: the stored conversations. What each command below it does is in session_*.py."""
 
 import argparse
 from collections.abc import Callable
 
-from bullpen.cli import session_files, session_lists, session_watch
+from bullpen.cli import session_files, session_lists
 from bullpen.cli.database import add_database_option
 from bullpen.exchange.files import FORMATS
 
@@ -23,23 +23,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     show.add_argument("--last", type=int, default=20, metavar="N", help="how many messages (default: 20)")
     show.add_argument("--all", action="store_true", help="all messages")
 
-    watch = _add(actions, "watch", "follow a conversation that another process runs", session_watch.watch)
+    watch = _add(actions, "watch", "follow a conversation that another process runs", _watch)
     _add_id(watch)
-    watch.add_argument("--last", type=int, default=5, metavar="N", help="how many messages to begin with (default: 5)")
+    watch.add_argument(
+        "--last", type=int, default=5, metavar="N", help="how many earlier messages to print first (default: 5)"
+    )
 
     search = _add(actions, "search", "find what was said", session_lists.search, json=True)
-    search.add_argument("query", nargs="+", help='words; what stands "in quotes" must occur as it is written')
-    search.add_argument("--session", metavar="ID", help="look only into this conversation")
-    search.add_argument("--limit", type=int, default=20, metavar="N", help="at most so many, the newest (default: 20)")
+    search.add_argument("query", nargs="+", help='words to find; a phrase "in quotes" must occur exactly')
+    search.add_argument("--session", metavar="ID", help="search only this conversation")
+    search.add_argument(
+        "--limit", type=int, default=20, metavar="N", help="find at most N messages, the newest (default: 20)"
+    )
 
     export = _add(actions, "export", "write a conversation as Markdown, HTML or JSON", session_files.export)
     _add_id(export)
-    export.add_argument("--format", choices=FORMATS, help="default: by the name of the file, else md")
+    export.add_argument("--format", choices=FORMATS, help="default: what the name of the file says, else md")
     export.add_argument("--output", metavar="FILE", help="a file that only you can read (default: print it)")
-    export.add_argument("--prompts", action="store_true", help="JSON only: also prompts, command lines and streams")
-    export.add_argument("--force", action="store_true", help="write over a file that exists")
+    export.add_argument("--prompts", action="store_true", help="JSON only: include prompts, command lines and streams")
+    export.add_argument("--force", action="store_true", help="replace an existing file")
 
-    delete = _add(actions, "delete", "remove a conversation for good", session_files.delete)
+    delete = _add(actions, "delete", "delete a conversation permanently", session_files.delete)
     _add_id(delete)
     delete.add_argument("--yes", action="store_true", help="do not ask")
 
@@ -48,6 +52,13 @@ def run(options: argparse.Namespace) -> int:
     """Run the action that was chosen."""
     action: Run = options.action
     return action(options)
+
+
+def _watch(options: argparse.Namespace) -> int:
+    # The others do not need what a running conversation is made of, and are faster without.
+    from bullpen.cli.session_watch import watch_one
+
+    return watch_one(options)
 
 
 def _add(
@@ -67,4 +78,4 @@ def _add(
 
 
 def _add_id(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("id", metavar="ID", help="a conversation, the beginning of its id, or last")
+    parser.add_argument("id", metavar="ID", help="the id of a conversation, the beginning of it, or last")

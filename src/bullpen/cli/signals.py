@@ -1,4 +1,4 @@
-"""Signals in an event loop: what Ctrl-C and its like do while a conversation is open."""
+"""Signals in an event loop: what Ctrl-C and the others do while a conversation is open."""
 
 import asyncio
 import os
@@ -8,10 +8,10 @@ from contextlib import contextmanager
 from functools import partial
 from typing import NoReturn
 
-from bullpen.agents.process_tree import end_all_running
+from bullpen.conversation.running_agents import end_running_agents
 
 INTERRUPTED_EXIT = 130
-# A shell tells a death by signal as 128 and the signal's number.
+# A shell reports a death by signal as 128 plus the signal's number.
 LEAVING = {signal.SIGINT: INTERRUPTED_EXIT, signal.SIGTERM: 143, signal.SIGHUP: 129}
 
 
@@ -19,7 +19,7 @@ LEAVING = {signal.SIGINT: INTERRUPTED_EXIT, signal.SIGTERM: 143, signal.SIGHUP: 
 def handling(handlers: dict[signal.Signals, Callable[[], None]]) -> Iterator[None]:
     """Let signals call functions of the event loop for a while.
 
-    A hang-up that whoever started us ignores, as nohup does, stays ignored.
+    A hang-up that was ignored when we were started, as nohup does, stays ignored.
     """
     loop = asyncio.get_running_loop()
     is_kept = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
@@ -34,13 +34,13 @@ def handling(handlers: dict[signal.Signals, Callable[[], None]]) -> Iterator[Non
 
 
 def leave_at_once(exit_code: int) -> NoReturn:
-    """Leave without waiting for anybody. Whoever is at work is killed; the next start tells of it."""
-    end_all_running()
+    """Leave without waiting. Running agents are killed; the next start says so."""
+    end_running_agents()
     os._exit(exit_code)
 
 
 class Interruptions:
-    """The first signal asks to leave in good order; a second one leaves at once, and the next start tidies up."""
+    """The first signal asks to leave in good order; a second one leaves at once, and the next start cleans up."""
 
     def __init__(self) -> None:
         self.exit_code: int | None = None

@@ -1,4 +1,4 @@
-"""Following a conversation: every news goes to whoever shows it, until all of it is shown."""
+"""Following a conversation: every event is handed to what shows it, until all of it is shown."""
 
 import asyncio
 import contextlib
@@ -13,11 +13,11 @@ Tell = Callable[[ConversationEvent], None]
 Pause = Callable[[], None]
 
 PAUSE_SECONDS = 0.2
-"""After so long without news, what was held back is shown."""
+"""After so long without an event, what was held back is shown."""
 
 
 class Follower:
-    """Hands news on in a task of its own. If showing fails, whoever waits here learns of it."""
+    """Hands events on in a task of its own. If showing fails, the methods that wait raise why."""
 
     def __init__(self, conversation: Conversation, tell: Tell, pause: Pause) -> None:
         self._conversation = conversation
@@ -29,7 +29,7 @@ class Follower:
         self._task = asyncio.ensure_future(self._follow())
 
     async def until_quiet(self) -> None:
-        """Wait until nobody is at work, and all that happened is shown."""
+        """Wait until no turn is running, and all that happened is shown."""
         await self.until(self._conversation.until_quiet())
         await self.until_shown()
 
@@ -40,7 +40,7 @@ class Follower:
             await self.until(self._more.wait())
 
     async def _follow(self) -> None:
-        """Show news until the conversation is closed."""
+        """Show events until the conversation is closed."""
         with self._conversation.viewing(after=self._shown) as viewer:
             async for numbered in viewer:
                 if self._pausing is not None:
@@ -51,7 +51,7 @@ class Follower:
                 self._pausing = asyncio.get_running_loop().call_later(PAUSE_SECONDS, self._catch_up)
 
     def _catch_up(self) -> None:
-        # If nobody reads us any more, the next news will find out.
+        # If nobody reads our output any more, the next event will find out.
         with contextlib.suppress(OSError):
             self._pause()
 

@@ -4,6 +4,7 @@ from msgspec import Struct
 
 from bullpen.conversation.owner import is_alive
 from bullpen.errors import AmbiguousConversation, NoConversations, UnknownConversation
+from bullpen.messages import Speaker
 from bullpen.store.base import Store, StoredConversation
 
 LAST = "last"
@@ -21,6 +22,12 @@ class ConversationSummary(Struct, frozen=True, kw_only=True):
     last_at: int
     messages: int
     first_words: str
+    queued: int
+    running: int
+    """How many turns are waiting, and how many are running."""
+    waits_for: str | None
+    """The person whose message is awaited."""
+    paused: str | None
     task: str | None
     open_in: int | None
     """The number of the process that has it open."""
@@ -34,6 +41,8 @@ class Hit(Struct, frozen=True, kw_only=True):
     speaker: str
     timestamp: int
     snippet: str
+    message_id: str
+    said_by: Speaker
 
 
 def all_conversations(store: Store) -> list[ConversationSummary]:
@@ -75,6 +84,8 @@ def search(store: Store, words: str, *, conversation_id: str | None = None, limi
             speaker=found.speaker.role_name,
             timestamp=found.timestamp,
             snippet=found.snippet,
+            message_id=found.message_id,
+            said_by=found.speaker,
         )
         for found in store.search(words, conversation_id=conversation_id, limit=limit)
     ]
@@ -96,6 +107,10 @@ def _summary(stored: StoredConversation) -> ConversationSummary:
         last_at=stored.last_at,
         messages=stored.messages,
         first_words=stored.first_words,
+        queued=stored.queued,
+        running=stored.running,
+        waits_for=stored.waits_for,
+        paused=stored.paused,
         task=stored.team_task,
         open_in=owner.pid if owner is not None and is_alive(owner) else None,
     )

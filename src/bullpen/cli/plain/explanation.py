@@ -5,11 +5,11 @@ from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
-from bullpen.exchange.formatting import counted
-from bullpen.store.base import Turn
-from bullpen.terminal.tables import local_time, print_heading, print_indented, safe_line
+from bullpen.terminal.tables import print_heading, print_indented, safe_line
+from bullpen.turn_events import Usage
 from bullpen.view.difference import Difference
 from bullpen.view.explanation import Explanation, SeenMessage
+from bullpen.view.words import counted, duration, local_time, money, short_number, tokens
 
 LONGEST_COMMAND = 400
 SHARE_OF_BUDGET = "{used:,} of {budget:,} bytes"
@@ -18,7 +18,8 @@ SHARE_OF_BUDGET = "{used:,} of {budget:,} bytes"
 def print_explanation(explanation: Explanation) -> None:
     """Print who, when, what it saw and what it did not see."""
     turn = explanation.turn
-    print_heading(f"Turn {turn.id} of {explanation.conversation_id}: {turn.member}, {turn.state}")
+    state = f", {turn.state}" if turn else ""
+    print_heading(f"{explanation.title} of {explanation.conversation_id}: {explanation.member}{state}")
     for line in _facts(explanation):
         print_indented(line)
     if not explanation.prompt:
@@ -30,18 +31,20 @@ def print_explanation(explanation: Explanation) -> None:
         _print_part("What was changed", _changed_lines(explanation))
     budget = SHARE_OF_BUDGET.format(used=explanation.total_bytes, budget=explanation.max_bytes)
     _print_part(f"What it took: {budget}", _sizes(explanation))
-    print(f"\nWord for word: bullpen explain {turn.id} --session {safe_line(explanation.conversation_id)} --prompt")
+    if turn is not None:
+        print(f"\nWord for word: bullpen explain {turn.id} --session {safe_line(explanation.conversation_id)} --prompt")
 
 
 def print_difference(difference: Difference) -> None:
     """Print what only one of two turns saw, and their prompts as a diff."""
-    left, right = (f"turn {side.turn.id} ({side.turn.member})" for side in (difference.left, difference.right))
-    print_heading(f"{difference.left.conversation_id}: {left} beside {right}")
+    left, right = (f"{side.title.lower()} ({side.member})" for side in (difference.left, difference.right))
+    print_heading(f"{difference.left.conversation_id}: {left} compared with {right}")
     print_indented(f"Both saw {counted(difference.in_both, 'message')}.")
     _print_part(f"Only {left} saw", map(_seen_line, difference.only_left))
     _print_part(f"Only {right} saw", map(_seen_line, difference.only_right))
     sections = (
-        f"{_section(one.section)}: {one.left_bytes:,} and {one.right_bytes:,} bytes" for one in difference.sections
+        f"{one.section.replace('_', ' ')}: {one.left_bytes:,} and {one.right_bytes:,} bytes"
+        for one in difference.sections
     )
     _print_part("Sections that differ", sections)
     for name, diff in (("system text", difference.system_diff), ("prompt", difference.prompt_diff)):
@@ -64,26 +67,25 @@ def _facts(explanation: Explanation) -> Iterator[str]:
     yield safe_line(f"answers   #{answers.sequence} {answers.speaker}: {answers.first_words}")
     if asked.id != answers.id:
         yield safe_line(f"asked by  #{asked.sequence} {asked.speaker}: {asked.first_words}")
+    if turn is None:
+        return
     if turn.started_at is not None:
-        took = "" if explanation.seconds is None else f", took {explanation.seconds:,.1f} s"
+        took = "" if explanation.seconds is None else f", took {duration(explanation.seconds)}"
         yield f"started   {local_time(turn.started_at, seconds=True)}{took}"
     if turn.usage is not None:
-        yield f"used      {_usage(turn)}"
+        yield f"used      {_usage(turn.usage)}"
     if turn.retry_of is not None:
-        yield f"again     does turn {safe_line(turn.retry_of)} again"
+        yield f"retry     of turn {safe_line(turn.retry_of)}"
     if turn.failure is not None:
         yield safe_line(f"failed    {turn.failure.message} {turn.failure.hint}".rstrip())
     if explanation.command:
         yield f"command   {_command(explanation.command)}"
 
 
-def _usage(turn: Turn) -> str:
-    usage = turn.usage
-    if usage is None:
-        return ""
-    cached = f" ({usage.cached_tokens:,} of them cached)" if usage.cached_tokens else ""
-    cost = "" if usage.cost_usd is None else f", ${usage.cost_usd:,.4f}"
-    return f"{usage.input_tokens:,} tokens in{cached}, {usage.output_tokens:,} out{cost}"
+def _usage(usage: Usage) -> str:
+    cached = f" ({short_number(usage.cached_tokens)} of them cached)" if usage.cached_tokens else ""
+    cost = "" if usage.cost_usd is None else f", {money(usage.cost_usd)}"
+    return f"{tokens(usage.input_tokens)} in{cached}, {short_number(usage.output_tokens)} out{cost}"
 
 
 def _command(words: Sequence[str]) -> str:
@@ -123,10 +125,5 @@ def _changed_lines(explanation: Explanation) -> Iterator[str]:
 
 
 def _sizes(explanation: Explanation) -> Iterator[str]:
-    for section, size in explanation.section_bytes.items():
-        if size:
-            yield f"{_section(section):<11}{size:>11,}"
-
-
-def _section(name: str) -> str:
-    return name.replace("_", " ")
+    for section, size in explanation.sections:
+        yield f"{section:<11}{size:>11,}"

@@ -1,4 +1,4 @@
-"""Lines from a standard input that is no terminal. A line that ends in a backslash goes on in the next one."""
+"""Lines from a standard input that is not a terminal. A line that ends in a backslash continues in the next one."""
 
 import asyncio
 import contextlib

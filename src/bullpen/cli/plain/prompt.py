@@ -1,25 +1,25 @@
-"""A prompt before it is sent, for people: what an agent would be given, and what was left out."""
+"""A prompt before it is sent, for people: what an agent would be given, and what would be left out."""
 
 from collections.abc import Iterator
 
-from bullpen.context.prompt import AssemblerOutput
-from bullpen.exchange.formatting import counted
+from bullpen.view.explanation import Explanation
+from bullpen.view.words import counted
 
 
-def prompt_lines(member: str, output: AssemblerOutput) -> Iterator[str]:
-    """Yield the system text, the prompt and the report."""
-    if output.system_flag:
-        yield f"--- system text for {member}, beside the prompt"
-        yield output.system_flag
+def prompt_lines(explanation: Explanation) -> Iterator[str]:
+    """Yield the system text, the prompt and its report."""
+    member = explanation.member
+    if explanation.system:
+        yield f"--- system text for {member}, given with the prompt"
+        yield explanation.system
     yield f"--- prompt for {member}"
-    yield output.prompt
-    report = output.report
-    yield f"--- {report.total_bytes:,} of {report.max_bytes:,} bytes"
-    for section, size in report.section_bytes.items():
-        if size:
-            yield f"{section.replace('_', ' '):<11}{size:>11,}"
-    yield f"{counted(report.kept_messages, 'message')} of history" + (
-        f", {counted(report.dropped_messages, 'older one')} did not fit" if report.dropped_messages else ""
+    yield explanation.prompt or ""
+    yield f"--- {explanation.total_bytes:,} of {explanation.max_bytes:,} bytes"
+    for section, size in explanation.sections:
+        yield f"{section:<11}{size:>11,}"
+    dropped = sum(seen.fate == "dropped" for seen in explanation.context)
+    yield f"{counted(len(explanation.context) - dropped, 'message')} of history" + (
+        f", {counted(dropped, 'older one')} did not fit" if dropped else ""
     )
-    for cut in report.remarks:
-        yield f"! {cut}"
+    for remark in explanation.remarks:
+        yield f"! {remark}"

@@ -5,29 +5,30 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from bullpen.app import open_team
 from bullpen.cli.exit_codes import ending_of, say_next
-from bullpen.cli.plain.commands import COMMANDS
-from bullpen.cli.plain.completion import Completion
 from bullpen.cli.plain.transcript import Show
 from bullpen.cli.plain.typed_line import ChatLines
 from bullpen.cli.signals import INTERRUPTED_EXIT, LEAVING, handling, leave_at_once
-from bullpen.cli.status import show_standing, status_of
+from bullpen.cli.status import show_state, status_of
 from bullpen.cli.team_options import Opening
 from bullpen.cli.viewer import following
 from bullpen.conversation.conversation import Conversation
-from bullpen.conversation.events import ConversationEvent
+from bullpen.conversation.events import ConversationEvent, TurnEvent
+from bullpen.team.team import Team
 from bullpen.terminal.colors import Colours, wants_colours
 from bullpen.terminal.input_area import InputArea
 from bullpen.terminal.input_history import InputHistory
 from bullpen.terminal.keys import KeyReader, Pressed
-from bullpen.terminal.line_editor import LineEditor
+from bullpen.terminal.line_editor import Complete, LineEditor
 from bullpen.terminal.raw_mode import RawTerminal
 from bullpen.terminal.tables import safe_line
 from bullpen.terminal.wrapping import wrapped
+from bullpen.view.completion import names_of, options_for
+from bullpen.view.state import conversation_view
 
 TWICE_SECONDS = 2.0
 STATUS_SECONDS = 1.0
@@ -44,18 +45,24 @@ async def chat_in_terminal(opening: Opening, sender: str | None) -> int:
 
 
 class TerminalChat:
-    """Keys, signals and news, all in one event loop."""
+    """Keys, signals and the conversation's events, all in one event loop."""
 
     def __init__(self, conversation: Conversation, sender: str | None) -> None:
         self.exit_code = 0
         team = conversation.team
         self._conversation = conversation
         self._history = InputHistory()
-        self._editor = LineEditor(self._history.entries(), Completion(team, tuple(COMMANDS)))
+        self._editor = LineEditor(self._history.entries(), completion_for(team))
         person = sender or (team.people[0].name if len(team.people) == 1 else "you")
         self._prompt = f"{safe_line(person)} ▸ "
         self._area = InputArea(self._editor, self._prompt)
-        self._show = Show(self._area, Colours(team, on=wants_colours(sys.stdout)), in_chat=True, repeats_people=False)
+        self._show = Show(
+            self._area,
+            Colours(team, on=wants_colours(sys.stdout)),
+            lambda: conversation_view(conversation).decisions,
+            in_chat=True,
+            repeats_people=False,
+        )
         self._lines = ChatLines(conversation, self._show, sender)
         self._terminal = RawTerminal(sys.stdin.fileno())
         self._keys = KeyReader()
@@ -65,7 +72,7 @@ class TerminalChat:
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def talk(self, *, is_resumed: bool) -> None:
-        """Take keys and show news until the person leaves."""
+        """Take keys and show what happens until the person leaves."""
         loop = asyncio.get_running_loop()
         with self._terminal.on(), handling(self._signals()):
             await self._greet(is_resumed=is_resumed)
@@ -87,13 +94,15 @@ class TerminalChat:
         conversation = self._conversation
         agents = ", ".join(member.name for member in conversation.team.agents)
         if is_resumed:
-            await show_standing(conversation, self._show)
+            await show_state(conversation, self._show)
         self._show.note(f"{conversation.id} with {agents}. /help says what you can type; Ctrl-D leaves.")
         self._area.draw()
 
-    def _tell(self, news: ConversationEvent) -> None:
-        self._lines.tell(news)
-        self._area.status(status_of(self._conversation))
+    def _tell(self, event: ConversationEvent) -> None:
+        self._show.tell(event)
+        if not isinstance(event, TurnEvent):
+            # Those come by the hundred, and the status is renewed every second anyway.
+            self._area.status(status_of(self._conversation))
 
     def _read(self) -> None:
         """Take what was typed."""
@@ -120,12 +129,12 @@ class TerminalChat:
         self._sent.put_nowait(text)
 
     async def _send(self) -> None:
-        """Do what was sent, in order. What could not be said goes back into the line, unless another is begun."""
+        """Do what was sent, in order. What could not be said goes back into the line, unless the next one is begun."""
         while True:
             text = await self._sent.get()
-            is_done = await self._lines.take(text)
-            if not is_done and not text.startswith("/") and not self._editor.text:
-                self._editor.put(text)
+            await self._lines.take(text)
+            if self._lines.unsent and not self._editor.text:
+                self._editor.put(self._lines.unsent)
             if self._lines.wants_to_leave:
                 self._leave(0)
             self._area.status(status_of(self._conversation))
@@ -146,7 +155,7 @@ class TerminalChat:
             self._leave(0)
 
     def _interrupt(self) -> None:
-        """Cancel what runs on Ctrl-C; leave if it comes twice."""
+        """Cancel the running turns on Ctrl-C; leave if it comes twice."""
         now = time.monotonic()
         if self._left.is_set():
             self._terminal.give_back()
@@ -162,7 +171,7 @@ class TerminalChat:
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
         else:
-            self._show.note("Nobody is at work. Ctrl-C again leaves.", "yellow")
+            self._show.note("No turn is running. Ctrl-C again leaves.", "yellow")
         self._area.draw()
 
     async def _cancel(self) -> None:
@@ -174,16 +183,28 @@ class TerminalChat:
 
     def _signals(self) -> dict[signal.Signals, Callable[[], None]]:
         leaving = {number: partial(self._leave, code) for number, code in LEAVING.items()}
-        drawing = {signal.SIGWINCH: self._area.draw, signal.SIGTSTP: self._stop, signal.SIGCONT: self._go_on}
+        drawing = {signal.SIGWINCH: self._area.draw, signal.SIGTSTP: self._stop, signal.SIGCONT: self._continue}
         return {**leaving, **drawing, signal.SIGINT: self._interrupt}
 
     def _stop(self) -> None:
-        """Give the terminal back while we stand still."""
+        """Give the terminal back while we are stopped."""
         self._area.leave()
         self._terminal.give_back()
         os.kill(os.getpid(), signal.SIGSTOP)
 
-    def _go_on(self) -> None:
+    def _continue(self) -> None:
         self._terminal.take()
         self._area.forget()
         self._area.draw()
+
+
+def completion_for(team: Team) -> Complete:
+    """Return what Tab completes in a chat of this team."""
+    names = names_of(team)
+
+    def complete(before: str) -> tuple[str, Sequence[str]]:
+        options = options_for(before, names)
+        typed = before[len(before) - options[0].replaces :] if options else ""
+        return typed, [option.insert for option in options]
+
+    return complete

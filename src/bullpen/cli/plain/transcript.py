@@ -1,10 +1,10 @@
 """Show: a conversation on a page, as it happens.
 
-Of turns that run at the same time one is followed live, and the others come whole when it is their turn to be read: two
-streams mixed line by line would be two streams that nobody can read.
+Of turns that run at the same time one is followed live, and the others are written whole when it is their turn to be
+read: two streams mixed line by line would be two streams that nobody can read.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from bullpen.cli.plain.turn import TurnView
 from bullpen.conversation.events import (
@@ -17,7 +17,6 @@ from bullpen.conversation.events import (
     Lagged,
     Paused,
     Queued,
-    Quiet,
     Reordered,
     Said,
     TaskSet,
@@ -28,73 +27,116 @@ from bullpen.conversation.events import (
     Undecided,
 )
 from bullpen.messages import ConversationMessage
-from bullpen.routing.queue import WaitingTurn
 from bullpen.terminal.colors import Colours
+from bullpen.terminal.columns import width
 from bullpen.terminal.page import Page
-from bullpen.terminal.tables import local_time, safe_line
+from bullpen.terminal.tables import safe_line
 from bullpen.terminal.wrapping import wrapped
+from bullpen.view.decisions import Choice, Decision, Kind
+from bullpen.view.words import clock, counted
+
+INDENT = "  "
 
 
 class Show:
-    """Writes news; and in a chat also what people can type now."""
+    """Writes events; and in a chat also what people can type now."""
 
-    def __init__(self, page: Page, colours: Colours, *, in_chat: bool, repeats_people: bool = True) -> None:
+    def __init__(
+        self,
+        page: Page,
+        colours: Colours,
+        decisions: Callable[[], Sequence[Decision]],
+        *,
+        in_chat: bool,
+        repeats_people: bool = True,
+    ) -> None:
         self._page = page
         self._colours = colours
+        self._decisions = decisions
+        """What a person is asked to decide now."""
         self._in_chat = in_chat
         self._repeats_people = repeats_people
-        """Whether what people say is written; where they have just typed it, it stands there already."""
+        """Whether what people say is written; where they have just typed it, it is there already."""
         self._live = ""
         """The turn that is followed."""
         self._view: TurnView | None = None
         self._later: dict[str, list[ConversationEvent]] = {}
-        """ConversationEvent of the other turns that run, until they are followed."""
+        """Events of the other running turns, until those are followed."""
         self._reply: list[ConversationEvent] = []
-        """The reply that ends the turn we follow, and what it sets in motion."""
+        """The reply that ends the turn we follow, and what follows from it."""
         self._previous: ConversationEvent | None = None
         self._ending = ""
-        """The turn whose reply is stored: news up to its end belong to it."""
+        """The turn whose reply is stored: events up to its end belong to it."""
+        self._new_decisions: set[tuple[Kind, str]] = set()
+        """The kind and the turn of decisions that have come up and are not written yet."""
 
-    def tell(self, news: ConversationEvent) -> None:
-        """Write one news."""
-        turn_id = self._turn_of(news)
-        if turn_id and self._live not in ("", turn_id):
-            self._later.setdefault(turn_id, []).append(news)
+    def tell(self, event: ConversationEvent) -> None:
+        """Write one event. What a person is asked to decide is written when no turn is being followed."""
+        turn_id = self._turn_of(event)
+        if new := self._decision_in(event):
+            self._new_decisions |= new
+        elif turn_id and self._live not in ("", turn_id):
+            self._later.setdefault(turn_id, []).append(event)
         else:
-            self._write(news)
+            self._write(event)
+        if not self._live:
+            self._write_decisions()
 
     def catch_up(self) -> None:
-        """Write what was held back in case that more would come soon."""
+        """Write what was held back in case more would come soon."""
         if self._view is not None:
             self._view.catch_up()
 
     def message(self, message: ConversationMessage, sequence: int) -> None:
         """Write a message that is stored."""
         name = message.speaker.role_id
-        to = ", ".join(message.routing.resolved_addressees) if message.routing else ""
         who = self._colours.member(name, safe_line(message.speaker.role_name))
-        details = f"#{sequence} · {local_time(message.timestamp)[-5:]}"
-        arrow = f" → {safe_line(to)}" if to else ""
+        details = f"#{sequence} · {clock(message.timestamp)}"
         text = wrapped(message.content, self._page.columns)
-        self._block(f"\n{who}{arrow}  {self._colours.paint(details, 'dim')}\n{text}")
+        self._block(f"\n{who}{_arrow(message)}  {self._colours.paint(details, 'dim')}\n{text}")
+
+    def decision(self, decision: Decision) -> None:
+        """Write what a person is asked to decide, and in a chat what they can type."""
+        match decision.kind:
+            case "failed" | "trouble":
+                self.note(f"! {decision.text}", "red")
+            case "paused":
+                self.note(f"‖ Paused: {decision.text}", "yellow")
+            case "held":
+                self.note(f"‖ {decision.text}", "yellow")
+            case "missed":
+                self.note(f"? {decision.text}", "yellow")
+        if self._in_chat:
+            self.table(map(_choice_row, decision.choices), "yellow", INDENT)
+        elif decision.kind == "missed":
+            names = decision.choices[0].given["names"]
+            self.note(f"{INDENT}It was not handed over. To do that, say: [NEXT: {names}]", "yellow")
 
     def text(self, text: str) -> None:
-        """Write a text of several lines, made safe, in no colour."""
+        """Write a text of several lines, made safe, without a colour."""
         lines = [(line[: len(line) - len(line.lstrip(" "))], line.lstrip(" ")) for line in text.split("\n")]
         self._block("".join(wrapped(line, self._page.columns, indent) or "\n" for indent, line in lines))
+
+    def table(self, rows: Iterable[tuple[str, str]], style: str = "", indent: str = "") -> None:
+        """Write rows of two columns, made safe; the second one is wrapped."""
+        safe = [(safe_line(left), safe_line(right)) for left, right in rows]
+        margin = len(indent) + max((width(left) for left, _ in safe), default=0) + 2
+        for left, right in safe:
+            beginning = f"{indent}{left}".ljust(margin)
+            lines = wrapped(right, self._page.columns, " " * margin).splitlines()
+            lines[:1] = [beginning + lines[0][margin:]] if lines else [beginning.rstrip()]
+            self._block("".join(self._colours.paint(line, style) + "\n" for line in lines))
 
     def note(self, text: str, style: str = "dim") -> None:
         """Write a remark of ours, each line of it safe."""
         lines = wrapped(text, self._page.columns, "").splitlines()
         self._block("".join(self._colours.paint(line, style) + "\n" for line in lines))
 
-    def _turn_of(self, news: ConversationEvent) -> str:
-        """Return the turn that news belong to, or nothing."""
-        match news:
-            case TurnBegan(turn=turn) | Undecided(turn=turn):
-                # What is undecided after its turn was shown belongs to nobody who is still shown.
-                is_over = isinstance(news, Undecided) and turn.id not in self._later
-                return "" if is_over else turn.id
+    def _turn_of(self, event: ConversationEvent) -> str:
+        """Return the turn that an event belongs to, or nothing."""
+        match event:
+            case TurnBegan(turn=turn):
+                return turn.id
             case TurnEvent(turn_id=turn_id):
                 return turn_id
             case TurnEnded(turn_id=turn_id):
@@ -106,111 +148,97 @@ class Show:
             case _:
                 return self._ending
 
-    def _write(self, news: ConversationEvent) -> None:
-        self._write_one(news)
-        self._previous = news
+    def _decision_in(self, event: ConversationEvent) -> set[tuple[Kind, str]]:
+        """Return which decision an event brings up, if it does."""
+        match event:
+            case Undecided(turn=turn):
+                return {("failed", turn.id)}
+            case Paused():
+                return {("paused", "")}
+            case Held():
+                return {("held", "")}
+            case HandOverMissed():
+                return {("missed", "")}
+            case _:
+                return set()
 
-    def _write_one(self, news: ConversationEvent) -> None:
-        match news:
+    def _write_decisions(self) -> None:
+        """Write the decisions that have come up, those of them that are still open."""
+        for decision in self._decisions() if self._new_decisions else ():
+            which = decision.kind, decision.turn
+            if which in self._new_decisions:
+                self._new_decisions.remove(which)
+                self.decision(decision)
+
+    def _write(self, event: ConversationEvent) -> None:
+        self._write_one(event)
+        self._previous = event
+
+    def _write_one(self, event: ConversationEvent) -> None:
+        match event:
             case TurnBegan():
-                self._live = news.turn.id
-                self._view = TurnView(self._page, self._colours, news)
+                self._live = event.turn.id
+                self._view = TurnView(self._page, self._colours, event)
             case TurnEvent() if self._view is not None:
-                self._view.event(news.event)
-            case Said() if news.turn_id is not None and self._view is not None:
-                self._view.said(news)
-                self._reply = [news]
+                self._view.event(event.event)
+            case Said() if event.turn_id is not None and self._view is not None:
+                self._view.said(event)
+                self._reply = [event]
             case TurnEnded() if self._view is not None:
-                self._view.ended(news)
+                self._view.ended(event)
                 self._view = None
                 self._live = ""
-                self._tell_what_followed()
+                self._write_what_followed()
                 self._follow_next()
             case _ if self._reply:
-                # What a reply sets in motion is told below the line that says what it took.
-                self._reply.append(news)
+                # What follows from a reply is written below the line that says what the turn used.
+                self._reply.append(event)
             case _:
-                self._remark(news)
+                self._remark(event)
 
-    def _tell_what_followed(self) -> None:
+    def _write_what_followed(self) -> None:
         reply, self._reply = self._reply, []
-        for news in reply:
-            self._notes(news) if isinstance(news, Said) else self._remark(news)
-            self._previous = news
+        for event in reply:
+            self._notes(event) if isinstance(event, Said) else self._remark(event)
+            self._previous = event
 
     def _follow_next(self) -> None:
-        """Go on with a turn that had to wait to be read, from its beginning."""
+        """Follow a turn that had to wait to be read, from its beginning."""
         while self._later and not self._live:
             turn_id = next(iter(self._later))
-            for news in self._later.pop(turn_id):
-                self._write(news)
+            for event in self._later.pop(turn_id):
+                self._write(event)
 
-    def _remark(self, news: ConversationEvent) -> None:
-        match news:
+    def _remark(self, event: ConversationEvent) -> None:
+        match event:
             case Said() if self._repeats_people:
-                self.message(news.message, news.sequence)
-                self._notes(news)
+                self.message(event.message, event.sequence)
+                self._notes(event)
             case Said():
-                routing = news.message.routing
-                to = ", ".join(routing.resolved_addressees) if routing else ""
-                self.note(f"  #{news.sequence}" + (f" → {to}" if to else ""))
-                self._notes(news)
+                self.note(f"  #{event.sequence}{_arrow(event.message)}")
+                self._notes(event)
             case Queued(turns=turns):
-                if not isinstance(self._previous, Said | Dropped | Held):
-                    # What a message asks for stands in its own line.
-                    self.note(f"  asked: {_names(turns)}")
+                if not isinstance(self._previous, Said | Dropped):
+                    # The line of a message says already whom it asks.
+                    self.note(f"  asked: {_listed(turn.member for turn in turns)}")
             case Dropped(turns=turns):
-                self.note(f"  dropped: {_names(turns)}")
+                self.note(f"  dropped: {_listed(turn.member for turn in turns)}")
             case Reordered(turns=turns):
-                self.note(f"  the queue is now: {_names(turns)}")
-            case HandOverMissed():
-                self._missed(news)
-            case Undecided():
-                self.undecided(news.text)
+                self.note(f"  the queue is now: {_listed(turn.member for turn in turns)}")
             case Decided(turn_id=turn_id, choice=choice):
                 self.note(f"turn {turn_id}: {choice}")
-            case Paused(text=text):
-                self.paused(text)
             case Continued():
-                self.note("It goes on.")
-            case Held(turns=turns):
-                self.held(turns)
+                self.note("Continued.")
             case TaskSet(task=task, by=by):
-                self.note(f"  {by} set the team's task: {task}" if task else f"  {by} took the team's task away.")
+                self.note(f"  {by} set the team's task: {task}" if task else f"  {by} removed the team's task.")
             case Trouble(text=text):
                 self.note(f"! {text}", "red")
             case Lagged(missed=missed):
-                self.note(f"  ({missed:,} pieces of what was said are left out here; the messages are whole.)")
-            case Quiet() | _:
+                self.note(f"  ({counted(missed, 'event')} missing here; the messages are complete.)")
+                # One of those may have brought up a decision.
+                self._new_decisions |= {(decision.kind, decision.turn) for decision in self._decisions()}
+            case _:
                 pass
-
-    def undecided(self, text: str) -> None:
-        """Write that a turn ended without a reply, and what can be done."""
-        self.note(f"! {text}", "red")
-        if self._in_chat:
-            self.note(
-                "  /retry does it again · /skip goes on without it · /hand NAME lets another one answer", "yellow"
-            )
-
-    def paused(self, text: str) -> None:
-        """Write why nothing goes on, and what can be done."""
-        self.note(f"‖ Paused: {text}", "yellow")
-        if self._in_chat:
-            self.note("  /go goes on · /drop takes what waits away · or just say what to do", "yellow")
-
-    def held(self, turns: Iterable[WaitingTurn]) -> None:
-        """Write what stands still because a person spoke during a pause."""
-        self.note(f"‖ On hold since the pause: {_names(turns)}", "yellow")
-        if self._in_chat:
-            self.note("  /go lets them go on · /drop takes them away", "yellow")
-
-    def _missed(self, news: HandOverMissed) -> None:
-        names = ", ".join(news.names)
-        self.note(f"? {news.text}", "yellow")
-        if self._in_chat:
-            self.note(f"  Enter (or y, or /next {names}) asks {names} now; anything else goes on without.", "yellow")
-        else:
-            self.note(f"  It was not handed over. To do it, say: [NEXT: {names}]", "yellow")
 
     def _notes(self, said: Said) -> None:
         if said.reason:
@@ -219,11 +247,21 @@ class Show:
             self.note(f"  ! {note}", "yellow")
 
     def _block(self, text: str) -> None:
-        """Write whole lines, between the lines of what is followed."""
+        """Write whole lines, between the lines of the turn that is followed."""
         if self._view is not None:
             self._view.interrupt()
         self._page.write(text)
 
 
-def _names(turns: Iterable[WaitingTurn]) -> str:
-    return ", ".join(safe_line(turn.member) for turn in turns)
+def _arrow(message: ConversationMessage) -> str:
+    to = _listed(message.routing.resolved_addressees) if message.routing else ""
+    return f" → {to}" if to else ""
+
+
+def _listed(names: Iterable[str]) -> str:
+    return safe_line(", ".join(names))
+
+
+def _choice_row(choice: Choice) -> tuple[str, str]:
+    """Return what can be typed and what for. Whom an agent probably meant is asked by Enter alone, too."""
+    return choice.typed, f"{choice.purpose}; so does Enter" if choice.action == "ask" else choice.purpose

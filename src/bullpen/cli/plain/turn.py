@@ -1,21 +1,24 @@
-"""TurnView: one turn on the page, from its first word to what it took."""
+"""TurnView: one turn on the page, from its first word to what it used."""
 
 from collections.abc import Iterator
 
-from bullpen.cli.plain.tool_lines import TODO_TOOLS, result_line, todo_line, tool_line
 from bullpen.conversation.events import Said, TurnBegan, TurnEnded
 from bullpen.terminal.colors import Colours
 from bullpen.terminal.columns import cut, letter_width
 from bullpen.terminal.page import Page
-from bullpen.terminal.tables import local_time, safe_line
+from bullpen.terminal.tables import safe_line
 from bullpen.terminal.wrapping import Wrapper, wrapped
 from bullpen.text.clean import clean_text
 from bullpen.text.safe import printable
-from bullpen.turn_events import Event, Notice, TextDelta, Thinking, TodoItem, TodoList, ToolFinished, ToolStarted, Usage
+from bullpen.turn_events import Event, TextDelta, Thinking, TodoItem
+from bullpen.view.steps import Step, Steps
+from bullpen.view.words import clock, duration, used_by
 
 THINKING = "  ~ "
 MOST_THOUGHT = 100
-"""Columns of a thought that are shown; the rest is folded."""
+"""Columns of a thought that are shown; the rest is left out."""
+MOST_COLUMNS = 110
+"""Of what a tool was asked, and of its result."""
 
 
 class TurnView:
@@ -29,10 +32,10 @@ class TurnView:
         self._streamed: list[str] = []
         self._thought_room = -1
         """How much of a thought can still be shown; below 0 while the agent does not think."""
-        self._tools: dict[str, str] = {}
-        self._last_tool = ""
-        self._todo: tuple[TodoItem, ...] = ()
-        self._changed: dict[str, None] = {}
+        self._steps = Steps()
+        self._begun: list[str] = []
+        """The tools whose beginning is written, by the keys of their steps."""
+        self._plan: tuple[TodoItem, ...] = ()
         self._said: Said | None = None
         self._interrupted = False
         self._begin(began)
@@ -51,18 +54,10 @@ class TurnView:
                 self._write(self._wrapper.feed(text))
             case Thinking(text):
                 self._think(text)
-            case ToolStarted():
-                self._tool(event)
-            case ToolFinished():
-                self._result(event)
-            case TodoList(items) if items and items != self._todo:
-                self._todo = items
-                self._line(todo_line(items), "dim")
-            case Notice():
-                style = "yellow" if event.kind in ("retry", "warning") else "dim"
-                self._line(f"· {cut(safe_line(event.text), 2 * MOST_THOUGHT)}", style)
             case _:
-                pass
+                step = self._steps.add(event)
+                if step is not None:
+                    self._step(step)
 
     def said(self, said: Said) -> None:
         """Write what is left to write of the reply."""
@@ -74,7 +69,7 @@ class TurnView:
             self._write(wrapped(said.message.content, self._page.columns))
 
     def ended(self, ended: TurnEnded) -> None:
-        """Write how it ended and what it took."""
+        """Write how it ended and what it used."""
         self.end_line()
         self._interrupted = False
         parts = [part for part in self._how(ended) if part]
@@ -82,7 +77,7 @@ class TurnView:
         self._line(" · ".join(parts), style)
 
     def end_line(self) -> None:
-        """End a line that is begun, so that something else can be written."""
+        """End the current line, so that something else can be written."""
         self._end_thought()
         if rest := self._wrapper.end_line():
             self._page.write(rest)
@@ -94,15 +89,15 @@ class TurnView:
     def interrupt(self) -> None:
         """Make room for something else; what comes next says whose it is."""
         self.end_line()
-        # After its reply only what it took is left to say, and that needs no name.
+        # After its reply only what it used is left to say, and that needs no name.
         self._interrupted = self._said is None
 
     def _begin(self, began: TurnBegan) -> None:
-        details = f"turn {began.turn.id} · {local_time(began.at)[-5:]} · given {began.prompt_bytes:,} bytes"
+        details = f"turn {began.turn.id} · {clock(began.at)} · given {began.prompt_bytes:,} bytes"
         name = self._colours.member(self.member, safe_line(self.member))
         self._page.write(f"\n{name}  {self._colours.paint(safe_line(details), 'dim')}\n")
         for cut_out in began.cuts:
-            self._line(f"! Not everything fitted: {cut_out}.", "yellow")
+            self._line(f"! Not everything fits: {cut_out}.", "yellow")
 
     def _think(self, text: str) -> None:
         if self._thought_room < 0:
@@ -124,20 +119,28 @@ class TurnView:
             self._thought_room = -1
             self._page.write("\n")
 
-    def _tool(self, tool: ToolStarted) -> None:
-        self._tools[tool.id] = tool.name
-        if tool.name not in TODO_TOOLS:
-            self._last_tool = tool.id
-            self._line(f"▸ {tool_line(tool)}", "blue")
+    def _step(self, step: Step) -> None:
+        match step.kind:
+            case "tool" if step.is_open:
+                self._begun.append(step.key)
+                self._line(f"▸ {_cut(f'{step.title}  {step.summary}'.rstrip())}", "blue")
+            case "tool":
+                self._result(step)
+            case "plan" if step.items and step.items != self._plan:
+                self._plan = step.items
+                items = (f"{'☑' if item.done else '☐'} {safe_line(item.text)}" for item in step.items)
+                self._line("  ".join(items), "dim")
+            case "notice":
+                self._line(f"· {cut(safe_line(step.output), 2 * MOST_THOUGHT)}", "yellow")
+            case _:
+                pass
 
-    def _result(self, result: ToolFinished) -> None:
-        name = self._tools.pop(result.id, "")
-        self._changed |= dict.fromkeys(result.changed_files)
-        if name in TODO_TOOLS and not result.failed:
-            return
-        whose = "" if result.id == self._last_tool or not name else f"{safe_line(name)}: "
-        mark, style = ("✗", "red") if result.failed else ("✓", "dim")
-        self._line(f"{mark} {whose}{result_line(result)}", style, indent="    ")
+    def _result(self, step: Step) -> None:
+        # Below another tool's line it says which tool it is about.
+        is_elsewhere = step.key in self._begun[:-1]
+        whose = f"{safe_line(step.title)}: " if is_elsewhere else ""
+        sign, style = ("✗", "red") if step.failed else ("✓", "dim")
+        self._line(f"{sign} {whose}{_cut(step.result)}", style, indent="    ")
 
     def _how(self, ended: TurnEnded) -> Iterator[str]:
         if self._said is not None:
@@ -146,12 +149,12 @@ class TurnView:
             yield f"#{self._said.sequence}" + (f" → {safe_line(to)}" if to else "")
         elif ended.state != "done":
             yield f"✗ {ended.state}"
-        yield f"{ended.seconds:,.1f} s"
-        yield usage_words(ended.usage)
-        if self._changed:
-            yield f"changed {safe_line(', '.join(self._changed))}"
+        yield duration(ended.seconds)
+        yield used_by(ended.usage)
+        if changed := self._steps.changed_files:
+            yield f"changed {safe_line(', '.join(changed))}"
         if ended.state != "done" and self._streamed:
-            yield "what it said so far is kept, and is no message"
+            yield "what it said so far is kept, but is not a message"
 
     def _line(self, text: str, style: str, indent: str = "  ") -> None:
         lines = wrapped(text, self._page.columns, indent).splitlines()
@@ -161,14 +164,10 @@ class TurnView:
         if self._interrupted and text.strip():
             self._interrupted = False
             name = self._colours.member(self.member, safe_line(self.member))
-            self._page.write(f"\n{name} {self._colours.paint('goes on', 'dim')}\n")
+            self._page.write(f"\n{name} {self._colours.paint('continues', 'dim')}\n")
         if text:
             self._page.write(text)
 
 
-def usage_words(usage: Usage | None) -> str:
-    """Return what a turn took, in a few words; nothing, if its program does not say."""
-    if usage is None or not (usage.input_tokens or usage.output_tokens):
-        return ""
-    cost = "" if usage.cost_usd is None else f" · ${usage.cost_usd:,.4f}"
-    return f"{usage.input_tokens:,} tokens in, {usage.output_tokens:,} out{cost}"
+def _cut(text: str) -> str:
+    return cut(safe_line(text), MOST_COLUMNS)

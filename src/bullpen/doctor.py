@@ -11,6 +11,7 @@ from bullpen.agents.crash_records import CrashRecords
 from bullpen.agents.environment import child_environment
 from bullpen.agents.failures import COMMON_HINTS
 from bullpen.agents.process import Child
+from bullpen.agents.registry import agent_spec, known_agents, not_loaded
 from bullpen.agents.runner import find_program, run_turn, to_the_end
 from bullpen.agents.spec import AgentSpec
 from bullpen.context.prompt import AssemblerInput
@@ -68,7 +69,7 @@ async def examine(spec: AgentSpec, *, cwd: Path, live: bool = False, env: Mappin
     )
     problems = []
     if version is None:
-        problems.append(Problem(f"{path} does not tell its version.", "Run it by hand to see why."))
+        problems.append(Problem(f"{path} does not report its version.", "Run it yourself to see why."))
     if signed_in is False:
         problems.append(Problem(f"{spec.program} is not signed in ({evidence}).", _hint(spec, "not_signed_in")))
     answered = None
@@ -89,9 +90,30 @@ async def examine(spec: AgentSpec, *, cwd: Path, live: bool = False, env: Mappin
     )
 
 
-async def examine_all(specs: Sequence[AgentSpec], *, cwd: Path, live: bool = False) -> list[Finding]:
-    """Examine several agents at the same time."""
+async def examine_all(names: Sequence[str] = (), *, cwd: Path, live: bool = False) -> list[Finding]:
+    """Examine agents at the same time, by their names; without any, all that we know."""
+    specs = [agent_spec(name) for name in names] or list(known_agents().values())
     return await asyncio.gather(*(examine(spec, cwd=cwd, live=live) for spec in specs))
+
+
+def agent_names() -> tuple[str, ...]:
+    """Return the name of every agent that we know."""
+    return tuple(known_agents())
+
+
+def agent_name(name: str) -> str:
+    """Return an agent's own name for that name or an alias, or raise UnknownAgent."""
+    return agent_spec(name).name
+
+
+def agents_not_loaded() -> list[str]:
+    """Return what is wrong with packages that bring agents and cannot be loaded, a sentence for each."""
+    return not_loaded()
+
+
+def end_what_crashes_left() -> None:
+    """End what earlier processes of ours left running."""
+    CrashRecords().end_all()
 
 
 async def _version(spec: AgentSpec, path: str, environment: Mapping[str, str]) -> str | None:
