@@ -38,7 +38,7 @@ def test_a_conversation_at_a_terminal(write_team: Write, at_terminal: AtTerminal
         "  Hello, Kim.",
         "  #2 · N",
     ]
-    assert "Go on: bullpen chat --resume " in terminal.screen.text
+    assert "Continue: bullpen chat --resume " in terminal.screen.text
 
 
 def test_what_is_being_typed_survives_what_agents_say(write_team: Write, at_terminal: AtTerminal) -> None:
@@ -82,8 +82,8 @@ def test_ctrl_c_cancels_and_twice_leaves(write_team: Write, at_terminal: AtTermi
         terminal.press("x [NEXT: ada, ben]\n")
         terminal.wait_for("I begin")
         terminal.press("\x03")
-        terminal.wait_for("✗ cancelled", "/retry does it again", "Paused")
-        # Ben waits behind ada until the person has decided.
+        terminal.wait_for("✗ cancelled", "run the turn again", "Paused")
+        # Ben waits after ada until the person has decided.
         terminal.press("/skip\n")
         terminal.wait_for("Here.", "#2 · ")
         terminal.press("\x03")
@@ -110,7 +110,7 @@ def test_two_ctrl_c_in_mid_turn_cancel_store_and_leave(
     assert "The turn was cancelled." in again.stdout
 
 
-def test_ctrl_d_asks_while_somebody_is_at_work(write_team: Write, at_terminal: AtTerminal) -> None:
+def test_ctrl_d_asks_while_somebody_is_working(write_team: Write, at_terminal: AtTerminal) -> None:
     write_team(ada=HANGS)
 
     with at_terminal("chat", "--plain", "--trust") as terminal:
@@ -118,7 +118,7 @@ def test_ctrl_d_asks_while_somebody_is_at_work(write_team: Write, at_terminal: A
         terminal.press("x\n")
         terminal.wait_for("I begin")
         terminal.press("\x04")
-        terminal.wait_for("ada is at work. Leave, and cancel that? [y/N]")
+        terminal.wait_for("ada is working. Leave, and cancel that? [y/N]")
         terminal.press("n\n")
         terminal.wait_for("kim ▸ n")
         terminal.press("/queue\n")
@@ -135,7 +135,7 @@ def test_a_missed_hand_over_takes_one_key(write_team: Write, at_terminal: AtTerm
     with at_terminal("chat", "--plain", "--trust") as terminal:
         terminal.wait_for(READY)
         terminal.press("x\n")
-        terminal.wait_for("Enter (or y, or /next ben) asks ben now")
+        terminal.wait_for("/next ben", "ask ben now; so does Enter")
         terminal.press("\n")
         terminal.wait_for("asked: ben", "Thanks.")
 
@@ -209,7 +209,7 @@ def test_after_kill_9_in_mid_turn_resume_offers_the_choices(
 
     with at_terminal("chat", "--plain", "--resume", "last") as terminal:
         terminal.wait_for(READY)
-        terminal.wait_for("Go! [NEXT: ada, ben]", "ada (turn 1) was interrupted", "/retry does it again", "Paused")
+        terminal.wait_for("Go! [NEXT: ada, ben]", "ada (turn 1): bullpen ended", "run the turn again", "Paused")
         terminal.press("/hand ben\n")
         terminal.wait_for("turn 1: ben answers", "Here.")
 

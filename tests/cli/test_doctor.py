@@ -110,13 +110,15 @@ def test_a_key_or_a_stored_login_is_evidence(
     assert "secret-key" not in printed
 
 
-def test_a_version_we_have_not_run_is_said_and_no_problem(machine: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_version_that_was_not_tested_is_said_and_is_not_a_problem(
+    machine: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     install(machine, "gemini", "echo 9.9.9")
     (machine / ".gemini").mkdir()
     (machine / ".gemini" / "oauth_creds.json").touch()
 
     assert main(["doctor", "gemini"]) == 0
-    assert "9.9.9 (not one we have run)" in capsys.readouterr().out
+    assert "9.9.9 (not tested with bullpen)" in capsys.readouterr().out
 
 
 def test_a_program_that_is_broken(machine: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -125,7 +127,7 @@ def test_a_program_that_is_broken(machine: Path, capsys: pytest.CaptureFixture[s
     code, found = report(capsys, "codex")
 
     assert code == 1
-    assert "does not tell its version" in str(found["openai-codex"]["problems"])
+    assert "does not report its version" in str(found["openai-codex"]["problems"])
 
 
 def test_live_runs_one_real_turn(

@@ -17,8 +17,8 @@ Printed = pytest.CaptureFixture[str]
 TURN_3 = """\
 Turn 3 of quiet-river-4f2a: sarah, done
   answers   #5 Kai: Sarah, please review it, and Max, please write the test.
-  started   2025-03-03 09:04:01, took 12.5 s
-  used      1,200 tokens in (900 of them cached), 85 out, $0.0123
+  started   2025-03-03 09:04:01, took 12 s
+  used      1.2k tokens in (900 of them cached), 85 out, $0.0123
   command   openai-codex --json -
 
 What it saw
@@ -58,20 +58,21 @@ def test_what_an_agent_saw(database: Path, capsys: Printed, words: list[str]) ->
 def test_a_turn_that_failed_and_one_that_waits(database: Path, capsys: Printed) -> None:
     assert "failed    The quota is used up until 11:00. Wait, or hand over." in printed(capsys, "last")
     assert "Its agent was given nothing yet." in printed(capsys, "5")
-    assert "turn 5 of quiet-river-4f2a is queued" in refused(capsys, "5", "--prompt").lower()
+    assert "Turn 5 of quiet-river-4f2a has not started" in refused(capsys, "5", "--prompt")
+    assert "Turn 5 of quiet-river-4f2a has not ended" in refused(capsys, "5", "--stream")
 
 
 @pytest.mark.parametrize("other", ["4", "max", "@Max"])
 def test_what_another_one_saw(database: Path, capsys: Printed, other: str) -> None:
     shown = printed(capsys, "3", "--diff", other)
 
-    assert shown.startswith("quiet-river-4f2a: turn 3 (sarah) beside turn 4 (max)\n  Both saw 1 message.\n")
+    assert shown.startswith("quiet-river-4f2a: turn 3 (sarah) compared with turn 4 (max)\n  Both saw 1 message.\n")
     assert "Only turn 4 (max) saw\n  #2 Max, 58 bytes: With the login" in shown
     assert "  +- Kai -> max: Cookie or token? 你怎么看?\n" in shown
 
 
 def test_a_member_without_an_answer_to_the_same_message(database: Path, capsys: Printed) -> None:
-    assert "turn 2 (max) beside turn 1 (max)" in printed(capsys, "2", "--diff", "max")
+    assert "turn 2 (max) compared with turn 1 (max)" in printed(capsys, "2", "--diff", "max")
     assert "sarah has had no turn for the same message" in refused(capsys, "2", "--diff", "sarah")
 
 

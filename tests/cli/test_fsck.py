@@ -83,7 +83,7 @@ def test_a_damaged_index_loses_no_message(database: Path, capsys: Printed) -> No
     assert main(["fsck"]) == 1
     said = capsys.readouterr().out
     assert said.startswith("The index for searching: the next messages would not be found by a search.\n")
-    assert "All messages are whole" in said
+    assert "All messages are complete" in said
 
 
 def test_nothing_to_check(empty_home: Path, capsys: Printed) -> None:

@@ -47,7 +47,7 @@ def test_importing_twice_makes_two_and_says_so(empty_home: Path, snapshot: Path,
 
     assert main(["import", str(snapshot)]) == 0
 
-    assert f"The same messages were there already, as {first}. This is another copy." in capsys.readouterr().out
+    assert f"The same messages are stored already, as {first}. This is another copy." in capsys.readouterr().out
     with SqliteStore(empty_home) as store:
         assert len(store.conversations()) == 2
 

@@ -72,14 +72,14 @@ def test_an_agent_that_is_not_ready_is_better_than_none(machine: Path, capsys: p
     assert main(["init"]) == 0
 
     assert players() == ["claude", "claude"]
-    assert "None of the agents here is ready; `bullpen doctor` says what to do about that." in capsys.readouterr().err
+    assert "None of the agents here is ready; `bullpen doctor` says what to do." in capsys.readouterr().err
 
 
-def test_without_any_agent_a_newcomer_can_still_go_on(machine: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_any_agent_a_newcomer_can_still_continue(machine: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["init"]) == 0
 
     printed = capsys.readouterr().out
-    assert printed.startswith("No agent is installed here, so the agents in team.toml play from a script")
+    assert printed.startswith("No agent is installed here, so the agents in team.toml follow a script")
     assert [member.command[0] for member in team().agents] == [sys.executable, sys.executable]
     assert main(["check"]) == 0
 
@@ -89,7 +89,7 @@ def test_scripted_agents_when_asked_for(machine: Path, capsys: pytest.CaptureFix
 
     assert main(["init", "--scripted"]) == 0
 
-    assert capsys.readouterr().out.startswith("Wrote team.toml. Its agents play from a script.\n")
+    assert capsys.readouterr().out.startswith("Wrote team.toml. Its agents follow a script.\n")
     assert players() == ["", ""]
 
 
@@ -101,7 +101,8 @@ def test_agents_that_are_chosen_are_not_looked_for(machine: Path, capsys: pytest
 
 
 @pytest.mark.parametrize(
-    ("names", "sentence"), [("clade", "There is no agent type 'clade'."), (" , ", "--agents names none. Known are: ")]
+    ("names", "sentence"),
+    [("clade", "There is no agent type 'clade'."), (" , ", "--agents names no agent. Known agents: ")],
 )
 def test_agents_that_cannot_be_chosen(
     machine: Path, capsys: pytest.CaptureFixture[str], names: str, sentence: str
@@ -118,7 +119,7 @@ def test_a_file_that_is_there_stays_as_it_is_unless_forced(machine: Path, capsys
     assert main(["init", "--scripted"]) == 1
     assert Path("team.toml").read_text() == "mine"
     assert capsys.readouterr().err == (
-        "bullpen: team.toml is there already, and was left as it is. Use --force to replace it, or name another.\n"
+        "bullpen: team.toml exists already and was not changed. Use --force to replace it, or choose another name.\n"
     )
 
     assert main(["init", "--scripted", "--force"]) == 0

@@ -106,3 +106,12 @@ def test_help_loads_nothing_heavy() -> None:
 )
 def test_what_reaches_the_terminal_is_text(text: str, shown: str) -> None:
     assert printable(text) == shown
+
+
+@pytest.mark.parametrize("words", [["sessions"], ["sessions", "show", "last"], ["sessions", "search", "x"]])
+def test_looking_at_conversations_loads_only_what_it_needs(words: list[str], database: Path) -> None:
+    program = f"import sys; from bullpen.cli import main\nmain({words!r})\nprint(*sys.modules, file=sys.stderr)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+
+    loaded = set(done.stderr.split())
+    assert not {"textual", "starlette", "bullpen.conversation.conversation", "bullpen.agents.registry"} & loaded

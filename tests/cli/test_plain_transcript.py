@@ -1,4 +1,6 @@
-"""Show: news in, a page that people can read out."""
+"""Show: events in, a page that people can read out."""
+
+from collections.abc import Sequence
 
 import pytest
 
@@ -10,6 +12,7 @@ from bullpen.conversation.events import (
     Lagged,
     Paused,
     Queued,
+    Quiet,
     Said,
     Trouble,
     TurnBegan,
@@ -17,7 +20,9 @@ from bullpen.conversation.events import (
     TurnEvent,
     Undecided,
 )
+from bullpen.conversation.state import UndecidedTurn
 from bullpen.messages import ConversationMessage, Routing, Speaker
+from bullpen.routing.missed_hand_overs import MissedHandOver
 from bullpen.routing.queue import WaitingTurn
 from bullpen.terminal.colors import Colours
 from bullpen.turn_events import (
@@ -32,6 +37,7 @@ from bullpen.turn_events import (
     ToolStarted,
     Usage,
 )
+from bullpen.view.decisions import Decision, decisions
 
 
 class Paper:
@@ -46,12 +52,26 @@ class Paper:
         self.text += text
 
 
-def shown(*news: ConversationEvent, in_chat: bool = True) -> str:
+def shown(*events: ConversationEvent, in_chat: bool = True, asked: Sequence[Decision] = ()) -> str:
     paper = Paper()
-    show = Show(paper, Colours(None, on=False), in_chat=in_chat)
-    for one in news:
-        show.tell(one)
+    show = Show(paper, Colours(None, on=False), lambda: asked, in_chat=in_chat)
+    for event in events:
+        show.tell(event)
     return paper.text
+
+
+def asked(
+    *undecided: UndecidedTurn,
+    paused: str | None = None,
+    waiting: int = 0,
+    held: int = 0,
+    missed: MissedHandOver | None = None,
+) -> tuple[Decision, ...]:
+    return decisions(undecided=undecided, paused=paused, waiting=waiting, held=held, missed=missed, agents=("ada",))
+
+
+def missed(sender: str, name: str, quote: str) -> MissedHandOver:
+    return MissedHandOver(sender=sender, members=(name,), kind="in_words", quote=quote)
 
 
 def turn(turn_id: str, member: str) -> WaitingTurn:
@@ -105,7 +125,7 @@ def test_a_turn_with_everything() -> None:
     )
 
     assert page.splitlines()[2:] == [
-        "  ! Not everything fitted: CONTEXT trimmed to 2 of 5 messages.",
+        "  ! Not everything fits: CONTEXT trimmed to 2 of 5 messages.",
         "  ~ Let me see about it",
         "  I look.",
         "  ▸ Bash  ls -l",
@@ -116,7 +136,7 @@ def test_a_turn_with_everything() -> None:
         "  ☑ build  ☐ test",
         "  · busy, attempt 1",
         "  Done. [NEXT: ben]",
-        "  #2 → ben · 1.2 s · 1,200 tokens in, 30 out · $0.0100 · changed b.py",
+        "  #2 → ben · 1.2 s · 1.2k tokens · $0.0100 · changed b.py",
         "  ! Nobody here is called bne.",
     ]
 
@@ -134,6 +154,7 @@ def test_turns_at_the_same_time_are_read_one_after_the_other() -> None:
         *does("1", TextDelta("says a")),
         said("1", "ada", "ada says a"),
         ended("1", "ada"),
+        asked=asked(missed=missed("ben", "mei", "over to mei")),
     )
 
     assert [line for line in page.splitlines() if line and "turn" not in line] == [
@@ -141,8 +162,9 @@ def test_turns_at_the_same_time_are_read_one_after_the_other() -> None:
         "  #2 · 1.2 s",
         "  ben says b",
         "  #2 · 1.2 s",
-        "? ben wrote so.",
-        "  Enter (or y, or /next mei) asks mei now; anything else goes on without.",
+        f"? {missed('ben', 'mei', 'over to mei').sentence}",
+        "  /next mei  ask mei now; so does Enter",
+        "  /dismiss   leave it as it is",
     ]
 
 
@@ -170,10 +192,10 @@ def test_what_happens_in_between_does_not_break_a_line() -> None:
     )
 
     lines = [line for line in page.splitlines() if line]
-    assert [line for line in lines[1:] if "#2 · 0" not in line and "kim → ada" not in line] == [
+    assert [line for line in lines[1:] if "#2 · --:--" not in line and "kim → ada" not in line] == [
         "  I was say",
         "  Wait!",
-        "ada goes on",
+        "ada continues",
         "  ing",
         "  #2 · 1.2 s",
     ]
@@ -186,6 +208,9 @@ def test_a_reply_that_was_not_streamed_is_shown_whole() -> None:
 
 
 def test_a_failed_turn_shows_the_choices_only_where_they_can_be_typed() -> None:
+    ended_turn = UndecidedTurn(
+        turn=turn("1", "ada"), state="failed", failure=Failed(kind="crashed", message="It died.")
+    )
     failed = (
         began("1", "ada"),
         *does("1", TextDelta("I try")),
@@ -194,21 +219,83 @@ def test_a_failed_turn_shows_the_choices_only_where_they_can_be_typed() -> None:
         ),
         Undecided(turn=turn("1", "ada"), state="failed", text="ada: It died."),
         Paused(kind="cap", text="20 turns."),
-        Held(turns=(turn("2", "ben"),)),
+    )
+    open_now = asked(ended_turn, paused="20 turns.", waiting=1)
+
+    in_chat, elsewhere = shown(*failed, asked=open_now), shown(*failed, asked=open_now, in_chat=False)
+
+    assert elsewhere.endswith(
+        "  ✗ failed · 1.0 s · what it said so far is kept, but is not a message\n"
+        "! ada (turn 1): It died.\n‖ Paused: 20 turns.\n"
+    )
+    assert in_chat.endswith(
+        "! ada (turn 1): It died.\n"
+        "  /retry 1      run the turn again\n"
+        "  /skip 1       continue without it\n"
+        "  /hand NAME 1  let another agent answer\n"
+        "‖ Paused: 20 turns.\n"
+        "  /continue  let the waiting turns begin\n"
+        "  /drop      remove every waiting turn\n"
     )
 
-    in_chat, elsewhere = shown(*failed), shown(*failed, in_chat=False)
 
-    assert "  ✗ failed · 1.0 s · what it said so far is kept, and is no message\n! ada: It died.\n" in elsewhere
-    assert "/retry" not in elsewhere
-    assert "/go" not in elsewhere
-    assert "/retry does it again · /skip goes on without it · /hand NAME" in in_chat
-    assert "‖ Paused: 20 turns.\n  /go goes on" in in_chat
-    assert "‖ On hold since the pause: ben\n  /go lets them" in in_chat
+def test_what_stays_on_hold_is_said_once() -> None:
+    held = Held(turns=(turn("2", "ben"),))
+
+    page = shown(held, Quiet(waits_for=None), asked=asked(waiting=1, held=1))
+
+    assert page == (
+        "‖ 1 turn from before the pause is on hold.\n"
+        "  /continue  let the waiting turns begin\n"
+        "  /drop      remove every waiting turn\n"
+    )
+
+
+def test_what_is_decided_already_is_not_asked() -> None:
+    assert shown(Paused(kind="cap", text="20 turns."), Quiet(waits_for=None)) == ""
+
+
+def test_a_decision_interrupts_no_turn() -> None:
+    page = shown(
+        began("1", "ada"),
+        *does("1", TextDelta("I was say")),
+        Paused(kind="cap", text="20 turns."),
+        *does("1", TextDelta("ing")),
+        said("1", "ada", "I was saying"),
+        ended("1", "ada"),
+        in_chat=False,
+        asked=asked(paused="20 turns."),
+    )
+
+    assert page.endswith("  I was saying\n  #2 · 1.2 s\n‖ Paused: 20 turns.\n")
+
+
+def test_without_a_chat_a_missed_hand_over_says_what_to_say() -> None:
+    event = HandOverMissed(member="ben", message_id="m", names=("mei",), quote="over to mei", text="")
+
+    page = shown(event, in_chat=False, asked=asked(missed=missed("ben", "mei", "over to mei")))
+
+    assert page.endswith("\n  It was not handed over. To do that, say: [NEXT: mei]\n")
+
+
+def test_a_plan_is_shown_in_place_of_the_tool_that_changes_it() -> None:
+    page = shown(
+        began("1", "ada"),
+        *does(
+            "1",
+            ToolStarted(id="a", name="TodoWrite", input={"todos": []}),
+            TodoList((TodoItem("build", done=False),)),
+            ToolFinished(id="a", output="ok"),
+            ToolStarted(id="b", name="update_plan", input={}),
+            ToolFinished(id="b", output="no", failed=True),
+        ),
+    )
+
+    assert page.splitlines()[2:] == ["  ☐ build", "    ✗ no"]
 
 
 @pytest.mark.parametrize(
-    "news",
+    "event",
     [
         TurnEvent(turn_id="1", member="x", event=Thinking("\x1b[31m\r\u202e")),
         TurnEvent(
@@ -218,18 +305,36 @@ def test_a_failed_turn_shows_the_choices_only_where_they_can_be_typed() -> None:
         TurnEvent(turn_id="1", member="x", event=ToolFinished(id="a", output="\x1b[2J\r", changed_files=("\x1b[A",))),
         TurnEvent(turn_id="1", member="x", event=TodoList((TodoItem("\x1b[A\r", done=False),))),
         TurnEvent(turn_id="1", member="x", event=Notice(kind="noise", text="\x1b[A\x08")),
-        Undecided(turn=turn("1", "\x1b[A"), state="failed", text="\x1b[A\r\u202e"),
-        HandOverMissed(member="a", message_id="m", names=("\x1b[A",), quote="\x1b", text="\x1b[A"),
+        TurnEvent(turn_id="1", member="x", event=Notice(kind="retry", text="\x1b[A\x08")),
         Trouble(text="\x1b[A\x07"),
         said(None, "\x1b[A", "\x1b[A\r", ("\x1b[A",), notes=("\x1b[A",), reason="\x9b"),
     ],
 )
-def test_nothing_that_a_terminal_would_obey_gets_through(news: ConversationEvent) -> None:
-    page = shown(began("1", "\x1b[31mada\r", "\x1b[A"), news)
+def test_nothing_that_a_terminal_would_obey_gets_through(event: ConversationEvent) -> None:
+    page = shown(began("1", "\x1b[31mada\r", "\x1b[A"), event)
 
     assert not set(page) & set("\x1b\x9b\x07\x08\r\u202e\u2066")
     assert "\ufffd" in page
 
 
+@pytest.mark.parametrize(
+    "decision",
+    [
+        *asked(UndecidedTurn(turn=turn("1", "\x1b[A"), state="interrupted"), paused="\x1b[A\r\u202e"),
+        *asked(missed=missed("\x1b[A", "\x1b[A\r", "\x9b")),
+    ],
+)
+@pytest.mark.parametrize("in_chat", [True, False])
+def test_nor_in_what_people_are_asked(decision: Decision, in_chat: bool) -> None:
+    paper = Paper()
+
+    Show(paper, Colours(None, on=False), tuple, in_chat=in_chat).decision(decision)
+
+    assert not set(paper.text) & set("\x1b\x9b\x07\x08\r\u202e\u2066")
+    assert "\ufffd" in paper.text
+
+
 def test_a_viewer_that_was_too_slow_is_told() -> None:
-    assert "(1,200 pieces of what was said are left out here" in shown(Lagged(missed=1200))
+    page = shown(Lagged(missed=1200), in_chat=False, asked=asked(paused="20 turns."))
+
+    assert page == "  (1,200 events missing here; the messages are complete.)\n‖ Paused: 20 turns.\n"

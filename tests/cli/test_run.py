@@ -32,7 +32,7 @@ def test_a_relay_is_shown_and_ends_well(write_team: Write, bullpen: Bullpen) -> 
     ]
     assert "kim → ada  #1 · " in done.stdout
     assert "  #2 → ben · " in done.stdout
-    assert "Go on: bullpen chat --resume " in done.stderr
+    assert "Continue: bullpen chat --resume " in done.stderr
 
 
 def test_json_is_one_news_per_line_and_nothing_else(write_team: Write, bullpen: Bullpen) -> None:

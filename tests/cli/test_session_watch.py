@@ -30,7 +30,7 @@ def test_a_second_process_watches_what_the_first_one_runs(tmp_path: Path) -> Non
             command = [sys.executable, "-m", "bullpen", "sessions", "watch", "last", "--db", str(database)]
             watching = await asyncio.create_subprocess_exec(*command, stdout=subprocess.PIPE)
             assert watching.stdout is not None
-            printed = await watching.stdout.readuntil(b"It waits for kim.")
+            printed = await watching.stdout.readuntil(b"Waiting for kim.")
             await conversation.say("And again")
             await conversation.until_quiet()
             conversation_id = conversation.id
@@ -44,4 +44,4 @@ def test_a_second_process_watches_what_the_first_one_runs(tmp_path: Path) -> Non
     assert next(line for line in printed.splitlines() if line.startswith("#")).startswith("#1  kim → max")
     assert printed.count("Hello kim.") == 2
     assert printed.index("Good morning, 马克斯") < printed.index("And again")
-    assert printed.rstrip().endswith("(Nobody runs it now. Go on with: bullpen chat --resume ID)")
+    assert printed.rstrip().endswith("(No process is running it now. Continue it: bullpen chat --resume ID)")

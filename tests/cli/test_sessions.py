@@ -61,11 +61,25 @@ def test_the_list(database: Path, capsys: Printed) -> None:
 
     assert printed(capsys) == printed(capsys, "list")
     assert printed(capsys) == (
-        "id                team      last        messages  state          begins with\n"
-        "quiet-river-4f2a  Builders  2025-03-03  6         queued         Where do we start?\n"
-        "old               团队      1970-01-02  0         waits for kai\n"
+        "id                team      last        messages  state            begins with\n"
+        "quiet-river-4f2a  Builders  2025-03-03  6         queued           Where do we start?\n"
+        "old               团队      1970-01-02  0         waiting for kai\n"
     )
-    assert [one["id"] for one in json.loads(printed(capsys, "--json"))] == [EXAMPLE_ID, "old"]
+    newest, oldest = json.loads(printed(capsys, "--json"))
+    assert (newest["id"], newest["messages"], newest["queued"]) == (EXAMPLE_ID, 6, 1)
+    assert oldest == {
+        "id": "old",
+        "team": "团队",
+        "started_at": 86_400_000,
+        "last_at": oldest["last_at"],
+        "messages": 0,
+        "state": "waiting",
+        "queued": 0,
+        "running": 0,
+        "waits_for": "kai",
+        "paused": None,
+        "first_words": "",
+    }
     assert printed(capsys, "list", "--json") == printed(capsys, "--json")
 
 
@@ -129,7 +143,9 @@ def test_search(database: Path, capsys: Printed) -> None:
     )
     assert printed(capsys, "search", "cookie", "--limit", "1").startswith("quiet-river-4f2a #6 Sarah")
     assert printed(capsys, "search", "cookie", "--session", "q").count("\nquiet-river") == 3
-    assert json.loads(printed(capsys, "search", "SameSite", "--json"))[0]["sequence"] == 6
+    (found,) = json.loads(printed(capsys, "search", "SameSite", "--json"))
+    assert sorted(found) == ["conversation_id", "message_id", "sequence", "snippet", "speaker", "timestamp"]
+    assert (found["conversation_id"], found["sequence"], found["speaker"]["roleName"]) == (EXAMPLE_ID, 6, "Sarah")
     assert printed(capsys, "search", "giraffe", code=1).startswith("Nothing found for giraffe.")
 
 
@@ -203,7 +219,7 @@ def test_export_to_a_file(database: Path, capsys: Printed, file_format: str) -> 
 def test_prompts_are_for_json(database: Path, capsys: Printed, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-secret")
 
-    assert "Only JSON holds prompts" in refused(capsys, "export", "last", "--prompts")
+    assert "Only JSON can hold prompts" in refused(capsys, "export", "last", "--prompts")
     with_prompts = printed(capsys, "export", "last", "--format", "json", "--prompts")
     assert "You are Sarah." in with_prompts
     assert "sk-secret" not in with_prompts

@@ -160,7 +160,7 @@ def _say_where_to_go(show: Show, loaded: LoadedTeam, db: Path | None) -> None:
     tea = shlex.quote(str(loaded.root / "tea.py"))
     lines = [
         "",
-        "All of it is stored with your conversations. Have a look:",
+        "All of it is stored with your conversations. Look around:",
         f"  bullpen sessions show last{where}",
         f"  bullpen explain 3 --diff mei{where}",
         f"  python3 {tea} 3",

@@ -1,0 +1,76 @@
+"""What can be typed in the plain chat besides messages."""
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+from bullpen.cli.plain.commands import HANDLERS
+from bullpen.view.commands import COMMANDS, SHOWN
+
+Write = Callable[..., Path]
+Bullpen = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+def test_every_command_that_shows_something_has_a_handler() -> None:
+    assert set(HANDLERS) == {command.name for command in SHOWN}
+
+
+def test_everything_that_is_shown(write_team: Write, bullpen: Bullpen, tmp_path: Path) -> None:
+    write_team(ada="I like cookies.")
+    lines = ["Good morning", "/who", "/queue", "/search cookies", "/search giraffe", "/prompt ada", "/explain"]
+
+    done = bullpen("chat", "--trust", stdin="\n".join([*lines, "/export out.md", ""]))
+
+    assert done.returncode == 0
+    assert "\nkim: a person\nada: " in done.stdout
+    assert "\nNo turn is running or waiting.\n" in done.stdout
+    assert "\n#2 ada  " in done.stdout
+    assert "\nNothing found for giraffe.\n" in done.stdout
+    assert "\n--- prompt for ada\n" in done.stdout
+    assert "\n  answers   #1 kim: Good morning\n" in done.stdout
+    assert done.stdout.endswith("\nWritten to out.md.\n")
+    assert "I like cookies." in (tmp_path / "out.md").read_text(encoding="utf-8")
+
+
+def test_help_has_every_command_and_no_alias(write_team: Write, bullpen: Bullpen) -> None:
+    write_team(ada="Yes.")
+
+    done = bullpen("chat", "--trust", stdin="/help\n")
+
+    words = [line.split()[0] for line in done.stdout.splitlines() if line.startswith("/")]
+    assert words == [f"/{name}" for name in COMMANDS]
+
+
+def test_a_path_or_a_lone_slash_is_a_message(write_team: Write, bullpen: Bullpen) -> None:
+    write_team(ada=[{"echo": True}])
+
+    done = bullpen("chat", "--trust", stdin="/etc/hosts is gone\n/\n /who wrote it?\n")
+
+    assert done.returncode == 0
+    for text in ("/etc/hosts is gone", "/", "/who wrote it?"):
+        assert f"\n  kim: {text}\n" in done.stdout
+
+
+def test_commands_change_the_conversation_and_say_what_events_do_not(write_team: Write, bullpen: Bullpen) -> None:
+    write_team(ada=[{"exit": 3}], ben="Here.")
+    lines = ["/task build it", "/task", "/Task -", "/TASK", "/drop", "x", "/skip ada", "/Next Ben", "/go"]
+
+    done = bullpen("chat", "--trust", stdin="\n".join([*lines, ""]))
+
+    assert "\n  kim set the team's task: build it\nThe team's task: build it\n" in f"\n{done.stdout}"
+    assert "\n  kim removed the team's task.\nThe team has no task." in done.stdout
+    assert "\nNo turn is waiting.\n" in done.stdout
+    assert "\n  /skip 1       continue without it\n" in done.stdout
+    assert "\n  asked: ben\n" in done.stdout
+    assert "\n  Here.\n" in done.stdout
+
+
+def test_what_is_wrong_with_a_command_is_said(write_team: Write, bullpen: Bullpen) -> None:
+    write_team(ada="Yes.")
+    lines = ["/next", "/hand", "/prompt", "/search", "/retry 7", "/cancel ada", "/prompt nobody", "/explain 9"]
+
+    done = bullpen("chat", "--trust", stdin="\n".join([*lines, ""]))
+
+    assert done.returncode == 1
+    assert done.stdout.count("! ") == len(lines)
+    assert "! ada is not working." in done.stdout
