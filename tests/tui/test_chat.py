@@ -4,6 +4,9 @@ import pytest
 from tests.tui.stage import Scene, Script, Stage
 from textual.widgets import Button, OptionList
 
+from bullpen.conversation.events import Trouble
+from bullpen.tui.composer import Composer
+from bullpen.tui.difference_screen import DifferenceScreen
 from bullpen.tui.fold import FoldTitle
 from bullpen.tui.line_view import LinesView
 from bullpen.tui.members import MembersPanel
@@ -339,6 +342,8 @@ def test_a_turn_is_explained_by_its_number(stage: Stage) -> None:
         await scene.press("escape")
         await scene.say("/explain 4711")
         await scene.sees("There is no turn '4711'")
+        assert scene.app.screen.query_one(Composer).text == "/explain 4711"
+        await scene.press("ctrl+u")
         await scene.say("/explain #99999999999999999999")
         await scene.sees("No turn of")
 
@@ -354,5 +359,135 @@ def test_the_queue_is_reached_by_its_command(stage: Stage) -> None:
         await scene.until(lambda: len(scene.conversation.waiting) == 1)
         await scene.say("/queue")
         await scene.until(lambda: isinstance(scene.app.screen.focused, QueuePanel))
+
+    stage.play(story)
+
+
+def test_the_last_turn_is_explained_and_compared_with_the_one_before(stage: Stage) -> None:
+    stage.agent("max", saying("It is in login.py."), saying("It has one now."))
+
+    async def story(scene: Scene) -> None:
+        await scene.say("Where is the login?")
+        await scene.quiet()
+        await scene.say("/explain")
+        await scene.sees("What max was given in turn 1")
+        await scene.press("d")
+        await scene.sees("max has not had a turn before.")
+        await scene.press("escape")
+        await scene.say("Add a limit.")
+        await scene.quiet()
+        await scene.say("/explain")
+        await scene.sees("What max was given in turn 2")
+        await scene.press("d")
+        await scene.until(lambda: isinstance(scene.app.screen, DifferenceScreen))
+        await scene.sees("Turn 2 of max, compared with turn 1", "1 message in both", "+Kim -> max: Add a limit.")
+        await scene.sees("2 messages only in turn 2: #2 (Max), #3 (Kim)")
+        await scene.press("escape", "escape")
+        await scene.say("/prompt max")
+        await scene.press("d")
+        await scene.sees("If asked now of max, compared with turn 2")
+
+    stage.play(story, size=(120, 60))
+
+
+def test_a_turn_that_has_not_started_has_no_prompt_yet(stage: Stage) -> None:
+    stage.agent("max", HANGING)
+    stage.agent("sarah", saying("Yes."), cli="codex")
+
+    async def story(scene: Scene) -> None:
+        await scene.say("Go. [NEXT: max, sarah]")
+        await scene.until(lambda: len(scene.conversation.waiting) == 1)
+        await scene.say("/explain 2")
+        await scene.sees("Turn 2 of sarah has not started")
+
+    stage.play(story)
+
+
+def test_the_members_are_shown_by_a_command(stage: Stage) -> None:
+    stage.agent("max", saying("Yes."))
+
+    async def story(scene: Scene) -> None:
+        assert not scene.app.screen.query_one(MembersPanel).is_on_screen
+        await scene.say("/who")
+        assert scene.app.screen.query_one(MembersPanel).is_on_screen
+
+    stage.play(story, size=(80, 24))
+
+
+def test_words_are_found_by_a_command(stage: Stage) -> None:
+    stage.agent("max", saying("The cookie isn't in the jar."))
+
+    async def story(scene: Scene) -> None:
+        await scene.say("Where is it?")
+        await scene.quiet()
+        await scene.say("/search isn't")
+        await scene.until(lambda: scene.app.screen.query_one("#found", OptionList).option_count == 1)
+        await scene.sees("#2 Max")
+
+    stage.play(story)
+
+
+def test_a_command_that_fails_stays_in_the_composer_and_one_that_works_does_not(stage: Stage) -> None:
+    stage.agent("max", saying("Yes."))
+
+    async def story(scene: Scene) -> None:
+        composer = scene.app.screen.query_one(Composer)
+        await scene.say("/hand max")
+        await scene.sees("No turn failed, was cancelled")
+        assert composer.text == "/hand max"
+        await scene.press("ctrl+u")
+        await scene.say("/drop")
+        await scene.sees("No turn is waiting.")
+        assert composer.text == ""
+        await scene.say("/task")
+        await scene.sees("The team's task: Build the login.")
+
+    stage.play(story)
+
+
+def test_each_of_several_failures_is_decided_by_itself(stage: Stage) -> None:
+    stage.agent("max", FAILING, saying("Now it works."))
+    stage.agent("sarah", FAILING, cli="codex")
+
+    async def story(scene: Scene) -> None:
+        await scene.say("Go. [NEXT: max & sarah]")
+        await scene.until(lambda: len(scene.conversation.undecided) == 2)
+        await scene.sees("1 more decision")
+        latest, first = reversed(scene.conversation.undecided)
+        await scene.sees(f"{latest.member} (turn {latest.id}):")
+        await scene.press("f7")
+        await scene.sees(f"{first.member} (turn {first.id}):")
+        assert "more decision" not in scene.text
+        assert [turn.id for turn in scene.conversation.undecided] == [first.id]
+
+    stage.play(story)
+
+
+def test_trouble_is_shown_before_anything_else_until_it_is_dismissed(stage: Stage) -> None:
+    stage.agent("max", FAILING)
+
+    async def story(scene: Scene) -> None:
+        await scene.say("Go.")
+        await scene.sees("F6 Retry")
+        scene.conversation._journal.publish(Trouble(text="The disk is nearly full."))
+        await scene.sees("The disk is nearly full.", "F7 Leave it", "1 more decision")
+        await scene.press("f7")
+        await scene.sees("F6 Retry")
+        assert "nearly full" not in scene.text
+        assert len(scene.conversation.undecided) == 1
+
+    stage.play(story)
+
+
+def test_a_missed_hand_over_can_be_left_as_it_is(stage: Stage) -> None:
+    stage.agent("max", saying("The API is done. Sarah, please review it."))
+    stage.agent("sarah", saying("It is fine."), cli="codex")
+
+    async def story(scene: Scene) -> None:
+        await scene.say("Go.")
+        await scene.sees("F7 Leave it")
+        await scene.press("f7")
+        await scene.until(lambda: not scene.app.screen.query_one(NoticeBar).display)
+        assert scene.conversation.progress.missed is None
 
     stage.play(story)

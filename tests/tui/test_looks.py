@@ -31,7 +31,7 @@ def normalized(screen: str) -> str:
     # What stands right of the id moves with its length, so the line keeps only its words.
     first, *rest = screen.split("\n")
     screen = "\n".join([" ".join(first.split()), *rest])
-    return re.sub(r"\d\d:\d\d(?=  #)", "09:00", re.sub(r"\b0:0\d\b", "0:01", screen)) + "\n"
+    return re.sub(r"\d\d:\d\d(?=  #)", "09:00", re.sub(r"\b\d\.\d s\b", "0.1 s", screen)) + "\n"
 
 
 async def compare(name: str, scene: Scene) -> None:

@@ -5,8 +5,7 @@ from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import VerticalScroll
-from textual.content import Content
+from textual.containers import Horizontal, VerticalScroll
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
@@ -22,9 +21,14 @@ class HelpScreen(ModalScreen[None]):
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,f1,question_mark", "leave", "Back")]
     DEFAULT_CSS = """
     HelpScreen { align: center middle; }
-    HelpScreen > VerticalScroll { width: 84; max-width: 96%; height: auto; max-height: 92%; border: round $border;
+    HelpScreen > VerticalScroll { width: 96; max-width: 96%; height: auto; max-height: 92%; border: round $border;
         padding: 0 2; scrollbar-size-vertical: 1;
         background: $surface; }
+    HelpScreen .heading { text-style: bold; margin: 1 0 0 0; }
+    HelpScreen .heading:first-of-type { margin: 0; }
+    HelpScreen .row { height: auto; }
+    HelpScreen .keys { width: 29; padding: 0 1 0 0; color: $text-primary; }
+    HelpScreen .words { width: 1fr; }
     """
 
     def __init__(self, sections: Mapping[str, Rows]) -> None:
@@ -32,17 +36,20 @@ class HelpScreen(ModalScreen[None]):
         self._sections = sections
 
     def compose(self) -> ComposeResult:
-        """Yield one text."""
-        parts = [_section(title, rows) for title, rows in self._sections.items()]
-        parts.append(_section("Commands", list(help_lines([*COMMANDS.values(), *SCREEN_COMMANDS]))))
+        """Yield every section with its rows."""
+        commands = list(help_lines([*COMMANDS.values(), *SCREEN_COMMANDS]))
         with VerticalScroll():
-            yield Static(Content("\n\n").join(parts), markup=False)
+            for title, rows in {**self._sections, "Commands": commands}.items():
+                yield Static(title, classes="heading", markup=False)
+                yield from (_row(keys, words) for keys, words in rows)
 
     def action_leave(self) -> None:
         """Go back."""
         self.dismiss(None)
 
 
-def _section(title: str, rows: Rows) -> Content:
-    lines = [Content.assemble((f"{keys:<27} ", "$text-primary"), words) for keys, words in rows]
-    return Content("\n").join([Content.styled(title, "bold"), *lines])
+def _row(keys: str, words: str) -> Horizontal:
+    """Return two columns, so that a long text continues below its beginning."""
+    return Horizontal(
+        Static(keys, classes="keys", markup=False), Static(words, classes="words", markup=False), classes="row"
+    )
