@@ -30,7 +30,7 @@ What it did not see
   #3 Kai, 30 bytes (did not fit into 300 bytes): Cookie or token? 你怎么看?
   #4 Max, 164 bytes (did not fit into 300 bytes): A cookie. set_cookie(🍪) I have written a long report about …
 
-What it took: 121 of 300 bytes
+Size: 121 of 300 bytes
   system              23
   team task           28
   message             66

@@ -41,9 +41,9 @@ from bullpen.view.decisions import Decision, decisions
 
 
 class Paper:
-    """A page without a width, that keeps what was written."""
+    """A page that keeps what was written; without a width, unless one is set."""
 
-    columns = None
+    columns: int | None = None
 
     def __init__(self) -> None:
         self.text = ""
@@ -197,6 +197,28 @@ def test_what_happens_in_between_does_not_break_a_line() -> None:
         "  Wait!",
         "ada continues",
         "  ing",
+        "  #2 · 1.2 s",
+    ]
+
+
+def test_a_word_is_whole_after_an_interruption() -> None:
+    paper = Paper()
+    paper.columns = 40
+    show = Show(paper, Colours(None, on=False), tuple, in_chat=True)
+
+    for event in (began("1", "ada"), *does("1", TextDelta("I was say"))):
+        show.tell(event)
+    show.interrupt()
+    paper.write("kim ▸ /queue\n")
+    for event in (*does("1", TextDelta("ing")), said("1", "ada", "I was saying"), ended("1", "ada")):
+        show.tell(event)
+
+    assert paper.text.splitlines()[2:] == [
+        "  I was ",
+        "kim ▸ /queue",
+        "",
+        "ada continues",
+        "  saying",
         "  #2 · 1.2 s",
     ]
 

@@ -57,7 +57,7 @@ class ShownCommands:
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):
             print_explanation(explanation)
-        self._show.text(printed.getvalue())
+        self._show.text(printed.getvalue().rstrip("\n"))
 
     async def _search(self, given: Text) -> None:
         if not given.text:

@@ -30,7 +30,7 @@ def print_explanation(explanation: Explanation) -> None:
     if explanation.changed:
         _print_part("What was changed", _changed_lines(explanation))
     budget = SHARE_OF_BUDGET.format(used=explanation.total_bytes, budget=explanation.max_bytes)
-    _print_part(f"What it took: {budget}", _sizes(explanation))
+    _print_part(f"Size: {budget}", _sizes(explanation))
     if turn is not None:
         print(f"\nWord for word: bullpen explain {turn.id} --session {safe_line(explanation.conversation_id)} --prompt")
 

@@ -124,6 +124,7 @@ class TerminalChat:
         self._area.draw()
 
     def _submit(self, text: str) -> None:
+        self._show.interrupt()
         self._area.leave(keep=wrapped(self._prompt + text.replace("\n", "\n… "), self._area.columns, ""))
         self._history.add(text)
         self._sent.put_nowait(text)

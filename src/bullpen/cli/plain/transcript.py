@@ -79,13 +79,19 @@ class Show:
             self._later.setdefault(turn_id, []).append(event)
         else:
             self._write(event)
-        if not self._live:
+        # After a turn without a reply the next event asks about that, and that comes first.
+        if not self._live and not (isinstance(event, TurnEnded) and event.state != "done"):
             self._write_decisions()
 
     def catch_up(self) -> None:
         """Write what was held back in case more would come soon."""
         if self._view is not None:
             self._view.catch_up()
+
+    def interrupt(self) -> None:
+        """Make room for a line between the lines of the turn that is followed."""
+        if self._view is not None:
+            self._view.interrupt()
 
     def message(self, message: ConversationMessage, sequence: int) -> None:
         """Write a message that is stored."""
@@ -248,8 +254,7 @@ class Show:
 
     def _block(self, text: str) -> None:
         """Write whole lines, between the lines of the turn that is followed."""
-        if self._view is not None:
-            self._view.interrupt()
+        self.interrupt()
         self._page.write(text)
 
 

@@ -79,8 +79,7 @@ class TurnView:
     def end_line(self) -> None:
         """End the current line, so that something else can be written."""
         self._end_thought()
-        if rest := self._wrapper.end_line():
-            self._page.write(rest)
+        self._write(self._wrapper.end_line())
 
     def catch_up(self) -> None:
         """Write what was held back, since nothing more comes for a while."""
@@ -88,7 +87,11 @@ class TurnView:
 
     def interrupt(self) -> None:
         """Make room for something else; what comes next says whose it is."""
-        self.end_line()
+        self._end_thought()
+        if self._wrapper.column:
+            # Half a word is still held back, and comes whole later.
+            self._wrapper.column = 0
+            self._page.write("\n")
         # After its reply only what it used is left to say, and that needs no name.
         self._interrupted = self._said is None
 
