@@ -176,7 +176,7 @@ def test_there_are_a_thousand() -> None:
 def test_as_messages_names_and_addressees(tmp_path: Path, open_browser: OpenBrowser) -> None:
     async def story() -> None:
         async with site(tmp_path) as served, open_browser() as browser:
-            await served.hub.ask(lambda store: fill(store, payloads()))
+            await served.hub.read(lambda store: fill(store, payloads()))
             page, witness = await entered(served, browser)
             assert await witness.nothing_happened(page)
             await page.goto(f"{served.url}/?q=x")
@@ -248,28 +248,28 @@ def test_live_as_tools_outputs_files_thoughts_errors_and_members(
             page, witness = await entered(served, browser)
             await page.get_by_role("button", name="New conversation").click()
             await page.wait_for_url("**/c/*")
-            room = served.hub.get(page.url.rpartition("/")[2])
-            assert room is not None
-            await room.conversation.say("Go.")
+            opened = served.hub.get(page.url.rpartition("/")[2])
+            assert opened is not None
+            await opened.conversation.say("Go.")
             await until(page, "document.querySelectorAll('#turn-1 .step').length > 300")
             await page.wait_for_selector("#turn-1 .body p")
             assert await witness.nothing_happened(page)
-            await room.conversation.cancel()
+            await opened.conversation.cancel()
             await page.wait_for_selector(".decide details")
             assert await witness.nothing_happened(page)
-            await room.conversation.retry()
-            await room.conversation.until_quiet()
+            await opened.conversation.retry()
+            await opened.conversation.until_quiet()
             await page.wait_for_selector("#m2 .did")
             await page.locator("#m2 .did summary").click()
             await until(page, "document.querySelectorAll('#m2 .step').length > 300")
             assert await witness.nothing_happened(page)
-            await room.conversation.say("Again.")
-            await room.conversation.until_quiet()
+            await opened.conversation.say("Again.")
+            await opened.conversation.until_quiet()
             await page.wait_for_selector(".decide details")
             await page.locator(".decide summary").click()
             assert await witness.nothing_happened(page)
             for view in ("turn-2", "turn-3", "next-max", "turn-2?beside=turn-3"):
-                await page.goto(f"{served.url}/c/{room.conversation.id}/prompt/{view}")
+                await page.goto(f"{served.url}/c/{opened.conversation.id}/prompt/{view}")
                 assert await witness.nothing_happened(page)
 
     asyncio.run(story())

@@ -29,8 +29,8 @@ async def pages(
 ) -> AsyncIterator[AsyncIterator[tuple[str, Page]]]:
     """Yield every kind of page there is, with a turn at work, one to decide about, and a queue."""
     async with site(folder, write_team(folder, AGENTS)) as served, open_browser() as browser:
-        room = await served.hub.begin()
-        conversation = room.conversation
+        opened = await served.hub.begin()
+        conversation = opened.conversation
         await conversation.say("Please do it.")
         await conversation.until_quiet()
         await conversation.say("[NEXT: ada, max] And now?")

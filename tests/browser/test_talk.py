@@ -12,7 +12,7 @@ from playwright.async_api import Browser, Page, Route, expect
 
 from bullpen.testing.site import Site, site
 from bullpen.testing.stage import Script, put_on_path, write_team
-from bullpen.web.live import Room
+from bullpen.web.live import LiveConversation
 
 OpenBrowser = Callable[[], AbstractAsyncContextManager[Browser]]
 WORDS = " ".join(f"word{number}" for number in range(400))
@@ -36,10 +36,10 @@ async def page_of(served: Site, browser: Browser, path: str = "/") -> Page:
     return page
 
 
-def room_of(served: Site, page: Page) -> Room:
-    room = served.hub.get(page.url.rpartition("/")[2])
-    assert room is not None
-    return room
+def opened_in(served: Site, page: Page) -> LiveConversation:
+    opened = served.hub.get(page.url.rpartition("/")[2])
+    assert opened is not None
+    return opened
 
 
 async def until(page: Page, condition: str) -> None:
@@ -124,9 +124,9 @@ def test_what_the_server_has_is_not_sent_twice_when_its_answer_is_lost(
             await page.get_by_label("Your message").fill("Only once, please.")
             await page.get_by_label("Your message").press("Enter")
             await expect(page.get_by_label("Your message")).to_have_value("")
-            await room_of(served, page).conversation.until_quiet()
+            await opened_in(served, page).conversation.until_quiet()
             assert tries == 2
-            stored = await room_of(served, page).conversation.messages()
+            stored = await opened_in(served, page).conversation.messages()
             assert [one.message.content for one in stored] == ["Only once, please.", "Once."]
 
     asyncio.run(story())
@@ -228,11 +228,11 @@ def test_at_a_search_hit_what_is_new_is_not_shown_behind_a_gap(tmp_path: Path, o
             page = await page_of(served, browser)
             await page.get_by_role("button", name="New conversation").click()
             await page.wait_for_url("**/c/*")
-            room = room_of(served, page)
+            opened = opened_in(served, page)
             for number in range(40):
-                await room.conversation.say(f"Word {number}")
-                await room.conversation.until_quiet()
-            here = f"{served.url}/c/{room.conversation.id}"
+                await opened.conversation.say(f"Word {number}")
+                await opened.conversation.until_quiet()
+            here = f"{served.url}/c/{opened.conversation.id}"
             await page.goto(f"{here}?at=2#m2")
             seen = await page.locator("#messages > article").count()
             await page.get_by_label("Your message").fill("Something new.")

@@ -91,7 +91,7 @@ async def _asked(examples: int, seed: int, *, is_faulty: bool = False) -> Outcom
         ):
             async with staged(folder) as stage:
                 count = await asyncio.to_thread(_ask, stage, examples, seed)
-                damage = await stage.served.hub.ask(lambda store: store.fsck())
+                damage = await stage.served.hub.read(lambda store: store.fsck())
     return _outcome(count, [finding.text for finding in damage])
 
 

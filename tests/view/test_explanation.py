@@ -28,7 +28,8 @@ def store(tmp_path: Path) -> SqliteStore:
 def test_what_a_turn_saw_and_what_it_did_not(store: SqliteStore) -> None:
     explanation = explain(store, EXAMPLE_ID, "3")
 
-    assert (explanation.turn.member, explanation.turn.state, explanation.seconds) == ("sarah", "done", 12.5)
+    assert explanation.turn is not None
+    assert (explanation.member, explanation.turn.state, explanation.seconds) == ("sarah", "done", 12.5)
     assert explanation.asked_by == SeenMessage(
         sequence=5,
         id="m5",
@@ -57,6 +58,7 @@ def test_a_turn_whose_system_text_went_beside_the_prompt(store: SqliteStore) -> 
 
     assert explanation.system == "You are Max."
     assert [(seen.sequence, seen.fate) for seen in explanation.context] == [(2, "kept"), (3, "kept"), (4, "kept")]
+    assert explanation.turn is not None
     assert explanation.turn.failure is not None
     assert explanation.stream_bytes == 0
 

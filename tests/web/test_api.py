@@ -109,9 +109,9 @@ def test_a_whole_conversation_by_program_as_described(tmp_path: Path) -> None:
             assert [said.status_code, again.status_code, again.json()] == [201, 200, said.json()]
             assert described("POST", f"{one}/messages", said)
             assert described("POST", f"{one}/messages", again)
-            room = served.hub.get(begun.json()["id"])
-            assert room is not None
-            await asyncio.wait_for(room.conversation.until_quiet(), WAIT_SECONDS)
+            opened = served.hub.get(begun.json()["id"])
+            assert opened is not None
+            await asyncio.wait_for(opened.conversation.until_quiet(), WAIT_SECONDS)
             messages = await client.get(f"{here}/messages")
             assert described("GET", f"{one}/messages", messages)
             spoke = [(m["message"]["speaker"]["roleId"], m["message"]["content"]) for m in messages.json()]
@@ -146,15 +146,15 @@ def test_a_failed_turn_is_decided_by_program(tmp_path: Path) -> None:
     async def story() -> None:
         async with api(tmp_path, [{"exit": 3}]) as (served, client):
             begun = (await client.post("/conversations")).json()["id"]
-            here, room = f"/conversations/{begun}", served.hub.get(begun)
-            assert room is not None
+            here, opened = f"/conversations/{begun}", served.hub.get(begun)
+            assert opened is not None
             await client.post(f"{here}/messages", json={"text": "Do it."})
-            await asyncio.wait_for(room.conversation.until_quiet(), WAIT_SECONDS)
+            await asyncio.wait_for(opened.conversation.until_quiet(), WAIT_SECONDS)
             state = (await client.get(here)).json()
             assert [(one["member"], one["state"]) for one in state["undecided"]] == [("max", "failed")]
             after = await client.post(f"{here}/hand-over", json={"member": "sarah"})
             assert described("POST", "/api/conversations/{id}/hand-over", after)
-            await asyncio.wait_for(room.conversation.until_quiet(), WAIT_SECONDS)
+            await asyncio.wait_for(opened.conversation.until_quiet(), WAIT_SECONDS)
             messages = (await client.get(f"{here}/messages")).json()
             assert [m["message"]["content"] for m in messages] == ["Do it.", "Fine."]
 
@@ -245,7 +245,7 @@ def test_a_body_is_required_where_nothing_works_without_it() -> None:
 
     required = {path.rpartition("/")[2] for path, body in bodies.items() if body and body["required"]}
 
-    assert required == {"messages", "hand-over", "ask", "reorder"}
+    assert required == {"messages", "commands", "hand-over", "ask", "reorder"}
 
 
 def test_events_are_as_described(tmp_path: Path) -> None:

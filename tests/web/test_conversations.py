@@ -14,6 +14,7 @@ from bullpen.team.file import load_team
 from bullpen.team.trust import Trust
 from bullpen.testing.site import site
 from bullpen.testing.stage import write_team
+from bullpen.view.listing import conversation_summary
 
 WAIT_SECONDS = 20
 
@@ -30,7 +31,7 @@ def test_a_conversation_is_resumed_with_its_own_team_if_that_is_trusted(tmp_path
             await conversation.until_quiet()
             conversation_id = conversation.id
         async with site(tmp_path, other) as served:
-            stored = await served.hub.ask(lambda store: store.conversation(conversation_id))
+            stored = await served.hub.read(conversation_summary, conversation_id)
             assert "is not trusted" in served.hub.why_read_only(stored)
             with pytest.raises(ReadOnlyHere, match="is not trusted"):
                 await served.hub.resume(conversation_id)
@@ -89,12 +90,12 @@ def test_a_browser_that_goes_away_ends_no_agent(tmp_path: Path) -> None:
     async def story() -> str:
         async with site(tmp_path, team) as served:
             async with httpx.AsyncClient(base_url=served.url, headers=served.headers, timeout=WAIT_SECONDS) as client:
-                room = await served.hub.begin()
-                async with client.stream("GET", f"/c/{room.conversation.id}/stream") as answer:
+                opened = await served.hub.begin()
+                async with client.stream("GET", f"/c/{opened.conversation.id}/stream") as answer:
                     assert answer.status_code == 200
-                    await client.post(f"/api/conversations/{room.conversation.id}/messages", json={"text": "Go."})
-            await asyncio.wait_for(room.conversation.until_quiet(), WAIT_SECONDS)
-            return (await room.conversation.messages())[-1].message.content
+                    await client.post(f"/api/conversations/{opened.conversation.id}/messages", json={"text": "Go."})
+            await asyncio.wait_for(opened.conversation.until_quiet(), WAIT_SECONDS)
+            return (await opened.conversation.messages())[-1].message.content
 
     assert asyncio.run(story()) == "Still here."
 
@@ -117,11 +118,11 @@ def test_a_conversation_with_somebody_at_work_is_not_closed(tmp_path: Path) -> N
 
     async def story() -> None:
         async with site(tmp_path, team) as served:
-            room = await served.hub.begin()
-            await room.conversation.say("Go.")
-            while not room.conversation.running:
+            opened = await served.hub.begin()
+            await opened.conversation.say("Go.")
+            while not opened.conversation.running:
                 await asyncio.sleep(0.01)
-            with pytest.raises(ReadOnlyHere, match="at work"):
-                await served.hub.let_go(room.conversation.id)
+            with pytest.raises(ReadOnlyHere, match="is working"):
+                await served.hub.let_go(opened.conversation.id)
 
     asyncio.run(story())

@@ -12,6 +12,7 @@ from starlette.applications import Starlette
 from starlette.routing import Route
 
 from bullpen.app import open_store
+from bullpen.database import SharedDatabase
 from bullpen.testing.site import site
 from bullpen.testing.stage import write_team
 from bullpen.web.address import Place, place_of
@@ -71,7 +72,7 @@ PROGRAMS = {"token", "wrong token", "empty token", "basic"}
 async def server(folder: Path) -> AsyncIterator[tuple[Guard, Keys]]:
     async with open_store(folder / "c.db") as (store, thread):
         keys = Keys()
-        yield create_app(Hub(store, thread), keys, PLACE), keys
+        yield create_app(Hub(SharedDatabase(store, thread)), keys, PLACE), keys
 
 
 def headers_for(keys: Keys, session: str, host: str, origin: str, key: str) -> dict[str, str]:

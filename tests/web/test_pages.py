@@ -11,7 +11,7 @@ import pytest
 
 from bullpen.testing.site import Site, site
 from bullpen.testing.stage import Script, write_team
-from bullpen.web.live import Room
+from bullpen.web.live import LiveConversation
 
 WAIT_SECONDS = 20
 
@@ -33,9 +33,9 @@ async def browser(
         yield served, client
 
 
-async def quiet(room: Room | None) -> None:
-    assert room is not None
-    await asyncio.wait_for(room.conversation.until_quiet(), WAIT_SECONDS)
+async def quiet(opened: LiveConversation | None) -> None:
+    assert opened is not None
+    await asyncio.wait_for(opened.conversation.until_quiet(), WAIT_SECONDS)
 
 
 def test_a_conversation_from_the_first_message_to_the_export_with_forms_only(tmp_path: Path) -> None:
@@ -73,7 +73,7 @@ def test_a_conversation_from_the_first_message_to_the_export_with_forms_only(tmp
             seen = (await client.get(f"{here}/prompt/turn-2")).text
             assert "Done, see" in seen
             beside = (await client.get(f"{here}/prompt/next-max", params={"beside": "next-sarah"})).text
-            assert "What <bdi>max</bdi> would see, beside <bdi>sarah</bdi>" in beside
+            assert "What <bdi>max</bdi> would be given, beside <bdi>sarah</bdi>" in beside
             assert 'class="removed"' in beside
 
     asyncio.run(story())
@@ -96,17 +96,17 @@ def test_a_failure_is_decided_with_a_button(
             client,
         ):
             here = (await client.post("/c")).url.path
-            room = served.hub.get(here.removeprefix("/c/"))
+            opened = served.hub.get(here.removeprefix("/c/"))
             await client.post(f"{here}/messages", data={"text": "Go."})
-            await quiet(room)
+            await quiet(opened)
             page = (await client.get(here)).text
             assert f'action="{here}/do/{action}"' in page
             await client.post(f"{here}/do/{action}", data=form)
-            await quiet(room)
-            assert room is not None
-            stored = await room.conversation.messages()
+            await quiet(opened)
+            assert opened is not None
+            stored = await opened.conversation.messages()
             assert [one.message.speaker.role_id for one in stored] == speakers
-            assert len(room.conversation.undecided) == (1 if action == "retry" else 0)
+            assert len(opened.conversation.undecided) == (1 if action == "retry" else 0)
 
     asyncio.run(story())
 
@@ -118,10 +118,10 @@ def test_the_queue_is_shown_reordered_and_dropped(tmp_path: Path) -> None:
     async def story() -> None:
         async with browser(tmp_path, agents) as (served, client):
             here = (await client.post("/c")).url.path
-            room = served.hub.get(here.removeprefix("/c/"))
-            assert room is not None
+            opened = served.hub.get(here.removeprefix("/c/"))
+            assert opened is not None
             await client.post(f"{here}/messages", data={"text": "[NEXT: max, sarah, ada] Go."})
-            while not room.conversation.running:
+            while not opened.conversation.running:
                 await asyncio.sleep(0.01)
             page = (await client.get(here)).text
             form = re.search(rf'action="{here}/do/reorder".*?</form>', page, re.DOTALL)
@@ -129,15 +129,15 @@ def test_the_queue_is_shown_reordered_and_dropped(tmp_path: Path) -> None:
             order = re.findall(r'name="turns" value="(\d+)"', form[0])
             assert order == ["3", "2"]
             await client.post(f"{here}/do/reorder", data={"turns": order})
-            assert [turn.member for turn in room.conversation.waiting] == ["ada", "sarah"]
+            assert [turn.member for turn in opened.conversation.waiting] == ["ada", "sarah"]
             await client.post(f"{here}/do/drop", data={"turn": "2"})
-            assert [turn.member for turn in room.conversation.waiting] == ["ada"]
+            assert [turn.member for turn in opened.conversation.waiting] == ["ada"]
             await client.post(f"{here}/messages", data={"text": "/cancel"})
             assert "was cancelled" in (await client.get(here)).text
             await client.post(f"{here}/do/drop")
             await client.post(f"{here}/messages", data={"text": "/task Ship it"})
-            assert room.conversation.team_task == "Ship it"
-            assert not room.conversation.waiting
+            assert opened.conversation.team_task == "Ship it"
+            assert not opened.conversation.waiting
 
     asyncio.run(story())
 
@@ -149,15 +149,15 @@ def test_a_missed_hand_over_can_be_made_with_a_button(tmp_path: Path) -> None:
             client,
         ):
             here = (await client.post("/c")).url.path
-            room = served.hub.get(here.removeprefix("/c/"))
+            opened = served.hub.get(here.removeprefix("/c/"))
             await client.post(f"{here}/messages", data={"text": "Go."})
-            await quiet(room)
+            await quiet(opened)
             page = (await client.get(here)).text
             assert 'name="names" value="sarah"' in page
             await client.post(f"{here}/do/ask", data={"names": "sarah"})
-            await quiet(room)
-            assert room is not None
-            assert (await room.conversation.messages())[-1].message.content == "Ok."
+            await quiet(opened)
+            assert opened is not None
+            assert (await opened.conversation.messages())[-1].message.content == "Ok."
 
     asyncio.run(story())
 
@@ -166,10 +166,10 @@ def test_many_messages_come_page_by_page(tmp_path: Path) -> None:
     async def story() -> None:
         async with browser(tmp_path, {"max": [{"say": "ok"}]}, people=("kim", "lee")) as (served, client):
             here = (await client.post("/c")).url.path
-            room = served.hub.get(here.removeprefix("/c/"))
-            assert room is not None
+            opened = served.hub.get(here.removeprefix("/c/"))
+            assert opened is not None
             for number in range(60):
-                await room.conversation.say(f"[NEXT: lee] number {number}", sender="kim")
+                await opened.conversation.say(f"[NEXT: lee] number {number}", sender="kim")
             page = (await client.get(here)).text
             older = (await client.get(f"{here}/older", params={"before": 11})).text
             newer = (await client.get(f"{here}/newer", params={"after": 58})).text
@@ -209,15 +209,15 @@ def test_what_an_agent_did_can_be_seen_while_it_works_and_afterwards(
             site(tmp_path, team) as served,
             httpx.AsyncClient(base_url=served.url, headers=served.headers, timeout=WAIT_SECONDS) as client,
         ):
-            room = await served.hub.begin()
-            here = f"/c/{room.conversation.id}"
-            await room.conversation.say("Look.")
-            while not any(running.text for running in room.conversation.running.values()):
+            opened = await served.hub.begin()
+            here = f"/c/{opened.conversation.id}"
+            await opened.conversation.say("Look.")
+            while not any(running.text for running in opened.conversation.running.values()):
                 await asyncio.sleep(0.01)
             live = (await client.get(f"{here}/live/1")).text
             assert "Seen." in live
             assert "ls /tmp" in live
-            await quiet(room)
+            await quiet(opened)
             steps = (await client.get(f"{here}/steps/1")).text
             assert "ls /tmp" in steps
             assert "a.txt" in steps

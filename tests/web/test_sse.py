@@ -36,8 +36,8 @@ async def events(answer: httpx.Response) -> AsyncIterator[Sent]:
 
 
 async def begun(served: Site) -> Any:
-    room = await served.hub.begin()
-    return room.conversation
+    opened = await served.hub.begin()
+    return opened.conversation
 
 
 def test_a_watcher_that_comes_back_misses_nothing_and_gets_nothing_twice(tmp_path: Path) -> None:

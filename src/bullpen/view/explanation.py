@@ -15,6 +15,7 @@ from bullpen.store.base import Store, StoredMessage, Turn
 from bullpen.team.reader import read_team
 from bullpen.team.team import Member
 from bullpen.text.clean import byte_length
+from bullpen.view.turn_lookup import find_turn
 
 Fate = Literal["kept", "cut", "dropped"]
 
@@ -141,6 +142,11 @@ def explain(store: Store, conversation_id: str, turn_id: str) -> Explanation:
         stream_bytes=len(record.stream),
         stream_is_cut=record.stream_is_cut,
     )
+
+
+def explain_referenced(store: Store, conversation_id: str, reference: str) -> Explanation:
+    """Return what the turn saw that a person means: a number, "last", or "#12" for the one that said message 12."""
+    return explain(store, conversation_id, find_turn(store, conversation_id, reference).id)
 
 
 async def explain_now(conversation: Conversation, member: str) -> Explanation:

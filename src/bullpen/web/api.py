@@ -1,4 +1,4 @@
-"""The JSON API: the same conversations for programs. Each call is a row that says what it takes and what it gives."""
+"""The JSON API: the same conversations for programs. Each call is a row that says what it takes and what it returns."""
 
 from collections.abc import Awaitable, Callable
 from http import HTTPStatus
@@ -11,13 +11,17 @@ from starlette.responses import Response
 
 from bullpen.conversation.broadcast import Numbered
 from bullpen.conversation.events import ConversationEvent
+from bullpen.errors import BullpenError
 from bullpen.messages import ConversationMessage
-from bullpen.store.base import StoredConversation, StoredMessage
-from bullpen.web.actions import ACTIONS, Action
-from bullpen.web.requests import checked_id, exact_number_in, hub_of, id_in, state_asked_for
+from bullpen.view.commands import ACTIONS, Command, read_command, run_command
+from bullpen.view.listing import ConversationSummary, Hit, all_conversations
+from bullpen.view.listing import search as search_messages
+from bullpen.view.messages import plain_messages
+from bullpen.view.state import ConversationView, QueuedTurn
+from bullpen.web.requests import checked_id, exact_number_in, hub_of, id_in, view_in
 from bullpen.web.responses import json
+from bullpen.web.shown_commands import address_of, lines_of
 from bullpen.web.sse import EventStream, position
-from bullpen.web.state import InQueue, State
 from bullpen.web.updates import server_sent
 
 MOST_MESSAGES = 1_000
@@ -57,17 +61,25 @@ class Say(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     sender: str | None = None
     """Needed only if the team has several people."""
     id: str | None = None
-    """8 to 64 letters, digits and hyphens of your own: sending it again with the same id is harmless."""
+    """8 to 64 letters, digits and hyphens of your own: sending it again with the same id is safe."""
 
 
-class Hit(Struct, frozen=True, kw_only=True):
-    """A message that a search found."""
+class TypedCommand(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A command as people type it."""
 
-    conversation: str
-    sequence: int
-    speaker: str
-    timestamp: int
-    snippet: str
+    text: str
+    """For example "/drop 3 4"."""
+    sender: str | None = None
+
+
+class CommandResult(Struct, frozen=True, kw_only=True):
+    """What a command did."""
+
+    told: str = ""
+    """What a person would be told."""
+    see: str = ""
+    """The page that shows it, if it only shows something."""
+    state: ConversationView
 
 
 class Watched(Struct, frozen=True, kw_only=True):
@@ -78,7 +90,7 @@ class Watched(Struct, frozen=True, kw_only=True):
 
 
 class Parameter(Struct, frozen=True, kw_only=True):
-    """Something in the query of an address, or in a header."""
+    """A parameter in the query or in a header."""
 
     name: str
     purpose: str
@@ -99,31 +111,30 @@ class Call(Struct, frozen=True, kw_only=True):
     parameters: tuple[Parameter, ...] = ()
     status: int = 200
     again: str = ""
-    """What it means that this call is answered with 200, where that is not what it usually is."""
+    """What an answer with 200 means, if that is not the usual one."""
     streams: bool = False
 
 
 async def list_conversations(request: Request) -> Response:
     """Answer with all conversations."""
     hub = hub_of(request)
-    stored = await hub.ask(lambda store: store.conversations())
-    return json([_summary(one, is_open=hub.get(one.id) is not None) for one in stored])
+    return json([_summary(one, is_open=hub.get(one.id) is not None) for one in await hub.read(all_conversations)])
 
 
 async def begin(request: Request) -> Response:
     """Begin a conversation."""
-    room = await hub_of(request).begin()
-    return json(await room.state(), HTTPStatus.CREATED)
+    opened = await hub_of(request).begin()
+    return json(opened.view(), HTTPStatus.CREATED)
 
 
 async def read_state(request: Request) -> Response:
-    """Answer with how a conversation stands."""
-    return json(await state_asked_for(request))
+    """Answer with the state of a conversation."""
+    return json(await view_in(request))
 
 
 async def resume(request: Request) -> Response:
     """Continue a conversation here."""
-    return json(await (await hub_of(request).resume(id_in(request))).state())
+    return json((await hub_of(request).resume(id_in(request))).view())
 
 
 async def let_go(request: Request) -> Response:
@@ -137,69 +148,71 @@ async def read_messages(request: Request) -> Response:
     after, before = exact_number_in(request, "after"), exact_number_in(request, "before")
     limit = exact_number_in(request, "limit", least=1)
     most = min(limit or DEFAULT_MESSAGES, MOST_MESSAGES)
-    stored = await hub_of(request).ask(
-        lambda store: store.messages(id_in(request), after=after, before=before, limit=most)
-    )
-    return json([_message(one) for one in stored])
+    shown = await hub_of(request).read(plain_messages, id_in(request), after=after, before=before, limit=most)
+    return json([Message(sequence=one.sequence, message=one.message) for one in shown])
 
 
 async def say(request: Request) -> Response:
     """Say something."""
-    room = await hub_of(request).need(id_in(request))
+    opened = await hub_of(request).need(id_in(request))
     given = msgspec.json.decode(await request.body() or b"{}", type=Say)
-    stored = await room.conversation.say(given.text, sender=given.sender, message_id=checked_id(given.id))
-    return json(_message(stored), HTTPStatus.OK if stored.already_stored else HTTPStatus.CREATED)
+    stored = await opened.conversation.say(given.text, sender=given.sender, message_id=checked_id(given.id))
+    message = Message(sequence=stored.sequence, message=stored.message)
+    return json(message, HTTPStatus.OK if stored.already_stored else HTTPStatus.CREATED)
+
+
+async def do_command(request: Request) -> Response:
+    """Do what a typed command says."""
+    opened = await hub_of(request).need(id_in(request))
+    given = msgspec.json.decode(await request.body() or b"{}", type=TypedCommand)
+    typed = read_command(given.text, opened.conversation.team)
+    if typed is None:
+        raise BullpenError("This is a message, not a command. Send it to messages.")
+    if typed.command.run is not None:
+        told = await run_command(typed, opened.conversation, given.sender)
+        return json(CommandResult(told=told, state=opened.view()))
+    lines = lines_of(opened, typed)
+    see = "" if lines else address_of(opened.conversation.id, typed)
+    return json(CommandResult(told="\n".join(lines), see=see, state=opened.view()))
 
 
 async def watch(request: Request) -> Response:
     """Send everything that happens."""
     exact_number_in(request, "after")
-    room = await hub_of(request).need(id_in(request))
-    return cast(Response, EventStream(room.conversation, _watched, after=position(request)))
+    opened = await hub_of(request).need(id_in(request))
+    return cast(Response, EventStream(opened.conversation, _watched, after=position(request)))
 
 
 async def read_queue(request: Request) -> Response:
-    """Answer with the turns that wait."""
-    return json((await state_asked_for(request)).queue)
+    """Answer with the waiting turns."""
+    return json((await view_in(request)).queue)
 
 
 async def search(request: Request) -> Response:
     """Answer with messages in which something was said."""
     query = request.query_params.get("q", "")
     limit = min(exact_number_in(request, "limit", least=1) or DEFAULT_FOUND, MOST_FOUND)
-    found = await hub_of(request).ask(lambda store: store.search(query, limit=limit) if query.strip() else [])
-    return json(
-        [
-            Hit(
-                conversation=one.conversation_id,
-                sequence=one.sequence,
-                speaker=one.speaker.role_name,
-                timestamp=one.timestamp,
-                snippet=one.snippet,
-            )
-            for one in found
-        ]
-    )
+    return json(await hub_of(request).read(search_messages, query, limit=limit))
 
 
-def _acting(action: Action) -> Endpoint:
+def _acting(command: Command) -> Endpoint:
     async def act(request: Request) -> Response:
-        room = await hub_of(request).need(id_in(request))
-        given = msgspec.json.decode(await request.body() or b"{}", type=action.takes)
-        await action.act(room.conversation, given)
-        return json(await room.state())
+        opened = await hub_of(request).need(id_in(request))
+        given = msgspec.json.decode(await request.body() or b"{}", type=command.takes)
+        if command.run is not None:
+            await command.run(opened.conversation, given, None)
+        return json(opened.view())
 
-    act.__doc__ = action.summary
+    act.__doc__ = command.purpose
     return act
 
 
-async def _watched(news: list[Numbered]) -> bytes:
-    return b"".join(
-        server_sent("news", msgspec.json.encode(Watched(number=one.number, news=one.event)), one.number) for one in news
-    )
+async def _watched(events: list[Numbered]) -> bytes:
+    encoded = ((one.number, msgspec.json.encode(Watched(number=one.number, news=one.event))) for one in events)
+    return b"".join(server_sent("news", data, number) for number, data in encoded)
 
 
-def _summary(stored: StoredConversation, *, is_open: bool) -> Summary:
+def _summary(stored: ConversationSummary, *, is_open: bool) -> Summary:
     return Summary(
         id=stored.id,
         team=stored.team,
@@ -209,19 +222,17 @@ def _summary(stored: StoredConversation, *, is_open: bool) -> Summary:
         last_at=stored.last_at,
         messages=stored.messages,
         first_words=stored.first_words,
-        task=stored.team_task,
+        task=stored.task,
     )
 
 
-def _message(stored: StoredMessage) -> Message:
-    return Message(sequence=stored.sequence, message=stored.message)
-
-
+OLD_NAMES = {"go-on": ACTIONS["continue"]}
+"""Names of an earlier version. They go away with the next one."""
 ONE = "/api/conversations/{id}"
-AFTER = Parameter(name="after", purpose="only what has a higher number")
+AFTER = Parameter(name="after", purpose="only those with a higher number")
 LAST_SEEN = Parameter(
     name="Last-Event-ID",
-    purpose="the same, said by a browser that comes back; it goes first",
+    purpose="the same, sent by a browser that reconnects; it takes precedence",
     type="string",
     place="header",
 )
@@ -237,9 +248,9 @@ CALLS = (
     Call(
         method="POST",
         path="/api/conversations",
-        summary="Begin a conversation of the team that the server was started with.",
+        summary="Begin a conversation with the team that the server was started with.",
         endpoint=begin,
-        gives=State,
+        gives=ConversationView,
         status=201,
     ),
     Call(
@@ -250,14 +261,28 @@ CALLS = (
         gives=list[Hit],
         parameters=(
             Parameter(
-                name="q", purpose="words; what stands in double quotes must occur as it is written", type="string"
+                name="q", purpose="words to find; a phrase in double quotes must occur as it is written", type="string"
             ),
-            Parameter(name="limit", purpose=f"at most so many, up to {MOST_FOUND}", least=1),
+            Parameter(name="limit", purpose=f"at most this many, up to {MOST_FOUND}", least=1),
         ),
     ),
-    Call(method="GET", path=ONE, summary="Say how a conversation stands.", endpoint=read_state, gives=State),
-    Call(method="POST", path=f"{ONE}/open", summary="Continue a conversation here.", endpoint=resume, gives=State),
-    Call(method="POST", path=f"{ONE}/close", summary="Let others continue it.", endpoint=let_go, gives=State),
+    Call(
+        method="GET", path=ONE, summary="Read the state of a conversation.", endpoint=read_state, gives=ConversationView
+    ),
+    Call(
+        method="POST",
+        path=f"{ONE}/open",
+        summary="Continue a conversation here.",
+        endpoint=resume,
+        gives=ConversationView,
+    ),
+    Call(
+        method="POST",
+        path=f"{ONE}/close",
+        summary="Close a conversation here, so that another process can continue it.",
+        endpoint=let_go,
+        gives=ConversationView,
+    ),
     Call(
         method="GET",
         path=f"{ONE}/messages",
@@ -266,41 +291,53 @@ CALLS = (
         gives=list[Message],
         parameters=(
             AFTER,
-            Parameter(name="before", purpose="only what has a lower number"),
-            Parameter(name="limit", purpose=f"at most so many, up to {MOST_MESSAGES}", least=1),
+            Parameter(name="before", purpose="only messages with a lower number"),
+            Parameter(name="limit", purpose=f"at most this many, up to {MOST_MESSAGES}", least=1),
         ),
     ),
     Call(
         method="POST",
         path=f"{ONE}/messages",
-        summary="Say something as a person. The answer comes when it is stored; 200 if it was stored before.",
+        summary="Say something as a person. Answers when it is stored; with 200 if it was stored before.",
         endpoint=say,
         takes=Say,
         gives=Message,
         status=201,
-        again="It was stored before, under the same id.",
+        again="It was stored before, with the same id.",
     ),
     Call(
         method="GET",
         path=f"{ONE}/watch",
-        summary="Watch a conversation: server-sent events. Last-Event-ID or after takes it up again.",
+        summary="Watch a conversation as server-sent events. Last-Event-ID or after resumes after an event.",
         endpoint=watch,
         gives=Watched,
         parameters=(AFTER, LAST_SEEN),
         streams=True,
     ),
     Call(
-        method="GET", path=f"{ONE}/queue", summary="List the turns that wait.", endpoint=read_queue, gives=list[InQueue]
+        method="GET",
+        path=f"{ONE}/queue",
+        summary="List the waiting turns.",
+        endpoint=read_queue,
+        gives=list[QueuedTurn],
+    ),
+    Call(
+        method="POST",
+        path=f"{ONE}/commands",
+        summary="Do what a typed command says, for example /drop 3 4.",
+        endpoint=do_command,
+        takes=TypedCommand,
+        gives=CommandResult,
     ),
     *(
         Call(
             method="POST",
-            path=f"{ONE}/{action.name}",
-            summary=action.summary,
-            endpoint=_acting(action),
-            takes=action.takes,
-            gives=State,
+            path=f"{ONE}/{name}",
+            summary=f"{command.purpose[:1].upper()}{command.purpose[1:]}.",
+            endpoint=_acting(command),
+            takes=command.takes,
+            gives=ConversationView,
         )
-        for action in ACTIONS.values()
+        for name, command in {**ACTIONS, **OLD_NAMES}.items()
     ),
 )

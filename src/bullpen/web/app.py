@@ -39,6 +39,7 @@ ROUTES: tuple[tuple[str, str, Endpoint], ...] = (
     ("GET", "/c/{id}/prompt/{view}", inspector.prompt),
     ("GET", "/c/{id}/timeline", timeline.timeline),
     ("GET", "/c/{id}/export/{format}", pages.export),
+    ("GET", "/c/{id}/complete", pages.complete),
     ("POST", "/c/{id}/messages", pages.say),
     ("POST", "/c/{id}/open", pages.resume),
     ("POST", "/c/{id}/close", pages.let_go),

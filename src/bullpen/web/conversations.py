@@ -1,22 +1,21 @@
-"""The hub: the conversations that this process has open, for as long as it runs and whoever looks."""
+"""The hub: the conversations that this server has open. They stay open however many pages show them."""
 
 import asyncio
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from functools import partial
 from pathlib import Path
-from typing import ParamSpec, TypeVar
+from typing import Concatenate, ParamSpec, TypeVar
 
 from bullpen.app import NO_EXTRAS, open_conversation
 from bullpen.conversation.conversation import Conversation
 from bullpen.conversation.member_agent import Extra
-from bullpen.conversation.owner import is_alive
+from bullpen.database import Database, SharedDatabase
 from bullpen.errors import BullpenError, ReadOnlyHere
-from bullpen.store.base import Store, StoredConversation
-from bullpen.store.thread import StoreThread
 from bullpen.team.file import LoadedTeam, load_team
 from bullpen.team.trust import Trust
-from bullpen.web.live import Room
+from bullpen.view.listing import ConversationSummary, conversation_summary
+from bullpen.web.live import LiveConversation
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
@@ -25,72 +24,72 @@ MOST_OPEN = 100
 
 
 class Hub:
-    """Opens conversations, and keeps them open. Turns belong to a conversation: no tab that closes ends one."""
+    """Opens conversations, and keeps them open. Turns belong to a conversation: closing a tab does not end them."""
 
     def __init__(
         self,
-        store: Store,
-        thread: StoreThread,
+        shared: SharedDatabase,
         *,
         team: LoadedTeam | None = None,
         trust: Trust | None = None,
         extra: Mapping[str, Extra] = NO_EXTRAS,
     ) -> None:
         self.team = team
-        """What new conversations are of; None: there can be none."""
-        self.store = store
-        self._thread = thread
+        """The team of new conversations; None: there cannot be any."""
+        self.database = shared.database
+        self._shared = shared
         self._trust = trust or Trust()
         self._extra = extra
         self._open: dict[str, _Opened] = {}
         self._opening = asyncio.Lock()
 
-    def get(self, conversation_id: str) -> Room | None:
+    def get(self, conversation_id: str) -> LiveConversation | None:
         """Return a conversation that is open here."""
         opened = self._open.get(conversation_id)
-        return None if opened is None else opened.room
+        return None if opened is None else opened.live
 
-    async def need(self, conversation_id: str) -> Room:
+    async def need(self, conversation_id: str) -> LiveConversation:
         """Return a conversation that is open here, or raise UnknownConversation or ReadOnlyHere."""
-        room = self.get(conversation_id)
-        if room is None:
-            await self.read(self._stored, conversation_id)
+        opened = self.get(conversation_id)
+        if opened is None:
+            await self.read(conversation_summary, conversation_id)
             raise ReadOnlyHere(f"Conversation {conversation_id} is not open here. Continue it first.")
-        return room
+        return opened
 
-    async def begin(self) -> Room:
+    async def begin(self) -> LiveConversation:
         """Open a new conversation of the team that the server was started with."""
         if self.team is None:
-            raise ReadOnlyHere("There is no team here to begin with. Start `bullpen serve` with a team file.")
+            raise ReadOnlyHere(
+                "This server has no team. Start `bullpen serve` with a team file to begin conversations."
+            )
         return await self._opened(self.team, None)
 
-    async def resume(self, conversation_id: str) -> Room:
+    async def resume(self, conversation_id: str) -> LiveConversation:
         """Open a conversation again, if its team file is there and trusted, and nobody else has it open."""
-        stored = await self.read(self._stored, conversation_id)
+        stored = await self.read(conversation_summary, conversation_id)
         opened = self.get(conversation_id)
         return opened or await self._opened(await asyncio.to_thread(self._team_of, stored), conversation_id)
 
     async def let_go(self, conversation_id: str) -> None:
-        """Close a conversation in which nobody is at work, so that another process may open it."""
-        room = await self.need(conversation_id)
-        if room.conversation.running:
-            raise ReadOnlyHere("Somebody is at work in this conversation. Cancel that first, or wait.")
+        """Close a conversation in which no turn runs, so that another process may open it."""
+        opened = await self.need(conversation_id)
+        if opened.conversation.running:
+            raise ReadOnlyHere("An agent is working in this conversation. Cancel its turn first, or wait.")
         await self._open.pop(conversation_id).close()
 
     async def read(
-        self, work: Callable[Arguments, Result], *args: Arguments.args, **kwargs: Arguments.kwargs
+        self,
+        work: Callable[Concatenate[Database, Arguments], Result],
+        *args: Arguments.args,
+        **kwargs: Arguments.kwargs,
     ) -> Result:
-        """Do something that asks the store, in the store's own thread."""
-        return await self._thread.do(work, *args, **kwargs)
+        """Call something with the database, in its own thread."""
+        return await self._shared.read(work, *args, **kwargs)
 
-    async def ask(self, work: Callable[[Store], Result]) -> Result:
-        """Call something with the store, in the store's own thread."""
-        return await self.read(work, self.store)
-
-    def why_read_only(self, stored: StoredConversation) -> str:
+    def why_read_only(self, stored: ConversationSummary) -> str:
         """Return why a conversation cannot be continued here, or nothing if it can. Reads files: not for the loop."""
-        if stored.owner is not None and is_alive(stored.owner):
-            return f"It is open in process {stored.owner.pid}. Speak there; what is said appears here."
+        if stored.open_in is not None:
+            return f"It is open in process {stored.open_in}. Speak there; what is said appears here."
         try:
             self._team_of(stored)
         except BullpenError as error:
@@ -102,11 +101,11 @@ class Hub:
         opened, self._open = list(self._open.values()), {}
         await asyncio.gather(*(one.close() for one in opened))
 
-    async def _opened(self, team: LoadedTeam, resume: str | None) -> Room:
+    async def _opened(self, team: LoadedTeam, resume: str | None) -> LiveConversation:
         # Shielded: a browser that goes away meanwhile must not leave a conversation half open.
         return await asyncio.shield(asyncio.ensure_future(self._keep_open(team, resume)))
 
-    async def _keep_open(self, team: LoadedTeam, resume: str | None) -> Room:
+    async def _keep_open(self, team: LoadedTeam, resume: str | None) -> LiveConversation:
         async with self._opening:
             already = self.get(resume) if resume else None
             if already is not None:
@@ -114,21 +113,18 @@ class Hub:
             if len(self._open) >= MOST_OPEN:
                 raise ReadOnlyHere(f"{MOST_OPEN} conversations are open here. Close one first.")
             opened = await _Opened.begin(
-                partial(open_conversation, team, self.store, self._thread, resume, self._extra)
+                partial(open_conversation, team, self.database, self._shared.thread, resume, self._extra)
             )
-            self._open[opened.room.conversation.id] = opened
-            return opened.room
+            self._open[opened.live.conversation.id] = opened
+            return opened.live
 
-    def _stored(self, conversation_id: str) -> StoredConversation:
-        return self.store.conversation(conversation_id)
-
-    def _team_of(self, stored: StoredConversation) -> LoadedTeam:
+    def _team_of(self, stored: ConversationSummary) -> LoadedTeam:
         """Return the team of a stored conversation, or raise the sentence that says why it may not run."""
         if not stored.team_path:
-            raise ReadOnlyHere("Its team was no file, so it cannot be continued here.")
+            raise ReadOnlyHere("It was not started from a team file, so it cannot be continued here.")
         path = Path(stored.team_path)
         if self.team is not None and self.team.path == path:
-            # What was agreed to when the server was started is what runs, whatever the file says by now.
+            # The team that was trusted when the server was started is what runs, even if the file has changed since.
             return self.team
         loaded = load_team(path)
         if not self._trust.knows(loaded.path, loaded.text):
@@ -141,8 +137,8 @@ class Hub:
 class _Opened:
     """An open conversation, with the task that entered it and will leave it."""
 
-    def __init__(self, room: Room, task: "asyncio.Task[None]", leave: asyncio.Event) -> None:
-        self.room = room
+    def __init__(self, live: LiveConversation, task: "asyncio.Task[None]", leave: asyncio.Event) -> None:
+        self.live = live
         self._task = task
         self._leave = leave
 
@@ -151,7 +147,7 @@ class _Opened:
         leave = asyncio.Event()
         entered: asyncio.Future[Conversation] = asyncio.get_running_loop().create_future()
         task = asyncio.create_task(_stay(enter, entered, leave))
-        return cls(Room(await entered), task, leave)
+        return cls(LiveConversation(await entered), task, leave)
 
     async def close(self) -> None:
         self._leave.set()

@@ -1,4 +1,4 @@
-"""The description of the API, made from its calls, so that it cannot say anything else than they do."""
+"""The OpenAPI description, generated from the table of calls."""
 
 import re
 from functools import cache
@@ -15,8 +15,16 @@ from bullpen.web.responses import Problem, json
 
 PATH = "/api/openapi.json"
 REFERENCE = "#/components/schemas/{name}"
-REFUSALS = {"400": "It cannot be read.", "401": "No key.", "403": "From elsewhere.", "404": "There is none."}
-REFUSALS |= {"409": "Not now, or not here.", "413": "Too large.", "421": "Not this server.", "503": "The disk failed."}
+REFUSALS = {
+    "400": "The request cannot be read.",
+    "401": "Missing or wrong key.",
+    "403": "Cross-site request refused.",
+    "404": "Not found.",
+    "409": "Conflicts with the current state.",
+    "413": "Too large.",
+    "421": "Wrong host name.",
+    "503": "The database cannot be written or read.",
+}
 
 
 async def openapi(_: Request) -> Response:
@@ -59,7 +67,7 @@ def _operation(call: Call, schema_of: dict[str, Any]) -> dict[str, Any]:
     }
     if call.takes is not None:
         operation["requestBody"] = {
-            # What can be left away altogether is as good as {}.
+            # A body that can be left out is the same as {}.
             "required": any(field.required for field in msgspec.structs.fields(call.takes)),
             "content": {"application/json": {"schema": schema_of[repr(call.takes)]}},
         }

@@ -6,7 +6,6 @@ import secrets
 from http import HTTPStatus
 from typing import cast
 
-from msgspec import Struct
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
@@ -14,40 +13,35 @@ from starlette.responses import RedirectResponse, Response
 from bullpen.conversation.broadcast import Numbered
 from bullpen.conversation.events import TurnEvent
 from bullpen.exchange.files import FORMATS, Format, write_export
-from bullpen.messages import ConversationMessage
-from bullpen.store.base import Found, Store, StoredConversation
-from bullpen.view.turn_lookup import turn_that_said
-from bullpen.web.actions import ACTIONS, COMMANDS, command_in, read_form
+from bullpen.view.commands import ACTIONS, read_command, read_form, run_command
+from bullpen.view.completion import names_of, options_for
+from bullpen.view.listing import ConversationSummary, Hit, all_conversations, conversation_summary, search
+from bullpen.view.messages import shown_messages
 from bullpen.web.address import Place
 from bullpen.web.credentials import Keys
-from bullpen.web.requests import checked_id, hub_of, id_in, number_in, state_asked_for
-from bullpen.web.responses import done, form_of, page, sent_to
+from bullpen.web.requests import checked_id, hub_of, id_in, number_in, view_in
+from bullpen.web.responses import done, form_of, json, page, sent_to
+from bullpen.web.shown_commands import shown_at
 from bullpen.web.sse import EventStream, position
 from bullpen.web.updates import server_sent
 
-PAGE_MESSAGES = 50
+HALF_A_PAGE = 25
 LISTED = 100
 FOUND = 50
 MEDIA_TYPES = {"md": "text/markdown", "html": "text/html", "json": "application/json"}
-
-
-class Shown(Struct, frozen=True, kw_only=True):
-    """A message as a page shows it."""
-
-    sequence: int
-    message: ConversationMessage
-    turn: str | None
 
 
 async def enter(request: Request) -> Response:
     """Exchange a ticket for a cookie."""
     keys, place = cast(Keys, request.app.state.keys), cast(Place, request.app.state.place)
     if "prefetch" in request.headers.get("sec-purpose", "") or request.method == "HEAD":
-        # A browser that only guesses where its person will go must not use up the ticket.
-        raise HTTPException(HTTPStatus.FORBIDDEN, "This address is not to be opened ahead of time.")
+        # A browser that only prefetches must not use up the ticket.
+        raise HTTPException(HTTPStatus.FORBIDDEN, "This address cannot be opened ahead of time.")
     session = keys.redeem(request.path_params["ticket"])
     if session is None:
-        raise HTTPException(HTTPStatus.UNAUTHORIZED, "This address was used before, or never was one. Ask for another.")
+        raise HTTPException(
+            HTTPStatus.UNAUTHORIZED, "This address was used before, or is not valid. Ask for a new one."
+        )
     answer = RedirectResponse("/", status_code=HTTPStatus.SEE_OTHER)
     answer.set_cookie(place.cookie, session, path="/", httponly=True, samesite="strict", secure=place.scheme == "https")
     request.app.state.on_entry()
@@ -64,8 +58,8 @@ async def invite(request: Request) -> Response:
 async def conversations(request: Request) -> Response:
     """Show all conversations, or those in which something was said."""
     hub, query = hub_of(request), request.query_params.get("q", "").strip()
-    listed = await hub.ask(lambda store: store.conversations())
-    found = await hub.ask(lambda store: store.search(query, limit=FOUND)) if query else []
+    listed = await hub.read(all_conversations)
+    found = await hub.read(search, query, limit=FOUND) if query else []
     template = "list_items.html" if request.headers.get("hx-target") == "list" else "list.html"
     return page(
         template,
@@ -78,21 +72,21 @@ async def conversations(request: Request) -> Response:
     )
 
 
-def _is_about(conversation: StoredConversation, query: str, found: list[Found]) -> bool:
-    named = f"{conversation.id} {conversation.team} {conversation.team_task or ''}".lower()
-    return query.lower() in named or any(one.conversation_id == conversation.id for one in found)
+def _is_about(conversation: ConversationSummary, query: str, found: list[Hit]) -> bool:
+    named = f"{conversation.id} {conversation.team} {conversation.task or ''}".lower()
+    return query.lower() in named or any(hit.conversation == conversation.id for hit in found)
 
 
 async def begin(request: Request) -> Response:
     """Begin a conversation."""
-    room = await hub_of(request).begin()
-    return sent_to(request, f"/c/{room.conversation.id}")
+    opened = await hub_of(request).begin()
+    return sent_to(request, f"/c/{opened.conversation.id}")
 
 
 async def resume(request: Request) -> Response:
     """Continue a conversation here."""
-    room = await hub_of(request).resume(id_in(request))
-    return sent_to(request, f"/c/{room.conversation.id}")
+    opened = await hub_of(request).resume(id_in(request))
+    return sent_to(request, f"/c/{opened.conversation.id}")
 
 
 async def let_go(request: Request) -> Response:
@@ -104,100 +98,103 @@ async def let_go(request: Request) -> Response:
 async def conversation(request: Request) -> Response:
     """Show one conversation."""
     hub, conversation_id = hub_of(request), id_in(request)
-    room = hub.get(conversation_id)
+    opened = hub.get(conversation_id)
     # The number is taken before anything is read, so that nothing can happen in between and be missed.
-    number = room.conversation.last_number if room else 0
+    number = opened.conversation.last_number if opened else 0
     around = number_in(request, "at")
-    before = None if around is None else around + PAGE_MESSAGES // 2
-    # Counted before they are read: what comes in between is no reason to believe that there is more.
-    stored = await hub.ask(lambda store: store.conversation(conversation_id))
-    messages = await hub.ask(lambda store: _messages(store, conversation_id, before=before))
-    state = await state_asked_for(request)
-    people = [member for member in state.members if member.type == "human"]
+    before = None if around is None else around + HALF_A_PAGE
+    # Counted before they are read: a message that comes in between does not mean that there are more.
+    stored = await hub.read(conversation_summary, conversation_id)
+    messages = await hub.read(shown_messages, conversation_id, before=before)
+    view = await view_in(request)
     return page(
         "conversation.html",
         stored=stored,
-        state=state,
+        state=view,
         number=number,
         messages=messages,
-        live=room.at_work() if room else [],
-        read_only="" if room else await asyncio.to_thread(hub.why_read_only, stored),
-        people=people,
-        commands=COMMANDS,
+        live=opened.running_turns() if opened else [],
+        read_only="" if opened else await asyncio.to_thread(hub.why_read_only, stored),
+        people=[member for member in view.members if member.type == "human"],
         message_id=secrets.token_hex(8),
         formats=FORMATS,
         ends_early=around is not None and bool(messages) and messages[-1].sequence < stored.messages,
-        colors=state.colors,
+        colors=view.colors,
         id=conversation_id,
     )
 
 
 async def older(request: Request) -> Response:
     """Show the messages before one."""
-    hub, conversation_id = hub_of(request), id_in(request)
-    before = number_in(request, "before")
-    messages = await hub.ask(lambda store: _messages(store, conversation_id, before=before))
-    state = await state_asked_for(request)
-    return page("older.html", messages=messages, id=conversation_id, colors=state.colors)
+    conversation_id = id_in(request)
+    messages = await hub_of(request).read(shown_messages, conversation_id, before=number_in(request, "before"))
+    view = await view_in(request)
+    return page("older.html", messages=messages, id=conversation_id, colors=view.colors)
 
 
 async def newer(request: Request) -> Response:
-    """Show what was said after a message: for a page that has missed something, or looks at another process's work."""
+    """Show what was said after a message, to a page that has missed something or watches another process."""
     hub, conversation_id = hub_of(request), id_in(request)
-    after = number_in(request, "after") or 0
-    messages = await hub.ask(lambda store: _messages(store, conversation_id, after=after))
-    state = await state_asked_for(request)
-    room = hub.get(conversation_id)
-    live = room.at_work() if room else []
-    return page("newer.html", messages=messages, state=state, live=live, id=conversation_id, colors=state.colors)
+    messages = await hub.read(shown_messages, conversation_id, after=number_in(request, "after") or 0)
+    view = await view_in(request)
+    opened = hub.get(conversation_id)
+    live = opened.running_turns() if opened else []
+    return page("newer.html", messages=messages, state=view, live=live, id=conversation_id, colors=view.colors)
 
 
 async def live(request: Request) -> Response:
-    """Show a turn at work as it stands."""
-    room = await hub_of(request).need(id_in(request))
-    return Response(room.live(request.path_params["turn"]), media_type="text/html")
+    """Show a running turn as it is now."""
+    opened = await hub_of(request).need(id_in(request))
+    return Response(opened.running_turn(request.path_params["turn"]), media_type="text/html")
 
 
 async def stream(request: Request) -> Response:
     """Send a page everything that happens in a conversation."""
-    room = await hub_of(request).need(id_in(request))
-    if request.query_params.get("epoch", room.epoch) != room.epoch:
-        # It was opened anew since the page was made, so the page's numbers mean nothing any more.
+    opened = await hub_of(request).need(id_in(request))
+    if request.query_params.get("epoch", opened.epoch) != opened.epoch:
+        # It was opened again since the page was made, so the page's numbers mean nothing any more.
         return Response(server_sent("reload", b"{}"), media_type="text/event-stream")
 
-    async def encode(news: list[Numbered]) -> bytes:
-        frames = [await room.frame(numbered) for numbered in news]
-        if any(changes_state(numbered) for numbered in news):
-            frames.append(await room.state_frame())
+    async def encode(events: list[Numbered]) -> bytes:
+        frames = [await opened.frame(numbered) for numbered in events]
+        if any(changes_state(numbered) for numbered in events):
+            frames.append(opened.state_frame())
         return b"".join(frames)
 
-    return cast(Response, EventStream(room.conversation, encode, after=position(request)))
+    return cast(Response, EventStream(opened.conversation, encode, after=position(request)))
 
 
 async def say(request: Request) -> Response:
     """Say something, or do what a command says."""
-    room = await hub_of(request).need(id_in(request))
+    opened = await hub_of(request).need(id_in(request))
+    talk = opened.conversation
     form = await form_of(request)
     text, sender, message_id = (_field(form, name) for name in ("text", "sender", "id"))
-    command = command_in(text)
-    if command is None:
-        await room.conversation.say(text, sender=sender or None, message_id=checked_id(message_id))
-    else:
-        action, given = command
-        await action.act(room.conversation, given)
-    return done(request, f"/c/{room.conversation.id}")
+    typed = read_command(text, talk.team)
+    if typed is None:
+        await talk.say(text, sender=sender or None, message_id=checked_id(message_id))
+        return done(request, f"/c/{talk.id}")
+    if typed.command.run is None:
+        return shown_at(request, opened, typed)
+    return done(request, f"/c/{talk.id}", told=await run_command(typed, talk, sender or None))
+
+
+async def complete(request: Request) -> Response:
+    """Answer with what can follow what a person has typed."""
+    talk = (await hub_of(request).need(id_in(request))).conversation
+    return json(options_for(request.query_params.get("before", ""), names_of(talk.team)))
 
 
 async def act(request: Request) -> Response:
     """Do what a button says."""
-    room = await hub_of(request).need(id_in(request))
-    action = ACTIONS.get(request.path_params["action"])
-    if action is None:
+    talk = (await hub_of(request).need(id_in(request))).conversation
+    command = ACTIONS.get(request.path_params["action"])
+    if command is None or command.run is None:
         raise HTTPException(HTTPStatus.NOT_FOUND)
     form = await form_of(request)
     given = {name: values if name == "turns" else values[-1] for name, values in form.items()}
-    await action.act(room.conversation, read_form(action.takes, given))
-    return done(request, f"/c/{room.conversation.id}")
+    told = await command.run(talk, read_form(command.takes, given), None)
+    return done(request, f"/c/{talk.id}", told=told)
 
 
 async def export(request: Request) -> Response:
@@ -208,26 +205,15 @@ async def export(request: Request) -> Response:
         raise HTTPException(HTTPStatus.NOT_FOUND)
     file = io.StringIO()
     # Not in the store's thread: that would keep the agents waiting.
-    await asyncio.to_thread(write_export, hub.store, conversation_id, file, cast(Format, file_format))
+    await asyncio.to_thread(write_export, hub.database, conversation_id, file, cast(Format, file_format))
     name = f"{conversation_id}.{file_format}"
     headers = {"Content-Disposition": f'attachment; filename="{name}"'}
     return Response(file.getvalue(), media_type=MEDIA_TYPES[file_format], headers=headers)
 
 
 def changes_state(numbered: Numbered) -> bool:
-    """Return whether the side of the page shows something else after news."""
+    """Return whether the side of the page shows something else after an event."""
     return not isinstance(numbered.event, TurnEvent)
-
-
-def _messages(
-    store: Store, conversation_id: str, *, before: int | None = None, after: int | None = None
-) -> list[Shown]:
-    stored = store.messages(conversation_id, before=before, after=after, limit=PAGE_MESSAGES)
-    turns = [turn_that_said(store, conversation_id, one.message) for one in stored]
-    return [
-        Shown(sequence=one.sequence, message=one.message, turn=None if turn is None else turn.id)
-        for one, turn in zip(stored, turns, strict=True)
-    ]
 
 
 def _field(form: dict[str, list[str]], name: str) -> str:

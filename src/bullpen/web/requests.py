@@ -5,8 +5,8 @@ from typing import cast
 from starlette.requests import Request
 
 from bullpen.errors import BullpenError
+from bullpen.view.state import ConversationView, stored_view
 from bullpen.web.conversations import Hub
-from bullpen.web.state import State, stored_state
 
 LONGEST_NUMBER = 15
 LARGEST_NUMBER = 10**LONGEST_NUMBER - 1
@@ -24,18 +24,18 @@ def id_in(request: Request) -> str:
 
 
 def number_in(request: Request, name: str) -> int | None:
-    """Return a number in an address; None if there is none, or none that can be read."""
+    """Return a number in an address; None if there is not one that can be read."""
     return _number(request.query_params.get(name, ""))
 
 
 def exact_number_in(request: Request, name: str, *, least: int = 0) -> int | None:
-    """Return a number in an address; None if there is none. A program that gives anything else is told so."""
+    """Return a number in an address; None if there is not one. A program that gives anything else is told so."""
     given = request.query_params.getlist(name)
     if not given:
         return None
     number = _number(given[0]) if len(given) == 1 else None
     if number is None or number < least:
-        raise BullpenError(f"What “{name}” says is no whole number from {least} to {LARGEST_NUMBER}.")
+        raise BullpenError(f"The parameter {name} is not a whole number from {least} to {LARGEST_NUMBER}.")
     return number
 
 
@@ -43,11 +43,11 @@ def _number(given: str) -> int | None:
     return int(given) if given.isascii() and given.isdecimal() and len(given) <= LONGEST_NUMBER else None
 
 
-async def state_asked_for(request: Request) -> State:
-    """Return how the conversation stands that an address names, open here or not."""
+async def view_in(request: Request) -> ConversationView:
+    """Return the state of the conversation that an address names, open here or not."""
     hub, conversation_id = hub_of(request), id_in(request)
-    room = hub.get(conversation_id)
-    return await room.state() if room else await hub.ask(lambda store: stored_state(store, conversation_id))
+    opened = hub.get(conversation_id)
+    return opened.view() if opened else await hub.read(stored_view, conversation_id)
 
 
 def checked_id(message_id: str | None) -> str | None:

@@ -1,5 +1,6 @@
-"""Answers: pages and parts of pages, JSON, and errors as sentences in whichever of them was asked for."""
+"""Responses: pages and parts of pages, JSON, and errors as sentences in the form that was asked for."""
 
+from collections.abc import Sequence
 from http import HTTPStatus
 from typing import Any
 from urllib.parse import parse_qs
@@ -41,11 +42,21 @@ def json(value: object, status: int = 200) -> Response:
     return Response(msgspec.json.encode(value), status_code=status, media_type="application/json")
 
 
-def done(request: Request, where: str) -> Response:
-    """Return that something was done: a page with htmx learns of it by its stream, any other is sent back to look."""
+def done(request: Request, where: str, *, told: str = "") -> Response:
+    """Return that something was done: a page with htmx learns of it by its stream, any other is sent back to look.
+
+    What the stream does not tell is shown at the top of the page.
+    """
     if "hx-request" in request.headers:
-        return Response(status_code=HTTPStatus.NO_CONTENT)
+        return notice(told.split("\n")) if told else Response(status_code=HTTPStatus.NO_CONTENT)
     return RedirectResponse(where, status_code=HTTPStatus.SEE_OTHER)
+
+
+def notice(lines: Sequence[str]) -> Response:
+    """Return lines that the page shows at its top."""
+    answer = page("notice.html", lines=lines)
+    answer.headers.update({"HX-Retarget": "#problem", "HX-Reswap": "innerHTML"})
+    return answer
 
 
 def sent_to(request: Request, where: str) -> Response:
@@ -61,7 +72,7 @@ async def form_of(request: Request) -> dict[str, list[str]]:
     try:
         return parse_qs(body, keep_blank_values=True, max_num_fields=MOST_FIELDS)
     except ValueError as error:
-        raise HTTPException(HTTPStatus.BAD_REQUEST, f"This is no form that can be read: {error}.") from error
+        raise HTTPException(HTTPStatus.BAD_REQUEST, f"This form cannot be read: {error}.") from error
 
 
 def problem(request: Request, error: Exception) -> Response:

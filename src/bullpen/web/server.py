@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from bullpen.app import NO_EXTRAS, open_store
 from bullpen.conversation.member_agent import Extra
+from bullpen.database import SharedDatabase
 from bullpen.team.file import LoadedTeam
 from bullpen.web.address import Place
 from bullpen.web.app import create_app
@@ -56,7 +57,7 @@ async def serving(
     """Serve in the background until the context is left; then everything is closed, and what runs is cancelled."""
     keys = keys or Keys()
     async with open_store(db) as (store, thread):
-        hub = Hub(store, thread, team=team, extra=extra)
+        hub = Hub(SharedDatabase(store, thread), team=team, extra=extra)
         server = _server(create_app(hub, keys, place, on_entry), tls)
         running = asyncio.create_task(server.serve(sockets=[listener]))
         try:

@@ -1,4 +1,4 @@
-"""Templates, and the words in which they show numbers and times. Everything that they print is escaped and visible."""
+"""Templates and their filters. Everything that they print is escaped and visible."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -8,6 +8,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from bullpen.markers.stripping import strip_all_markers
+from bullpen.view import words
 from bullpen.web.assets import address
 from bullpen.web.markdown import code, plain, render
 from bullpen.web.visible import visible
@@ -18,35 +19,6 @@ FOLDER = Path(__file__).parent / "templates"
 def rendered(template: str, **values: Any) -> Markup:
     """Return a page or a part of one."""
     return Markup(_ENVIRONMENT.get_template(template).render(**values))  # noqa: S704 (everything in it is escaped)
-
-
-def size(count: int) -> str:
-    """Return a number of bytes for people."""
-    if count < 1000:
-        return f"{count} B"
-    return f"{count / 1000:.1f} KB" if count < 1_000_000 else f"{count / 1_000_000:.1f} MB"
-
-
-def short(count: int) -> str:
-    """Return a large number in a few characters: 12.3k."""
-    if count < 1000:
-        return str(count)
-    return f"{count / 1000:.1f}k" if count < 1_000_000 else f"{count / 1_000_000:.1f}M"
-
-
-def money(amount: float | None) -> str:
-    """Return a cost, with more digits the smaller it is."""
-    if amount is None:
-        return ""
-    return f"${amount:.2f}" if amount >= 0.1 or not amount else f"${amount:.4f}"
-
-
-def span(seconds: float) -> str:
-    """Return how long something took."""
-    if seconds < 60:
-        return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
 
 
 def clock(milliseconds: int | None) -> Markup:
@@ -61,7 +33,7 @@ def clock(milliseconds: int | None) -> Markup:
 
 
 def said(text: str) -> Markup:
-    """Return a message without the marks that routed it; who answers stands above it."""
+    """Return a message without the markers that routed it; the addressees are above it."""
     return render(strip_all_markers(text) or text)
 
 
@@ -90,8 +62,9 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         auto_reload=False,
     )
-    filters = (size, short, money, span, clock, said, initials, moved_up, code, plain, render)
-    environment.globals["address"] = address
+    words_filters = (words.counted, words.duration, words.money, words.short_number, words.size, words.tokens)
+    filters = (*words_filters, clock, said, initials, moved_up, code, plain, render)
+    environment.globals.update(address=address, used=words.used)
     environment.filters.update({function.__name__: function for function in filters})
     return environment
 

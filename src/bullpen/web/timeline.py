@@ -1,7 +1,4 @@
-"""The timeline: who spoke when, how long each turn took, and what it cost; an SVG drawn from the data.
-
-Long silences are cut out, or a conversation of two mornings would be two dots.
-"""
+"""The timeline page: an SVG drawn from the data. Long silences are cut out, or two mornings would be two dots."""
 
 from collections.abc import Iterable, Sequence
 
@@ -10,12 +7,12 @@ from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import Response
 
-from bullpen.store.base import Store, StoredMessage, Turn
-from bullpen.team.colors import colours_of
+from bullpen.view.timeline import Timeline, TimelineMessage, TimelineTurn
+from bullpen.view.timeline import timeline as read_timeline
+from bullpen.view.words import duration, money, tokens, used
 from bullpen.web.requests import hub_of, id_in
 from bullpen.web.responses import page
-from bullpen.web.state import team_of
-from bullpen.web.templates import money, rendered, short, span
+from bullpen.web.templates import rendered
 
 WIDTH = 960
 NAME_WIDTH = 120
@@ -24,8 +21,6 @@ TOP = 28
 BAR_HEIGHT = 16
 SILENCE_WIDTH = 26
 LEAST_WIDTH = 3.0
-MOST_MESSAGES = 2_000
-MOST_TURNS = 2_000
 # A silence is cut out if it is longer than this part of all that is busy, and longer than a few seconds.
 SILENCE_PART, SILENCE_SECONDS = 0.15, 5.0
 
@@ -33,12 +28,10 @@ SILENCE_PART, SILENCE_SECONDS = 0.15, 5.0
 class Bar(Struct, frozen=True, kw_only=True):
     """A turn."""
 
-    turn: Turn
+    turn: TimelineTurn
     row: int
     x: float
     width: float
-    seconds: float
-    tokens: int
     label: str
 
 
@@ -116,32 +109,26 @@ class _Axis:
         return place
 
 
-def drawing(store: Store, conversation_id: str) -> Drawing:
-    """Return the drawing of a conversation: its latest two thousand turns and messages."""
-    stored = store.conversation(conversation_id)
-    turns = [turn for turn in store.turns(conversation_id) if turn.started_at is not None][-MOST_TURNS:]
-    messages = store.messages(conversation_id, limit=MOST_MESSAGES)
-    words = [one for one in messages if one.message.speaker.type != "ai"]
-    team = team_of(stored)
-    colors = colours_of(team) if team else {}
-    names = list(dict.fromkeys([*colors, *(turn.member for turn in turns), *(_speaker(one) for one in words)]))
-    axis = _Axis(
-        [*((_start(turn), _end(turn, stored.last_at)) for turn in turns), *((_at(one), _at(one)) for one in words)]
-    )
-    bars = tuple(_bar(turn, names.index(turn.member), axis, stored.last_at) for turn in turns)
+def drawing(timeline: Timeline) -> Drawing:
+    """Return the drawing of a timeline."""
+    names, turns = list(timeline.colors), timeline.turns
+    moments = ((message.at, message.at) for message in timeline.messages)
+    axis = _Axis([*((turn.start, turn.end) for turn in turns), *moments])
+    bars = tuple(_bar(turn, names.index(turn.member), axis) for turn in turns)
     height = TOP + ROW_HEIGHT * len(names)
-    curve, curve_end = _curve(turns, axis, stored.last_at, height)
+    curve, curve_end = _curve(turns, axis, height)
     return Drawing(
-        rows=tuple(_row(name, index, colors.get(name, "white"), bars) for index, name in enumerate(names)),
+        rows=tuple(_row(name, index, color, turns) for index, (name, color) in enumerate(timeline.colors.items())),
         bars=bars,
-        dots=tuple(_dot(one, names.index(_speaker(one)), axis) for one in words),
+        dots=tuple(_dot(message, names.index(message.speaker), axis) for message in timeline.messages),
         silences=tuple(
-            Silence(x=axis.x(start) + SILENCE_WIDTH / 2, label=span((end - start) / 1000)) for start, end in axis.cuts
+            Silence(x=axis.x(start) + SILENCE_WIDTH / 2, label=duration((end - start) / 1000))
+            for start, end in axis.cuts
         ),
         height=height + (56 if curve else 12),
         curve=curve,
         curve_end=curve_end,
-        began_at=stored.started_at,
+        began_at=timeline.began_at,
     )
 
 
@@ -152,7 +139,7 @@ def svg_of(drawn: Drawing) -> Markup:
 
 async def timeline(request: Request) -> Response:
     """Show the timeline."""
-    drawn = await hub_of(request).ask(lambda store: drawing(store, id_in(request)))
+    drawn = drawing(await hub_of(request).read(read_timeline, id_in(request)))
     return page("timeline.html", id=id_in(request), drawn=drawn, svg=svg_of(drawn))
 
 
@@ -166,76 +153,47 @@ def _merged(busy: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     return merged
 
 
-def _bar(turn: Turn, row: int, axis: _Axis, now: int) -> Bar:
-    start, end = _start(turn), _end(turn, now)
-    x = axis.x(start)
-    seconds = (end - start) / 1000
-    label = f"turn {turn.id}: {turn.member}, {span(seconds)}"
-    tokens = turn.usage.input_tokens + turn.usage.output_tokens if turn.usage else 0
-    label += f", {short(tokens)} tokens" if tokens else ""
-    label += f", {money(turn.usage.cost_usd)}" if turn.usage and turn.usage.cost_usd is not None else ""
-    label += "" if turn.state == "done" else f", {turn.state}"
-    return Bar(
-        turn=turn,
-        row=row,
-        x=x,
-        width=max(LEAST_WIDTH, axis.x(end) - x),
-        seconds=seconds,
-        tokens=tokens,
-        label=label,
-    )
+def _bar(turn: TimelineTurn, row: int, axis: _Axis) -> Bar:
+    x = axis.x(turn.start)
+    state = "" if turn.state == "done" else turn.state
+    facts = [duration(turn.seconds), used(turn.tokens, turn.cost_usd), state]
+    label = f"turn {turn.turn}: {turn.member}, {', '.join(fact for fact in facts if fact)}"
+    return Bar(turn=turn, row=row, x=x, width=max(LEAST_WIDTH, axis.x(turn.end) - x), label=label)
 
 
-def _row(name: str, index: int, color: str, bars: Iterable[Bar]) -> Row:
-    own = [bar for bar in bars if bar.row == index]
-    costs = [bar.turn.usage.cost_usd for bar in own if bar.turn.usage and bar.turn.usage.cost_usd is not None]
+def _row(name: str, index: int, color: str, turns: Iterable[TimelineTurn]) -> Row:
+    own = [turn for turn in turns if turn.member == name]
+    costs = [turn.cost_usd for turn in own if turn.cost_usd is not None]
     return Row(
         name=name,
         color=color,
         y=TOP + index * ROW_HEIGHT,
         turns=len(own),
-        seconds=sum(bar.seconds for bar in own),
-        tokens=sum(bar.tokens for bar in own),
+        seconds=sum(turn.seconds for turn in own),
+        tokens=sum(turn.tokens for turn in own),
         cost_usd=sum(costs) if costs else None,
     )
 
 
-def _dot(stored: StoredMessage, row: int, axis: _Axis) -> Dot:
-    words = " ".join(stored.message.content[:200].split())[:60]
-    return Dot(row=row, x=axis.x(_at(stored)), sequence=stored.sequence, label=f"#{stored.sequence}: {words}")
+def _dot(message: TimelineMessage, row: int, axis: _Axis) -> Dot:
+    label = f"#{message.sequence}: {message.first_words}"
+    return Dot(row=row, x=axis.x(message.at), sequence=message.sequence, label=label)
 
 
-def _curve(turns: Sequence[Turn], axis: _Axis, now: int, top: float) -> tuple[str, str]:
-    """Return the points of what was spent so far, and its end in words."""
-    ended = sorted((turn for turn in turns if turn.usage), key=lambda turn: _end(turn, now))
-    costs = [turn.usage.cost_usd or 0.0 if turn.usage else 0.0 for turn in ended]
-    tokens = [float(turn.usage.input_tokens + turn.usage.output_tokens) if turn.usage else 0.0 for turn in ended]
-    amounts = costs if any(costs) else tokens
+def _curve(turns: Sequence[TimelineTurn], axis: _Axis, top: float) -> tuple[str, str]:
+    """Return the points of what was used so far, and its end in words."""
+    ended = sorted(turns, key=lambda turn: turn.end)
+    costs = [turn.cost_usd or 0.0 for turn in ended]
+    amounts = costs if any(costs) else [float(turn.tokens) for turn in ended]
     if not sum(amounts):
         return "", ""
     bottom, scale = top + 48, 36 / sum(amounts)
     points, so_far = [(float(NAME_WIDTH), bottom)], 0.0
     for turn, amount in zip(ended, amounts, strict=True):
-        x = axis.x(_end(turn, now))
+        x = axis.x(turn.end)
         points.append((x, bottom - so_far * scale))
         so_far += amount
         points.append((x, bottom - so_far * scale))
     points.append((float(WIDTH - 12), points[-1][1]))
-    said = f"{money(so_far)} in all" if any(costs) else f"{short(int(so_far))} tokens in all"
+    said = f"{money(so_far)} in total" if any(costs) else f"{tokens(int(so_far))} in total"
     return " ".join(f"{x:.1f},{y:.1f}" for x, y in points), said
-
-
-def _start(turn: Turn) -> int:
-    return turn.started_at or turn.queued_at
-
-
-def _end(turn: Turn, now: int) -> int:
-    return max(_start(turn), turn.ended_at or now)
-
-
-def _at(stored: StoredMessage) -> int:
-    return stored.message.timestamp
-
-
-def _speaker(stored: StoredMessage) -> str:
-    return stored.message.speaker.role_id

@@ -1,4 +1,4 @@
-"""ConversationEvent as a page is sent them: server-sent events, each made once for everybody.
+"""Updates of a page: every event of a conversation as a server-sent event, rendered once for all pages.
 
 A page gets pieces of text as JSON, and everything else as HTML that is ready to be put in its place.
 """
@@ -14,14 +14,14 @@ from bullpen.conversation.conversation import Conversation
 from bullpen.conversation.events import Lagged, Said, Trouble, TurnBegan, TurnEnded, TurnEvent
 from bullpen.conversation.running_turn import RunningTurn
 from bullpen.team.colors import colours_of
-from bullpen.turn_events import Event, Notice, TextDelta, Thinking, TodoList, ToolFinished, ToolStarted, Usage
-from bullpen.web.state import State, used
-from bullpen.web.steps import steps_of
+from bullpen.turn_events import Event, Notice, TextDelta, Thinking, TodoList, ToolFinished, ToolStarted
+from bullpen.view.state import ConversationView
+from bullpen.view.steps import Steps
 from bullpen.web.templates import rendered
 from bullpen.web.visible import visible
 
 QUICK_CHARACTERS = 4_000
-"""A longer message is rendered in a thread, so that nobody waits for it."""
+"""A longer message is rendered in a thread, where it delays nobody."""
 
 _ENCODE = msgspec.json.Encoder(enc_hook=str).encode
 
@@ -36,22 +36,22 @@ def server_sent(event: str, data: bytes, number: int | None = None) -> bytes:
 
 
 def quick_frame(numbered: Numbered, conversation: Conversation) -> bytes | None:
-    """Return what a page is sent for one news; None if that takes longer: then it is for message_frame."""
-    news = numbered.event
-    match news:
-        case Said() if len(news.message.content) > QUICK_CHARACTERS:
+    """Render one event for the page, or return None if it is slow: then message_frame does it in a thread."""
+    event = numbered.event
+    match event:
+        case Said() if len(event.message.content) > QUICK_CHARACTERS:
             return None
         case Said():
-            return _said(numbered.number, news, conversation)
+            return _said(numbered.number, event, conversation)
         case TurnBegan():
-            live = live_turn(RunningTurn(news.turn), numbered.number, conversation)
-            return _json("began", numbered.number, turn=news.turn.id, html=live)
+            live = live_turn(RunningTurn(event.turn), numbered.number, conversation)
+            return _json("began", numbered.number, turn=event.turn.id, html=live)
         case TurnEvent():
-            return _turn_event(numbered.number, news.turn_id, news.event)
+            return _turn_event(numbered.number, event.turn_id, event.event, conversation)
         case TurnEnded():
-            return _json("ended", numbered.number, turn=news.turn_id, state=news.state)
+            return _json("ended", numbered.number, turn=event.turn_id, state=event.state)
         case Trouble():
-            return server_sent("trouble", rendered("problem.html", text=news.text).encode(), numbered.number)
+            return server_sent("trouble", rendered("problem.html", text=event.text).encode(), numbered.number)
         case Lagged():
             return server_sent("lagged", b"{}", numbered.number)
         case _:
@@ -66,53 +66,63 @@ async def message_frame(numbered: Numbered, conversation: Conversation) -> bytes
 
 
 def live_turn(running: RunningTurn, number: int, conversation: Conversation) -> Markup:
-    """Return a turn at work as a page shows it, with everything up to a number of news."""
-    steps = steps_of([*running.steps, *([running.todo] if running.todo else [])])
+    """Return a running turn as a page shows it, with everything up to the event with a number."""
+    steps = list(Steps([*running.steps, *([running.todo] if running.todo else [])]))
     # Half a line is not Markdown yet: it is shown as it was typed.
     lines, line_end, rest = running.text.rpartition("\n")
     said = {"lines": lines + line_end, "rest": rest, "in_code": lines.count("\n```") + lines.startswith("```")}
     return rendered("live.html", running=running, steps=steps, number=number, **said, **_where(conversation))
 
 
-def state_frame(state: State) -> bytes:
+def state_frame(view: ConversationView) -> bytes:
     """Return what a page is sent of the state."""
-    return server_sent("state", rendered("state.html", state=state).encode())
+    return server_sent("state", rendered("state.html", state=view).encode())
 
 
 def _where(conversation: Conversation) -> dict[str, Any]:
     return {"id": conversation.id, "colors": colours_of(conversation.team)}
 
 
-def _said(number: int, news: Said, conversation: Conversation) -> bytes:
+def _said(number: int, said: Said, conversation: Conversation) -> bytes:
     html = rendered(
         "message.html",
-        sequence=news.sequence,
-        message=news.message,
-        turn=news.turn_id,
-        news=news,
+        sequence=said.sequence,
+        message=said.message,
+        turn=said.turn_id,
+        notes=said.notes,
         **_where(conversation),
     )
-    return _json("said", number, turn=news.turn_id, sequence=news.sequence, html=html)
+    return _json("said", number, turn=said.turn_id, sequence=said.sequence, html=html)
 
 
-def _turn_event(number: int, turn_id: str, event: Event) -> bytes:
+def _turn_event(number: int, turn_id: str, event: Event, conversation: Conversation) -> bytes:
     match event:
         case TextDelta():
             return _json("text", number, turn=turn_id, text=visible(event.text))
         case Thinking():
             return _json("thinking", number, turn=turn_id, text=visible(event.text))
         case ToolStarted() | ToolFinished() | TodoList() | Notice():
-            step = steps_of([event])[0]
-            step.key = step.key if step.key.startswith("t") else f"n{number}"
-            doing = event.name if isinstance(event, ToolStarted) else None
-            html = rendered("step.html", step=step, turn=turn_id)
-            part = isinstance(event, ToolFinished)
-            return _json("step", number, turn=turn_id, key=step.key, html=html, finishes=part, doing=doing)
-        case Usage():
-            spent = used(event)
-            return _json("usage", number, turn=turn_id, tokens=spent.tokens, cost=spent.cost_usd)
+            return _step(number, turn_id, event, conversation.running.get(turn_id))
         case _:
             return b"id: %d\n" % number
+
+
+def _step(
+    number: int, turn_id: str, event: ToolStarted | ToolFinished | TodoList | Notice, running: RunningTurn | None
+) -> bytes:
+    """Return what a page is sent for a step that has begun or changed."""
+    steps = Steps()
+    if isinstance(event, ToolFinished) and running is not None:
+        calls = [step for step in running.steps if isinstance(step, ToolStarted) and step.id == event.id]
+        steps = Steps(calls[-1:])
+    step = steps.add(event)
+    if step is None:
+        return b"id: %d\n" % number
+    key = f"n{number}" if isinstance(event, Notice) else step.key
+    html = rendered("step.html", step=step, key=key, turn=turn_id)
+    doing = event.name if isinstance(event, ToolStarted) else None
+    finishes = isinstance(event, ToolFinished)
+    return _json("step", number, turn=turn_id, key=key, html=html, finishes=finishes, doing=doing)
 
 
 def _json(event: str, number: int, **data: object) -> bytes:

@@ -8,8 +8,7 @@ document.addEventListener("DOMContentLoaded", () => {
   const choices = document.getElementById("choices");
   const status = document.getElementById("sending");
   const key = `draft:${form.getAttribute("action")}`;
-  const names = JSON.parse(form.dataset.names);
-  const commands = JSON.parse(form.dataset.commands);
+  const base = form.getAttribute("action").replace(/\/messages$/, "");
   const RETRY_MILLISECONDS = 2000;
 
   const newId = () => [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
@@ -63,39 +62,33 @@ document.addEventListener("DOMContentLoaded", () => {
     else if (!answered) setTimeout(() => form.requestSubmit(), RETRY_MILLISECONDS);
   });
 
-  // What is being completed: "@na", "[NEXT: na" or "/co" right before the cursor.
-  function asked() {
-    const before = text.value.slice(0, text.selectionStart);
-    const command = /^\/([\w-]*)$/.exec(before);
-    if (command) return { word: command[0], options: Object.keys(commands).map((name) => ({ name, note: commands[name], put: `${name} ` })) };
-    const inside = /\[NEXT:(?:[^\]]*[,&])?\s*([^\],&]*)$/i.exec(before);
-    if (inside) return { word: inside[1], options: names.map((name) => ({ name, note: "", put: name })) };
-    const at = /(?:^|\s)@([\p{L}\p{N}_-]*)$/u.exec(before);
-    if (at) return { word: at[1], extra: 1, options: names.map((name) => ({ name, note: "answers next", put: `[NEXT: ${name}] ` })) };
-    return null;
-  }
-
   let shown = [];
   let chosen = 0;
+  let asked = 0;
 
-  function complete() {
-    const wanted = asked();
-    const word = wanted?.word.toLowerCase() ?? "";
-    shown = wanted ? wanted.options.filter(({ name }) => name.toLowerCase().startsWith(word) && name.toLowerCase() !== word).slice(0, 8) : [];
+  // The server knows what can follow; an answer to what was typed earlier is dropped.
+  async function complete() {
+    const question = ++asked;
+    const before = text.value.slice(0, text.selectionStart);
+    const wanted = /^\/|[@[]/.test(before) && before.length <= 2000;
+    const answer = wanted ? await fetch(`${base}/complete?before=${encodeURIComponent(before)}`).catch(() => null) : null;
+    const options = answer?.ok ? await answer.json() : [];
+    if (question !== asked) return;
+    shown = options;
     chosen = 0;
     show();
   }
 
   function show() {
-    choices.replaceChildren(...shown.map(({ name, note }, index) => {
+    choices.replaceChildren(...shown.map((option, index) => {
       const item = document.createElement("li");
       item.id = `choice-${index}`;
       item.role = "option";
       item.setAttribute("aria-selected", String(index === chosen));
       const label = document.createElement("b");
-      label.textContent = name;
+      label.textContent = option.label;
       const more = document.createElement("span");
-      more.textContent = note;
+      more.textContent = option.help;
       item.append(label, more);
       item.addEventListener("pointerdown", (event) => { event.preventDefault(); chosen = index; take(); });
       return item;
@@ -105,12 +98,14 @@ document.addEventListener("DOMContentLoaded", () => {
     else text.removeAttribute("aria-activedescendant");
   }
 
-  function close() { shown = []; show(); }
+  function close() { asked += 1; shown = []; show(); }
 
   function take() {
-    const wanted = asked();
-    const from = text.selectionStart - wanted.word.length - (wanted.extra ?? 0);
-    text.setRangeText(shown[chosen].put, from, text.selectionStart, "end");
+    const option = shown[chosen];
+    const end = text.selectionStart;
+    // The server counts characters, a text field counts halves of some.
+    const replaced = option.replaces ? [...text.value.slice(0, end)].slice(-option.replaces).join("") : "";
+    text.setRangeText(option.insert, end - replaced.length, end, "end");
     remember();
     close();
     text.focus();

@@ -1,20 +1,23 @@
 // What every page does: times in the reader's zone, notices that go away, menus that close.
 "use strict";
 
-const moment = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
-const hour = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" });
+const two = (number) => String(number).padStart(2, "0");
+const hour = (date) => `${two(date.getHours())}:${two(date.getMinutes())}`;
+const moment = (date) => `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())} ${hour(date)}`;
 
 function localize(root) {
   for (const time of root.querySelectorAll("time:not([title])")) {
     const date = new Date(time.dateTime);
-    time.title = moment.format(date);
-    time.textContent = date.toDateString() === new Date().toDateString() ? hour.format(date) : moment.format(date);
+    time.title = moment(date);
+    time.textContent = date.toDateString() === new Date().toDateString() ? hour(date) : moment(date);
   }
 }
 
 function took(milliseconds) {
   const seconds = Math.max(0, Math.floor(milliseconds / 1000));
-  return seconds < 60 ? `${seconds} s` : `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
+  const minutes = Math.floor(seconds / 60);
+  if (!minutes) return `${seconds} s`;
+  return minutes < 60 ? `${minutes} min ${two(seconds % 60)} s` : `${Math.floor(minutes / 60)} h ${two(minutes % 60)} min`;
 }
 
 function count() {

@@ -1,0 +1,53 @@
+"""Commands that show something: where the browser shows it, and what a program is told instead."""
+
+from collections.abc import Callable
+from urllib.parse import quote
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from bullpen.exchange.files import FORMATS
+from bullpen.view.commands import COMMANDS, Typed, help_lines
+from bullpen.view.status import queue_lines, team_lines
+from bullpen.view.turn_lookup import LAST
+from bullpen.web.live import LiveConversation
+from bullpen.web.responses import notice, sent_to
+
+Lines = Callable[[LiveConversation], list[str]]
+Address = Callable[[str, Typed], str]
+
+
+def shown_at(request: Request, opened: LiveConversation, typed: Typed) -> Response:
+    """Show it: in the page's notice, or on a page of its own."""
+    lines = lines_of(opened, typed)
+    return notice(lines) if lines else sent_to(request, address_of(opened.conversation.id, typed))
+
+
+def lines_of(opened: LiveConversation, typed: Typed) -> list[str]:
+    """Return what a command shows in a few lines; nothing if it has a page of its own."""
+    show = LINES.get(typed.command.name)
+    return show(opened) if show else []
+
+
+def address_of(conversation_id: str, typed: Typed) -> str:
+    """Return the page that shows it."""
+    return ADDRESSES[typed.command.name](f"/c/{conversation_id}", typed)
+
+
+def _export(base: str, typed: Typed) -> str:
+    ending = typed.given.text.rpartition(".")[2].lower()
+    return f"{base}/export/{ending if ending in FORMATS else FORMATS[0]}"
+
+
+LINES: dict[str, Lines] = {
+    "help": lambda _: [f"{left}: {right}" for left, right in help_lines(COMMANDS.values())],
+    "queue": lambda opened: queue_lines(opened.view()),
+    "who": lambda opened: team_lines(opened.view(), opened.conversation.team.lead),
+}
+ADDRESSES: dict[str, Address] = {
+    "prompt": lambda base, typed: f"{base}/prompt/next-{quote(typed.given.member, safe='')}",
+    "explain": lambda base, typed: f"{base}/prompt/turn-{quote(typed.given.text or LAST, safe='')}",
+    "search": lambda _, typed: f"/?q={quote(typed.given.text)}",
+    "export": _export,
+    "quit": lambda _base, _typed: "/",
+}
