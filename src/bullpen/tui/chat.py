@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal, Vertical
+from textual.containers import Horizontal, VerticalScroll
 from textual.content import Content
 from textual.screen import Screen
 from textual.widgets import Footer, Static
@@ -69,7 +69,8 @@ class ChatScreen(Screen[None]):
     CSS = """
     ChatScreen { layout: vertical; background: $background; }
     ChatScreen #middle { height: 1fr; }
-    ChatScreen #side { width: 36; border-left: vkey $border-blurred; padding: 1 0 0 0; }
+    ChatScreen #side { width: 36; border-left: vkey $border-blurred; padding: 1 0 0 0;
+        scrollbar-size-vertical: 1; }
     ChatScreen.-narrow #side { display: none; }
     ChatScreen.-narrow.with-panel #side { display: block; width: 30; }
     ChatScreen.-wide.without-panel #side { display: none; }
@@ -94,7 +95,7 @@ class ChatScreen(Screen[None]):
         yield StatusBar()
         with Horizontal(id="middle"):
             yield Transcript(conversation, colors=self._updates.view.colors)
-            with Vertical(id="side"):
+            with VerticalScroll(id="side", can_focus=False):
                 yield Static("Members", classes="heading")
                 yield MembersPanel()
                 yield Static("Queue", classes="heading")
@@ -150,7 +151,10 @@ class ChatScreen(Screen[None]):
     def action_queue(self) -> None:
         """Go to the queue."""
         self.action_members()
-        self.query_one(QueuePanel).focus()
+        queue = self.query_one(QueuePanel)
+        # The panel may have been hidden, and has its place only after the next refresh.
+        self.call_after_refresh(queue.focus)
+        self.call_after_refresh(queue.scroll_visible, animate=False)
 
     def action_write(self) -> None:
         """Go to the composer."""

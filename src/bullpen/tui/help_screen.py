@@ -12,12 +12,15 @@ from textual.widgets import Static
 from bullpen.tui.slash_commands import SCREEN_COMMANDS
 from bullpen.view.commands import COMMANDS, help_lines
 
+WIDE = 80
+
 Rows = list[tuple[str, str]]
 
 
 class HelpScreen(ModalScreen[None]):
     """Keys by where they work, then the commands."""
 
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (WIDE, "-wide")]  # noqa: RUF012
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,f1,question_mark", "leave", "Back")]
     DEFAULT_CSS = """
     HelpScreen { align: center middle; }
@@ -28,6 +31,7 @@ class HelpScreen(ModalScreen[None]):
     HelpScreen .heading:first-of-type { margin: 0; }
     HelpScreen .row { height: auto; }
     HelpScreen .keys { width: 29; padding: 0 1 0 0; color: $text-primary; }
+    HelpScreen.-narrow .keys { width: 18; }
     HelpScreen .words { width: 1fr; }
     """
 

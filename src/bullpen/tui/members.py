@@ -36,8 +36,8 @@ class MembersPanel(Static):
         """Show every member, and what all of them have used."""
         self._view = view
         members = [self._member(member) for member in view.members]
-        total = used(view.total.tokens, view.total.cost_usd) or "0 tokens"
-        self.update(Content("\n").join([*members, Content.styled(f"\nΣ {total}", "dim")]))
+        total = used(view.total.tokens, view.total.cost_usd)
+        self.update(Content("\n").join([*members, *([Content.styled(f"\nΣ {total}", "dim")] if total else [])]))
 
     def on_resize(self) -> None:
         """Break the lines where they end now."""

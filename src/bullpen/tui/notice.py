@@ -26,7 +26,6 @@ class NoticeBar(Vertical):
     NoticeBar > Horizontal { height: 1; }
     NoticeBar Button { height: 1; min-width: 6; width: auto; border: none; margin: 0 2 0 0; padding: 0 1;
         background: $panel; }
-    NoticeBar .others { width: auto; color: $text-muted; }
     """
 
     def __init__(self) -> None:
@@ -53,13 +52,16 @@ class NoticeBar(Vertical):
         self.display = bool(decisions)
         if not decisions:
             return
-        part = beginning(decisions[0].text, MOST_CHARACTERS, MOST_LINES)
         self.set_class(decisions[0].is_failure, "failure")
-        self._text.update(Content(part.text + ("…" if part.left_out else "")))
+        self._text.update(_text(decisions[0].text, others=len(decisions) - 1))
         await self._choices.remove_children()
         await self._choices.mount_all([_button(choice) for choice in decisions[0].choices])
-        if others := len(decisions) - 1:
-            await self._choices.mount(Static(f"{counted(others, 'more decision')}", classes="others", markup=False))
+
+
+def _text(text: str, others: int) -> Content:
+    part = beginning(text, MOST_CHARACTERS, MOST_LINES)
+    more = f" ({counted(others, 'more decision')})" if others else ""
+    return Content.assemble(part.text, "…" if part.left_out else "", (more, "dim"))
 
 
 def _button(choice: Choice) -> Button:
