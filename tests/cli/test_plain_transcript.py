@@ -261,6 +261,40 @@ def test_a_failed_turn_shows_the_choices_only_where_they_can_be_typed() -> None:
     )
 
 
+def test_a_failed_turn_is_asked_about_while_another_one_runs() -> None:
+    ended_turn = UndecidedTurn(
+        turn=turn("1", "ada"), state="failed", failure=Failed(kind="crashed", message="It died.")
+    )
+    events = (
+        began("1", "ada"),
+        began("2", "ben"),
+        *does("2", TextDelta("I am")),
+        TurnEnded(turn_id="1", member="ada", state="failed", seconds=1.0),
+        Undecided(turn=turn("1", "ada"), state="failed", text=""),
+        *does("2", TextDelta(" slow")),
+    )
+
+    page = shown(*events, in_chat=False, asked=asked(ended_turn))
+
+    assert page.endswith("  I am\n! ada (turn 1): It died.\n\nben continues\n   slow")
+
+
+def test_a_failed_turn_that_is_not_written_yet_is_not_asked_about() -> None:
+    ended_turn = UndecidedTurn(
+        turn=turn("2", "ben"), state="failed", failure=Failed(kind="crashed", message="It died.")
+    )
+    events = (
+        began("1", "ada"),
+        began("2", "ben"),
+        TurnEnded(turn_id="2", member="ben", state="failed", seconds=1.0),
+        Undecided(turn=turn("2", "ben"), state="failed", text=""),
+    )
+
+    assert "died" not in shown(*events, asked=asked(ended_turn))
+    page = shown(*events, said("1", "ada", "all"), ended("1", "ada"), in_chat=False, asked=asked(ended_turn))
+    assert page.endswith("  ✗ failed · 1.0 s\n! ben (turn 2): It died.\n")
+
+
 def test_what_stays_on_hold_is_said_once() -> None:
     held = Held(turns=(turn("2", "ben"),))
 

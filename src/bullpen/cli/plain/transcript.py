@@ -71,7 +71,7 @@ class Show:
         """The kind and the turn of decisions that have come up and are not written yet."""
 
     def tell(self, event: ConversationEvent) -> None:
-        """Write one event. What a person is asked to decide is written when no turn is being followed."""
+        """Write one event, and what a person is asked to decide, if this is the moment for it."""
         turn_id = self._turn_of(event)
         if new := self._decision_in(event):
             self._new_decisions |= new
@@ -79,8 +79,7 @@ class Show:
             self._later.setdefault(turn_id, []).append(event)
         else:
             self._write(event)
-        # After a turn without a reply the next event asks about that, and that comes first.
-        if not self._live and not (isinstance(event, TurnEnded) and event.state != "done"):
+        if self._is_time_to_ask(event):
             self._write_decisions()
 
     def catch_up(self) -> None:
@@ -167,6 +166,17 @@ class Show:
                 return {("missed", "")}
             case _:
                 return set()
+
+    def _is_time_to_ask(self, event: ConversationEvent) -> bool:
+        """Tell whether decisions are written after an event: between turns, or when one that is written needs it."""
+        match event:
+            case Undecided(turn=turn):
+                return turn.id != self._live and turn.id not in self._later
+            case TurnEnded(state=state) if state != "done":
+                # The next event asks about this turn, and that comes first.
+                return False
+            case _:
+                return not self._live
 
     def _write_decisions(self) -> None:
         """Write the decisions that have come up, those of them that are still open."""
