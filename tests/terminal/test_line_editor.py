@@ -2,7 +2,7 @@
 
 import pytest
 
-from bullpen.cli.plain.completion import Completion
+from bullpen.cli.plain.terminal_chat import completion_for
 from bullpen.team.team import Limits, Member, Team
 from bullpen.terminal.keys import KeyReader, Pressed, Typed
 from bullpen.terminal.line_editor import LineEditor
@@ -112,7 +112,7 @@ def test_what_stood_in_the_line_is_in_the_history_when_something_is_put_back() -
     ],
 )
 def test_tab(before: str, after: str, choices: tuple[str, ...]) -> None:
-    editor = LineEditor((), Completion(TEAM, ["queue", "quit", "hand"]))
+    editor = LineEditor((), completion_for(TEAM))
 
     typed(editor, f"{before}\t")
 

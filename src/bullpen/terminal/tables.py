@@ -3,7 +3,6 @@
 import os
 import shutil
 import sys
-import time
 from collections.abc import Iterable, Sequence
 from importlib.util import find_spec
 
@@ -18,21 +17,6 @@ BOLD, CYAN = "1", "1;36"
 def safe_line(text: str) -> str:
     """Return a text on one line that a terminal only shows."""
     return printable(one_line(text)).replace("\t", " ")
-
-
-def local_time(milliseconds: int, *, seconds: bool = False) -> str:
-    """Return a time as the person's clock shows it."""
-    try:
-        moment = time.localtime(milliseconds / 1000)
-    except (ValueError, OverflowError, OSError):
-        return ""
-    return time.strftime("%Y-%m-%d %H:%M:%S" if seconds else "%Y-%m-%d %H:%M", moment) if milliseconds else ""
-
-
-def short_time(milliseconds: int) -> str:
-    """Return the hour of a time today, and the day of any other."""
-    day, _, hour = local_time(milliseconds).partition(" ")
-    return hour if day == local_time(time.time_ns() // 1_000_000).partition(" ")[0] else day
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
