@@ -18,7 +18,7 @@ def test_the_story_is_told_and_stays_in_the_store(bullpen: Bullpen) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     assert "#6 → you" in done.stdout
     assert json.loads(bullpen("sessions", "--json").stdout)[0]["messages"] == 6
-    assert "Mended" in bullpen("sessions", "show", "last").stdout
+    assert "Fixed" in bullpen("sessions", "show", "last").stdout
     assert bullpen("explain", "3", "--diff", "mei").returncode == 0
     assert "What it did not see" in bullpen("explain", "5").stdout
 

@@ -163,7 +163,7 @@ def test_turns_at_the_same_time_are_read_one_after_the_other() -> None:
         "  ben says b",
         "  #2 · 1.2 s",
         f"? {missed('ben', 'mei', 'over to mei').sentence}",
-        "  /next mei  ask mei now; so does Enter",
+        "  /next mei  ask mei now (or just press Enter, or y)",
         "  /dismiss   leave it as it is",
     ]
 

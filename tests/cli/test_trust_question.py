@@ -135,4 +135,4 @@ def test_a_file_that_every_agent_is_given_is_shown(tmp_path: Path, monkeypatch: 
 
     assert asked.returncode == 1
     assert "Every agent is given /etc/hostname." in asked.stderr
-    assert f"Instruction files may lie outside of {tmp_path.resolve()}." in asked.stderr
+    assert f"Instruction files may be outside of {tmp_path.resolve()}." in asked.stderr

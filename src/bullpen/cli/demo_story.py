@@ -1,4 +1,4 @@
-"""The story that `bullpen demo` tells: a tea timer is designed, built, reviewed and mended. Only data."""
+"""The story that `bullpen demo` tells: a tea timer is designed, built, reviewed and fixed. Only data."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ Step = dict[str, Any]
 YOU = "you"
 
 TEAM = """\
-# The team of `bullpen demo`. There its agents play from a script; `bullpen chat` would run the real ones.
+# The team of `bullpen demo`. There its agents follow a script; `bullpen chat` would run the real ones.
 
 name = "tea"
 
@@ -52,7 +52,7 @@ for left in range(int(sys.argv[1]), 0, -1):
 print("Your tea is ready. 🍵")
 '''
 
-MENDED = '''\
+FIXED = '''\
 """A tea timer: python3 tea.py 180"""
 
 import sys
@@ -116,7 +116,7 @@ SCRIPTS: dict[str, tuple[list[Step], ...]] = {
         ],
         [
             {"sleep": 0.5},
-            {"write_file": {"path": "tea.py", "text": MENDED}},
+            {"write_file": {"path": "tea.py", "text": FIXED}},
             {"tool": {"name": "Edit", "input": {"file_path": "tea.py"}, "seconds": 0.8}},
             {
                 "tool": {
@@ -127,7 +127,7 @@ SCRIPTS: dict[str, tuple[list[Step], ...]] = {
                     "seconds": 0.7,
                 }
             },
-            _says("Mended: it asks instead of crashing. Enjoy your tea! [NEXT: you]", delay=0.015),
+            _says("Fixed: it asks instead of crashing. Enjoy your tea! [NEXT: you]", delay=0.015),
             {"usage": {"input": 611, "output": 88}},
         ],
     ),

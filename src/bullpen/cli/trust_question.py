@@ -39,7 +39,7 @@ def _show(loaded: LoadedTeam) -> None:
     if loaded.team.instruction_file:
         lines += [f"  Every agent is given {loaded.root / loaded.team.instruction_file}.", ""]
     if loaded.team.outside_files:
-        lines += [f"  Instruction files may lie outside of {loaded.root}.", ""]
+        lines += [f"  Instruction files may be outside of {loaded.root}.", ""]
     print("\n".join(map(_one_line, lines)), file=sys.stderr)
 
 

@@ -278,5 +278,5 @@ def _listed(names: Iterable[str]) -> str:
 
 
 def _choice_row(choice: Choice) -> tuple[str, str]:
-    """Return what can be typed and what for. Whom an agent probably meant is asked by Enter alone, too."""
-    return choice.typed, f"{choice.purpose}; so does Enter" if choice.action == "ask" else choice.purpose
+    """Return what can be typed, and what it does. Enter alone asks whom an agent probably meant, too."""
+    return choice.typed, f"{choice.purpose} (or just press Enter, or y)" if choice.action == "ask" else choice.purpose
