@@ -110,7 +110,7 @@ class Scene:
         await self.until(lambda: all(word in self.text for word in words))
 
     async def quiet(self) -> None:
-        """Wait until nobody is at work and the screen shows it."""
+        """Wait until no turn is running and the screen shows it."""
         await self.conversation.until_quiet()
         await self.settled()
 

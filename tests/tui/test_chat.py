@@ -5,6 +5,7 @@ from tests.tui.stage import Scene, Script, Stage
 from textual.widgets import Button, OptionList
 
 from bullpen.conversation.events import Trouble
+from bullpen.errors import NothingRuns
 from bullpen.tui.composer import Composer
 from bullpen.tui.difference_screen import DifferenceScreen
 from bullpen.tui.fold import FoldTitle
@@ -249,7 +250,7 @@ def test_an_error_is_a_sentence_on_the_screen(stage: Stage) -> None:
 
     async def story(scene: Scene) -> None:
         await scene.press("f9")
-        await scene.sees("Nobody is at work")
+        await scene.sees(str(NothingRuns(None)))
 
     stage.play(story)
 

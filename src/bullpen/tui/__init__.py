@@ -1,4 +1,4 @@
-"""The full screen: the conversation in a terminal, with Textual. Imported when it is called: Textual takes its time."""
+"""The full screen: the conversation in a terminal, with Textual. Imported only when called: Textual loads slowly."""
 
 # Type checkers take this name for true.
 TYPE_CHECKING = False

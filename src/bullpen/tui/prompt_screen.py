@@ -42,9 +42,9 @@ class PromptScreen(ModalScreen[None]):
     def compose(self) -> ComposeResult:
         """Yield the report and the text."""
         explanation = self._explanation
-        beside = f"===== system text, sent beside the prompt =====\n{explanation.system}\n\n===== prompt =====\n"
+        system = f"===== system text =====\n{explanation.system}\n\n===== prompt =====\n"
         yield Static(report(explanation), classes="report", markup=False)
-        yield LinesView(f"{beside if explanation.system is not None else ''}{explanation.prompt}")
+        yield LinesView(f"{system if explanation.system is not None else ''}{explanation.prompt}")
 
     async def action_compare(self) -> None:
         """Show what is different from what the same member was given in its turn before."""
