@@ -245,15 +245,15 @@ class NothingRuns(BullpenError):
     """There is no running turn to cancel."""
 
     def __init__(self, turn_id: str | None) -> None:
-        super().__init__("Nobody is at work." if turn_id is None else f"Turn {turn_id} is not running.")
+        super().__init__("No turn is running." if turn_id is None else f"Turn {turn_id} is not running.")
 
 
 class NothingToDecide(BullpenError):
-    """No turn waits for a decision."""
+    """No turn is waiting for a decision."""
 
     def __init__(self, turn_id: str | None) -> None:
-        which = "No turn" if turn_id is None else f"Turn {turn_id} is not one that"
-        super().__init__(f"{which} failed, was cancelled or interrupted and waits for a decision.")
+        which = "No turn is" if turn_id is None else f"Turn {turn_id} is not"
+        super().__init__(f"{which} waiting for a decision.")
 
 
 class ConversationClosed(BullpenError):
@@ -391,8 +391,9 @@ class NotTheOwner(StoreConflict):
 class TurnConflict(StoreConflict):
     """A turn is not in the state that was expected."""
 
-    def __init__(self, turn_id: str, state: str, expected: str) -> None:
-        super().__init__(f"Turn {turn_id!r} is {state}, and it would have to be {expected}. Look at the queue again.")
+    def __init__(self, turn_id: str, state: str = "not waiting", expected: str = "") -> None:
+        instead = f", not {expected}" if expected else ""
+        super().__init__(f"Turn {turn_id} is {state}{instead}. /queue shows the queue.")
         self.turn_id = turn_id
         self.state = state
 
@@ -404,7 +405,7 @@ class UnknownCommand(BullpenError, LookupError):
         names = " or ".join(f"/{name}" for name in near)
         meant = f" Did you mean {names}?" if names else ""
         super().__init__(
-            f"There is no command /{word}.{meant} /help lists them. To send it as a message, begin with a space."
+            f"There is no command /{word}.{meant} /help lists all. Begin with a space to send it as a message."
         )
 
 

@@ -50,11 +50,11 @@ def test_claude_hands_over_to_codex_and_everything_can_be_seen(tmp_path: Path, m
             ):
                 await browser.get(served.new_url())
                 here = (await browser.post("/c")).url.path
-                room = served.hub.get(here.removeprefix("/c/"))
-                assert room is not None
+                opened = served.hub.get(here.removeprefix("/c/"))
+                assert opened is not None
                 await browser.post(f"{here}/messages", data={"text": "Please build it."})
-                await asyncio.wait_for(room.conversation.until_quiet(), WAIT_SECONDS)
-                assert (await room.state()).undecided == ()
+                await asyncio.wait_for(opened.conversation.until_quiet(), WAIT_SECONDS)
+                assert opened.view().undecided == ()
                 page = (await browser.get(here)).text
                 assert "It is <strong>built</strong>." in page
                 assert "It is good." in page

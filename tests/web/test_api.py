@@ -135,9 +135,9 @@ def test_a_whole_conversation_by_program_as_described(tmp_path: Path) -> None:
             assert described("POST", f"{one}/close", closed)
             assert closed.json()["is_open"] is False
             assert (await client.post(f"{here}/messages", json={"text": "x"})).status_code == 409
-            opened = await client.post(f"{here}/open")
-            assert described("POST", f"{one}/open", opened)
-            assert opened.json()["is_open"] is True
+            again = await client.post(f"{here}/open")
+            assert described("POST", f"{one}/open", again)
+            assert again.json()["is_open"] is True
 
     asyncio.run(story())
 

@@ -31,7 +31,8 @@ def pause_to_cancel(state: ConversationState, turn_id: str | None, *, at: int) -
     if not turns:
         raise NothingRuns(turn_id)
     verb = "was" if len(turns) == 1 else "were"
-    return pause("cancelled", f"{turn_names(turns)} {verb} cancelled.", at=at), turns
+    names = turn_names(turns)
+    return pause("cancelled", f"{names[:1].upper()}{names[1:]} {verb} cancelled.", at=at), turns
 
 
 def continue_turns(state: ConversationState, *, at: int) -> Entry:
@@ -180,4 +181,4 @@ def _check_all_wait(turn_ids: Iterable[str], turns: Iterable[WaitingTurn]) -> No
     waiting = {turn.id for turn in turns}
     for turn_id in turn_ids:
         if turn_id not in waiting:
-            raise TurnConflict(turn_id, "not waiting", "queued")
+            raise TurnConflict(turn_id)

@@ -76,7 +76,7 @@ def read_form(kind: type[Struct], values: dict[str, Any]) -> Struct:
 def help_lines(commands: Iterable[Command]) -> Iterable[tuple[str, str]]:
     """Yield every command with what it takes, and what it is for."""
     for command in commands:
-        example = f": {command.example}" if command.example else ""
+        example = f", for example {command.example}" if command.example else ""
         yield f"/{command.name} {command.argument}".rstrip(), f"{command.purpose}{example}"
 
 
@@ -226,7 +226,7 @@ _ALL = (
     Command(
         name="cancel",
         argument="[TURN | NAME]",
-        purpose="stop running turns: all, one, or a member's; the queue waits for /continue or /drop",
+        purpose="stop running turns: all, one, or a member's; the queue then waits for /continue or /drop",
         takes=Which,
         read=read_which,
         run=_cancel,

@@ -49,7 +49,7 @@ def decisions(
     undecided: Sequence[UndecidedTurn],
     paused: str | None,
     waiting: int,
-    held: int,
+    held: Sequence[str],
     missed: MissedHandOver | None,
     agents: Iterable[str],
 ) -> tuple[Decision, ...]:
@@ -59,8 +59,8 @@ def decisions(
     if paused is not None:
         found.append(Decision(kind="paused", text=paused, choices=(CONTINUE, DROP) if waiting else (CONTINUE,)))
     elif held:
-        verb = "is" if held == 1 else "are"
-        text = f"{counted(held, 'turn')} from before the pause {verb} on hold."
+        verb = "is" if len(held) == 1 else "are"
+        text = f"{counted(len(held), 'turn')} from before the pause {verb} on hold: {', '.join(held)}."
         found.append(Decision(kind="held", text=text, choices=(CONTINUE, DROP)))
     elif missed is not None and not undecided:
         found.append(_about_missed(missed))

@@ -33,7 +33,7 @@ class SeenMessage(Struct, frozen=True, kw_only=True):
     speaker: str
     first_words: str
     said_bytes: int
-    """What was said, as it is stored; marks and white space may be gone in the prompt."""
+    """What was said, as it is stored; markers and white space may be gone in the prompt."""
     fate: Fate
     why: str = ""
 

@@ -195,7 +195,7 @@ def _view(
         undecided=undecided,
         paused=known.paused,
         waiting=len(waiting),
-        held=sum(turn.id in held for turn in waiting),
+        held=[turn.member for turn in waiting if turn.id in held],
         missed=missed,
         agents=[agent.name for agent in team.agents] if team else (),
     )

@@ -1,0 +1,110 @@
+"""The four ways in which a person or a program can give a command: plain chat, full screen, browser and API."""
+
+import asyncio
+import html
+import io
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import httpx
+
+from bullpen.app import open_team
+from bullpen.cli.plain.transcript import Show
+from bullpen.cli.plain.typed_line import ChatLines
+from bullpen.conversation.conversation import Conversation
+from bullpen.terminal.colors import Colours
+from bullpen.terminal.page import StreamPage
+from bullpen.testing.site import site
+from bullpen.tui.app import BullpenApp
+from bullpen.tui.composer import Composer
+from bullpen.view.state import conversation_view
+
+PATIENCE_SECONDS = 20.0
+Type = Callable[[str], Awaitable[str]]
+"""Types a line and sends it; returns what the person is told about it."""
+
+
+@asynccontextmanager
+async def plain_chat(team: Path, folder: Path) -> AsyncIterator[tuple[Conversation, Type]]:
+    """`bullpen chat --plain`: the lines that a person sends."""
+    async with open_team(team, db=folder / "c.db") as conversation:
+        written = io.StringIO()
+        view = conversation_view
+        show = Show(StreamPage(written), Colours(None, on=False), lambda: view(conversation).decisions, in_chat=True)
+        lines = ChatLines(conversation, show, None)
+
+        async def send(text: str) -> str:
+            before = len(written.getvalue())
+            await lines.take(text)
+            return written.getvalue()[before:].strip().removeprefix("! ")
+
+        yield conversation, send
+
+
+@asynccontextmanager
+async def full_screen(team: Path, folder: Path) -> AsyncIterator[tuple[Conversation, Type]]:
+    """`bullpen chat`: keys, and what appears in a corner of the screen."""
+    async with open_team(team, db=folder / "c.db") as conversation:
+        app = BullpenApp(conversation)
+        async with app.run_test(size=(120, 40), notifications=True) as pilot:
+            await pilot.pause()
+            chat = app.screen
+            composer = chat.query_one(Composer)
+            composer.paste_seconds = 0.0
+
+            async def send(text: str) -> str:
+                app.clear_notifications()
+                composer.focus()
+                composer.load_text(text)
+                await pilot.pause()
+                composer.post_message(Composer.Sent(text))
+                async with asyncio.timeout(PATIENCE_SECONDS):
+                    while composer.text and not len(app._notifications):
+                        await pilot.pause(0.01)
+                await pilot.pause()
+                composer.load_text("")
+                while app.screen is not chat:
+                    app.pop_screen()
+                return "\n".join(notification.message for notification in app._notifications)
+
+            yield conversation, send
+
+
+@asynccontextmanager
+async def browser(team: Path, folder: Path) -> AsyncIterator[tuple[Conversation, Type]]:
+    """The page's form, sent as the page sends it."""
+    async with site(folder, team) as served, httpx.AsyncClient(base_url=served.url, timeout=20) as client:
+        await client.get(served.new_url(), follow_redirects=True)
+        conversation = (await served.hub.begin()).conversation
+
+        async def send(text: str) -> str:
+            headers = {"HX-Request": "true", "Origin": served.url}
+            answer = await client.post(f"/c/{conversation.id}/messages", data={"text": text}, headers=headers)
+            shown = re.sub(r"<button.*?</button>", "", answer.text, flags=re.DOTALL)
+            return html.unescape(re.sub(r"<[^>]+>", "", shown.replace("</p><p>", "\n"))).strip()
+
+        yield conversation, send
+
+
+@asynccontextmanager
+async def api(team: Path, folder: Path) -> AsyncIterator[tuple[Conversation, Type]]:
+    """A program: what is not a command is a message."""
+    async with (
+        site(folder, team) as served,
+        httpx.AsyncClient(base_url=f"{served.url}/api", headers=served.headers, timeout=20) as client,
+    ):
+        conversation = (await served.hub.begin()).conversation
+        here = f"/conversations/{conversation.id}"
+
+        async def send(text: str) -> str:
+            answer = (await client.post(f"{here}/commands", json={"text": text})).json()
+            if answer.get("error", "").startswith("This is a message"):
+                answer = (await client.post(f"{here}/messages", json={"text": text})).json()
+            return str(answer.get("error", answer.get("told", "")))
+
+        yield conversation, send
+
+
+DOORS = {"plain chat": plain_chat, "full screen": full_screen, "browser": browser, "api": api}

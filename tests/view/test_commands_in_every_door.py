@@ -1,0 +1,240 @@
+"""Every command with every form of argument has the same effect in plain chat, full screen, browser and API."""
+
+import asyncio
+import os
+from pathlib import Path
+
+import pytest
+from tests.tui.stage import Script, Stage
+from tests.view.doors import DOORS, PATIENCE_SECONDS
+
+from bullpen.cli.plain import commands as plain_commands
+from bullpen.conversation.conversation import Conversation
+from bullpen.tui import slash_commands as screen_commands
+from bullpen.view.commands import COMMANDS, SHOWN
+from bullpen.web import shown_commands
+
+HANGING: Script = [{"hang": True}]
+
+# Each line that is typed, how the conversation is after it, and what the person is told.
+Lines = list[tuple[str, str, str]]
+BUSY: Lines = [
+    (
+        "[NEXT: max, sarah, ada] Go.",
+        "said 1 '[NEXT: max, sarah, ada] Go.'; runs max:1; waits sarah:2 ada:3; task Build the login.",
+        "",
+    ),
+    (
+        "/drop 99",
+        "said 1 '[NEXT: max, sarah, ada] Go.'; runs max:1; waits sarah:2 ada:3; task Build the login.",
+        "Turn 99 is not waiting. /queue shows the queue.",
+    ),
+    (
+        "/drop nobody",
+        "said 1 '[NEXT: max, sarah, ada] Go.'; runs max:1; waits sarah:2 ada:3; task Build the login.",
+        "Nobody here is called 'nobody'.",
+    ),
+    (
+        "/drop -",
+        "said 1 '[NEXT: max, sarah, ada] Go.'; runs max:1; waits sarah:2 ada:3; task Build the login.",
+        "Nobody here is called '-'.",
+    ),
+    ("/DROP 2", "said 1 '[NEXT: max, sarah, ada] Go.'; runs max:1; waits ada:3; task Build the login.", ""),
+    (
+        "/next",
+        "said 1 '[NEXT: max, sarah, ada] Go.'; runs max:1; waits ada:3; task Build the login.",
+        "/next needs a name, for example: /next sarah, or /next sarah & max",
+    ),
+    (
+        "/next nobody",
+        "said 1 '[NEXT: max, sarah, ada] Go.'; runs max:1; waits ada:3; task Build the login.",
+        "Nobody here is called 'nobody'.",
+    ),
+    ("/Next Sarah", "said 1 '[NEXT: max, sarah, ada] Go.'; runs max:1; waits ada:3 sarah:4; task Build the login.", ""),
+    (
+        "/reorder",
+        "said 1 '[NEXT: max, sarah, ada] Go.'; runs max:1; waits ada:3 sarah:4; task Build the login.",
+        "/reorder needs the numbers of waiting turns, for example: /reorder 5 3",
+    ),
+    (
+        "/reorder max",
+        "said 1 '[NEXT: max, sarah, ada] Go.'; runs max:1; waits ada:3 sarah:4; task Build the login.",
+        "/reorder needs the numbers of waiting turns, for example: /reorder 5 3",
+    ),
+    (
+        "/reorder 4 3",
+        "said 1 '[NEXT: max, sarah, ada] Go.'; runs max:1; waits sarah:4 ada:3; task Build the login.",
+        "",
+    ),
+    (
+        "/task",
+        "said 1 '[NEXT: max, sarah, ada] Go.'; runs max:1; waits sarah:4 ada:3; task Build the login.",
+        "The team's task: Build the login.",
+    ),
+    ("/task Ship it", "said 1 '[NEXT: max, sarah, ada] Go.'; runs max:1; waits sarah:4 ada:3; task Ship it", ""),
+    (
+        "/task",
+        "said 1 '[NEXT: max, sarah, ada] Go.'; runs max:1; waits sarah:4 ada:3; task Ship it",
+        "The team's task: Ship it",
+    ),
+    ("/Task 14", "said 1 '[NEXT: max, sarah, ada] Go.'; runs max:1; waits sarah:4 ada:3; task 14", ""),
+    ("/task -", "said 1 '[NEXT: max, sarah, ada] Go.'; runs max:1; waits sarah:4 ada:3", ""),
+    (
+        "/task",
+        "said 1 '[NEXT: max, sarah, ada] Go.'; runs max:1; waits sarah:4 ada:3",
+        "The team has no task. Set one: /task build the login",
+    ),
+    ("/etc/hosts is gone", "said 2 '/etc/hosts is gone'; runs max:1; waits sarah:4 ada:3 max:5", ""),
+    ("/", "said 3 '/'; runs max:1; waits sarah:4 ada:3 max:5 max:6", ""),
+    (" /cancel", "said 4 ' /cancel'; runs max:1; waits sarah:4 ada:3 max:5 max:6 max:7", ""),
+    (
+        "/canel",
+        "said 4 ' /cancel'; runs max:1; waits sarah:4 ada:3 max:5 max:6 max:7",
+        (
+            "There is no command /canel. Did you mean /cancel? /help lists all. "
+            "Begin with a space to send it as a message."
+        ),
+    ),
+    (
+        "/nonsense 14",
+        "said 4 ' /cancel'; runs max:1; waits sarah:4 ada:3 max:5 max:6 max:7",
+        "There is no command /nonsense. /help lists all. Begin with a space to send it as a message.",
+    ),
+    ("/drop 5 6", "said 4 ' /cancel'; runs max:1; waits sarah:4 ada:3 max:7", ""),
+    ("/drop sarah, 3", "said 4 ' /cancel'; runs max:1; waits max:7", ""),
+    ("/drop 7", "said 4 ' /cancel'; runs max:1", ""),
+    ("/drop ada", "said 4 ' /cancel'; runs max:1", "ada has no waiting turn."),
+    ("/drop all", "said 4 ' /cancel'; runs max:1", "No turn is waiting."),
+    ("/drop", "said 4 ' /cancel'; runs max:1", "No turn is waiting."),
+    ("/retry", "said 4 ' /cancel'; runs max:1", "No turn is waiting for a decision."),
+    ("/skip 1", "said 4 ' /cancel'; runs max:1", "Turn 1 is not waiting for a decision."),
+    ("/cancel 99", "said 4 ' /cancel'; runs max:1", "Turn 99 is not running."),
+    ("/cancel sarah", "said 4 ' /cancel'; runs max:1", "sarah is not working."),
+    ("/cancel -", "said 4 ' /cancel'; runs max:1", "Nobody here is called '-'."),
+    ("/cancel max & nobody", "said 4 ' /cancel'; runs max:1", "Nobody here is called 'nobody'."),
+    ("/CANCEL Max", "said 4 ' /cancel'; undecided max:1; paused Turn 1 of max was cancelled.", ""),
+    ("/go", "said 4 ' /cancel'; undecided max:1", ""),
+    ("/continue now", "said 4 ' /cancel'; undecided max:1", ""),
+    ("/dismiss", "said 4 ' /cancel'; undecided max:1", ""),
+]
+STOPPED: Lines = [
+    ("Go.", "said 1 'Go.'; runs max:1; task Build the login.", ""),
+    ("/cancel", "said 1 'Go.'; undecided max:1; task Build the login.; paused Turn 1 of max was cancelled.", ""),
+    (
+        "/retry 9",
+        "said 1 'Go.'; undecided max:1; task Build the login.; paused Turn 1 of max was cancelled.",
+        "Turn 9 is not waiting for a decision.",
+    ),
+    (
+        "/retry sarah",
+        "said 1 'Go.'; undecided max:1; task Build the login.; paused Turn 1 of max was cancelled.",
+        "No turn of sarah is waiting for a decision.",
+    ),
+    (
+        "/retry -",
+        "said 1 'Go.'; undecided max:1; task Build the login.; paused Turn 1 of max was cancelled.",
+        "Nobody here is called '-'.",
+    ),
+    (
+        "/hand",
+        "said 1 'Go.'; undecided max:1; task Build the login.; paused Turn 1 of max was cancelled.",
+        "/hand needs one name, for example: /hand max, or /hand max 14 for turn 14",
+    ),
+    (
+        "/hand -",
+        "said 1 'Go.'; undecided max:1; task Build the login.; paused Turn 1 of max was cancelled.",
+        "Nobody here is called '-'.",
+    ),
+    (
+        "/hand max & sarah",
+        "said 1 'Go.'; undecided max:1; task Build the login.; paused Turn 1 of max was cancelled.",
+        "/hand needs one name, for example: /hand max, or /hand max 14 for turn 14",
+    ),
+    (
+        "/hand sarah 9",
+        "said 1 'Go.'; undecided max:1; task Build the login.; paused Turn 1 of max was cancelled.",
+        "Turn 9 is not waiting for a decision.",
+    ),
+    (
+        "/hand kim",
+        "said 1 'Go.'; undecided max:1; task Build the login.; paused Turn 1 of max was cancelled.",
+        "kim is a person.",
+    ),
+    ("/retry", "said 1 'Go.'; runs max:2; task Build the login.", ""),
+    ("/cancel 2", "said 1 'Go.'; undecided max:2; task Build the login.; paused Turn 2 of max was cancelled.", ""),
+    ("/skip max", "said 1 'Go.'; task Build the login.", ""),
+    ("/continue", "said 1 'Go.'; task Build the login.", ""),
+    ("/next max", "said 1 'Go.'; runs max:3; task Build the login.", ""),
+    ("/cancel 3", "said 1 'Go.'; undecided max:3; task Build the login.; paused Turn 3 of max was cancelled.", ""),
+    ("/hand Sarah 3", "said 1 'Go.'; runs sarah:4; task Build the login.", ""),
+    ("/cancel", "said 1 'Go.'; undecided sarah:4; task Build the login.; paused Turn 4 of sarah was cancelled.", ""),
+    ("/hand-over ada", "said 1 'Go.'; runs ada:5; task Build the login.", ""),
+    ("/cancel 5", "said 1 'Go.'; undecided ada:5; task Build the login.; paused Turn 5 of ada was cancelled.", ""),
+    ("/retry 5", "said 1 'Go.'; runs ada:6; task Build the login.", ""),
+    (" Again.", "said 2 ' Again.'; runs ada:6; waits max:7; task Build the login.", ""),
+]
+
+
+@pytest.fixture
+def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stage:
+    monkeypatch.setenv("BULLPEN_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}")
+    return Stage(tmp_path)
+
+
+async def settled(conversation: Conversation) -> None:
+    """Wait until a turn is running, or nothing can begin."""
+    quiet = conversation._journal.quiet
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        while not quiet.is_set() and not any(one.is_recorded for one in conversation.running.values()):
+            await asyncio.sleep(0.005)
+
+
+async def state_of(conversation: Conversation) -> str:
+    """Return everything that a command could change, on one line."""
+    newest = await conversation.messages(limit=1)
+    parts = {
+        "said": f"{conversation.message_count} {newest[0].message.content!r}" if newest else "",
+        "runs": " ".join(f"{one.turn.member}:{one.turn.id}" for one in conversation.running.values()),
+        "waits": " ".join(f"{turn.member}:{turn.id}" for turn in conversation.waiting),
+        "undecided": " ".join(f"{turn.member}:{turn.id}" for turn in conversation.undecided),
+        "task": conversation.team_task or "",
+        "paused": conversation.paused or "",
+    }
+    return "; ".join(f"{name} {value}" for name, value in parts.items() if value)
+
+
+async def played(door: str, team: Path, folder: Path, texts: list[str]) -> Lines:
+    async with DOORS[door](team, folder) as (conversation, send):
+        lines = []
+        for text in texts:
+            told = await send(text)
+            await settled(conversation)
+            lines.append((text, await state_of(conversation), told))
+        return lines
+
+
+@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("lines", [BUSY, STOPPED], ids=["busy", "stopped"])
+def test_a_command_does_the_same_in_every_door(door: str, lines: Lines, stage: Stage) -> None:
+    stage.agent("max", HANGING)
+    stage.agent("sarah", HANGING, cli="codex")
+    stage.agent("ada", HANGING, cli="gemini")
+
+    seen = asyncio.run(played(door, stage.team, stage.folder, [text for text, *_ in lines]))
+
+    assert seen == lines
+
+
+def test_every_command_is_typed_above() -> None:
+    typed = {text.split()[0].lower().removeprefix("/") for text, *_ in (*BUSY, *STOPPED) if text.startswith("/")}
+
+    assert set(COMMANDS) - {command.name for command in SHOWN} <= typed
+
+
+def test_every_door_shows_what_a_command_shows() -> None:
+    names = {command.name for command in SHOWN}
+
+    assert set(plain_commands.HANDLERS) == names
+    assert set(screen_commands.HANDLERS) >= names
+    assert {*shown_commands.LINES, *shown_commands.ADDRESSES} == names

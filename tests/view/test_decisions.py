@@ -1,0 +1,61 @@
+"""What a person is asked to decide, the most urgent first."""
+
+from bullpen.conversation.state import UndecidedTurn
+from bullpen.routing.missed_hand_overs import MissedHandOver
+from bullpen.routing.queue import WaitingTurn
+from bullpen.turn_events import Failed
+from bullpen.view.commands import ACTIONS
+from bullpen.view.decisions import Decision, decisions
+
+FAILURE = Failed(kind="quota", message="the quota is used up", hint="Wait until noon.", partial_text="I was")
+MISSED = MissedHandOver(sender="max", members=("sarah",), kind="in_words", quote="over to sarah")
+
+
+def ended(turn: str, member: str, failure: Failed | None = FAILURE) -> UndecidedTurn:
+    return UndecidedTurn(turn=WaitingTurn(id=turn, member=member, message_id="m"), state="failed", failure=failure)
+
+
+def wanted(**given: object) -> tuple[Decision, ...]:
+    nothing = {"undecided": (), "paused": None, "waiting": 0, "held": (), "missed": None, "agents": ("max", "sarah")}
+    return decisions(**{**nothing, **given})  # type: ignore[arg-type]
+
+
+def test_nothing_is_wanted_while_everything_works() -> None:
+    assert wanted(waiting=3) == ()
+
+
+def test_the_latest_failure_comes_first_and_then_the_pause() -> None:
+    found = wanted(
+        undecided=(ended("3", "max"), ended("4", "sarah", None)), paused="20 turns.", waiting=1, missed=MISSED
+    )
+
+    assert [(one.kind, one.turn) for one in found] == [("failed", "4"), ("failed", "3"), ("paused", "")]
+    assert found[0].text == "sarah (turn 4): bullpen ended while it ran. It may have changed files."
+    assert found[1].text == "max (turn 3): the quota is used up. Wait until noon."
+    assert (found[1].partial_text, found[1].others) == ("I was", ("sarah",))
+    assert [choice.typed for choice in found[1].choices] == ["/retry 3", "/skip 3", "/hand NAME 3"]
+    assert [choice.typed for choice in found[2].choices] == ["/continue", "/drop"]
+
+
+def test_without_a_queue_there_is_nothing_to_drop() -> None:
+    assert [choice.action for choice in wanted(paused="20 turns.")[0].choices] == ["continue"]
+
+
+def test_held_turns_and_missed_hand_overs() -> None:
+    held, missed = wanted(held=("max", "sarah"), waiting=2)[0], wanted(missed=MISSED)[0]
+
+    assert held.text == "2 turns from before the pause are on hold: max, sarah."
+    assert [(choice.action, choice.given) for choice in missed.choices] == [
+        ("ask", {"names": "sarah"}),
+        ("dismiss", {}),
+    ]
+
+
+def test_every_choice_is_an_action_of_the_api() -> None:
+    found = [
+        *wanted(undecided=(ended("3", "max"),), paused="x", waiting=1),
+        *wanted(missed=MISSED),
+        *wanted(held=("max",)),
+    ]
+
+    assert {choice.action for one in found for choice in one.choices} <= set(ACTIONS)

@@ -1,0 +1,89 @@
+"""The view of a conversation: worked out from memory, and the same for whoever does not own it."""
+
+import asyncio
+import os
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+from tests.tui.stage import Script, Stage
+
+from bullpen.app import open_team
+from bullpen.conversation.conversation import Conversation
+from bullpen.store.sqlite import SqliteStore
+from bullpen.store.thread import StoreThread
+from bullpen.view.state import ConversationView, conversation_view, stored_view
+
+HANGING: Script = [{"usage": {"input": 100, "output": 5}}, {"hang": True}]
+FAILING: Script = [{"error": 500, "message": "the model is down"}]
+
+
+@pytest.fixture
+def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stage:
+    monkeypatch.setenv("BULLPEN_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}")
+    return Stage(tmp_path)
+
+
+async def busy(conversation: Conversation) -> None:
+    await conversation.say("[NEXT: ada, max] Go.")
+    await conversation.until_quiet()
+    await conversation.say("[NEXT: max] And you?")
+    while not any(running.is_recorded for running in conversation.running.values()):
+        await asyncio.sleep(0.01)
+    await conversation.say("[NEXT: ada] Then you.")
+
+
+def comparable(view: ConversationView) -> ConversationView:
+    """Return a view without what only its owner can know: what a running turn does, and the numbers of events."""
+    members = tuple(replace(member, working=None) for member in view.members)
+    return replace(view, is_open=False, number=0, working=(), members=members)
+
+
+def test_another_process_sees_the_same(stage: Stage) -> None:
+    stage.agent("max", HANGING)
+    stage.agent("ada", FAILING, cli="gemini")
+
+    async def story() -> tuple[ConversationView, ConversationView]:
+        async with open_team(stage.team, db=stage.db) as conversation:
+            await busy(conversation)
+            with SqliteStore(stage.db) as other:
+                return conversation_view(conversation), stored_view(other, conversation.id)
+
+    own, others = asyncio.run(story())
+
+    assert comparable(own) == comparable(others)
+    assert (own.is_open, others.is_open, others.is_owned) == (True, False, True)
+    assert [(one.member, one.turn) for one in own.working] == [(one.member, one.turn) for one in others.working]
+    assert own.status == "working"
+    assert [(member.name, member.status) for member in own.members] == [
+        ("kim", "idle"),
+        ("max", "working"),
+        ("ada", "undecided"),
+    ]
+    assert [turn.member for turn in own.queue] == ["max", "ada"]
+    assert [(decision.kind, decision.member, decision.others) for decision in own.decisions[:1]] == [
+        ("failed", "ada", ("max",))
+    ]
+    assert own.members[2].spent.failures == 1
+    assert "the model is down" in own.members[2].spent.last_failure
+
+
+def test_the_view_of_an_open_conversation_asks_the_store_nothing(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    stage.agent("max", HANGING)
+    stage.agent("ada", FAILING, cli="gemini")
+
+    async def story() -> ConversationView:
+        async with open_team(stage.team, db=stage.db) as conversation:
+            await busy(conversation)
+
+            def refuse(*_: object, **__: object) -> None:
+                raise AssertionError("the store was asked")
+
+            with monkeypatch.context() as patch:
+                patch.setattr(StoreThread, "do", refuse)
+                for name in ("turns", "turn", "messages", "conversation", "queued", "running"):
+                    patch.setattr(SqliteStore, name, refuse)
+                return conversation_view(conversation)
+
+    assert asyncio.run(story()).working
