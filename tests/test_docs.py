@@ -131,14 +131,13 @@ def test_ten_lines_are_enough_for_a_conversation(tmp_path: Path) -> None:
 
 def test_the_page_on_the_command_line_names_every_command_and_no_other() -> None:
     from bullpen.cli import COMMANDS
-    from bullpen.cli.plain.commands import COMMANDS as CHAT_COMMANDS
+    from bullpen.view.commands import COMMANDS as CHAT_COMMANDS
 
     page = (ROOT / "docs" / "command-line.md").read_text(encoding="utf-8")
 
     assert set(re.findall(r"^\| `bullpen (\w+)`", page, re.MULTILINE)) == set(COMMANDS)
-    assert {name.removeprefix("/") for name in re.findall(r"`(/\w+)", page)} == {
-        name.removeprefix("/") for name in CHAT_COMMANDS
-    }
+    table = [f"| `/{command.name} {command.argument}".rstrip() + f"` | {command.purpose}" for command in CHAT_COMMANDS.values()]
+    assert [row for row in table if row.replace("|", "\\|").replace("\\|", "|", 1) not in page] == []
 
 
 def test_the_page_on_the_command_line_knows_the_exit_codes() -> None:

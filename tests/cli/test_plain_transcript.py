@@ -64,7 +64,7 @@ def asked(
     *undecided: UndecidedTurn,
     paused: str | None = None,
     waiting: int = 0,
-    held: int = 0,
+    held: Sequence[str] = (),
     missed: MissedHandOver | None = None,
 ) -> tuple[Decision, ...]:
     return decisions(undecided=undecided, paused=paused, waiting=waiting, held=held, missed=missed, agents=("ada",))
@@ -298,10 +298,10 @@ def test_a_failed_turn_that_is_not_written_yet_is_not_asked_about() -> None:
 def test_what_stays_on_hold_is_said_once() -> None:
     held = Held(turns=(turn("2", "ben"),))
 
-    page = shown(held, Quiet(waits_for=None), asked=asked(waiting=1, held=1))
+    page = shown(held, Quiet(waits_for=None), asked=asked(waiting=1, held=("ada",)))
 
     assert page == (
-        "‖ 1 turn from before the pause is on hold.\n"
+        "‖ 1 turn from before the pause is on hold: ada.\n"
         "  /continue  let the waiting turns begin\n"
         "  /drop      remove every waiting turn\n"
     )

@@ -35,16 +35,17 @@ def test_a_relay_is_shown_and_ends_well(write_team: Write, bullpen: Bullpen) -> 
     assert "Continue: bullpen chat --resume " in done.stderr
 
 
-def test_json_is_one_news_per_line_and_nothing_else(write_team: Write, bullpen: Bullpen) -> None:
+def test_json_is_one_event_per_line_and_nothing_else(write_team: Write, bullpen: Bullpen) -> None:
     write_team(ada="Hello.")
 
     done = bullpen("run", "--trust", "--json", "team.toml", "Hi.")
 
-    news = [json.loads(line) for line in done.stdout.splitlines()]
-    assert [one["news"] for one in news if one["news"] != "turn_event"] == [
+    events = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [one["type"] for one in events if one["type"] != "turn_event"] == [
         *("said", "queued", "turn_began", "said", "turn_ended", "quiet")
     ]
-    assert news[-1] == {"news": "quiet", "waits_for": "kim"}
+    # "news" is what an earlier version called the type.
+    assert events[-1] == {"type": "quiet", "news": "quiet", "waits_for": "kim"}
 
 
 def test_the_message_can_come_from_stdin_and_the_team_file_is_the_usual_one(

@@ -62,7 +62,7 @@ def leaving_soon(app: ASGIApp) -> ASGIApp:
     """Return an application whose streams come to an end: they go on until somebody leaves, and here nobody would."""
 
     async def ending(scope: Scope, receive: Receive, send: Send) -> None:
-        if not scope.get("path", "").endswith("/watch"):
+        if not scope.get("path", "").endswith(("/events", "/watch")):
             await app(scope, receive, send)
             return
         is_open = False
@@ -87,7 +87,7 @@ def faulty(app: ASGIApp) -> ASGIApp:
     """Return an application three answers of which are not as described."""
     answers = {
         "/queue": Response(json.dumps([{"turn": 1}]), media_type="application/json"),
-        "/watch": Response('event: news\nid: 1\ndata: {"number": "one"}\n\n', media_type="text/event-stream"),
+        "/events": Response('event: event\nid: 1\ndata: {"number": "one"}\n\n', media_type="text/event-stream"),
         "/task": Response(json.dumps({"error": "Sorry."}), status_code=500, media_type="application/json"),
     }
 

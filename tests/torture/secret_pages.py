@@ -143,7 +143,7 @@ def _talk(pages: Pages, conversation: str) -> None:
     for member in ("cody", "tool", "quitter", "hanger"):
         pages.post(f"{one}/messages", {"text": f"Please. [NEXT: {member}]"})
         if member == "hanger":
-            pages.stream(f"{one}/watch?after=0")
+            pages.stream(f"{one}/events?after=0")
             for turn in TURNS:
                 pages.get(f"{here}/live/{turn}")
             pages.post(f"{one}/cancel", {})

@@ -10,5 +10,5 @@ def test_a_failure_a_body_and_an_event_that_are_not_described_are_noticed() -> N
 
     calls = {failure.partition(": ")[0] for failure in failures}
     one = "/api/conversations/{id}"
-    assert {f"GET {one}/queue", f"GET {one}/watch", f"POST {one}/task"} <= calls
-    assert all(call.endswith(("/queue", "/watch", "/task")) for call in calls)
+    assert {f"GET {one}/queue", f"GET {one}/events", f"POST {one}/task"} <= calls
+    assert all(call.endswith(("/queue", "/events", "/task")) for call in calls)

@@ -115,7 +115,7 @@ BUSY: Lines = [
     ("/CANCEL Max", "said 4 ' /cancel'; undecided max:1; paused Turn 1 of max was cancelled.", ""),
     ("/go", "said 4 ' /cancel'; undecided max:1", ""),
     ("/continue now", "said 4 ' /cancel'; undecided max:1", ""),
-    ("/dismiss", "said 4 ' /cancel'; undecided max:1", ""),
+    ("/dismiss", "said 4 ' /cancel'; undecided max:1", "There is no missed hand-over to dismiss."),
 ]
 STOPPED: Lines = [
     ("Go.", "said 1 'Go.'; runs max:1; task Build the login.", ""),

@@ -10,12 +10,20 @@ import httpx
 import msgspec
 import pytest
 
-from bullpen.conversation.broadcast import RECENT_EVENTS, Numbered
-from bullpen.conversation.events import Lagged, Trouble, TurnEvent
+from bullpen.conversation.broadcast import RECENT_EVENTS
+from bullpen.conversation.events import (
+    Continued,
+    ConversationEvent,
+    Lagged,
+    Trouble,
+    TurnEvent,
+    event_json,
+    old_event_json,
+)
 from bullpen.testing.site import Site, site
 from bullpen.testing.stage import write_team
 from bullpen.turn_events import TextDelta
-from bullpen.web.api import Watched
+from bullpen.web.api import NumberedEvent
 from bullpen.web.updates import server_sent
 
 WAIT_SECONDS = 20
@@ -49,10 +57,10 @@ def test_a_watcher_that_comes_back_misses_nothing_and_gets_nothing_twice(tmp_pat
             httpx.AsyncClient(base_url=served.url, headers=served.headers, timeout=WAIT_SECONDS) as client,
         ):
             conversation = await begun(served)
-            path = f"/api/conversations/{conversation.id}/watch"
+            path = f"/api/conversations/{conversation.id}/events"
             await conversation.say("Count.")
             seen: list[Sent] = []
-            while not seen or json.loads(seen[-1]["data"])["news"]["news"] != "quiet":
+            while not seen or json.loads(seen[-1]["data"])["event"]["type"] != "quiet":
                 headers = {"Last-Event-ID": seen[-1]["id"]} if seen else {}
                 async with client.stream("GET", f"{path}?after=0", headers=headers) as answer:
                     assert answer.headers["content-type"].startswith("text/event-stream")
@@ -61,12 +69,12 @@ def test_a_watcher_that_comes_back_misses_nothing_and_gets_nothing_twice(tmp_pat
                     async for event in events(answer):
                         seen.append(event)
                         count += 1
-                        if count == 3 or json.loads(event["data"])["news"]["news"] == "quiet":
+                        if count == 3 or json.loads(event["data"])["event"]["type"] == "quiet":
                             break
             numbers = [int(event["id"]) for event in seen]
             assert numbers == list(range(1, conversation.last_number + 1))
-            watched = [msgspec.json.decode(event["data"], type=Watched) for event in seen]
-            pieces = [w.news.event for w in watched if isinstance(w.news, TurnEvent)]
+            watched = [msgspec.json.decode(event["data"], type=NumberedEvent) for event in seen]
+            pieces = [w.event.event for w in watched if isinstance(w.event, TurnEvent)]
             assert "".join(p.text for p in pieces if isinstance(p, TextDelta)) == "one two three four five six"
 
     asyncio.run(asyncio.wait_for(story(), WAIT_SECONDS))
@@ -146,7 +154,7 @@ def test_a_viewer_that_takes_nothing_costs_the_others_nothing(tmp_path: Path) ->
                 assert stalled.status_code == 200
                 await conversation.say("Go.")
                 async for event in events(other):
-                    if json.loads(event["data"])["news"]["news"] == "quiet":
+                    if json.loads(event["data"])["event"]["type"] == "quiet":
                         break
             assert len((await conversation.messages())[-1].message.content) > 7_900_000
 
@@ -183,9 +191,42 @@ def test_no_text_can_forge_an_event(text: str) -> None:
     assert "\r" not in sent
 
 
-def test_news_are_json_for_programs() -> None:
-    numbered = Numbered(4, Lagged(missed=2))
+def test_events_are_json_for_programs() -> None:
+    numbered = NumberedEvent(number=4, event=Lagged(missed=2))
 
-    encoded = msgspec.json.encode(Watched(number=numbered.number, news=numbered.event))
+    assert msgspec.json.decode(msgspec.json.encode(numbered), type=NumberedEvent) == numbered
 
-    assert msgspec.json.decode(encoded, type=Watched) == Watched(number=4, news=Lagged(missed=2))
+
+@pytest.mark.parametrize(
+    ("event", "now", "before"),
+    [
+        (Lagged(missed=2), {"type": "lagged", "news": "lagged", "missed": 2}, {"news": "lagged", "missed": 2}),
+        (Continued(), {"type": "continued", "news": "went_on"}, {"news": "went_on"}),
+    ],
+)
+def test_programs_of_an_earlier_version_find_the_names_that_they_know(
+    event: ConversationEvent, now: dict[str, object], before: dict[str, object]
+) -> None:
+    assert (json.loads(event_json(event)), json.loads(old_event_json(event))) == (now, before)
+
+
+def test_an_earlier_way_to_watch_still_works(tmp_path: Path) -> None:
+    team = write_team(tmp_path, {"max": [{"say": "Hi."}]})
+
+    async def story() -> list[str]:
+        async with (
+            site(tmp_path, team) as served,
+            httpx.AsyncClient(base_url=served.url, headers=served.headers, timeout=WAIT_SECONDS) as client,
+        ):
+            conversation = await begun(served)
+            await conversation.say("Hello?")
+            await conversation.until_quiet()
+            seen = []
+            async with client.stream("GET", f"/api/conversations/{conversation.id}/watch?after=0") as answer:
+                async for event in events(answer):
+                    seen.append(json.loads(event["data"])["news"]["news"])
+                    if seen[-1] == "quiet":
+                        return seen
+        return seen
+
+    assert asyncio.run(asyncio.wait_for(story(), WAIT_SECONDS))[:2] == ["said", "queued"]

@@ -7,7 +7,6 @@ import os
 import sys
 from pathlib import Path
 
-import msgspec
 from msgspec.structs import replace
 
 from bullpen.app import open_team
@@ -17,7 +16,7 @@ from bullpen.cli.signals import Interruptions
 from bullpen.cli.team_options import Opening, add_opening_options, prepare
 from bullpen.cli.viewer import Follower, following
 from bullpen.conversation.conversation import Conversation
-from bullpen.conversation.events import ConversationEvent
+from bullpen.conversation.events import ConversationEvent, event_json
 from bullpen.errors import BullpenError, NothingRuns
 from bullpen.team.file import LoadedTeam
 from bullpen.terminal.colors import Colours, wants_colours
@@ -100,7 +99,7 @@ def _show(conversation: Conversation) -> Show:
 
 
 def _print_json(event: ConversationEvent) -> None:
-    line = msgspec.json.encode(event)
+    line = event_json(event)
     # A program gets every byte; a terminal only what it would show.
     sys.stdout.buffer.write((printable(line.decode()).encode() if sys.stdout.isatty() else line) + b"\n")
     sys.stdout.buffer.flush()

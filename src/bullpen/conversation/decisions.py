@@ -8,7 +8,16 @@ from collections.abc import Collection, Iterable, Sequence
 from msgspec.structs import replace
 
 from bullpen.conversation.entry import Change, Entry
-from bullpen.conversation.events import Continued, Decided, Dropped, Paused, PauseKind, Queued, Reordered
+from bullpen.conversation.events import (
+    Continued,
+    Decided,
+    Dropped,
+    HandOverDismissed,
+    Paused,
+    PauseKind,
+    Queued,
+    Reordered,
+)
 from bullpen.conversation.state import ConversationState
 from bullpen.errors import NobodyToAsk, NothingRuns, NothingToDecide, TurnConflict
 from bullpen.markers.grammar import read_markers
@@ -134,7 +143,9 @@ def set_task(_: ConversationState, task: str | None, *, at: int) -> Entry:
 
 def dismiss_missed_hand_over(state: ConversationState, *, at: int) -> Entry:
     """Leave a hand-over that an agent probably meant as it is."""
-    return Entry(at=at, change=Change(progress=replace(state.progress, missed=None)))
+    if state.progress.missed is None:
+        raise NobodyToAsk("There is no missed hand-over to dismiss.")
+    return Entry(at=at, change=Change(progress=replace(state.progress, missed=None)), events=(HandOverDismissed(),))
 
 
 def agent_named(router: Router, name: str) -> Member:

@@ -2,6 +2,7 @@
 
 from typing import Literal
 
+import msgspec
 from msgspec import Struct
 
 from bullpen.messages import ConversationMessage
@@ -13,7 +14,7 @@ PauseKind = Literal["cap", "failed", "cancelled", "interrupted", "left_over", "t
 Ending = Literal["done", "failed", "cancelled", "interrupted"]
 
 
-class Said(Struct, frozen=True, kw_only=True, tag="said", tag_field="news"):
+class Said(Struct, frozen=True, kw_only=True, tag="said", tag_field="type"):
     """A message is stored."""
 
     sequence: int
@@ -26,25 +27,25 @@ class Said(Struct, frozen=True, kw_only=True, tag="said", tag_field="news"):
     """What did not work: names that are nobody's, hand-overs that are not allowed."""
 
 
-class Queued(Struct, frozen=True, kw_only=True, tag="queued", tag_field="news"):
+class Queued(Struct, frozen=True, kw_only=True, tag="queued", tag_field="type"):
     """Turns wait now that did not before."""
 
     turns: tuple[WaitingTurn, ...]
 
 
-class Dropped(Struct, frozen=True, kw_only=True, tag="dropped", tag_field="news"):
+class Dropped(Struct, frozen=True, kw_only=True, tag="dropped", tag_field="type"):
     """Turns do not wait any more, and will not begin."""
 
     turns: tuple[WaitingTurn, ...]
 
 
-class Reordered(Struct, frozen=True, kw_only=True, tag="reordered", tag_field="news"):
+class Reordered(Struct, frozen=True, kw_only=True, tag="reordered", tag_field="type"):
     """The queue is in another order."""
 
     turns: tuple[WaitingTurn, ...]
 
 
-class TurnBegan(Struct, frozen=True, kw_only=True, tag="turn_began", tag_field="news"):
+class TurnBegan(Struct, frozen=True, kw_only=True, tag="turn_began", tag_field="type"):
     """An agent is at work."""
 
     turn: WaitingTurn
@@ -54,7 +55,7 @@ class TurnBegan(Struct, frozen=True, kw_only=True, tag="turn_began", tag_field="
     """What was left out of its prompt, in words."""
 
 
-class TurnEvent(Struct, frozen=True, kw_only=True, tag="turn_event", tag_field="news"):
+class TurnEvent(Struct, frozen=True, kw_only=True, tag="turn_event", tag_field="type"):
     """An agent at work says or does something."""
 
     turn_id: str
@@ -62,7 +63,7 @@ class TurnEvent(Struct, frozen=True, kw_only=True, tag="turn_event", tag_field="
     event: Event
 
 
-class TurnEnded(Struct, frozen=True, kw_only=True, tag="turn_ended", tag_field="news"):
+class TurnEnded(Struct, frozen=True, kw_only=True, tag="turn_ended", tag_field="type"):
     """A turn is over. After a reply, Said comes first."""
 
     turn_id: str
@@ -73,7 +74,7 @@ class TurnEnded(Struct, frozen=True, kw_only=True, tag="turn_ended", tag_field="
     failure: Failed | None = None
 
 
-class HandOverMissed(Struct, frozen=True, kw_only=True, tag="missed_hand_over", tag_field="news"):
+class HandOverMissed(Struct, frozen=True, kw_only=True, tag="hand_over_missed", tag_field="type"):
     """An agent probably meant to hand over, and did not."""
 
     member: str
@@ -95,7 +96,11 @@ class HandOverMissed(Struct, frozen=True, kw_only=True, tag="missed_hand_over", 
         )
 
 
-class Undecided(Struct, frozen=True, kw_only=True, tag="undecided", tag_field="news"):
+class HandOverDismissed(Struct, frozen=True, kw_only=True, tag="hand_over_dismissed", tag_field="type"):
+    """A person left such a hand-over as it is."""
+
+
+class Undecided(Struct, frozen=True, kw_only=True, tag="undecided", tag_field="type"):
     """A turn ended without a reply; a person retries it, skips it, or hands it to another member."""
 
     turn: WaitingTurn
@@ -103,50 +108,50 @@ class Undecided(Struct, frozen=True, kw_only=True, tag="undecided", tag_field="n
     text: str
 
 
-class Decided(Struct, frozen=True, kw_only=True, tag="decided", tag_field="news"):
+class Decided(Struct, frozen=True, kw_only=True, tag="decided", tag_field="type"):
     """A person has said what becomes of such a turn."""
 
     turn_id: str
     choice: str
 
 
-class Paused(Struct, frozen=True, kw_only=True, tag="paused", tag_field="news"):
+class Paused(Struct, frozen=True, kw_only=True, tag="paused", tag_field="type"):
     """Nothing begins until a person says so."""
 
     kind: PauseKind
     text: str
 
 
-class Continued(Struct, frozen=True, kw_only=True, tag="went_on", tag_field="news"):
+class Continued(Struct, frozen=True, kw_only=True, tag="continued", tag_field="type"):
     """A person lifted the pause, and what waits begins."""
 
 
-class Held(Struct, frozen=True, kw_only=True, tag="held", tag_field="news"):
+class Held(Struct, frozen=True, kw_only=True, tag="held", tag_field="type"):
     """A person spoke during a pause: what waited then stands still, and what they ask for now begins."""
 
     turns: tuple[WaitingTurn, ...]
 
 
-class TaskSet(Struct, frozen=True, kw_only=True, tag="task_set", tag_field="news"):
+class TaskSet(Struct, frozen=True, kw_only=True, tag="task_set", tag_field="type"):
     """The team works on something else now."""
 
     task: str | None
     by: str
 
 
-class Quiet(Struct, frozen=True, kw_only=True, tag="quiet", tag_field="news"):
+class Quiet(Struct, frozen=True, kw_only=True, tag="quiet", tag_field="type"):
     """Nobody is at work, and nothing can begin."""
 
     waits_for: str | None
 
 
-class Trouble(Struct, frozen=True, kw_only=True, tag="trouble", tag_field="news"):
+class Trouble(Struct, frozen=True, kw_only=True, tag="trouble", tag_field="type"):
     """Something went wrong with bullpen's own work; what to do is in the text."""
 
     text: str
 
 
-class Lagged(Struct, frozen=True, kw_only=True, tag="lagged", tag_field="news"):
+class Lagged(Struct, frozen=True, kw_only=True, tag="lagged", tag_field="type"):
     """This viewer was too slow: so many events were left out for it. Messages can be read again."""
 
     missed: int
@@ -161,6 +166,7 @@ ConversationEvent = (
     | TurnEvent
     | TurnEnded
     | HandOverMissed
+    | HandOverDismissed
     | Undecided
     | Decided
     | Paused
@@ -171,3 +177,19 @@ ConversationEvent = (
     | Trouble
     | Lagged
 )
+
+# Names of an earlier version, which one more version understands.
+_OLD_TAGS = {b"continued": b"went_on", b"hand_over_missed": b"missed_hand_over"}
+_TAG = b'{"type":"'
+
+
+def old_event_json(event: ConversationEvent) -> bytes:
+    """Return an event as an earlier version wrote it: its tag is called "news"."""
+    tag, _, rest = msgspec.json.encode(event).removeprefix(_TAG).partition(b'"')
+    return b'{"news":"%s"%s' % (_OLD_TAGS.get(tag, tag), rest)
+
+
+def event_json(event: ConversationEvent) -> bytes:
+    """Return an event as one JSON object; for one more version its type is also called "news"."""
+    tag, _, rest = msgspec.json.encode(event).removeprefix(_TAG).partition(b'"')
+    return b'%s%s","news":"%s"%s' % (_TAG, tag, _OLD_TAGS.get(tag, tag), rest)

@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from bullpen.conversation.broadcast import Numbered
-from bullpen.conversation.events import ConversationEvent
+from bullpen.conversation.events import ConversationEvent, old_event_json
 from bullpen.errors import BullpenError
 from bullpen.messages import ConversationMessage
 from bullpen.view.commands import ACTIONS, Command, read_command, run_command
@@ -21,7 +21,7 @@ from bullpen.view.state import ConversationView, QueuedTurn
 from bullpen.web.requests import checked_id, exact_number_in, hub_of, id_in, view_in
 from bullpen.web.responses import json
 from bullpen.web.shown_commands import address_of, lines_of
-from bullpen.web.sse import EventStream, position
+from bullpen.web.sse import Encode, EventStream, position
 from bullpen.web.updates import server_sent
 
 MOST_MESSAGES = 1_000
@@ -82,11 +82,18 @@ class CommandResult(Struct, frozen=True, kw_only=True):
     state: ConversationView
 
 
-class Watched(Struct, frozen=True, kw_only=True):
-    """One event of a watched conversation, in the data of a server-sent event whose id is the number."""
+class NumberedEvent(Struct, frozen=True, kw_only=True):
+    """One event of a conversation, in the data of a server-sent event whose id is the number."""
 
     number: int
-    news: ConversationEvent
+    event: ConversationEvent
+
+
+class Watched(Struct, frozen=True, kw_only=True):
+    """The same as an earlier version wrote it."""
+
+    number: int
+    news: dict[str, Any]
 
 
 class Parameter(Struct, frozen=True, kw_only=True):
@@ -112,7 +119,9 @@ class Call(Struct, frozen=True, kw_only=True):
     status: int = 200
     again: str = ""
     """What an answer with 200 means, if that is not the usual one."""
-    streams: bool = False
+    streams: str = ""
+    """What each server-sent event is called, if the answer is a stream of them."""
+    deprecated: bool = False
 
 
 async def list_conversations(request: Request) -> Response:
@@ -176,11 +185,30 @@ async def do_command(request: Request) -> Response:
     return json(CommandResult(told="\n".join(lines), see=see, state=opened.view()))
 
 
-async def watch(request: Request) -> Response:
+async def stream_events(request: Request) -> Response:
     """Send everything that happens."""
+    return await _stream(request, _encoded)
+
+
+async def watch(request: Request) -> Response:
+    """Send everything that happens, as an earlier version did."""
+    return await _stream(request, _encoded_as_before)
+
+
+async def _stream(request: Request, encode: Encode) -> Response:
     exact_number_in(request, "after")
     opened = await hub_of(request).need(id_in(request))
-    return cast(Response, EventStream(opened.conversation, _watched, after=position(request)))
+    return cast(Response, EventStream(opened.conversation, encode, after=position(request)))
+
+
+async def _encoded(events: list[Numbered]) -> bytes:
+    encoded = ((one.number, msgspec.json.encode(NumberedEvent(number=one.number, event=one.event))) for one in events)
+    return b"".join(server_sent("event", data, number) for number, data in encoded)
+
+
+async def _encoded_as_before(events: list[Numbered]) -> bytes:
+    encoded = ((one.number, b'{"number":%d,"news":%s}' % (one.number, old_event_json(one.event))) for one in events)
+    return b"".join(server_sent("news", data, number) for number, data in encoded)
 
 
 async def read_queue(request: Request) -> Response:
@@ -205,11 +233,6 @@ def _acting(command: Command) -> Endpoint:
 
     act.__doc__ = command.purpose
     return act
-
-
-async def _watched(events: list[Numbered]) -> bytes:
-    encoded = ((one.number, msgspec.json.encode(Watched(number=one.number, news=one.event))) for one in events)
-    return b"".join(server_sent("news", data, number) for number, data in encoded)
 
 
 def _summary(stored: ConversationSummary, *, is_open: bool) -> Summary:
@@ -307,12 +330,22 @@ CALLS = (
     ),
     Call(
         method="GET",
-        path=f"{ONE}/watch",
+        path=f"{ONE}/events",
         summary="Watch a conversation as server-sent events. Last-Event-ID or after resumes after an event.",
+        endpoint=stream_events,
+        gives=NumberedEvent,
+        parameters=(AFTER, LAST_SEEN),
+        streams="event",
+    ),
+    Call(
+        method="GET",
+        path=f"{ONE}/watch",
+        summary="Watch a conversation as an earlier version sent it. Use events instead.",
         endpoint=watch,
         gives=Watched,
         parameters=(AFTER, LAST_SEEN),
-        streams=True,
+        streams="news",
+        deprecated=True,
     ),
     Call(
         method="GET",
@@ -337,6 +370,7 @@ CALLS = (
             endpoint=_acting(command),
             takes=command.takes,
             gives=ConversationView,
+            deprecated=name in OLD_NAMES,
         )
         for name, command in {**ACTIONS, **OLD_NAMES}.items()
     ),

@@ -65,6 +65,8 @@ def _operation(call: Call, schema_of: dict[str, Any]) -> dict[str, Any]:
             **{code: {"description": why, "content": problem} for code, why in REFUSALS.items()},
         },
     }
+    if call.deprecated:
+        operation["deprecated"] = True
     if call.takes is not None:
         operation["requestBody"] = {
             # A body that can be left out is the same as {}.
@@ -76,15 +78,15 @@ def _operation(call: Call, schema_of: dict[str, Any]) -> dict[str, Any]:
 
 def _content(call: Call, schema_of: dict[str, Any]) -> dict[str, Any]:
     if call.streams:
-        return {"text/event-stream": {"schema": _event(schema_of[repr(call.gives)])}}
+        return {"text/event-stream": {"schema": _event(call.streams, schema_of[repr(call.gives)])}}
     return {"application/json": {"schema": schema_of[repr(call.gives)]}}
 
 
-def _event(data: dict[str, Any]) -> dict[str, Any]:
+def _event(name: str, data: dict[str, Any]) -> dict[str, Any]:
     """Return the schema of one server-sent event that has JSON in its data."""
     # Written as in https://spec.openapis.org/oas/v3.2.0.html#server-sent-event-streams
     properties = {
-        "event": {"const": "news"},
+        "event": {"const": name},
         "id": {"type": "string", "pattern": "^[0-9]+$"},
         "data": {"type": "string", "contentMediaType": "application/json", "contentSchema": data},
         "retry": {"type": "integer"},

@@ -1,4 +1,4 @@
-"""Server-sent events: one page's or program's view of a conversation, which it can take up again where it lost it."""
+"""Server-sent events: a stream of a conversation for one page or program, which can resume after a lost connection."""
 
 import asyncio
 import contextlib
@@ -11,9 +11,9 @@ from bullpen.conversation.broadcast import Numbered, Viewer
 from bullpen.conversation.conversation import Conversation
 
 QUIET_SECONDS = 15.0
-"""After so long without news a comment is sent, so that everything between us knows that we are there."""
+"""After this long without events a comment is sent, so that nothing in between closes the connection."""
 STALLED_SECONDS = 30.0
-"""Who takes nothing for so long is sent away, and can come back to where it was."""
+"""A client that reads nothing for this long is disconnected, and can resume where it was."""
 RETRY_MILLISECONDS = 1000
 STILL_HERE = b": still here\n\n"
 
@@ -25,17 +25,17 @@ HEADERS = (
 )
 
 Encode = Callable[[list[Numbered]], Awaitable[bytes]]
-"""Turns news into what is sent."""
+"""Encodes events for the stream."""
 
 
 def position(request: Request) -> int | None:
-    """Return the number of the last news that somebody has seen: a browser that comes back says it in a header."""
+    """Return the number of the last event that a client has seen; a browser that reconnects sends it in a header."""
     given = request.headers.get("last-event-id") or request.query_params.get("after", "")
     return int(given) if given.isdecimal() and len(given) < 16 else None
 
 
 class EventStream:
-    """An answer that goes on until one side has enough."""
+    """A response that continues until one side closes it."""
 
     def __init__(self, conversation: Conversation, encode: Encode, *, after: int | None, first: bytes = b"") -> None:
         self._conversation = conversation
@@ -44,13 +44,13 @@ class EventStream:
         self._first = first
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send news until the conversation is closed or nobody takes them any more."""
+        """Send events until the conversation is closed or the client is gone."""
         await send({"type": "http.response.start", "status": 200, "headers": list(HEADERS)})
         if scope["method"] == "HEAD":
             await send({"type": "http.response.body", "body": b""})
             return
         gone = asyncio.ensure_future(_gone(receive))
-        sending = asyncio.ensure_future(self._send_news(send))
+        sending = asyncio.ensure_future(self._send_events(send))
         try:
             await asyncio.wait([gone, sending], return_when=asyncio.FIRST_COMPLETED)
             if sending.done():
@@ -62,7 +62,7 @@ class EventStream:
                 task.cancel()
             await asyncio.gather(gone, sending, return_exceptions=True)
 
-    async def _send_news(self, send: Send) -> None:
+    async def _send_events(self, send: Send) -> None:
         with self._conversation.viewing(self._after) as viewer:
             await _send(send, b"retry: %d\n\n%s" % (RETRY_MILLISECONDS, self._first))
             with contextlib.suppress(StopAsyncIteration):
@@ -73,10 +73,10 @@ class EventStream:
     async def _next(self, viewer: Viewer) -> bytes:
         try:
             async with asyncio.timeout(QUIET_SECONDS):
-                news = await viewer.several()
+                events = await viewer.several()
         except TimeoutError:
             return STILL_HERE
-        return await self._encode(news)
+        return await self._encode(events)
 
 
 async def _send(send: Send, data: bytes) -> None:
