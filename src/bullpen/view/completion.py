@@ -14,6 +14,8 @@ MARKS = {
     "[FROM: ": "say who you are",
 }
 MOST_OPTIONS = 8
+LONGEST = 1000
+"""Characters before the cursor that are looked at in a line; nothing that can be completed is longer."""
 
 _COMMAND = re.compile(r"/([a-z]*)$")
 _COMMAND_NAME = re.compile(r"/(?:next|hand|drop|prompt) +(.*)$")
@@ -39,7 +41,7 @@ def options_for(before: str, names: Mapping[str, str], commands: Mapping[str, st
         return _fitting(found[1], commands, before="/", after=" ", replaces=len(before))
     if (found := _COMMAND_NAME.fullmatch(before)) is not None:
         return _names(_BETWEEN_NAMES.split(found[1])[-1].lstrip(), names, after="")
-    line = before.rpartition("\n")[2]
+    line = before.rpartition("\n")[2][-LONGEST:]
     if (found := _MARK_NAME.search(line)) is not None:
         others = {**names, "ALL": "every waiting turn"} if found[1].lower() == "drop" else names
         return _names(_BETWEEN_NAMES.split(found[2])[-1].lstrip(), others, after="] ")
