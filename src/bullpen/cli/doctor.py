@@ -3,7 +3,6 @@
 import argparse
 import asyncio
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 
 import msgspec
@@ -11,7 +10,6 @@ import msgspec
 from bullpen.agents.crash_records import CrashRecords
 from bullpen.agents.doctor import Finding, examine_all
 from bullpen.agents.registry import agent_spec, known_agents, not_loaded
-from bullpen.errors import BullpenError
 from bullpen.text.safe import printable
 
 
@@ -24,8 +22,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print what was found; 0 only if every agent that was asked for is ready."""
-    if not options.json:
-        _need_rich()
     CrashRecords().end_all()
     specs = [agent_spec(name) for name in options.agents] or list(known_agents().values())
     if options.live and not options.json:
@@ -38,11 +34,6 @@ def run(options: argparse.Namespace) -> int:
         for problem in not_loaded():
             print(printable(f"An agent of another package: {problem}"))
     return 0 if all(finding.ready for finding in findings) else 1
-
-
-def _need_rich() -> None:
-    if find_spec("rich") is None:
-        raise BullpenError("The table needs the package rich. Try: pip install 'bullpen[cli]', or use --json.")
 
 
 def _as_json(finding: Finding) -> dict[str, object]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from bullpen.terminal.columns import cut
+from bullpen.terminal.cells import cut
 from bullpen.terminal.tables import safe_line
 from bullpen.turn_events import TodoItem, ToolFinished, ToolStarted
 from bullpen.turns.tool_summary import asked_of
