@@ -13,9 +13,9 @@ import pytest
 
 from bullpen.agents import process_tree
 from bullpen.agents.crash_records import CrashRecords
-from bullpen.agents.proc_files import ProcFiles
-from bullpen.agents.process_table import ProcessTable
-from bullpen.agents.psutil_table import PsutilTable
+from bullpen.agents.processes.proc_files import ProcFiles
+from bullpen.agents.processes.psutil_table import PsutilTable
+from bullpen.agents.processes.table import ProcessTable
 from bullpen.conversation.owner import is_alive as owner_is_alive
 from bullpen.conversation.owner import this_process
 
@@ -167,3 +167,11 @@ def is_there(table: ProcessTable, pid: int) -> bool:
 @pytest.mark.usefixtures("table")
 def test_who_owns_a_conversation_is_seen() -> None:
     assert owner_is_alive(this_process())
+
+
+def test_on_linux_psutil_is_not_loaded() -> None:
+    program = (
+        "import sys; from bullpen.agents.registry import known_agents; known_agents(); print('psutil' in sys.modules)"
+    )
+
+    assert subprocess.run([sys.executable, "-c", program], capture_output=True, check=True).stdout == b"False\n"

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from bullpen.agents import AgentSpec, Reply, agent_spec, command_agent, process_tree, run_turn
 from bullpen.agents.process_tree import TURN_VARIABLE, ProcessId, is_alive, process_id
-from bullpen.agents.psutil_table import PsutilTable
+from bullpen.agents.processes.psutil_table import PsutilTable
 from bullpen.context import AssemblerInput, AssemblerOutput
 from bullpen.errors import (
     AgentCrashed,

@@ -20,8 +20,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from bullpen.agents.proc_files import ProcFiles
-from bullpen.agents.process_table import ProcessTable
+from bullpen.agents.processes.proc_files import ProcFiles
+from bullpen.agents.processes.table import ProcessTable
 
 logger = logging.getLogger(__name__)
 
@@ -59,7 +59,7 @@ def process_table() -> ProcessTable:
     """Return the processes of this machine."""
     if LINUX:
         return ProcFiles()
-    from bullpen.agents.psutil_table import PsutilTable
+    from bullpen.agents.processes.psutil_table import PsutilTable
 
     return PsutilTable()
 

@@ -4,7 +4,7 @@ import os
 
 import psutil
 
-from bullpen.agents.process_table import ProcessState
+from bullpen.agents.processes.table import ProcessState
 
 
 class PsutilTable:

@@ -4,7 +4,7 @@ import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from bullpen.agents.process_table import ProcessState
+from bullpen.agents.processes.table import ProcessState
 
 _PROC = Path("/proc")
 
