@@ -39,13 +39,17 @@ from bullpen.routing.router import Router
 from bullpen.store.sqlite import SqliteStore
 from bullpen.team.file import LoadedTeam
 from bullpen.team.team import Member
-from bullpen.terminal.wrapping import wrapped
+from bullpen.terminal.input_area import InputArea
+from bullpen.terminal.keys import KeyReader, Pressed, Typed
+from bullpen.terminal.line_editor import LineEditor
+from bullpen.terminal.wrapping import Wrapper, wrapped
 from bullpen.text.escape_sequences import EscapeStripper, strip_escape_sequences
 from bullpen.text.safe import printable
 from bullpen.turn_events import TextDelta
 from bullpen.web.markdown import render
 
 KIBIBYTE = 1024
+LONG_PASTE = 50_000
 AGENT = "claude-code"
 HAND_OVERS = (
     "over to max ",
@@ -90,6 +94,7 @@ def cases(folder: Path) -> Iterator[Case]:
     """Yield all cases; databases go into the folder."""
     yield from _about_context()
     yield from _about_texts()
+    yield from _about_typing()
     team = team_in(folder)
     yield from _about_routing(team)
     yield from _about_agents()
@@ -160,6 +165,8 @@ def _about_texts() -> Iterator[Case]:
     for unit in SHOWN:
         yield Case(f"make {unit!r} safe for a terminal", 8 * KIBIBYTE, partial(_on_text, printable, unit))
         yield Case(f"wrap {unit!r} for a terminal", 4 * KIBIBYTE, partial(_on_text, partial(wrapped, columns=80), unit))
+        yield Case(f"wrap {unit!r} for a pipe", 64 * KIBIBYTE, partial(_on_text, partial(wrapped, columns=None), unit))
+        yield Case(f"wrap {unit!r} piece by piece", 4 * KIBIBYTE, partial(_on_text, _wrap_pieces, unit))
         yield Case(f"quote {unit!r} in Markdown", 8 * KIBIBYTE, partial(_on_text, quoted, unit))
     for unit in ("```", "~~~~\n", "`` ` "):
         yield Case(f"quote {unit!r} in Markdown", 8 * KIBIBYTE, partial(_on_text, quoted, unit))
@@ -186,6 +193,11 @@ def _strip_pieces(text: str) -> object:
     return [stripper.feed(text[start : start + 16]) for start in range(0, len(text), 16)]
 
 
+def _wrap_pieces(text: str) -> object:
+    wrapper = Wrapper(80)
+    return [wrapper.feed(text[start : start + 16]) for start in range(0, len(text), 16)]
+
+
 def _whole_text(beginning: Callable[[int], str], after: str, size: int, number: int) -> str:
     return f"{beginning(size)}{number}{after}"
 
@@ -203,6 +215,37 @@ def _on_text(function: Callable[[str], object], make: str | Callable[[int, int],
 def _cut(unit: str, size: int) -> Run:
     text = unit * (size // len(unit))
     return lambda: truncate_to_bytes(text, len(text.encode()) - 2)
+
+
+def _about_typing() -> Iterator[Case]:
+    for unit in ("a", "word ", "字", "👍🏽", "e\u0301", "a line\n", "\n", "\t"):
+        for where, place in (("at the beginning", 0.0), ("in the middle", 0.5), ("at the end", 1.0)):
+            yield Case(f"type {where} of so much {unit!r}", LONG_PASTE, partial(_type, unit, place), FLAT)
+    for unit in ("a", "\x1b", "\x1b[201", "\r\n"):
+        yield Case(f"paste {unit!r}", 64 * KIBIBYTE, partial(_on_text, _paste, unit))
+
+
+def _type(unit: str, place: float, size: int) -> Run:
+    editor = LineEditor()
+    editor.put(unit * (size // len(unit)))
+    editor.cursor = int(len(editor.text) * place)
+    area = InputArea(editor, "kim ▸ ", io.StringIO())
+
+    def press() -> None:
+        for key in (Typed("x"), Pressed("left"), Pressed("right"), Pressed("backspace")):
+            editor.press(key)
+            area.draw()
+
+    return press
+
+
+def _paste(text: str) -> object:
+    reader, editor = KeyReader(), LineEditor()
+    data = f"\x1b[200~{text}\x1b[201~".encode()
+    for start in range(0, len(data), 64):
+        for key in reader.feed(data[start : start + 64]):
+            editor.press(key)
+    return editor.text
 
 
 def _about_routing(team: LoadedTeam) -> Iterator[Case]:

@@ -136,7 +136,10 @@ def test_the_page_on_the_command_line_names_every_command_and_no_other() -> None
     page = (ROOT / "docs" / "command-line.md").read_text(encoding="utf-8")
 
     assert set(re.findall(r"^\| `bullpen (\w+)`", page, re.MULTILINE)) == set(COMMANDS)
-    table = [f"| `/{command.name} {command.argument}".rstrip() + f"` | {command.purpose}" for command in CHAT_COMMANDS.values()]
+    table = [
+        f"| `/{command.name} {command.argument}".rstrip() + f"` | {command.purpose}"
+        for command in CHAT_COMMANDS.values()
+    ]
     assert [row for row in table if row.replace("|", "\\|").replace("\\|", "|", 1) not in page] == []
 
 

@@ -16,8 +16,9 @@ from typing import Any, TypeVar
 import pytest
 from msgspec.structs import replace
 
-from bullpen.agents import AgentSpec, Reply, agent_spec, command_agent, run_turn
+from bullpen.agents import AgentSpec, Reply, agent_spec, command_agent, process_tree, run_turn
 from bullpen.agents.process_tree import TURN_VARIABLE, ProcessId, is_alive, process_id
+from bullpen.agents.processes.psutil_table import PsutilTable
 from bullpen.context import AssemblerInput, AssemblerOutput
 from bullpen.errors import (
     AgentCrashed,
@@ -261,6 +262,18 @@ def test_what_a_program_leaves_behind_is_ended(agent: str, tmp_path: Path) -> No
 
 @pytest.mark.parametrize("escape", ["env -i sleep 300", "setsid sleep 300"])
 def test_what_a_shell_leaves_in_the_background_is_ended(escape: str, tmp_path: Path) -> None:
+    spec = command_agent(["bash", "-c", f"cat > /dev/null; {escape} > /dev/null 2>&1 & sleep 0.2; echo hi"])
+
+    reply = run(run_turn(spec, prompt(spec), emit=lambda _: None, cwd=tmp_path))
+
+    assert reply.text == "hi"
+    assert marked_processes(tmp_path) == []
+
+
+@pytest.mark.parametrize("escape", ["env -i sleep 300", "setsid sleep 300", "(setsid sleep 300 &)"])
+def test_it_is_also_ended_where_there_is_no_proc(escape: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process_tree, "process_table", PsutilTable)
+    monkeypatch.setattr(process_tree, "adopt_orphans", lambda: False)
     spec = command_agent(["bash", "-c", f"cat > /dev/null; {escape} > /dev/null 2>&1 & sleep 0.2; echo hi"])
 
     reply = run(run_turn(spec, prompt(spec), emit=lambda _: None, cwd=tmp_path))

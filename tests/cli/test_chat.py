@@ -4,7 +4,9 @@ import os
 import re
 import signal
 import subprocess
+import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from bullpen.testing.terminal import Terminal
@@ -154,6 +156,37 @@ def test_pasting_never_sends(write_team: Write, at_terminal: AtTerminal) -> None
         terminal.wait_for("#2 → kim · ")
 
         assert "  kim: one\n  two\n  three\n  four\n" in terminal.screen.text
+
+
+def seconds_to_type(terminal: Terminal, prompt: str, text: str) -> float:
+    """Type letter by letter, each once the one before it is shown."""
+    began = time.monotonic()
+    for end in range(1, len(text) + 1):
+        shown = f"{prompt} {text[:end]}".rstrip()
+        terminal.press(text[end - 1])
+        terminal.wait_until(partial(lambda row: row in terminal.screen.lines, shown), what=shown)
+    return time.monotonic() - began
+
+
+def test_after_a_paste_of_200_000_characters_every_key_still_answers_at_once(
+    write_team: Write, at_terminal: AtTerminal
+) -> None:
+    pasted = "你好 👍🏽 and more. " * 10_000 + "\r" + "A line with words.\r" * 1_000
+
+    write_team(ada="That was long.")
+    with at_terminal("chat", "--plain", "--trust") as terminal:
+        terminal.wait_for(READY)
+        before = seconds_to_type(terminal, READY, "every key answers at once")
+        terminal.press(f"\x15\x1b[200~{pasted}\x1b[201~")
+        terminal.wait_for("… A line with words.")
+        after = seconds_to_type(terminal, "…", "every key answers at once")
+        terminal.press("\x1b[A" * 1_010 + "\x01" + "Up here: ")
+        terminal.wait_for("Up here: 你好")
+        # Laying out the whole text for each key took hundreds of times as long.
+        assert after < 10 * before + 0.5
+        terminal.press("\n")
+        terminal.wait_for("That was long.")
+        assert terminal.screen.unknown == []
 
 
 def test_tab_completes_and_arrows_bring_back_what_was_sent(

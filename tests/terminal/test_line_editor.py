@@ -77,6 +77,38 @@ def test_what_is_split_over_two_reads_is_put_together() -> None:
     ]
 
 
+@pytest.mark.parametrize("size", [1, 3, 7, 64])
+def test_a_paste_is_whole_however_it_is_split(size: int) -> None:
+    data = b"one\x1b[31m\x1b[20\r\ntwo\x1b\x1b[201~x"
+    reader = KeyReader()
+
+    assert list(reader.feed(b"\x1b[200~")) == []
+    keys = [key for start in range(0, len(data), size) for key in reader.feed(data[start : start + size])]
+
+    assert keys == [Typed("one\x1b[31m\x1b[20\ntwo\x1b"), Typed("x")]
+
+
+@pytest.mark.parametrize(
+    ("text", "cursor", "left", "right"),
+    [
+        ("one  two ", 9, 5, 9),
+        ("one  two ", 5, 0, 8),
+        ("one  two ", 3, 0, 8),
+        ("  one", 2, 0, 5),
+        ("  one", 0, 0, 5),
+        ("one\n\u3000two", 4, 0, 8),
+        ("   ", 2, 0, 3),
+        ("", 0, 0, 0),
+    ],
+)
+def test_moving_by_words(text: str, cursor: int, left: int, right: int) -> None:
+    for name, place in (("word left", left), ("word right", right)):
+        editor = LineEditor()
+        editor.text, editor.cursor = text, cursor
+        editor.press(Pressed(name))
+        assert editor.cursor == place
+
+
 def test_the_history_keeps_what_was_begun() -> None:
     editor = LineEditor(["first", "second"])
 

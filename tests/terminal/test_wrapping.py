@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from bullpen.terminal.columns import cut, width
+from bullpen.terminal.cells import width
 from bullpen.terminal.wrapping import Wrapper, wrapped
 
 COLUMNS = 24
@@ -30,6 +30,25 @@ def test_a_word_longer_than_a_line_is_broken() -> None:
 
 def test_without_a_terminal_lines_are_as_long_as_they_are() -> None:
     assert wrapped("word " * 100, None) == f"  {'word ' * 100}\n"
+    assert wrapped("ab\tcd \n\n ef\r\n你好", None) == "  ab    cd \n\n   ef\n  你好\n"
+
+
+@pytest.mark.parametrize("emoji", ["⚠️", "👍🏽", "👩‍💻", "e\u0301\u0302"])
+def test_an_emoji_of_several_characters_stays_whole_however_it_comes(emoji: str) -> None:
+    room = 18 // width(emoji)
+    wrapper = Wrapper(20)
+
+    out = "".join(map(wrapper.feed, emoji * (room + 1))) + wrapper.end_line()
+
+    assert out == f"  {emoji * room}\n  {emoji}\n"
+
+
+def test_a_letter_with_endless_accents_is_not_held_back_for_ever() -> None:
+    wrapper = Wrapper(20)
+
+    out = wrapper.feed("e" + "\u0301" * 1000) + wrapper.feed("\u0302" * 1000 + "x") + wrapper.end_line()
+
+    assert out == "  e" + "\u0301" * 1000 + "\u0302" * 1000 + "x\n"
 
 
 @pytest.mark.parametrize(
@@ -60,12 +79,6 @@ def test_any_text_in_any_pieces(pieces: list[str], columns: int | None) -> None:
     assert all(line.startswith("  ") for line in out.split("\n") if line)
     assert columns is None or all(width(line) <= columns for line in out.split("\n"))
     # Nothing but space is lost.
-    kept = "".join(pieces).replace("\r\n", "").replace("\r", "\ufffd")
+    kept = "".join(pieces).removesuffix("\r").replace("\r\n", "").replace("\r", "\ufffd")
     if all(unicodedata.category(letter)[0] != "C" for letter in kept.replace("\n", "")):
         assert "".join(out.split()) == "".join(kept.split())
-
-
-def test_cutting_marks_what_is_missing() -> None:
-    assert cut("你好世界", 8) == "你好世界"
-    assert cut("你好世界", 7) == "你好世…"
-    assert cut("abcdef", 4) == "abc…"

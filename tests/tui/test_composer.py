@@ -56,6 +56,22 @@ def test_a_command_completes_and_runs(stage: Stage) -> None:
     stage.play(story)
 
 
+def test_in_a_later_line_names_complete_and_commands_do_not(stage: Stage) -> None:
+    team(stage)
+
+    async def story(scene: Scene) -> None:
+        composer_of(scene).insert("one\n/he")
+        await scene.press("l")
+        assert composer_of(scene)._options == []
+        composer_of(scene).insert("\n@sa")
+        await scene.press("r")
+        await scene.sees("@sarah")
+        await scene.press("tab")
+        assert composer_of(scene).text == "one\n/hel\n[NEXT: sarah] "
+
+    stage.play(story)
+
+
 def test_pasted_lines_wait_to_be_sent(stage: Stage) -> None:
     team(stage)
 

@@ -149,7 +149,7 @@ def test_a_viewer_that_takes_nothing_costs_the_others_nothing(tmp_path: Path) ->
             httpx.AsyncClient(base_url=served.url, headers=served.headers, timeout=WAIT_SECONDS) as client,
         ):
             conversation = await begun(served)
-            path = f"/api/conversations/{conversation.id}/watch?after=0"
+            path = f"/api/conversations/{conversation.id}/events?after=0"
             async with client.stream("GET", path) as stalled, client.stream("GET", path) as other:
                 assert stalled.status_code == 200
                 await conversation.say("Go.")

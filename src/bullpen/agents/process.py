@@ -114,10 +114,10 @@ class Child:
             self._signal_group(number)
             await asyncio.wait([self._exited], timeout=GRACE_SECONDS)
         process_tree.running.discard(self.pid)
+        if not process_tree.adopt_orphans():
+            self._signal_group(signal.SIGKILL)
         if self._identity:
             await process_tree.end_and_bury(self._identity, self._turn_id, self._family)
-        else:
-            self._signal_group(signal.SIGKILL)
         self._close()
         self._crash_records.forget(self._turn_id)
 

@@ -1,7 +1,7 @@
 """Finding the processes of a turn, also those that moved away: by parents, by session, by a mark in their environment.
 
 On Linux we adopt what our children leave behind (subreaper), ask the kernel to end a child when we die, and read /proc.
-Elsewhere the process group is all there is, and a child that opens a session of its own escapes.
+Elsewhere psutil finds them, and one that throws away its environment and outlives its parent unseen escapes.
 """
 
 import asyncio
@@ -14,11 +14,14 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
 from msgspec import Struct
+
+from bullpen.agents.processes.proc_files import ProcFiles
+from bullpen.agents.processes.table import ProcessTable
 
 logger = logging.getLogger(__name__)
 
@@ -49,6 +52,16 @@ class ProcessId(Struct, frozen=True):
 
 
 _first_seen_dead: dict[ProcessId, float] = {}
+
+
+@cache
+def process_table() -> ProcessTable:
+    """Return the processes of this machine."""
+    if LINUX:
+        return ProcFiles()
+    from bullpen.agents.processes.psutil_table import PsutilTable
+
+    return PsutilTable()
 
 
 @cache
@@ -94,34 +107,29 @@ def death_bound() -> tuple[str, ...]:
 
 def process_id(pid: int) -> ProcessId | None:
     """Return the identity of a running process."""
-    start_time = _stat(pid).get("start_time")
-    return None if start_time is None else ProcessId(pid, start_time)
+    state = process_table().state(pid)
+    return None if state is None else ProcessId(pid, state.start_time)
 
 
 def is_alive(process: ProcessId) -> bool:
-    """Tell whether it is still the same process, and no zombie."""
-    stat = _stat(process.pid)
-    return stat.get("start_time") == process.start_time and not stat.get("zombie")
+    """Tell whether it is still the same process, and not a zombie."""
+    state = process_table().state(process.pid)
+    return state is not None and state.start_time == process.start_time and not state.is_zombie
 
 
 def descendants(pid: int) -> list[ProcessId]:
     """Return the children of a process, their children, and so on."""
-    found = []
-    parents = [pid]
-    while parents:
-        for child in _children(parents.pop()):
-            parents.append(child)
-            if identity := process_id(child):
-                found.append(identity)
-    return found
+    return _identities(process_table().descendants(pid))
 
 
 def marked(turn_id: str) -> list[ProcessId]:
     """Return every process of this machine that we may look at and that carries the mark of a turn."""
-    if not LINUX:
-        return []
-    pids = (int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdecimal())
-    return [identity for pid in pids if _has_mark(pid, turn_id) and (identity := process_id(pid)) is not None]
+    table = process_table()
+    return _identities(pid for pid in table.all() if table.has_variable(pid, TURN_VARIABLE, turn_id))
+
+
+def _identities(pids: Iterable[int]) -> list[ProcessId]:
+    return [identity for pid in pids if (identity := process_id(pid)) is not None]
 
 
 def end(processes: Iterable[ProcessId]) -> None:
@@ -144,8 +152,10 @@ async def end_and_bury(program: ProcessId, turn_id: str, family: Iterable[Proces
     doomed = set(family)
     deadline = time.monotonic() + BURIAL_SECONDS
     while True:
+        if not adopt_orphans():
+            doomed.update(marked(turn_id))
         doomed = {process for process in doomed if not _is_buried(process)}
-        for pid in list(_children(os.getpid())):
+        for pid in process_table().children(os.getpid()):
             if (process := process_id(pid)) and _comes_from(process, program, turn_id):
                 doomed |= {process, *descendants(pid)}
         if not doomed:
@@ -167,23 +177,27 @@ def _comes_from(process: ProcessId, program: ProcessId, turn_id: str) -> bool:
     """Tell whether a child of ours was left to us by a turn's program.
 
     It is in the program's own session, or carries the turn's mark. Of the dead in other sessions nothing more is known.
-    One that leads its session may be the child of somebody else in this process, who will ask how it ended; it is
-    buried once nobody has asked in a long while.
+    One that leads its session, or whose session is not known, may be the child of somebody else in this process, who
+    will ask how it ended; it is buried once nobody has asked in a long while.
     """
-    if process.pid in running or process.start_time < program.start_time:
+    table = process_table()
+    state = table.state(process.pid)
+    if state is None or process.pid in running or process.start_time < program.start_time:
         return False
-    stat = _stat(process.pid)
-    if stat.get("session") == program.pid:
+    if state.session == program.pid:
         return True
-    if not stat.get("zombie"):
-        return _has_mark(process.pid, turn_id)
-    if stat["session"] != process.pid:
-        return stat["session"] != os.getsid(0)
+    if not state.is_zombie:
+        return table.has_variable(process.pid, TURN_VARIABLE, turn_id)
+    if state.session not in (process.pid, None):
+        return state.session != os.getsid(0)
     return time.monotonic() - _first_seen_dead.setdefault(process, time.monotonic()) > UNCLAIMED_SECONDS
 
 
 def boot_id() -> str:
-    """Return what is different after every start of the machine, so that old numbers mean nothing."""
+    """Return what is different after every start of the machine, so that old numbers mean nothing.
+
+    Nothing where the start times of processes tell that by themselves.
+    """
     with contextlib.suppress(OSError):
         return _kernels_boot_id()
     return ""
@@ -192,26 +206,3 @@ def boot_id() -> str:
 @cache
 def _kernels_boot_id() -> str:
     return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
-
-
-def _children(pid: int) -> Iterator[int]:
-    with contextlib.suppress(OSError):
-        for task in Path(f"/proc/{pid}/task").iterdir():
-            with contextlib.suppress(OSError):
-                yield from map(int, (task / "children").read_bytes().split())
-
-
-def _stat(pid: int) -> dict[str, int]:
-    try:
-        # The name in parentheses may hold anything, spaces and parentheses too.
-        fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
-    except OSError:
-        return {}
-    return {"start_time": int(fields[19]), "session": int(fields[3]), "zombie": fields[0] in (b"Z", b"X")}
-
-
-def _has_mark(pid: int, turn_id: str) -> bool:
-    try:
-        return f"{TURN_VARIABLE}={turn_id}\0".encode() in Path(f"/proc/{pid}/environ").read_bytes()
-    except OSError:
-        return False

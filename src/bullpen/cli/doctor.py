@@ -3,13 +3,11 @@
 import argparse
 import asyncio
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 
 import msgspec
 
 from bullpen.doctor import Finding, agent_name, agents_not_loaded, end_what_crashes_left, examine_all
-from bullpen.errors import BullpenError
 from bullpen.text.safe import printable
 
 
@@ -22,8 +20,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print what was found; 0 only if every agent that was asked for is ready."""
-    if not options.json:
-        _need_rich()
     end_what_crashes_left()
     names = [agent_name(name) for name in options.agents]
     if options.live and not options.json:
@@ -36,11 +32,6 @@ def run(options: argparse.Namespace) -> int:
         for problem in agents_not_loaded():
             print(printable(f"An agent from another package: {problem}"))
     return 0 if all(finding.ready for finding in findings) else 1
-
-
-def _need_rich() -> None:
-    if find_spec("rich") is None:
-        raise BullpenError("The table needs the package rich. Try: pip install 'bullpen[cli]', or use --json.")
 
 
 def _as_json(finding: Finding) -> dict[str, object]:

@@ -4,7 +4,8 @@ import re
 import sys
 from typing import TextIO
 
-from bullpen.terminal.columns import cut, letter_width, width
+from bullpen.terminal.cells import cut, width
+from bullpen.terminal.input_rows import InputRows
 from bullpen.terminal.line_editor import LineEditor
 from bullpen.terminal.page import terminal_columns
 from bullpen.text.safe import printable
@@ -80,7 +81,7 @@ class InputArea:
     def _drawn(self) -> str:
         """Return what draws the area below the text, with the cursor where the person writes."""
         columns = self.columns or 80
-        rows, (row, column) = self._rows(columns)
+        rows, (row, column) = InputRows(self._editor.text, self._prompt, columns).around(self._editor.cursor, MOST_ROWS)
         above = [f"\x1b[2m{cut(line, columns)}\x1b[0m" for line in self._above()]
         lines = [*above, *rows]
         self._cursor_row = len(above) + row
@@ -91,29 +92,6 @@ class InputArea:
     def _above(self) -> list[str]:
         choices = "  ".join(choice.strip() for choice in self._editor.choices)
         return [line for line in (self._status, printable(choices)) if line]
-
-    def _rows(self, columns: int) -> tuple[list[str], tuple[int, int]]:
-        """Return the rows of the prompt and the line, and where the cursor is among them."""
-        editor = self._editor
-        rows, at = [self._prompt], (0, width(self._prompt))
-        taken = width(self._prompt)
-        for place, letter in enumerate(editor.text):
-            if place == editor.cursor:
-                at = (len(rows) - 1, taken)
-            if letter == "\n":
-                rows.append("… ")
-                taken = 2
-                continue
-            shown = "    " if letter == "\t" else printable(letter)
-            if taken + width(shown) > columns:
-                rows.append("")
-                taken = 0
-            rows[-1] += shown
-            taken += sum(map(letter_width, shown))
-        if editor.cursor >= len(editor.text):
-            at = (len(rows) - 1, taken)
-        first = max(0, min(at[0] - MOST_ROWS // 2, len(rows) - MOST_ROWS))
-        return rows[first : first + MOST_ROWS], (at[0] - first, at[1])
 
     def _put(self, text: str) -> None:
         self._stream.write(text)

@@ -80,7 +80,8 @@ class KeyReader:
     def __init__(self) -> None:
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
         self._rest = ""
-        self._pasted: str | None = None
+        self._pasted: list[str] | None = None
+        """What was pasted so far, while something is being pasted."""
 
     def feed(self, data: bytes) -> Iterator[Key]:
         """Yield what was pressed."""
@@ -90,22 +91,15 @@ class KeyReader:
             if self._pasted is None:
                 typed, begins, text = text.partition(PASTE_BEGINS)
                 yield from self._keys(typed, is_all=not begins)
-                self._pasted = "" if begins else None
-            else:
-                text = self._paste(text)
-                if self._pasted is None:
-                    yield Typed(self._taken)
-
-    def _paste(self, text: str) -> str:
-        """Take what is pasted; return what comes after it."""
-        pasted = (self._pasted or "") + text
-        inside, ends, after = pasted.partition(PASTE_ENDS)
-        if not ends:
-            self._pasted = pasted
-            return ""
-        self._pasted = None
-        self._taken = _lines(inside)
-        return after
+                self._pasted = [] if begins else None
+                continue
+            inside, ends, after = text.partition(PASTE_ENDS)
+            if not ends:
+                self._rest = _begun_end(text)
+                self._pasted.append(text.removesuffix(self._rest))
+                return
+            yield Typed(_lines("".join([*self._pasted, inside])))
+            self._pasted, text = None, after
 
     def _keys(self, text: str, *, is_all: bool) -> Iterator[Key]:
         if is_all and (unfinished := _UNFINISHED.search(text)) and unfinished[0] != "\x1b":
@@ -118,6 +112,12 @@ class KeyReader:
             return
         for found in _KEY.finditer(text):
             yield from _key(found[0])
+
+
+def _begun_end(text: str) -> str:
+    """Return the end of a pasted text if it may become the end of the paste."""
+    begun = text.rfind("\x1b", -len(PASTE_ENDS))
+    return text[begun:] if begun >= 0 and PASTE_ENDS.startswith(text[begun:]) else ""
 
 
 def _lines(text: str) -> str:

@@ -28,7 +28,7 @@ class LineEditor:
         """Take a key. Return the text if it is to be sent, and begin anew."""
         self.choices = ()
         if isinstance(key, Typed):
-            self._insert("".join(letter for letter in key.text if letter in "\n\t" or letter.isprintable()))
+            self._insert(_writable(key.text))
             return None
         if key.name == "enter":
             return self._enter()
@@ -114,9 +114,8 @@ class LineEditor:
 
     def _word_right(self) -> None:
         rest = self.text[self.cursor :]
-        self.cursor += len(rest) - len(rest.lstrip())
-        while self.cursor < len(self.text) and not self.text[self.cursor].isspace():
-            self.cursor += 1
+        word = rest.split(maxsplit=1)[:1]
+        self.cursor += len(rest) - len(rest.lstrip()) + len("".join(word))
 
     def _up(self) -> None:
         start = self._line_start()
@@ -162,12 +161,9 @@ class LineEditor:
         return len(self.text) if end < 0 else end
 
     def _word_start(self) -> int:
-        place = self.cursor
-        while place and self.text[place - 1].isspace():
-            place -= 1
-        while place and not self.text[place - 1].isspace():
-            place -= 1
-        return place
+        before = self.text[: self.cursor].rstrip()
+        word = before.rsplit(maxsplit=1)[-1:]
+        return len(before) - len("".join(word))
 
 
 _ACTIONS: dict[str, Callable[[LineEditor], None]] = {
@@ -188,6 +184,15 @@ _ACTIONS: dict[str, Callable[[LineEditor], None]] = {
     "word right": LineEditor._word_right,
     "yank": LineEditor._yank,
 }
+
+
+def _writable(text: str) -> str:
+    """Return what of a typed or pasted text can stand in the line."""
+    return text if text.isprintable() else "".join(filter(_is_writable, text))
+
+
+def _is_writable(letter: str) -> bool:
+    return letter in "\n\t" or letter.isprintable()
 
 
 def _common_beginning(choices: Sequence[str]) -> str:

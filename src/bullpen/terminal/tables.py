@@ -4,9 +4,8 @@ import os
 import shutil
 import sys
 from collections.abc import Iterable, Sequence
-from importlib.util import find_spec
 
-from bullpen.terminal.columns import cut, width
+from bullpen.terminal.cells import cut, width
 from bullpen.text.clean import one_line
 from bullpen.text.safe import printable
 
@@ -20,7 +19,11 @@ def safe_line(text: str) -> str:
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Print rows below their columns. On a terminal, the last column is cut where the line ends."""
+    """Print rows below their columns. On a terminal, the last column is cut where the line ends.
+
+    Not a table of rich: importing that would make listing conversations slower by a seventh, it fills every line with
+    spaces up to the longest one, also in a pipe, and when there is little room it cuts the ids, too.
+    """
     table = [tuple(columns), *(tuple(map(safe_line, row)) for row in rows)]
     widths = [max(map(width, cells)) for cells in zip(*table, strict=True)]
     left = sum(widths[:-1]) + len(INDENT) * (len(widths) - 1)
@@ -39,7 +42,7 @@ def print_heading(text: str) -> None:
 def print_indented(text: str) -> None:
     """Print a text of any length to the right of the margin, so that no line of it looks like one of ours."""
     lines = [printable(line) for line in text.splitlines()]
-    if sys.stdout.isatty() and find_spec("rich") is not None:
+    if sys.stdout.isatty():
         from rich.console import Console
         from rich.padding import Padding
         from rich.text import Text

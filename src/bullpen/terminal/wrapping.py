@@ -1,13 +1,22 @@
 """Wrapper: an agent's words as they come, made safe, indented and wrapped, so that no line of theirs looks like ours.
 
-Safe character by character: no sequence for the terminal gets through, however it is split over pieces.
+No sequence for the terminal gets through, however it is split over pieces, and every character is looked at once.
 """
 
-from bullpen.terminal.columns import letter_width
+import math
+import re
+from collections.abc import Iterator
+
+from bullpen.terminal.cells import clusters, width
 from bullpen.text.safe import printable
 
 TAB_COLUMNS = 4
 NARROWEST = 20
+LONGEST_CLUSTER = 64
+"""Characters that are kept together; a letter can have any number of accents."""
+
+_WORD = re.compile(r"[^ \t\r\n]+|[ \t\r\n]")
+_LINE = re.compile(r"[^\t\r\n]+|[\t\r\n]")
 
 
 class Wrapper:
@@ -15,28 +24,27 @@ class Wrapper:
 
     def __init__(self, columns: int | None, indent: str = "  ") -> None:
         self.column = 0
-        """Where the next character goes; 0 is the beginning of a line."""
+        """Where the next character goes; 0 is the beginning of a line. Only that is known if lines are not wrapped."""
         self._right = None if columns is None else max(columns, NARROWEST)
         self._indent = indent
-        self._word = ""
+        self._room = math.inf if self._right is None else self._right - len(indent)
+        self._word: list[str] = []
         self._word_width = 0
+        self._last = ""
+        """The last character of the word as people see it: what comes next may still belong to it."""
         self._after_return = False
 
     def feed(self, piece: str) -> str:
         """Return what of the text so far can be written now."""
-        out = "".join(map(self._letter, piece))
+        parts = (_LINE if self._right is None else _WORD).findall(piece)
+        out = "".join(shown for part in parts for shown in self._part(part))
         return out if self._right is not None else out + self.flush()
 
     def flush(self) -> str:
         """Return what was held back."""
-        word, self._word = self._word, ""
-        size, self._word_width = self._word_width, 0
-        if not word:
-            return ""
-        if self._right is not None and self.column + size > self._right and self.column > len(self._indent):
-            self.column = 0
-            return "\n" + self._at_margin(word, size)
-        return self._at_margin(word, size)
+        last, self._last = self._last, ""
+        before = self._keep(last, width(last)) if last else ""
+        return before + self._written_word()
 
     def end_line(self) -> str:
         """Return what ends the line, if one is begun."""
@@ -46,32 +54,58 @@ class Wrapper:
         self.column = 0
         return out + "\n"
 
-    def _letter(self, letter: str) -> str:
-        # A lone return would let one line hide another; with a line feed behind it, it only ends a line.
-        lone_return, self._after_return = self._after_return and letter != "\n", letter == "\r"
-        out = self._keep("\ufffd", 1) if lone_return else ""
-        if letter == "\r":
-            return out
-        if letter == "\n":
-            return out + self._new_line()
-        if letter in " \t":
-            return out + self.flush() + self._space(1 if letter == " " else TAB_COLUMNS)
-        shown = printable(letter)
-        return out + self._keep(shown, letter_width(shown))
+    def _part(self, part: str) -> Iterator[str]:
+        """Yield what can be written now that this follows: a word, a space, an end of line; or a line without tabs."""
+        # A lone return would let one line hide another; before a line feed it only ends a line.
+        lone_return, self._after_return = self._after_return and part != "\n", part == "\r"
+        if lone_return:
+            yield from self._run("\ufffd")
+        if part == "\n":
+            yield self.flush() + "\n"
+            self.column = 0
+        elif part in " \t":
+            yield self.flush() + self._space(1 if part == " " else TAB_COLUMNS)
+        elif part != "\r":
+            yield from self._run(printable(part))
 
-    def _keep(self, letter: str, size: int) -> str:
-        """Add a letter to the word; Chinese can be broken anywhere, and so can what is longer than a line."""
-        room = None if self._right is None else self._right - len(self._indent)
-        too_long = room is not None and self._word_width + size > room
-        out = self.flush() if too_long or (size == 2 and self._word) else ""
-        self._word += letter
+    def _run(self, text: str) -> Iterator[str]:
+        """Yield what can be written now that this continues the word."""
+        if self._right is None:
+            self._add(text, len(text))
+            return
+        joined = self._last + text
+        if joined.isascii() and self._word_width + len(joined) <= self._room:
+            # Most words are like this one.
+            self._add(joined[:-1], len(joined) - 1)
+            self._last = joined[-1]
+            return
+        *whole, (self._last, _) = clusters(joined)
+        for cluster, size in whole:
+            yield self._keep(cluster, size)
+        if len(self._last) > LONGEST_CLUSTER:
+            last, self._last = self._last, ""
+            yield self._keep(last, width(last))
+
+    def _keep(self, cluster: str, size: int) -> str:
+        """Add to the word; Chinese can be broken anywhere, and so can what is longer than a line."""
+        too_long = self._word_width + size > self._room
+        out = self._written_word() if too_long or (size == 2 and self._word) else ""
+        self._add(cluster, size)
+        return out
+
+    def _add(self, text: str, size: int) -> None:
+        self._word.append(text)
         self._word_width += size
-        return out
 
-    def _new_line(self) -> str:
-        out = self.flush() + "\n"
-        self.column = 0
-        return out
+    def _written_word(self) -> str:
+        word, self._word = "".join(self._word), []
+        size, self._word_width = self._word_width, 0
+        if not word:
+            return ""
+        if self._right is not None and self.column + size > self._right and self.column > len(self._indent):
+            self.column = 0
+            return "\n" + self._at_margin(word, size)
+        return self._at_margin(word, size)
 
     def _space(self, size: int) -> str:
         if self._right is not None and self.column + size >= self._right:

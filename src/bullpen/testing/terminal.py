@@ -135,10 +135,19 @@ class Terminal:
             preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
         )
         os.close(child)
+        os.set_blocking(self._file, False)
 
     def press(self, text: str) -> None:
-        """Send keys."""
-        os.write(self._file, text.encode())
+        """Send keys, and read what the process writes meanwhile: neither waits for the other for ever."""
+        unsent = text.encode()
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while unsent:
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"{len(unsent)} bytes were not taken; the screen:\n{self.screen.text}")
+            select.select([self._file], [self._file], [], 0.2)
+            with contextlib.suppress(BlockingIOError):
+                unsent = unsent[os.write(self._file, unsent) :]
+            self._read(0)
 
     def wait_for(self, *texts: str) -> None:
         """Wait until all of these were shown."""
@@ -164,6 +173,8 @@ class Terminal:
             return True
         try:
             data = os.read(self._file, 65536)
+        except BlockingIOError:
+            return True
         except OSError as error:
             if error.errno != errno.EIO:
                 raise

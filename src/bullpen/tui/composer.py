@@ -189,7 +189,7 @@ class Composer(TextArea):
         return self.text.startswith("/") and self.text.strip().removeprefix("/") in names
 
     def _before_cursor(self) -> str:
+        """Return the line before the cursor; unless it is the first, with an end of line before it."""
         row, column = self.cursor_location
-        lines = self.text.split("\n")[: row + 1]
-        lines[-1] = lines[-1][:column]
-        return "\n".join(lines)
+        line = self.document.get_line(row)[:column]
+        return f"\n{line}" if row else line

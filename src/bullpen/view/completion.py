@@ -16,6 +16,8 @@ MARKERS = {
     "[FROM: ": "say who you are",
 }
 MOST_OPTIONS = 8
+LONGEST = 1000
+"""Characters before the cursor that are looked at in a line; nothing that can be completed is longer."""
 
 _COMMAND = re.compile(r"/([a-z-]*)", re.IGNORECASE)
 _COMMAND_ARGUMENT = re.compile(r"/([a-z-]+) +(.*)", re.IGNORECASE)
@@ -54,7 +56,7 @@ def options_for(before: str, names: Mapping[str, str], more: Iterable[Command] =
         if command is None or "NAME" not in command.argument:
             return []
         return _names(_BETWEEN_NAMES.split(found[2])[-1].lstrip(), names, after="")
-    line = before.rpartition("\n")[2]
+    line = before.rpartition("\n")[2][-LONGEST:]
     if (found := _MARKER_NAME.search(line)) is not None:
         others = {**names, "ALL": "every waiting turn"} if found[1].lower() == "drop" else names
         return _names(_BETWEEN_NAMES.split(found[2])[-1].lstrip(), others, after="] ")

@@ -27,8 +27,8 @@ from bullpen.conversation.events import (
     Undecided,
 )
 from bullpen.messages import ConversationMessage
+from bullpen.terminal.cells import width
 from bullpen.terminal.colors import Colours
-from bullpen.terminal.columns import width
 from bullpen.terminal.page import Page
 from bullpen.terminal.tables import safe_line
 from bullpen.terminal.wrapping import wrapped

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from bullpen.conversation.events import Said, TurnBegan, TurnEnded
+from bullpen.terminal.cells import clusters, cut
 from bullpen.terminal.colors import Colours
-from bullpen.terminal.columns import cut, letter_width
 from bullpen.terminal.page import Page
 from bullpen.terminal.tables import safe_line
 from bullpen.terminal.wrapping import Wrapper, wrapped
@@ -108,11 +108,11 @@ class TurnView:
             self._write(self._colours.paint(THINKING, "dim"))
             text = text.lstrip()
         shown = ""
-        for letter in printable(text.replace("\n", " ").replace("\t", " ").replace("\r", " ")):
+        for cluster, size in clusters(printable(text.replace("\n", " ").replace("\t", " ").replace("\r", " "))):
             if self._thought_room <= 0:
                 break
-            self._thought_room -= letter_width(letter)
-            shown += letter if self._thought_room > 0 else "…"
+            self._thought_room -= size
+            shown += cluster if self._thought_room > 0 else "…"
             self._thought_room = max(self._thought_room, 0)
         if shown:
             self._write(self._colours.paint(shown, "dim"))

@@ -1,0 +1,1 @@
+"""What the system tells of its processes. A folder of its own, since psutil is loaded only where it is needed."""

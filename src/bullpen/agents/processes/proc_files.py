@@ -1,0 +1,52 @@
+"""ProcFiles: processes as Linux shows them in /proc."""
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+
+from bullpen.agents.processes.table import ProcessState
+
+_PROC = Path("/proc")
+
+
+class ProcFiles:
+    """Reads the files of each process. Start times are ticks since the start of the machine."""
+
+    def state(self, pid: int) -> ProcessState | None:
+        """Return what is known of a process, dead ones that nobody has waited for included."""
+        try:
+            # The name in parentheses may hold anything, spaces and parentheses too.
+            fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
+        except OSError:
+            return None
+        return ProcessState(start_time=int(fields[19]), session=int(fields[3]), is_zombie=fields[0] in (b"Z", b"X"))
+
+    def children(self, pid: int) -> list[int]:
+        """Return the children of a process."""
+        found: list[int] = []
+        with contextlib.suppress(OSError):
+            for task in Path(f"/proc/{pid}/task").iterdir():
+                with contextlib.suppress(OSError):
+                    found += map(int, (task / "children").read_bytes().split())
+        return found
+
+    def descendants(self, pid: int) -> list[int]:
+        """Return the children of a process, their children, and so on."""
+        found = []
+        parents = [pid]
+        while parents:
+            children = self.children(parents.pop())
+            parents += children
+            found += children
+        return found
+
+    def all(self) -> Iterator[int]:
+        """Return every process of this machine."""
+        return (int(entry.name) for entry in _PROC.iterdir() if entry.name.isdecimal())
+
+    def has_variable(self, pid: int, name: str, value: str) -> bool:
+        """Tell whether a process was started with this in its environment."""
+        try:
+            return f"\0{name}={value}\0".encode() in b"\0" + Path(f"/proc/{pid}/environ").read_bytes()
+        except OSError:
+            return False
