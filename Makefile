@@ -6,6 +6,7 @@
 # make bench-quick  check that nothing became super-linear; under a minute
 # make torture  do everything bad to it, very often, and write docs/reliability.md
 # make pictures draw the pictures of the docs from real runs
+# make docs     write the tables of the docs that come from the code
 # make format   put the code into its form
 # make lock     choose new versions of what the tests need
 
@@ -16,7 +17,7 @@ BIN := $(VENV)/bin
 # Compiled once, so that measurements of start-up see what a user sees.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo example test torture check lint format bench bench-quick pictures lock clean
+.PHONY: docs demo example test torture check lint format bench bench-quick pictures lock clean
 
 demo: $(READY)
 	@$(BIN)/bullpen demo
@@ -62,6 +63,9 @@ $(READY): requirements.txt pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
+
+docs: $(READY)
+	$(BIN)/python -m docs.tables
 
 lock: $(READY)
 	$(BIN)/python -m pip install --quiet uv

@@ -11,6 +11,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from docs.tables import tables, with_table
 
 from bullpen.store.sqlite import SqliteStore
 from bullpen.testing.conversations import write_example
@@ -131,16 +132,18 @@ def test_ten_lines_are_enough_for_a_conversation(tmp_path: Path) -> None:
 
 def test_the_page_on_the_command_line_names_every_command_and_no_other() -> None:
     from bullpen.cli import COMMANDS
-    from bullpen.view.commands import COMMANDS as CHAT_COMMANDS
 
     page = (ROOT / "docs" / "command-line.md").read_text(encoding="utf-8")
 
     assert set(re.findall(r"^\| `bullpen (\w+)`", page, re.MULTILINE)) == set(COMMANDS)
-    table = [
-        f"| `/{command.name} {command.argument}".rstrip() + f"` | {command.purpose}"
-        for command in CHAT_COMMANDS.values()
-    ]
-    assert [row for row in table if row.replace("|", "\\|").replace("\\|", "|", 1) not in page] == []
+
+
+@pytest.mark.parametrize("place", tables())
+def test_a_table_in_the_docs_is_as_the_code_says(place: str) -> None:
+    page, _, heading = place.partition("#")
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+
+    assert with_table(text, heading, tables()[place]) == text, "run: make docs"
 
 
 def test_the_page_on_the_command_line_knows_the_exit_codes() -> None:

@@ -80,6 +80,15 @@ def help_lines(commands: Iterable[Command]) -> Iterable[tuple[str, str]]:
         yield f"/{command.name} {command.argument}".rstrip(), f"{command.purpose}{example}"
 
 
+def command_table(commands: Iterable[Command]) -> str:
+    """Return the commands as a table in Markdown, for the docs."""
+    # A bar would end the cell of a table.
+    rows = [
+        f"| `{typed}` | {words} |" for typed, words in ((a.replace("|", "\\|"), b) for a, b in help_lines(commands))
+    ]
+    return "\n".join(["| command | what it does |", "|---|---|", *rows, ""])
+
+
 # What the commands do
 
 
