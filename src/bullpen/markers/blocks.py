@@ -1,11 +1,10 @@
-"""The blocks of a text in Markdown, line by line: which lines are code or quoted, and which belong to one paragraph.
+"""What a line of a text in Markdown is, given the lines before it: code, quoted, or text, and of which paragraph.
 
 It follows https://spec.commonmark.org/0.31.2/#appendix-a-parsing-strategy as far as markers need it. HTML is text, as
 in our pages, and so is what is merely indented.
 """
 
 import re
-from collections.abc import Iterator
 
 from msgspec import Struct
 
@@ -20,43 +19,11 @@ CODE_INDENT = 4
 MOST_NESTED = 32
 
 
-class Block(Struct, frozen=True):
-    """Lines that belong together, from their first character to their last."""
-
-    start: int
-    end: int
-    hidden: bool
-    """Whether it is code or a quote."""
-    doubtful: bool = False
-    """Whether parsers do not agree where it begins: it goes on from a quote, and a line of it is indented like code."""
-
-
 class _Container(Struct):
     width: int
     """Columns that continue a list item; 0 for a quote."""
     is_empty: bool = False
     """Whether the item has no text yet: it ends at an empty line."""
-
-
-def blocks(text: str) -> Iterator[Block]:
-    """Yield the lines of a text, joined where they are one paragraph."""
-    reader = BlockReader()
-    start = 0
-    paragraph: int | None = None
-    goes_on_from_quote = doubtful = False
-    for line in text.split("\n"):
-        kind = reader.read(line)
-        if paragraph is not None and kind != "more":
-            yield Block(paragraph, start, hidden=False, doubtful=doubtful)
-            paragraph = None
-        if kind in ("code", "quote"):
-            yield Block(start, start + len(line), hidden=True)
-        elif kind in ("text", "more") and paragraph is None:
-            paragraph, goes_on_from_quote, doubtful = start, kind == "more", False
-        doubtful = doubtful or (goes_on_from_quote and _is_indented(line))
-        start += len(line) + 1
-    if paragraph is not None:
-        yield Block(paragraph, len(text), hidden=False, doubtful=doubtful)
 
 
 def normal_line_breaks(text: str) -> str:
@@ -67,7 +34,9 @@ def normal_line_breaks(text: str) -> str:
 class BlockReader:
     """Knows within which quotes and list items the next line stands."""
 
-    def __init__(self) -> None:
+    def __init__(self, depth: int = 0) -> None:
+        """Begin a text that stands in so many quotes itself."""
+        self._depth = depth
         self._containers: list[_Container] = []
         self.fence = ""
         self._in_paragraph = False
@@ -78,7 +47,7 @@ class BlockReader:
 
     def copy(self) -> "BlockReader":
         """Return a reader in the same place, to look ahead."""
-        other = BlockReader()
+        other = BlockReader(self._depth)
         other._containers = [_Container(one.width, one.is_empty) for one in self._containers]
         other.fence, other._in_paragraph = self.fence, self._in_paragraph
         other.continues, other.is_code = self.continues, self.is_code
@@ -88,6 +57,34 @@ class BlockReader:
     def is_nested(self) -> bool:
         """Whether the last line was within a list item or a quote."""
         return bool(self._containers)
+
+    @property
+    def may_nest(self) -> bool:
+        """Whether what the last line stands in may hold one more list item or quote."""
+        return self._may_nest(len(self._containers))
+
+    @property
+    def is_inside_quote(self) -> bool:
+        """Whether all of the text that is read stands in a quote."""
+        return self._depth > 0
+
+    @property
+    def in_paragraph(self) -> bool:
+        """Whether the next line may belong to the same paragraph as the last."""
+        return self._in_paragraph
+
+    def leave_all(self, *, in_paragraph: bool = False) -> None:
+        """Go on outside of every list item, quote and fenced block."""
+        self._containers, self.fence, self._in_paragraph = [], "", in_paragraph
+
+    def inside_quote(self) -> "BlockReader":
+        """Return a reader for what a quote holds that begins here."""
+        return BlockReader(self._depth + 1)
+
+    def leave_quote_open(self, inside: "BlockReader") -> None:
+        """Go on after a quote whose lines were read by another reader."""
+        self._containers = [_Container(0), *inside._containers]
+        self.fence, self._in_paragraph = inside.fence, inside._in_paragraph
 
     def read(self, line: str) -> str:
         """Return what a line is: "code", "quote", "text" that begins a block, "more" of the same paragraph, "blank"."""
@@ -141,11 +138,10 @@ class BlockReader:
                 return self._blank(matched, opened)
             if indent >= CODE_INDENT:
                 if may_be_lazy and not opened:
-                    self.continues = True
-                    return "more"
+                    return self._lazy(matched)
                 self.continues = in_paragraph
                 return self._quoted_or("more") if in_paragraph else self._leaf(matched, opened, "text")
-            may_nest = matched + len(opened) < MOST_NESTED
+            may_nest = self._may_nest(matched + len(opened))
             if stripped[0] == ">" and may_nest:
                 opened.append(_Container(0))
                 rest = _behind_quote_mark(stripped)
@@ -162,12 +158,19 @@ class BlockReader:
                 opened.append(container)
                 continue
             if may_be_lazy and not opened:
-                self.continues = True
-                return "more"
+                return self._lazy(matched)
             self.continues = in_paragraph
             kind = "more" if in_paragraph else self._leaf(matched, opened, "text")
             self._in_paragraph = True
             return self._quoted_or(kind)
+
+    def _lazy(self, matched: int) -> str:
+        """Return what a line is that continues a paragraph without the marks of all that the paragraph stands in."""
+        self.continues = True
+        return _quoted_or("more", self._containers[:matched])
+
+    def _may_nest(self, containers: int) -> bool:
+        return self._depth + containers < MOST_NESTED
 
     def _blank(self, matched: int, opened: list[_Container]) -> str:
         self._leaf(matched, opened, "text")
@@ -180,11 +183,11 @@ class BlockReader:
         return self._quoted_or(kind)
 
     def _quoted_or(self, kind: str) -> str:
-        return "quote" if any(not container.width for container in self._containers) else kind
+        return _quoted_or(kind, self._containers)
 
 
-def _is_indented(line: str) -> bool:
-    return line.expandtabs(CODE_INDENT).startswith(" " * CODE_INDENT)
+def _quoted_or(kind: str, containers: list[_Container]) -> str:
+    return "quote" if any(not container.width for container in containers) else kind
 
 
 def _with_spaces(line: str) -> str:
