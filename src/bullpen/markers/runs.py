@@ -21,9 +21,9 @@ _TEXT_BEGINS = r" {0,3}(?:[^\s>#`~=\-*+_0-9]|`{1,2}[^`\n]|[*_]{1,2}[^\s*_]|[0-9]
 _TEXT_LINES = re.compile(rf"(?:{_TEXT_BEGINS}[^\n]*+{_LINE_END})++")
 # A tab is as wide as its column demands, so a line with one is read by itself.
 _QUOTED_LINES = re.compile(rf"(?: {{0,3}}>[^\n\t]*+{_LINE_END})++")
-_QUOTE_MARK = re.compile("^ {0,3}> ?", re.MULTILINE)
+_QUOTE_MARK = re.compile("\n {0,3}> ?")
 _EMPTY_QUOTED_LINE = re.compile(r" {0,3}> *+\r?+\n(?! {0,3}>)")
-_SIGN = re.compile("[`>]|~~~")
+_SIGN = re.compile("[`>~]")
 _NEW_BEGINNINGS = ("\n\n", "\n\r\n", "\n- ", "\n* ", "\n+ ", "\n# ")
 _NEW_BEGINNING = re.compile(r"\n\r?\n(?=\S)|\n(?=[-*+#] \S)")
 
@@ -114,12 +114,13 @@ class _Patterns:
         run = self._run_of("quote", _QUOTED_LINES, place) if self._reader.may_nest else None
         if run and not self._is_closed(*run):
             inside = self._reader.inside_quote()
-            deque(runs(_QUOTE_MARK.sub("", self._text[place : run[2]]), inside), maxlen=0)
+            quoted = _QUOTE_MARK.sub("\n", f"\n{self._text[place : run[2]]}")[1:]
+            deque(runs(quoted, inside), maxlen=0)
             self._reader.leave_quote_open(inside)
         return run
 
     def _is_closed(self, _: str, start: int, end: int) -> bool:
-        """Tell whether no line after a quote can belong to it, since the quote ends with an empty line or before one."""
+        """Tell whether no line after a quote can belong to it: it ends with an empty line, or one follows."""
         if end >= len(self._text):
             return not self._reader.is_inside_quote
         last_line = self._text.rfind("\n", start, end - 1) + 1 or start
