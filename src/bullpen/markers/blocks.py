@@ -14,6 +14,7 @@ _RULE = re.compile(r"(?:(?:\*[ \t]*){3,}|(?:-[ \t]*){3,}|(?:_[ \t]*){3,})$")
 _UNDERLINE = re.compile(r"(?:=+|-+)[ \t]*$")
 _LONE_RETURN = re.compile(r"\r(?!\n)")
 _ITEM = re.compile(r"([-*+]|([0-9]{1,9})[.)])(?:[ \t]|$)")
+_SIGNS = frozenset(">`~#=-*_+0123456789")
 CODE_INDENT = 4
 # Every line may continue all of them, so there must be an end to it. Nobody writes so deep.
 MOST_NESTED = 32
@@ -127,54 +128,53 @@ class BlockReader:
 
     def _begun(self, rest: str, matched: int) -> str:
         """Return what the rest of a line is that is not in a fenced block, and open what it opens."""
-        all_matched = matched == len(self._containers)
-        may_be_lazy = self._in_paragraph and not all_matched
         opened: list[_Container] = []
-        while True:
-            stripped = rest.lstrip(" ")
+        in_paragraph = self._in_paragraph and matched == len(self._containers)
+        while stripped := rest.lstrip(" "):
             indent = len(rest) - len(stripped)
-            in_paragraph = self._in_paragraph and all_matched and not opened
-            if not stripped:
-                return self._blank(matched, opened)
             if indent >= CODE_INDENT:
-                if may_be_lazy and not opened:
-                    return self._lazy(matched)
-                self.continues = in_paragraph
-                return self._quoted_or("more") if in_paragraph else self._leaf(matched, opened, "text")
-            may_nest = self._may_nest(matched + len(opened))
-            if stripped[0] == ">" and may_nest:
-                opened.append(_Container(0))
-                rest = _behind_quote_mark(stripped)
-                continue
-            if fence := _FENCE.match(stripped):
-                self._leaf(matched, opened, "code")
-                self.fence, self.is_code = fence[1], True
-                return "code"
-            if _HEADING.match(stripped) or (in_paragraph and _UNDERLINE.match(stripped)) or _RULE.match(stripped):
-                return self._leaf(matched, opened, "text")
-            item = _ITEM.match(stripped)
-            if item and may_nest and not (in_paragraph and _may_not_interrupt(item, stripped)):
-                container, rest = _item(item, stripped, indent)
-                opened.append(container)
-                continue
-            if may_be_lazy and not opened:
-                return self._lazy(matched)
-            self.continues = in_paragraph
-            kind = "more" if in_paragraph else self._leaf(matched, opened, "text")
-            self._in_paragraph = True
-            return self._quoted_or(kind)
+                return self._text(matched, opened, in_paragraph, begins_paragraph=False)
+            sign = stripped[0] if stripped[0] in _SIGNS else ""
+            if sign and (kind := self._block_of_one_line(stripped, matched, opened, in_paragraph)):
+                return kind
+            container, rest = _container(stripped, indent, in_paragraph) if sign else (None, rest)
+            if container is None or not self._may_nest(matched + len(opened)):
+                return self._text(matched, opened, in_paragraph, begins_paragraph=True)
+            opened.append(container)
+            in_paragraph = False
+        self._leaf(matched, opened, "text")
+        return self._quoted_or("blank")
 
-    def _lazy(self, matched: int) -> str:
-        """Return what a line is that continues a paragraph without the marks of all that the paragraph stands in."""
-        self.continues = True
-        return _quoted_or("more", self._containers[:matched])
+    def _block_of_one_line(
+        self, stripped: str, matched: int, opened: list[_Container], in_paragraph: bool
+    ) -> str | None:
+        """Return what a line is that opens a fenced block, or is a block of its own; None if it is neither."""
+        sign = stripped[0]
+        if sign in "`~" and (fence := _FENCE.match(stripped)):
+            self._leaf(matched, opened, "code")
+            self.fence, self.is_code = fence[1], True
+            return "code"
+        is_heading = (sign == "#" and _HEADING.match(stripped)) or (
+            in_paragraph and sign in "=-" and _UNDERLINE.match(stripped)
+        )
+        if is_heading or (sign in "-*_" and _RULE.match(stripped)):
+            return self._leaf(matched, opened, "text")
+        return None
+
+    def _text(self, matched: int, opened: list[_Container], in_paragraph: bool, *, begins_paragraph: bool) -> str:
+        """Return what a line of text is: more of a paragraph, or the beginning of one, or of a block of its own."""
+        if self._in_paragraph and not opened and matched < len(self._containers):
+            self.continues = True
+            return _quoted_or("more", self._containers[:matched])
+        self.continues = in_paragraph
+        if in_paragraph:
+            return self._quoted_or("more")
+        kind = self._leaf(matched, opened, "text")
+        self._in_paragraph = begins_paragraph
+        return kind
 
     def _may_nest(self, containers: int) -> bool:
         return self._depth + containers < MOST_NESTED
-
-    def _blank(self, matched: int, opened: list[_Container]) -> str:
-        self._leaf(matched, opened, "text")
-        return self._quoted_or("blank")
 
     def _leaf(self, matched: int, opened: list[_Container], kind: str) -> str:
         """Leave the containers that a line does not continue, enter those that it opens, and begin a block."""
@@ -201,17 +201,22 @@ def _behind_quote_mark(stripped: str) -> str:
     return stripped[2:] if stripped[1:2] == " " else stripped[1:]
 
 
-def _may_not_interrupt(item: re.Match[str], stripped: str) -> bool:
-    """Tell whether a list item cannot begin within a paragraph: an empty one, or one that is not the first."""
-    return not stripped[item.end(1) :].strip(" ") or item[2] not in (None, "1")
-
-
-def _item(item: re.Match[str], stripped: str, indent: int) -> tuple[_Container, str]:
-    behind = stripped[item.end(1) :]
-    text = behind.lstrip(" ")
-    spaces = len(behind) - len(text)
+def _container(stripped: str, indent: int, in_paragraph: bool) -> tuple[_Container | None, str]:
+    """Return the quote or list item that a line opens, and the rest of the line in it."""
+    if stripped[0] == ">":
+        return _Container(0), _behind_quote_mark(stripped)
+    item = _ITEM.match(stripped)
+    if not item:
+        return None, stripped
+    after = stripped[item.end(1) :]
+    text = after.lstrip(" ")
+    # Within a paragraph, neither an empty item can begin nor one that is not the first.
+    if in_paragraph and (not text or item[2] not in (None, "1")):
+        return None, stripped
+    width = indent + item.end(1)
     if not text:
-        return _Container(indent + item.end(1) + 1, is_empty=True), ""
+        return _Container(width + 1, is_empty=True), ""
+    spaces = len(after) - len(text)
     if spaces > CODE_INDENT:
         spaces = 1
-    return _Container(indent + item.end(1) + spaces), behind[spaces:]
+    return _Container(width + spaces), after[spaces:]

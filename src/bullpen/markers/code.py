@@ -30,8 +30,10 @@ def visible_pieces(text: str) -> Iterator[str]:
     text = normal_line_breaks(text)
     done = 0
     for block in blocks(text):
-        yield text[done : block.start]
         said = text[block.start : block.end]
+        if not block.hidden and "`" not in said and ">" not in said:
+            continue
+        yield text[done : block.start]
         if block.hidden:
             yield HIDDEN * len(said)
         elif ">" in said:

@@ -15,14 +15,17 @@ Run = tuple[str, int, int]
 """What lines are, as BlockReader.read says it, where they begin, and where the line after them begins."""
 
 _LINE_END = r"(?:\n|\Z)"
-_BLANK_LINES = re.compile(r"(?:[ \t]*+\r?+\n)++")
-# A line of a paragraph for certain: it begins with nothing that may be the sign of another block.
-_TEXT_BEGINS = r" {0,3}(?:[^\s>#`~=\-*+_0-9]|`{1,2}[^`\n]|[*_]{1,2}[^\s*_]|[0-9]++(?![.)]))"
-_TEXT_LINES = re.compile(rf"(?:{_TEXT_BEGINS}[^\n]*+{_LINE_END})++")
+_BLANK_LINE = r"(?:[ \t]*+\r?+\n)"
+# What a line of a paragraph begins with for certain: nothing that may be the sign of another block.
+_LETTER_BEGINS = r"(?:[^\s>#`~=\-*+_0-9]|[*_]{1,2}[^\s*_`]|[0-9]++(?![.)]))"
+_CODE_SPAN_BEGINS = r"[*_]{0,2}`{1,2}+(?!`)"
+_TEXT_LINES = rf"(?: {{0,3}}(?:{_LETTER_BEGINS}|{_CODE_SPAN_BEGINS})[^\n]*+{_LINE_END})++{_BLANK_LINE}*+"
+_LINES_WITHOUT_BACKTICKS = rf"(?: {{0,3}}{_LETTER_BEGINS}[^\n`]*+{_LINE_END}|{_BLANK_LINE})++"
 # A tab is as wide as its column demands, so a line with one is read by itself.
-_QUOTED_LINES = re.compile(rf"(?: {{0,3}}>[^\n\t]*+{_LINE_END})++")
+_QUOTED_LINES = rf"(?: {{0,3}}>[^\n\t]*+{_LINE_END})++"
 _QUOTE_MARK = re.compile("\n {0,3}> ?")
 _EMPTY_QUOTED_LINE = re.compile(r" {0,3}> *+\r?+\n(?! {0,3}>)")
+_FOLLOWING_BLANK_LINE = re.compile(_BLANK_LINE)
 _SIGN = re.compile("[`>~]")
 _NEW_BEGINNINGS = ("\n\n", "\n\r\n", "\n- ", "\n* ", "\n+ ", "\n# ")
 _NEW_BEGINNING = re.compile(r"\n\r?\n(?=\S)|\n(?=[-*+#] \S)")
@@ -32,11 +35,15 @@ def _fenced_block(sign: str, information: str) -> str:
     """Return a pattern for a block whose first fence has three signs, with the blank lines after it."""
     closing = rf" {{0,3}}{sign}{{3,}}+[ \t]*+\r?+{_LINE_END}"
     opening = rf" {{0,3}}{sign}{{3}}(?!{sign}){information}*+\n"
-    return rf"{opening}(?:(?!{closing})[^\n]*+\n)*+{closing}(?:[ \t]*+\r?+\n)*+"
+    return rf"{opening}(?:(?!{closing})[^\n]*+\n)*+{closing}{_BLANK_LINE}*+"
 
 
 _FENCED_WITH_BACKTICKS, _FENCED_WITH_TILDES = _fenced_block("`", r"[^`\n]"), _fenced_block("~", r"[^\n]")
-_FENCED_BLOCKS = re.compile(rf"(?:{_FENCED_WITH_BACKTICKS}|{_FENCED_WITH_TILDES})++")
+_FENCED_BLOCKS = rf"(?:{_FENCED_WITH_BACKTICKS}|{_FENCED_WITH_TILDES})++"
+_HIDDEN_LINES = rf"(?P<quote>{_QUOTED_LINES})|(?P<code>{_FENCED_BLOCKS})"
+_IN_PARAGRAPH = re.compile(rf"(?P<more>{_TEXT_LINES})|(?P<blank>{_BLANK_LINE}++)|{_HIDDEN_LINES}")
+# Several paragraphs without backticks are as good as one.
+_OUTSIDE_PARAGRAPH = re.compile(rf"(?P<text>{_LINES_WITHOUT_BACKTICKS}|{_TEXT_LINES})|{_HIDDEN_LINES}")
 
 
 def runs(text: str, reader: BlockReader) -> Iterator[Run]:
@@ -67,18 +74,26 @@ class _Patterns:
 
     def run(self, place: int) -> Run | None:
         """Return the run that begins here, if one does, and move the reader to its end."""
-        if self._reader.fence:
-            return None if self._reader.is_nested else self._rest_of_fenced_block(place)
-        if place > self._sign and (run := self._lines_without_signs(place)):
-            return run
-        if self._reader.is_nested:
-            return None
-        return (
-            self._text_lines(place)
-            or self._run_of("blank", _BLANK_LINES, place)
-            or self._quoted_lines(place)
-            or self._run_of("code", _FENCED_BLOCKS, place)
-        )
+        reader = self._reader
+        if reader.is_nested:
+            return None if reader.fence else self._lines_without_signs(place)
+        if reader.fence:
+            return self._rest_of_fenced_block(place)
+        lines = (_IN_PARAGRAPH if reader.in_paragraph else _OUTSIDE_PARAGRAPH).match(self._text, place)
+        if not lines or not lines.lastgroup:
+            return self._lines_without_signs(place)
+        end = lines.end()
+        if self._text[end - 1] != "\n":
+            end += 1
+        if lines.lastgroup == "quote":
+            return self._quoted_lines(place, end)
+        is_text = lines.lastgroup in ("text", "more")
+        reader.leave_all(in_paragraph=is_text and not self._ends_with_blank_line(place, end))
+        return lines.lastgroup, place, end
+
+    def _ends_with_blank_line(self, start: int, end: int) -> bool:
+        last_line = self._text.rfind("\n", start, end - 1) + 1 or start
+        return not self._text[last_line:end].strip(" \t\r\n")
 
     def _rest_of_fenced_block(self, place: int) -> Run:
         fence = self._reader.fence
@@ -93,6 +108,8 @@ class _Patterns:
 
         Such a line follows a blank one or begins a list or a heading, and is not indented: all that was open ends.
         """
+        if place <= self._sign:
+            return None
         sign = _SIGN.search(self._text, place)
         self._sign = sign.start() if sign else len(self._text)
         last_line = self._text.rfind("\n", place, self._sign) + 1
@@ -106,33 +123,24 @@ class _Patterns:
         self._reader.leave_all()
         return "blank", place, end
 
-    def _text_lines(self, place: int) -> Run | None:
-        kind = "more" if self._reader.in_paragraph else "text"
-        return self._run_of(kind, _TEXT_LINES, place, in_paragraph=True)
-
-    def _quoted_lines(self, place: int) -> Run | None:
-        run = self._run_of("quote", _QUOTED_LINES, place) if self._reader.may_nest else None
-        if run and not self._is_closed(*run):
+    def _quoted_lines(self, place: int, end: int) -> Run | None:
+        if not self._reader.may_nest:
+            return None
+        if self._is_closed(place, end):
+            self._reader.leave_all()
+        else:
             inside = self._reader.inside_quote()
-            quoted = _QUOTE_MARK.sub("\n", f"\n{self._text[place : run[2]]}")[1:]
+            quoted = _QUOTE_MARK.sub("\n", f"\n{self._text[place:end]}")[1:]
             deque(runs(quoted, inside), maxlen=0)
             self._reader.leave_quote_open(inside)
-        return run
+        return "quote", place, end
 
-    def _is_closed(self, _: str, start: int, end: int) -> bool:
+    def _is_closed(self, start: int, end: int) -> bool:
         """Tell whether no line after a quote can belong to it: it ends with an empty line, or one follows."""
         if end >= len(self._text):
             return not self._reader.is_inside_quote
         last_line = self._text.rfind("\n", start, end - 1) + 1 or start
-        return bool(_BLANK_LINES.match(self._text, end) or _EMPTY_QUOTED_LINE.match(self._text, last_line))
-
-    def _run_of(self, kind: str, lines: re.Pattern[str], place: int, *, in_paragraph: bool = False) -> Run | None:
-        found = lines.match(self._text, place)
-        if not found:
-            return None
-        self._reader.leave_all(in_paragraph=in_paragraph)
-        end = found.end()
-        return kind, place, end if self._text[end - 1] == "\n" else end + 1
+        return bool(_FOLLOWING_BLANK_LINE.match(self._text, end) or _EMPTY_QUOTED_LINE.match(self._text, last_line))
 
 
 @lru_cache(maxsize=32)
