@@ -131,6 +131,10 @@ SLOW_FOR_THE_CARELESS = {
     "spaces in a name": f"[NEXT: a{' ' * MEGABYTE}b]",
     "backslashes": "[NEXT: x] \\`" + "\\" * MEGABYTE,
     "names": f"[NEXT: {'a, ' * (MEGABYTE // 3)}]",
+    "deep quotes": f"{'>' * 40}a\n" * (MEGABYTE // 42) + "b [NEXT: x]",
+    "open fences": "[NEXT: x]\n" + "".join(f"{'~' * number}\n" for number in range(1_400, 3, -1)),
+    "runs of backticks": "[NEXT: x] " + "".join(f"{'`' * number} " for number in range(1, 1_400)),
+    "lists of code": "- `a`\n" * (MEGABYTE // 24) + "[NEXT: x]",
 }
 
 

@@ -1,7 +1,7 @@
 """A text in Markdown as runs of lines of one kind: one pattern finds what a reader would need many steps for.
 
-Every run is what a reader finds line by line, and leaves it in the same state. So the answer does not depend on how
-long a text is, or where a run begins.
+Every run is what a reader finds line by line, and leaves the reader in the same state as that would. Where no pattern
+fits, above all within lists, lines are read one by one.
 """
 
 import re
@@ -75,15 +75,16 @@ class _Patterns:
     def run(self, place: int) -> Run | None:
         """Return the run that begins here, if one does, and move the reader to its end."""
         reader = self._reader
-        if reader.is_nested:
+        if reader.is_nested or not reader.may_nest:
             return None if reader.fence else self._lines_without_signs(place)
         if reader.fence:
             return self._rest_of_fenced_block(place)
-        lines = (_IN_PARAGRAPH if reader.in_paragraph else _OUTSIDE_PARAGRAPH).match(self._text, place)
+        text = self._text
+        lines = _IN_PARAGRAPH.match(text, place) if reader.in_paragraph else _OUTSIDE_PARAGRAPH.match(text, place)
         if not lines or not lines.lastgroup:
             return self._lines_without_signs(place)
         end = lines.end()
-        if self._text[end - 1] != "\n":
+        if text[end - 1] != "\n":
             end += 1
         if lines.lastgroup == "quote":
             return self._quoted_lines(place, end)
@@ -123,9 +124,7 @@ class _Patterns:
         self._reader.leave_all()
         return "blank", place, end
 
-    def _quoted_lines(self, place: int, end: int) -> Run | None:
-        if not self._reader.may_nest:
-            return None
+    def _quoted_lines(self, place: int, end: int) -> Run:
         if self._is_closed(place, end):
             self._reader.leave_all()
         else:
@@ -145,4 +144,4 @@ class _Patterns:
 
 @lru_cache(maxsize=32)
 def _closing_fence(sign: str, length: int) -> re.Pattern[str]:
-    return re.compile(rf"\n {{0,3}}{sign}{{{length},}}[ \t]*+\r?+(?=\n|\Z)")
+    return re.compile(rf"\n {{0,3}}{sign}{{{length},}}+[ \t]*+\r?+(?=\n|\Z)")
