@@ -96,8 +96,8 @@ def measure(*, quick: bool) -> Figure:
         measured=f"{len(missed)} of {len(TEXTS) * len(FUNCTIONS)} over it, the worst "
         f"{duration(max(time for (_, _, size), time in taken.items() if size == sizes[-1]))}; "
         f"{sizes[-1] // sizes[0]} times the text takes at most {times(_fastest_growth(taken, sizes))} times as long",
-        reason="a megabyte of nothing but markers or backticks holds about 100,000 of them, and each one that is "
-        "really there is looked at in Python. Plain prose of that size is far below the goal.",
+        reason="where a megabyte is made of markers, fences or quotes and no pattern finds many lines at once, each of "
+        "them is looked at in Python. Plain prose of that size is far below the goal.",
         columns=("text", *[f"{name} {_kibibytes(size)}" for name in FUNCTIONS for size in sizes]),
         rows=[(str(text), *_cells(text, sizes, taken)) for text in TEXTS],
         meaning="Twice the text must take twice the time: a message of a megabyte may come from an agent that ran "

@@ -70,6 +70,17 @@ def test_decision_03_code_is_opaque() -> None:
     assert strip_all_markers(text) == text
 
 
+@pytest.mark.parametrize("before", ["", "Prose.\n\n" * 10_000], ids=["short", "long"])
+def test_decision_03_what_differs_from_commonmark(before: str) -> None:
+    assert read_markers(f"{before}> quoted\n[NEXT: max]").addressees == ("max",)
+    assert read_markers(f"{before}    indented [NEXT: max]").addressees == ("max",)
+    assert not read_markers(f"{before}text\n    > [NEXT: max]")
+    assert not read_markers(f"{before}text\n2. > [NEXT: max]")
+    assert not read_markers(f"{before}<a b='`'> [NEXT: max] `")
+    assert not read_markers(f"{before}[a](`b) [NEXT: max] `")
+    assert not read_markers(f"{before}[a]: `b\n[NEXT: max] `")
+
+
 def test_decision_04_team_task_block() -> None:
     assert read_markers("[TEAM_TASK] fix a[0] and b [NEXT: max]").team_task == "fix a[0] and b"
     assert read_markers("[TEAM_TASK: one] [TEAM_TASK] two [TEAM_TASK: ]").team_task == "two"
@@ -102,6 +113,16 @@ def test_decision_05_stripping_never_creates_a_marker() -> None:
     assert strip_all_markers(stripped) == stripped
 
 
+def test_decision_06_a_thousand_markers_and_names() -> None:
+    text = "[NEXT: a] " * 1_000 + "b [NEXT: c]"
+
+    markers = read_markers(text)
+
+    assert (len(markers), "c" in markers.addressees, markers.are_cut) == (1_000, False, True)
+    assert strip_all_markers(text) == "b [ NEXT: c]"
+    assert len(read_markers(f"[NEXT: {'a, ' * 2_000}]").addressees) == 1_000
+
+
 MEGABYTE = 1 << 20
 SLOW_FOR_THE_CARELESS = {
     unit: unit * (MEGABYTE // len(unit))
@@ -110,6 +131,10 @@ SLOW_FOR_THE_CARELESS = {
     "spaces in a name": f"[NEXT: a{' ' * MEGABYTE}b]",
     "backslashes": "[NEXT: x] \\`" + "\\" * MEGABYTE,
     "names": f"[NEXT: {'a, ' * (MEGABYTE // 3)}]",
+    "deep quotes": f"{'>' * 40}a\n" * (MEGABYTE // 42) + "b [NEXT: x]",
+    "open fences": "[NEXT: x]\n" + "".join(f"{'~' * number}\n" for number in range(1_400, 3, -1)),
+    "runs of backticks": "[NEXT: x] " + "".join(f"{'`' * number} " for number in range(1, 1_400)),
+    "lists of code": "- `a`\n" * (MEGABYTE // 24) + "[NEXT: x]",
 }
 
 

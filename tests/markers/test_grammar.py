@@ -2,7 +2,7 @@
 
 import pytest
 
-from bullpen.markers.grammar import Addressee, Markers, read_markers
+from bullpen.markers.grammar import MOST_MARKERS, MOST_NAMES, Addressee, Markers, read_markers
 
 
 def addressees(text: str) -> tuple[str, ...]:
@@ -252,10 +252,46 @@ def test_below_a_quote_code_hides_only_what_is_code() -> None:
     assert addressees("> a `b\nsee `c`, [NEXT: max] and `d`") == ("max",)
 
 
-def test_a_long_text_is_read_quickly_and_hides_code_all_the_same() -> None:
-    text = "word\n" * 10_000 + "```\n[NEXT: x]\n```\n> [NEXT: y]\n`[NEXT: z]` [NEXT: max]"
+def test_code_is_hidden_in_a_long_text_as_in_a_short_one() -> None:
+    text = "word\n" * 10_000 + "- a\n\n  ```\n  [NEXT: w]\n  ```\n\n> [NEXT: y]\n\n`[NEXT: z]` [NEXT: max]"
 
     assert addressees(text) == ("max",)
+
+
+def test_markers_after_the_first_thousand_are_not_read() -> None:
+    markers = read_markers("[NEXT: a]" * MOST_MARKERS + "[NEXT: max][TEAM_TASK] all")
+
+    assert (len(markers), set(markers.addressees), markers.team_task) == (MOST_MARKERS, {"a"}, None)
+    assert markers.are_cut
+    assert not read_markers("[NEXT: a]" * MOST_MARKERS).are_cut
+
+
+def test_markers_in_code_and_open_ones_are_not_counted() -> None:
+    text = "`[NEXT: a]`\n\n" * 2 * MOST_MARKERS + "[NEXT:" * 2 * MOST_MARKERS + "[NEXT: max]"
+
+    assert addressees(text) == ("max",)
+    assert not read_markers(text).are_cut
+
+
+def test_the_last_task_that_is_read_ends_at_the_next_marker() -> None:
+    markers = read_markers("`x` [NEXT: a] " * (MOST_MARKERS - 1) + "[TEAM_TASK] build\n" + "[NEXT: b] c " * 100_000)
+
+    assert (markers.team_task, markers.are_cut) == ("build", True)
+
+
+@pytest.mark.parametrize("names", ["a, ", "a & ", "a, b & "])
+def test_names_after_the_first_thousand_are_not_read(names: str) -> None:
+    markers = read_markers(f"[NEXT: {names * MOST_NAMES} max] [DROP: sarah]")
+
+    assert (len(markers.addressees), markers.drop, markers.are_cut) == (MOST_NAMES, (), True)
+    assert "max" not in markers.addressees
+
+
+def test_names_to_drop_count_with_the_others() -> None:
+    markers = read_markers(f"[DROP: {'b | ' * 10} c] [NEXT: {'a, ' * (MOST_NAMES - 10)}]")
+
+    assert (len(markers.addressees), markers.drop, markers.are_cut) == (MOST_NAMES - 10, ("b",) * 10, True)
+    assert not read_markers(f"[NEXT: {'a, ' * MOST_NAMES}]").are_cut
 
 
 def test_what_is_too_long_to_be_a_name_is_not_remembered() -> None:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from bullpen.markers.grammar import Markers, read_markers
+from bullpen.markers.grammar import MOST_MARKERS, Markers, read_markers
 from bullpen.markers.stripping import strip_all_markers
 from bullpen.text.clean import WHITE_SPACE
 
@@ -144,3 +144,31 @@ def test_trimming_the_first_line_makes_no_marker_of_what_was_code() -> None:
     text = "\n\t```\n\n- ```\n```\n```[NEXT: max]"
 
     assert read_markers(strip_all_markers(text)) == Markers()
+
+
+@pytest.mark.parametrize("whitespace", ["preserve", "collapse"])
+def test_markers_that_are_not_read_stay_and_are_none_any_more(whitespace: str) -> None:
+    text = "[NEXT: a] " * MOST_MARKERS + "Look: [NEXT: b] ［FROM：c］ `[NEXT: d]` done."
+
+    stripped = strip_all_markers(text, whitespace)  # type: ignore[arg-type]
+
+    assert stripped == "Look: [ NEXT: b] ［ FROM：c］ `[ NEXT: d]` done."
+    assert strip_all_markers(stripped, whitespace) == stripped  # type: ignore[arg-type]
+
+
+def test_too_many_new_markers_are_none_either() -> None:
+    text = "[NEXT: a]```\nx\n```\n" + "[NEXT: b] c\n" * 2 * MOST_MARKERS + "```"
+
+    stripped = strip_all_markers(text)
+
+    assert read_markers(text).addressees == ("a",)
+    assert read_markers(stripped) == Markers()
+    assert strip_all_markers(stripped) == stripped
+
+
+@pytest.mark.parametrize("count", [MOST_MARKERS - 1, MOST_MARKERS, MOST_MARKERS + 1, 3 * MOST_MARKERS])
+def test_the_words_between_many_markers_are_kept(count: int) -> None:
+    stripped = strip_all_markers("word [NEXT: a] " * count)
+
+    assert stripped.count("word") == count
+    assert not read_markers(stripped)

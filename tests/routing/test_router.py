@@ -151,3 +151,20 @@ def test_the_only_person_need_not_say_who_they_are() -> None:
 def test_nobody_speaks_for_somebody_else(text: str, complaint: str) -> None:
     with pytest.raises(UnknownSender, match=complaint):
         sender(text)
+
+
+def test_markers_that_are_too_many_are_said() -> None:
+    found = route("[NEXT: max] " * 1_000 + "[NEXT: sarah]")
+
+    assert found.asked == (asked("max"),)
+    assert found.notes == ("Only the first 1,000 markers and 1,000 names of a message are read; this has more.",)
+    assert route("[NEXT: max] " * 1_000).notes == ()
+
+
+def test_names_that_are_too_many_are_said_before_those_that_are_wrong() -> None:
+    names = ", ".join(f"nobody{number}" for number in range(1_001))
+
+    notes = route(f"[NEXT: {names}]").notes
+
+    assert notes[0] == "Only the first 1,000 markers and 1,000 names of a message are read; this has more."
+    assert notes[-1] == "996 more names did not work either."

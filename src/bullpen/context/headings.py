@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from bullpen.markers.blocks import BlockReader, normal_line_breaks
-from bullpen.markers.code import code_spans, has_open_code_span
+from bullpen.markers.code import has_open_code_span
+from bullpen.markers.spans import code_spans
 from bullpen.text.clean import INVISIBLE, LINE_BREAKS, WHITE_SPACE
 
 INDENT = "  "

@@ -24,7 +24,7 @@ class Said(Struct, frozen=True, kw_only=True, tag="said", tag_field="type"):
     reason: str = ""
     """Why it goes where it goes, when its author did not say."""
     notes: tuple[str, ...] = ()
-    """What did not work: names that are nobody's, hand-overs that are not allowed."""
+    """What did not work: names that are nobody's, hand-overs that are not allowed, markers that are not read."""
 
 
 class Queued(Struct, frozen=True, kw_only=True, tag="queued", tag_field="type"):

@@ -1,11 +1,10 @@
-"""The blocks of a text in Markdown, line by line: which lines are code or quoted, and which belong to one paragraph.
+"""What a line of a text in Markdown is, given the lines before it: code, quoted, or text, and of which paragraph.
 
 It follows https://spec.commonmark.org/0.31.2/#appendix-a-parsing-strategy as far as markers need it. HTML is text, as
 in our pages, and so is what is merely indented.
 """
 
 import re
-from collections.abc import Iterator
 
 from msgspec import Struct
 
@@ -15,20 +14,10 @@ _RULE = re.compile(r"(?:(?:\*[ \t]*){3,}|(?:-[ \t]*){3,}|(?:_[ \t]*){3,})$")
 _UNDERLINE = re.compile(r"(?:=+|-+)[ \t]*$")
 _LONE_RETURN = re.compile(r"\r(?!\n)")
 _ITEM = re.compile(r"([-*+]|([0-9]{1,9})[.)])(?:[ \t]|$)")
+_SIGNS = frozenset(">`~#=-*_+0123456789")
 CODE_INDENT = 4
 # Every line may continue all of them, so there must be an end to it. Nobody writes so deep.
 MOST_NESTED = 32
-
-
-class Block(Struct, frozen=True):
-    """Lines that belong together, from their first character to their last."""
-
-    start: int
-    end: int
-    hidden: bool
-    """Whether it is code or a quote."""
-    doubtful: bool = False
-    """Whether parsers do not agree where it begins: it goes on from a quote, and a line of it is indented like code."""
 
 
 class _Container(Struct):
@@ -36,27 +25,6 @@ class _Container(Struct):
     """Columns that continue a list item; 0 for a quote."""
     is_empty: bool = False
     """Whether the item has no text yet: it ends at an empty line."""
-
-
-def blocks(text: str) -> Iterator[Block]:
-    """Yield the lines of a text, joined where they are one paragraph."""
-    reader = BlockReader()
-    start = 0
-    paragraph: int | None = None
-    goes_on_from_quote = doubtful = False
-    for line in text.split("\n"):
-        kind = reader.read(line)
-        if paragraph is not None and kind != "more":
-            yield Block(paragraph, start, hidden=False, doubtful=doubtful)
-            paragraph = None
-        if kind in ("code", "quote"):
-            yield Block(start, start + len(line), hidden=True)
-        elif kind in ("text", "more") and paragraph is None:
-            paragraph, goes_on_from_quote, doubtful = start, kind == "more", False
-        doubtful = doubtful or (goes_on_from_quote and _is_indented(line))
-        start += len(line) + 1
-    if paragraph is not None:
-        yield Block(paragraph, len(text), hidden=False, doubtful=doubtful)
 
 
 def normal_line_breaks(text: str) -> str:
@@ -67,7 +35,9 @@ def normal_line_breaks(text: str) -> str:
 class BlockReader:
     """Knows within which quotes and list items the next line stands."""
 
-    def __init__(self) -> None:
+    def __init__(self, depth: int = 0) -> None:
+        """Begin a text that stands in so many quotes itself."""
+        self._depth = depth
         self._containers: list[_Container] = []
         self.fence = ""
         self._in_paragraph = False
@@ -78,7 +48,7 @@ class BlockReader:
 
     def copy(self) -> "BlockReader":
         """Return a reader in the same place, to look ahead."""
-        other = BlockReader()
+        other = BlockReader(self._depth)
         other._containers = [_Container(one.width, one.is_empty) for one in self._containers]
         other.fence, other._in_paragraph = self.fence, self._in_paragraph
         other.continues, other.is_code = self.continues, self.is_code
@@ -88,6 +58,34 @@ class BlockReader:
     def is_nested(self) -> bool:
         """Whether the last line was within a list item or a quote."""
         return bool(self._containers)
+
+    @property
+    def may_nest(self) -> bool:
+        """Whether what the last line stands in may hold one more list item or quote."""
+        return self._may_nest(len(self._containers))
+
+    @property
+    def is_inside_quote(self) -> bool:
+        """Whether all of the text that is read stands in a quote."""
+        return self._depth > 0
+
+    @property
+    def in_paragraph(self) -> bool:
+        """Whether the next line may belong to the same paragraph as the last."""
+        return self._in_paragraph
+
+    def leave_all(self, *, in_paragraph: bool = False) -> None:
+        """Go on outside of every list item, quote and fenced block."""
+        self._containers, self.fence, self._in_paragraph = [], "", in_paragraph
+
+    def inside_quote(self) -> "BlockReader":
+        """Return a reader for what a quote holds that begins here."""
+        return BlockReader(self._depth + 1)
+
+    def leave_quote_open(self, inside: "BlockReader") -> None:
+        """Go on after a quote whose lines were read by another reader."""
+        self._containers = [_Container(0), *inside._containers]
+        self.fence, self._in_paragraph = inside.fence, inside._in_paragraph
 
     def read(self, line: str) -> str:
         """Return what a line is: "code", "quote", "text" that begins a block, "more" of the same paragraph, "blank"."""
@@ -130,48 +128,53 @@ class BlockReader:
 
     def _begun(self, rest: str, matched: int) -> str:
         """Return what the rest of a line is that is not in a fenced block, and open what it opens."""
-        all_matched = matched == len(self._containers)
-        may_be_lazy = self._in_paragraph and not all_matched
         opened: list[_Container] = []
-        while True:
-            stripped = rest.lstrip(" ")
+        in_paragraph = self._in_paragraph and matched == len(self._containers)
+        while stripped := rest.lstrip(" "):
             indent = len(rest) - len(stripped)
-            in_paragraph = self._in_paragraph and all_matched and not opened
-            if not stripped:
-                return self._blank(matched, opened)
             if indent >= CODE_INDENT:
-                if may_be_lazy and not opened:
-                    self.continues = True
-                    return "more"
-                self.continues = in_paragraph
-                return self._quoted_or("more") if in_paragraph else self._leaf(matched, opened, "text")
-            may_nest = matched + len(opened) < MOST_NESTED
-            if stripped[0] == ">" and may_nest:
-                opened.append(_Container(0))
-                rest = _behind_quote_mark(stripped)
-                continue
-            if fence := _FENCE.match(stripped):
-                self._leaf(matched, opened, "code")
-                self.fence, self.is_code = fence[1], True
-                return "code"
-            if _HEADING.match(stripped) or (in_paragraph and _UNDERLINE.match(stripped)) or _RULE.match(stripped):
-                return self._leaf(matched, opened, "text")
-            item = _ITEM.match(stripped)
-            if item and may_nest and not (in_paragraph and _may_not_interrupt(item, stripped)):
-                container, rest = _item(item, stripped, indent)
-                opened.append(container)
-                continue
-            if may_be_lazy and not opened:
-                self.continues = True
-                return "more"
-            self.continues = in_paragraph
-            kind = "more" if in_paragraph else self._leaf(matched, opened, "text")
-            self._in_paragraph = True
-            return self._quoted_or(kind)
-
-    def _blank(self, matched: int, opened: list[_Container]) -> str:
+                return self._text(matched, opened, in_paragraph, begins_paragraph=False)
+            sign = stripped[0] if stripped[0] in _SIGNS else ""
+            if sign and (kind := self._block_of_one_line(stripped, matched, opened, in_paragraph)):
+                return kind
+            container, rest = _container(stripped, indent, in_paragraph) if sign else (None, rest)
+            if container is None or not self._may_nest(matched + len(opened)):
+                return self._text(matched, opened, in_paragraph, begins_paragraph=True)
+            opened.append(container)
+            in_paragraph = False
         self._leaf(matched, opened, "text")
         return self._quoted_or("blank")
+
+    def _block_of_one_line(
+        self, stripped: str, matched: int, opened: list[_Container], in_paragraph: bool
+    ) -> str | None:
+        """Return what a line is that opens a fenced block, or is a block of its own; None if it is neither."""
+        sign = stripped[0]
+        if sign in "`~" and (fence := _FENCE.match(stripped)):
+            self._leaf(matched, opened, "code")
+            self.fence, self.is_code = fence[1], True
+            return "code"
+        is_heading = (sign == "#" and _HEADING.match(stripped)) or (
+            in_paragraph and sign in "=-" and _UNDERLINE.match(stripped)
+        )
+        if is_heading or (sign in "-*_" and _RULE.match(stripped)):
+            return self._leaf(matched, opened, "text")
+        return None
+
+    def _text(self, matched: int, opened: list[_Container], in_paragraph: bool, *, begins_paragraph: bool) -> str:
+        """Return what a line of text is: more of a paragraph, or the beginning of one, or of a block of its own."""
+        if self._in_paragraph and not opened and matched < len(self._containers):
+            self.continues = True
+            return _quoted_or("more", self._containers[:matched])
+        self.continues = in_paragraph
+        if in_paragraph:
+            return self._quoted_or("more")
+        kind = self._leaf(matched, opened, "text")
+        self._in_paragraph = begins_paragraph
+        return kind
+
+    def _may_nest(self, containers: int) -> bool:
+        return self._depth + containers < MOST_NESTED
 
     def _leaf(self, matched: int, opened: list[_Container], kind: str) -> str:
         """Leave the containers that a line does not continue, enter those that it opens, and begin a block."""
@@ -180,11 +183,11 @@ class BlockReader:
         return self._quoted_or(kind)
 
     def _quoted_or(self, kind: str) -> str:
-        return "quote" if any(not container.width for container in self._containers) else kind
+        return _quoted_or(kind, self._containers)
 
 
-def _is_indented(line: str) -> bool:
-    return line.expandtabs(CODE_INDENT).startswith(" " * CODE_INDENT)
+def _quoted_or(kind: str, containers: list[_Container]) -> str:
+    return "quote" if any(not container.width for container in containers) else kind
 
 
 def _with_spaces(line: str) -> str:
@@ -198,17 +201,22 @@ def _behind_quote_mark(stripped: str) -> str:
     return stripped[2:] if stripped[1:2] == " " else stripped[1:]
 
 
-def _may_not_interrupt(item: re.Match[str], stripped: str) -> bool:
-    """Tell whether a list item cannot begin within a paragraph: an empty one, or one that is not the first."""
-    return not stripped[item.end(1) :].strip(" ") or item[2] not in (None, "1")
-
-
-def _item(item: re.Match[str], stripped: str, indent: int) -> tuple[_Container, str]:
-    behind = stripped[item.end(1) :]
-    text = behind.lstrip(" ")
-    spaces = len(behind) - len(text)
+def _container(stripped: str, indent: int, in_paragraph: bool) -> tuple[_Container | None, str]:
+    """Return the quote or list item that a line opens, and the rest of the line in it."""
+    if stripped[0] == ">":
+        return _Container(0), _behind_quote_mark(stripped)
+    item = _ITEM.match(stripped)
+    if not item:
+        return None, stripped
+    after = stripped[item.end(1) :]
+    text = after.lstrip(" ")
+    # Within a paragraph, neither an empty item can begin nor one that is not the first.
+    if in_paragraph and (not text or item[2] not in (None, "1")):
+        return None, stripped
+    width = indent + item.end(1)
     if not text:
-        return _Container(indent + item.end(1) + 1, is_empty=True), ""
+        return _Container(width + 1, is_empty=True), ""
+    spaces = len(after) - len(text)
     if spaces > CODE_INDENT:
         spaces = 1
-    return _Container(indent + item.end(1) + spaces), behind[spaces:]
+    return _Container(width + spaces), after[spaces:]

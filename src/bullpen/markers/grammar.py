@@ -2,23 +2,33 @@ r"""The one grammar of markers: [FROM: x], [NEXT: a, b], [TEAM_TASK] …, [TEAM_
 
 Reading and stripping use the same grammar, so what is removed is exactly what was understood. Case does not matter;
 full-width brackets, colons, commas and exclamation marks count, since many people type Chinese. Nothing in code or in a
-quote is a marker, and neither is "\[NEXT: x\]": in Markdown, a bracket behind a backslash is a mere character.
+quote is a marker, and neither is "\[NEXT: x\]": in Markdown, a bracket after a backslash is a mere character. Nobody
+writes a thousand markers or names in one message, so no more than that are read.
 """
 
 import re
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import Literal
+from itertools import islice
+from typing import Literal, TypeVar
 
 from msgspec import Struct
 
-from bullpen.markers.code import HIDDEN, hide_code
+from bullpen.markers.code import HIDDEN, visible_pieces
 
 MarkerKind = Literal["from", "next", "drop", "team_task"]
 
 DEFAULT_INTENT = 2
+MOST_MARKERS = 1_000
+"""Of one message. Those after them are text."""
+MOST_NAMES = 1_000
+"""In all [NEXT: …] and [DROP: …] of one message together."""
+FIRST_LOOK = 16 * 1024
+"""Characters after which it is first looked whether there are more markers than are read."""
 LONGEST_REMEMBERED = 200
 """Characters. A cache must not hold megabytes of what some agent made up."""
+
+T = TypeVar("T")
 
 _KINDS: dict[str, MarkerKind] = {"FROM": "from", "NEXT": "next", "DROP": "drop", "TEAM_TASK": "team_task"}
 
@@ -41,19 +51,24 @@ def _marker(group: str) -> str:
     Possessive throughout: no part of a text is tried again in another way, so the scan is linear.
     """
     keyword = f"{group}FROM(?!{_COLON}{_CLOSE})|NEXT|DROP|TEAM_TASK)"
-    bracketed = f"{_OPEN}(?=[FNDT]){keyword}{_COLON}{group}{_balanced(3)}){_CLOSE}"
-    block = f"{_OPEN}TEAM_TASK{_CLOSE}"
-    next_marker = _marker("(?:") if group == "(" else f"{bracketed}|{block}"
-    return f"(?:{bracketed}|{block}{group}(?:[^\\[［]++|{_OPEN}(?![FNDT])|(?!{next_marker}){_OPEN})*+))"
+    bracketed = f"{keyword}{_COLON}{group}{_balanced(3)}){_CLOSE}"
+    block = f"TEAM_TASK{_CLOSE}"
+    next_marker = _marker("(?:") if group == "(" else f"{_OPEN}(?:{bracketed}|{block})"
+    body = f"{group}(?:[^\\[［]++|{_OPEN}+(?![FNDT])|(?!{next_marker}){_OPEN})*+)"
+    return f"(?:{_OPEN}(?=[FNDT])(?:{bracketed}|{block}{body}))"
 
 
 MARKER = _marker("(?:")
+_MARKER = re.compile(f"(?ai){MARKER}")
 _MARKER_PARTS = re.compile(f"(?ai){_marker('(')}")
-OPENING = re.compile(f"(?ai){_OPEN}(?=[FNDT])(?:FROM|NEXT|DROP|TEAM_TASK)(?:{_COLON}|{_CLOSE})")
+_OPENS = f"(?=[FNDT])(?=(?:FROM|NEXT|DROP|TEAM_TASK)(?:{_COLON}|{_CLOSE}))"
+OPENING = re.compile(f"(?ai){_OPEN}{_OPENS}")
+OPENINGS = {bracket: re.compile(f"(?ai){re.escape(bracket)}{_OPENS}") for bracket in "[［"}
+"""For each bracket by itself."""
 _INTENTS = {"P1": 1, "P2": 2, "P3": 3}
-_RELAY = re.compile("[,，、]")
-_PARALLEL = re.compile("[&＆]")
-_DROP_SEPARATOR = re.compile("[,，、|｜&＆]")
+_BETWEEN_COMMAS = re.compile("[^,，、]++")
+_BETWEEN_AMPERSANDS = re.compile("[^&＆]++")
+_NAME_TO_DROP = re.compile("[^,，、|｜&＆]++")
 
 
 class Addressee(Struct, frozen=True, gc=False):
@@ -81,6 +96,8 @@ class Markers(Struct, frozen=True):
     """A relay of groups; the members of a group answer in parallel."""
     drop: tuple[str, ...] = ()
     team_task: str | None = None
+    are_cut: bool = False
+    """Whether the message has more markers or names than are read."""
 
     @property
     def addressees(self) -> tuple[str, ...]:
@@ -97,37 +114,70 @@ class Markers(Struct, frozen=True):
         return iter(self.found)
 
 
+class Found(Struct, frozen=True):
+    """Where the markers of a text are."""
+
+    visible: str
+    """The text as the patterns see it: without code, quotes and escaped brackets. It may end after the last marker."""
+    spans: list[tuple[int, int]]
+    are_cut: bool
+    """Whether there are more markers than are read."""
+
+
 def read_markers(text: str) -> Markers:
     """Return what the markers in the text say. The last sender and the last non-empty team task win."""
-    found = tuple(_find_markers(text))
-    sender, team_task = None, None
-    groups: list[tuple[Addressee, ...]] = []
-    drop: list[str] = []
-    for marker in found:
-        match marker.kind:
-            case "from":
-                sender = marker.value or sender
-            case "team_task":
-                team_task = marker.value or team_task
-            case "next":
-                groups.extend(_relay(marker.value))
-            case "drop":
-                drop.extend(_names(_DROP_SEPARATOR, marker.value))
-    return Markers(found=found, sender=sender, next=tuple(groups), drop=tuple(drop), team_task=team_task)
+    places = find_markers(text)
+    if places is None:
+        return Markers()
+    found = tuple(_read(text, places))
+    senders, tasks = ([one.value for one in found if one.kind == kind and one.value] for kind in ("from", "team_task"))
+    groups = (group for marker in found if marker.kind == "next" for group in _relay(marker.value))
+    relay, more_names = _first_groups(groups, MOST_NAMES)
+    dropped = ((name,) for marker in found if marker.kind == "drop" for name in _names(_NAME_TO_DROP, marker.value))
+    drop, more_dropped = _first_groups(dropped, MOST_NAMES - sum(map(len, relay)))
+    return Markers(
+        found=found,
+        sender=senders[-1] if senders else None,
+        next=tuple(relay),
+        drop=tuple(name for (name,) in drop),
+        team_task=tasks[-1] if tasks else None,
+        are_cut=places.are_cut or more_names or more_dropped,
+    )
 
 
-def searchable(text: str) -> str | None:
-    """Return the text as the marker patterns must see it: without code, quotes and escaped brackets.
+def find_markers(text: str) -> Found | None:
+    """Return where the markers of a text are; None if nothing in it can be one, in code or not."""
+    if not any(bracket in text for bracket in "[［") or not any(bracket in text for bracket in "]］"):
+        return None
+    if not OPENING.search(text):
+        return None
+    pieces: list[str] = []
+    length, next_look = 0, FIRST_LOOK
+    for piece in visible_pieces(text):
+        pieces.append(piece)
+        length += len(piece)
+        if next_look <= length < len(text):
+            next_look = 4 * length
+            pieces = ["".join(pieces)]
+            beginning = _without_escaped_brackets(pieces[0])
+            if _may_be_too_many(beginning) and len(spans := _spans(beginning)) > MOST_MARKERS:
+                return Found(beginning, spans[:MOST_MARKERS], are_cut=True)
+    visible = _without_escaped_brackets("".join(pieces))
+    spans = _spans(visible)
+    return Found(visible, spans[:MOST_MARKERS], are_cut=len(spans) > MOST_MARKERS)
 
-    None if it has no marker for certain.
-    """
-    if ("[" in text or "［" in text) and OPENING.search(text):
-        return _hide_escaped_brackets(hide_code(text))
-    return None
+
+def _may_be_too_many(visible: str) -> bool:
+    return visible.count("]") + visible.count("］") > MOST_MARKERS
 
 
-def _hide_escaped_brackets(text: str) -> str:
-    """Return a text of the same length in which brackets behind a backslash are blotted out, so they are none."""
+def _spans(visible: str) -> list[tuple[int, int]]:
+    """Return where the markers are that are read, and one more if there are more."""
+    return [marker.span() for marker in islice(_MARKER.finditer(visible), MOST_MARKERS + 1)]
+
+
+def _without_escaped_brackets(text: str) -> str:
+    """Return a text of the same length in which brackets after a backslash are blotted out."""
     if "\\[" not in text and "\\]" not in text:
         return text
     # Two backslashes are one that is written: pairs go first, from the left, and what is left of a run escapes.
@@ -135,25 +185,37 @@ def _hide_escaped_brackets(text: str) -> str:
     return unpaired.replace("\\[", HIDDEN * 2).replace("\\]", HIDDEN * 2)
 
 
-def _find_markers(text: str) -> Iterator[Marker]:
-    for match in _MARKER_PARTS.finditer(searchable(text) or ""):
+def _read(text: str, found: Found) -> Iterator[Marker]:
+    matches = (_MARKER_PARTS.match(found.visible, start, end) for start, end in found.spans)
+    for match in filter(None, matches):
         kind = _KINDS[match[1].upper()] if match[1] else "team_task"
         start, end = match.span(2 if match[1] else 3)
         yield Marker(kind, text[start:end].strip(), match.start(), match.end())
 
 
-def _relay(value: str) -> tuple[tuple[Addressee, ...], ...]:
-    return tuple(filter(None, map(_group, _RELAY.split(value))))
+def _first_groups(groups: Iterator[tuple[T, ...]], names: int) -> tuple[list[tuple[T, ...]], bool]:
+    """Return the groups up to so many names, and whether there are more."""
+    first: list[tuple[T, ...]] = []
+    for group in groups:
+        if len(group) > names:
+            return [*first, group[:names]] if names else first, True
+        first.append(group)
+        names -= len(group)
+    return first, False
+
+
+def _relay(value: str) -> Iterator[tuple[Addressee, ...]]:
+    return filter(None, (_group(part[0]) for part in _BETWEEN_COMMAS.finditer(value)))
 
 
 def _group(names: str) -> tuple[Addressee, ...]:
-    # Names are few and short, and come again and again. What is long is no name, and not worth remembering.
+    # Names are few and short, and come again and again. What is long is not a name, and not worth remembering.
     return _known_group(names) if len(names) <= LONGEST_REMEMBERED else _read_group(names)
 
 
 def _read_group(names: str) -> tuple[Addressee, ...]:
-    found = map(_addressee, _names(_PARALLEL, names))
-    return tuple(addressee for addressee in found if addressee.name)
+    found = map(_addressee, _names(_BETWEEN_AMPERSANDS, names))
+    return tuple(islice((addressee for addressee in found if addressee.name), MOST_NAMES + 1))
 
 
 _known_group = lru_cache(maxsize=256)(_read_group)
@@ -165,5 +227,5 @@ def _addressee(name: str) -> Addressee:
     return Addressee(name[: len(before)].strip(), intent) if intent else Addressee(name)
 
 
-def _names(separator: re.Pattern[str], value: str) -> Iterator[str]:
-    return (name for part in separator.split(value) if (name := part.strip()))
+def _names(between_separators: re.Pattern[str], value: str) -> Iterator[str]:
+    return (name for part in between_separators.finditer(value) if (name := part[0].strip()))

@@ -1,33 +1,39 @@
-"""Taking the markers out of a text and leaving everything else as it was."""
+"""Taking the markers out of a text and leaving everything else as it was.
+
+Markers that are not read, since there are too many, stay as text that is not a marker any more.
+"""
 
 import re
 from collections.abc import Iterator
 from typing import Literal
 
-from bullpen.markers.grammar import MARKER, OPENING, read_markers, searchable
+from bullpen.markers.grammar import OPENING, OPENINGS, find_markers, read_markers
 from bullpen.text.clean import WHITE_SPACE
 
 Whitespace = Literal["preserve", "collapse"]
+Spans = list[tuple[int, int]]
 
-_NEIGHBOURS_AND_REST_OF_LINE = re.compile(rf"(?ai)({MARKER}(?:(?:([ \t])[ \t]*+)?+{MARKER})*+)([ \t]*+)(\r?\n|\Z)?+")
-_MARKER = re.compile(rf"(?ai){MARKER}")
+_REST_OF_LINE = re.compile(r"([ \t]*+)(\r?\n|\Z)?+")
 _RUN_OF_SPACE = re.compile(f"[{WHITE_SPACE}]{{2,}}+")
 
 
 def strip_all_markers(text: str, whitespace: Whitespace = "preserve") -> str:
     """Return the text without its markers and the white space that only they caused, trimmed at both ends.
 
-    With whitespace="collapse" every line is trimmed too, runs of spaces become one, and empty lines go.
+    With whitespace="collapse" every line is trimmed too, runs of spaces become one, and empty lines go. If there are
+    more markers than are read, those stay, and everything that would open one is broken by a space.
     """
     if whitespace not in ("preserve", "collapse"):
         raise ValueError(f"whitespace must be 'preserve' or 'collapse', got {whitespace!r}")
     tidy = _collapse if whitespace == "collapse" else _trim
-    visible = searchable(text)
-    if visible is None:
+    found = find_markers(text)
+    if found is None:
         return tidy(text)
     between = _all_between_markers if whitespace == "collapse" else _words_between_markers
-    pieces = list(between(text, visible))
+    pieces = list(between(text, found.spans))
     stripped = tidy("".join(pieces))
+    if found.are_cut:
+        return _with_openings_broken(stripped)
     # Where nothing was taken out, no line joined, and none moved to the left, nothing can have come about.
     is_as_it_was = len(pieces) == 1 and whitespace == "preserve" and stripped[:1] == text[:1]
     return stripped if is_as_it_was else _without_new_markers(stripped)
@@ -59,37 +65,57 @@ def _with_tasks_as_text(text: str) -> str:
     return "".join([*pieces, text[done:]])
 
 
-def _all_between_markers(text: str, visible: str) -> Iterator[str]:
+def _all_between_markers(text: str, markers: Spans) -> Iterator[str]:
     done = 0
-    for marker in _MARKER.finditer(visible):
-        yield text[done : marker.start()]
-        done = marker.end()
+    for start, end in markers:
+        yield text[done:start]
+        done = end
     yield text[done:]
 
 
-def _words_between_markers(text: str, visible: str) -> Iterator[str]:
+def _words_between_markers(text: str, markers: Spans) -> Iterator[str]:
     """Yield the text between groups of markers, less the white space that is only there because of them."""
     done = 0
-    for markers in _NEIGHBOURS_AND_REST_OF_LINE.finditer(visible):
-        before = text[done : markers.start()]
+    for start, end, space_between in _neighbours(text, markers):
+        space_after, line_end = _rest_of_line(text, end)
+        before = text[done:start]
         trimmed = before.rstrip(" \t")
         opens_line = trimmed.endswith("\n") or (not trimmed and text[done - 1 : done] in ("", "\n"))
-        closes_line = markers[4] is not None
-        if closes_line:
+        if line_end is not None:
             yield trimmed
-            done = markers.end(4) if opens_line else markers.end(3)
+            done = end + len(space_after) + (len(line_end) if opens_line else 0)
         elif opens_line:
             yield before
-            done = markers.end(3)
-        elif before != trimmed and markers[3]:
+            done = end + len(space_after)
+        elif before != trimmed and space_after:
             yield before
-            done = markers.end(1) + 1
+            done = end + 1
         else:
             yield before
-            done = markers.end(1)
-            if before == trimmed and not markers[3] and markers[2]:
-                yield " "
+            done = end
+            if before == trimmed and not space_after and space_between:
+                yield space_between
     yield text[done:]
+
+
+def _neighbours(text: str, markers: Spans) -> Iterator[tuple[int, int, str]]:
+    """Yield where groups of markers begin and end that only white space divides, and a space if there is any."""
+    group: tuple[int, int, str] | None = None
+    for start, end in markers:
+        if group and not (space := text[group[1] : start]).strip(" \t"):
+            group = group[0], end, " " if space else group[2]
+        else:
+            if group:
+                yield group
+            group = start, end, ""
+    if group:
+        yield group
+
+
+def _rest_of_line(text: str, place: int) -> tuple[str, str | None]:
+    """Return the white space that follows, and the end of the line if nothing else is in it."""
+    rest = _REST_OF_LINE.match(text, place)
+    return (rest[1], rest[2]) if rest else ("", None)
 
 
 def _without_new_markers(text: str) -> str:
@@ -97,11 +123,20 @@ def _without_new_markers(text: str) -> str:
 
     Without its middle, "[FR[NEXT: x]OM: human]" would speak in somebody else's name.
     """
-    visible = searchable(text)
-    if visible is None or not _MARKER.search(visible):
+    found = find_markers(text)
+    if found is None or not found.spans:
         return text
-    after_brackets = [opening.start() + 1 for opening in OPENING.finditer(visible)]
+    if found.are_cut:
+        return _with_openings_broken(text)
+    after_brackets = [opening.end() for opening in OPENING.finditer(found.visible)]
     return " ".join(map(text.__getitem__, map(slice, [0, *after_brackets], [*after_brackets, len(text)])))
+
+
+def _with_openings_broken(text: str) -> str:
+    """Return the text with a space in every opening, in code, too: where code ends is not known after so many."""
+    for bracket, opening in OPENINGS.items():
+        text = opening.sub(f"{bracket} ", text) if bracket in text else text
+    return text
 
 
 def _trim(text: str) -> str:

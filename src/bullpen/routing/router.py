@@ -7,7 +7,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from bullpen.errors import UnknownMember, UnknownSender
-from bullpen.markers.grammar import DEFAULT_INTENT, Addressee, Markers
+from bullpen.markers.grammar import DEFAULT_INTENT, MOST_MARKERS, MOST_NAMES, Addressee, Markers
 from bullpen.routing.resolver import Resolver, Unresolved
 from bullpen.team.team import EVERYONE, Member, Team
 from bullpen.text.names import normalized
@@ -39,7 +39,7 @@ class Route(Struct, frozen=True, kw_only=True):
     reason: str = ""
     """Why these, in a sentence, when the message itself does not say."""
     notes: tuple[str, ...] = ()
-    """What people should know: names that are nobody's, hand-overs that are not allowed."""
+    """What people should know: names that are nobody's, hand-overs that are not allowed, markers that are not read."""
 
 
 class Router:
@@ -100,7 +100,7 @@ class Router:
             drops=drops,
             drops_all=drops_all,
             team_task=task,
-            notes=_few([*notes, *drop_notes, *task_notes]),
+            notes=_few([*_cut_notes(markers), *notes, *drop_notes, *task_notes]),
         )
         if hand_overs:
             return route
@@ -126,7 +126,7 @@ class Router:
         seen: dict[str, Member | str] = {}
         for step, group in enumerate(markers.next):
             for addressee in group:
-                # A hostile reply may hold a hundred thousand names; each is looked up once.
+                # A hostile reply may hold a thousand names; each is looked up once.
                 if addressee.name not in seen:
                     seen[addressee.name] = self._allowed(sender, addressee)
                 member = seen[addressee.name]
@@ -167,6 +167,12 @@ class Router:
         if markers.team_task is None or sender.type == "human" or sender.may_set_task:
             return markers.team_task, ()
         return None, [f"{sender.name} may not set the team's task: the team file does not allow it (may_set_task)."]
+
+
+def _cut_notes(markers: Markers) -> Iterable[str]:
+    if not markers.are_cut:
+        return ()
+    return [f"Only the first {MOST_MARKERS:,} markers and {MOST_NAMES:,} names of a message are read; this has more."]
 
 
 def _few(notes: Iterable[str]) -> tuple[str, ...]:
