@@ -112,9 +112,9 @@ def test_make_targets_in_the_docs_exist() -> None:
 def test_the_page_on_conversations_names_every_event() -> None:
     from bullpen.conversation.events import ConversationEvent
 
-    page = (ROOT / "docs" / "conversation.md").read_text(encoding="utf-8").partition("## What there is to watch")[2]
+    page = (ROOT / "docs" / "conversation.md").read_text(encoding="utf-8").partition("## Which events are there?")[2]
 
-    assert set(re.findall(r"`([A-Z]\w+)`", page)) == {news.__name__ for news in ConversationEvent.__args__}
+    assert set(re.findall(r"`([A-Z]\w+)`", page)) == {event.__name__ for event in ConversationEvent.__args__}
 
 
 def test_ten_lines_are_enough_for_a_conversation(tmp_path: Path) -> None:
