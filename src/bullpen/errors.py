@@ -1,60 +1,60 @@
 """Every error bullpen raises on purpose, in one tree.
 
 BullpenError
-├── AgentFailed             an agent's turn that failed; carries the Failed event that ended it
+├── AgentFailed             an agent's turn failed; carries the Failed event that ended it
 │   ├── AgentNotInstalled
 │   ├── AgentNotSignedIn
 │   ├── QuotaExceeded
 │   ├── AgentOverloaded
-│   ├── PromptTooLong       for this CLI, however large the budget is
+│   ├── PromptTooLong       for this CLI, whatever the byte budget
 │   ├── TurnLimitReached
 │   ├── PermissionRefused
 │   ├── AgentCrashed
 │   ├── AgentTimedOut
-│   └── ProtocolBroken      nothing usable came
-├── AmbiguousConversation   the beginning of a conversation id that fits several
+│   └── ProtocolBroken      it gave no usable answer
+├── AmbiguousConversation   the start of a conversation id matches several
 ├── CannotListen            no address to serve pages at
 ├── ConversationClosed      the conversation was closed in this process
-├── ConversationInUse       another process owns the conversation, and is alive
-├── InstructionFileProblem  a file with instructions for an agent that cannot be used
-├── InvalidImport           a file that cannot become a conversation; nothing was written
-├── InvalidSnapshot         a snapshot that cannot be loaded; nothing was changed
-├── InvalidTeam             a team file that cannot be used, with everything that is wrong with it
-├── MissingExtra            a door whose packages are not installed
-├── NoConversations         there is no file of conversations yet
+├── ConversationInUse       another running process owns the conversation
+├── InstructionFileProblem  an agent's instruction file cannot be used
+├── InvalidImport           the file cannot be imported; nothing was written
+├── InvalidSnapshot         the snapshot cannot be loaded; nothing was changed
+├── InvalidTeam             the team file cannot be used; lists everything that is wrong with it
+├── MissingExtra            the packages of an optional feature are not installed
+├── NoConversations         there is no database yet
 ├── NoTeamFile              there is no team file of this name
-├── NobodyToAsk             nobody who could answer was named
-├── NotTrusted              a team file that nobody has agreed to run
+├── NobodyToAsk             the message names nobody who could answer
+├── NotTrusted              nobody has agreed to run this team file
 ├── NothingRuns             there is no running turn to cancel
-├── NothingSaid             an empty message
-├── NothingToDecide         no turn ended without a reply
-├── OutputExists            a file that would be written over
-├── PromptTooLarge          what may not be cut does not fit the byte budget; nothing was sent
-├── ReadOnlyHere            a conversation that can be looked at, but not continued, from here
-├── StoreConflict           what was asked of the store was done before, or by somebody else; nothing was changed
+├── NothingSaid             the message is empty
+├── NothingToDecide         no turn is waiting for a decision
+├── OutputExists            the output file exists already
+├── PromptTooLarge          the parts that may not be cut exceed the byte budget; nothing was sent
+├── ReadOnlyHere            the conversation can be read from here, but not continued
+├── StoreConflict           the change was made before, or by another process; nothing was changed
 │   ├── ConversationExists
-│   ├── MessageDiffers      the same message id with another content
+│   ├── MessageDiffers      the same message id with different content
 │   ├── NotTheOwner         another process owns the conversation
-│   └── TurnConflict        the turn is not in the state that was expected
-├── StoreError              the file that conversations are kept in cannot be used; what was being done is not done
-│   ├── NotAStore           it is something else
-│   ├── StoreBusy           another process holds it for too long
+│   └── TurnConflict        the turn is not in the expected state
+├── StoreError              the database cannot be used; the operation was not carried out
+│   ├── NotAStore           the file is not a bullpen database
+│   ├── StoreBusy           another process has locked it for too long
 │   ├── StoreDamaged
 │   ├── StoreFailed         the disk or SQLite failed in another way
 │   ├── StoreFull           there is no room to write
 │   ├── StoreReadOnly       we may not write to it, or not even read it
 │   └── StoreTooNew         a newer bullpen wrote it
-├── UnknownAgent            an agent type that no module knows
-├── UnknownCommand          a word behind a slash that is no command
-├── UnknownConversation     a conversation id that the store does not have
-├── UnknownMember           a name that is nobody's, or more than one member's
-├── UnknownMessage          a message id that this conversation does not have
-├── UnknownSender           a message from a person, and no telling which
-├── UnknownTurn             a turn id that this conversation does not have
-├── UnreadableTeamFile      a team file that is no small text file, or that we may not read
+├── UnknownAgent            no module provides this agent type
+├── UnknownCommand          the word after a slash is not a command
+├── UnknownConversation     the store has no conversation with this id
+├── UnknownMember           no member has this name, or more than one has
+├── UnknownMessage          this conversation has no message with this id
+├── UnknownSender           it is not clear which person sent the message
+├── UnknownTurn             this conversation has no turn with this id
+├── UnreadableTeamFile      the team file is not a small text file, or we may not read it
 └── UnsupportedSystem       this operating system cannot run agents
 
-Arguments of the wrong type or range are the caller's bug and raise TypeError or ValueError, as in the rest of Python.
+Arguments of the wrong type or range are the caller's mistake and raise TypeError or ValueError, as elsewhere in Python.
 """
 
 from collections.abc import Iterable, Mapping
@@ -67,14 +67,14 @@ LONGEST_SHOWN = 200
 
 
 class BullpenError(Exception):
-    """Something bullpen could not do, in a sentence for people."""
+    """Something bullpen could not do. The message is a sentence for people."""
 
 
 class AgentFailed(BullpenError):
     """An agent's turn that failed, and what to do next."""
 
     def __init__(self, agent: str, event: Failed) -> None:
-        super().__init__(f"{agent}: {event.message}" + (f" {event.hint}" if event.hint else ""))
+        super().__init__(f"{agent}: {event.explanation}")
         self.agent = agent
         self.event = event
 
@@ -88,7 +88,7 @@ class AgentNotSignedIn(AgentFailed):
 
 
 class QuotaExceeded(AgentFailed):
-    """A quota or rate limit is used up; event.reset_at says until when, if the vendor does."""
+    """A quota or rate limit is used up; event.reset_at says until when, if the vendor reports it."""
 
 
 class AgentOverloaded(AgentFailed):
@@ -96,11 +96,11 @@ class AgentOverloaded(AgentFailed):
 
 
 class PromptTooLong(AgentFailed):
-    """The prompt is longer than this CLI or its model takes."""
+    """The prompt is longer than this CLI or its model accepts."""
 
 
 class TurnLimitReached(AgentFailed):
-    """The CLI stopped at its own limit of steps."""
+    """The CLI reached its own limit of steps."""
 
 
 class PermissionRefused(AgentFailed):
@@ -108,19 +108,19 @@ class PermissionRefused(AgentFailed):
 
 
 class AgentCrashed(AgentFailed):
-    """The program ended badly; event.exit_code and event.stderr_tail say how."""
+    """The program failed; event.exit_code and event.stderr_tail say how."""
 
 
 class AgentTimedOut(AgentFailed):
-    """The program said nothing for too long, or took too long in all."""
+    """The program wrote nothing for too long, or took too long in total."""
 
 
 class ProtocolBroken(AgentFailed):
-    """The program ended well and yet gave no usable answer."""
+    """The program succeeded but gave no usable answer."""
 
 
 class InstructionFileProblem(BullpenError):
-    """A file with instructions for an agent that cannot be used, and what to do about it."""
+    """An agent's instruction file that cannot be used, and what to do about it."""
 
     def __init__(self, name: str, what: str, hint: str) -> None:
         shown = repr(name if len(name) <= LONGEST_SHOWN else f"…{name[-LONGEST_SHOWN:]}")
@@ -157,10 +157,10 @@ class UnknownMessage(BullpenError, LookupError):
 
 
 class UnknownAgent(BullpenError, LookupError):
-    """An agent type that no module knows."""
+    """An agent type that no module provides."""
 
     def __init__(self, name: str, known: Iterable[str]) -> None:
-        super().__init__(f"There is no agent type {name!r}. Known are: {', '.join(sorted(known))}.")
+        super().__init__(f"There is no agent type {name!r}. Known types: {', '.join(sorted(known))}.")
         self.name = name
 
 
@@ -201,7 +201,7 @@ class NoTeamFile(BullpenError, LookupError):
 
 
 class UnreadableTeamFile(BullpenError, ValueError):
-    """A team file that is no small text file, or that we may not read."""
+    """A team file that is not a small text file, or that we may not read."""
 
     def __init__(self, path: object, reason: str, hint: str = "") -> None:
         super().__init__(f"{path} {reason}." + (f" {hint}" if hint else ""))
@@ -214,12 +214,12 @@ class NotTrusted(BullpenError):
     """A team file that nobody has agreed to run."""
 
     def __init__(self, path: object, advice: str) -> None:
-        super().__init__(f"{path} is not trusted, so nothing of it was run. {advice}")
+        super().__init__(f"{path} is not trusted, so nothing in it was run. {advice}")
         self.path = str(path)
 
 
 class UnknownSender(BullpenError):
-    """A message from a person, and no telling from which."""
+    """A message from a person, and it is not clear which one."""
 
     def __init__(self, reason: str, people: Iterable[str]) -> None:
         self.people = tuple(people)
@@ -227,18 +227,18 @@ class UnknownSender(BullpenError):
 
 
 class UnknownMember(BullpenError, LookupError):
-    """A name that is nobody's in the team, or more than one member's."""
+    """A name that no member has, or more than one."""
 
 
 class NobodyToAsk(BullpenError):
-    """Nobody who could answer was named."""
+    """A message that names nobody who could answer."""
 
 
 class NothingSaid(BullpenError):
-    """A message without a word."""
+    """An empty message."""
 
     def __init__(self) -> None:
-        super().__init__("There is nothing in this message. Write something, and send it again.")
+        super().__init__("This message is empty. Write something and send it again.")
 
 
 class NothingRuns(BullpenError):
@@ -257,10 +257,10 @@ class NothingToDecide(BullpenError):
 
 
 class ConversationClosed(BullpenError):
-    """Something was wanted of a conversation after it was closed."""
+    """The conversation was closed before this call."""
 
     def __init__(self, conversation_id: str) -> None:
-        super().__init__(f"Conversation {conversation_id} is closed. Open it again to go on.")
+        super().__init__(f"Conversation {conversation_id} is closed. Open it again to continue.")
         self.conversation_id = conversation_id
 
 
@@ -269,7 +269,7 @@ class ConversationInUse(BullpenError):
 
     def __init__(self, conversation_id: str, pid: int) -> None:
         super().__init__(
-            f"Conversation {conversation_id} is open in process {pid}. Speak there, or watch it from here with: "
+            f"Conversation {conversation_id} is open in process {pid}. Continue there, or watch it from here with: "
             f"bullpen sessions watch {conversation_id}"
         )
         self.conversation_id = conversation_id
@@ -285,7 +285,7 @@ class CannotListen(BullpenError):
 
 
 class MissingExtra(BullpenError):
-    """A door whose packages are not installed."""
+    """An optional feature whose packages are not installed."""
 
     def __init__(self, extra: str, module: str) -> None:
         super().__init__(f"This needs {module}, which is not installed. Try: pip install 'bullpen[{extra}]'")
@@ -293,11 +293,11 @@ class MissingExtra(BullpenError):
 
 
 class ReadOnlyHere(BullpenError):
-    """A conversation that can be looked at, but not continued, from here."""
+    """A conversation that can be read from here, but not continued."""
 
 
 class StoreError(BullpenError):
-    """The file that conversations are kept in cannot be used, and what to do about it."""
+    """The database cannot be used, and what to do about it."""
 
     def __init__(self, path: object, what: str, hint: str) -> None:
         super().__init__(f"{path} {what} {hint}")
@@ -306,17 +306,17 @@ class StoreError(BullpenError):
 
 
 class NotAStore(StoreError):
-    """The file is something else."""
+    """The file is not a bullpen database."""
 
     def __init__(self, path: object, reason: str) -> None:
-        super().__init__(path, f"{reason}, so it was left as it is.", "Move it away, or name another file with --db.")
+        super().__init__(path, f"{reason}, so it was not changed.", "Move it away, or choose another file with --db.")
 
 
 class StoreDamaged(StoreError):
-    """What the file holds cannot be what was written to it."""
+    """The file does not contain what was written to it."""
 
     def __init__(self, path: object, reason: str) -> None:
-        hint = "Nothing is written to it any more. Copy the file, let `bullpen fsck` say what is lost, or use a backup."
+        hint = "Nothing more is written to it. Copy the file, see what is lost with `bullpen fsck`, or use a backup."
         super().__init__(path, f"is damaged: {reason}.", hint)
         self.reason = reason
 
@@ -325,29 +325,29 @@ class StoreTooNew(StoreError):
     """A newer bullpen wrote the file."""
 
     def __init__(self, path: object, version: int, known: int) -> None:
-        super().__init__(path, f"has format {version}, and this bullpen knows {known}.", "Update bullpen.")
+        super().__init__(path, f"has format {version}, but this bullpen only reads up to {known}.", "Update bullpen.")
 
 
 class StoreReadOnly(StoreError):
     """The file may not be written to, or not even read."""
 
     def __init__(self, path: object, reason: str) -> None:
-        super().__init__(path, f"{reason}.", "Change its permissions, or name another file with --db.")
+        super().__init__(path, f"{reason}.", "Change its permissions, or choose another file with --db.")
 
 
 class StoreFull(StoreError):
     """There is no room to write."""
 
     def __init__(self, path: object) -> None:
-        super().__init__(path, "cannot be written: the disk or a quota is full.", "Make room, and do it again.")
+        super().__init__(path, "cannot be written: the disk or a quota is full.", "Free some space and try again.")
 
 
 class StoreBusy(StoreError):
-    """Another process holds the file for too long."""
+    """Another process has locked the file for too long."""
 
     def __init__(self, path: object) -> None:
         super().__init__(
-            path, "is locked by another process.", "Do it again; if that does not help, end the other one."
+            path, "is locked by another process.", "Try again; if that does not help, end the other process."
         )
 
 
@@ -355,41 +355,41 @@ class StoreFailed(StoreError):
     """The disk or SQLite failed in another way."""
 
     def __init__(self, path: object, reason: str) -> None:
-        super().__init__(path, f"could not be used: {reason}.", "Check the disk, and do it again.")
+        super().__init__(path, f"could not be used: {reason}.", "Check the disk and try again.")
 
 
 class StoreConflict(BullpenError):
-    """What was asked of the store was done before, or by somebody else. Nothing was changed."""
+    """The change was made before, or by another process. Nothing was changed."""
 
 
 class ConversationExists(StoreConflict):
-    """The id of a new conversation is in use, or was once."""
+    """The id of a new conversation is already taken, perhaps by a deleted one."""
 
     def __init__(self, conversation_id: str) -> None:
-        super().__init__(f"There is, or was, a conversation {conversation_id!r} already. Choose a new id.")
+        super().__init__(f"The conversation id {conversation_id!r} is already taken. Choose a new id.")
         self.conversation_id = conversation_id
 
 
 class MessageDiffers(StoreConflict):
-    """A message was sent again under its id, and it is not the same."""
+    """A message was sent again with the same id but different content."""
 
     def __init__(self, message_id: str) -> None:
-        super().__init__(f"Message {message_id!r} is stored already and says something else. Send it under a new id.")
+        super().__init__(f"Message {message_id!r} is already stored with different content. Send it with a new id.")
         self.message_id = message_id
 
 
 class NotTheOwner(StoreConflict):
-    """A process wants to run a turn of a conversation that it does not own."""
+    """A process tried to run a turn of a conversation that it does not own."""
 
     def __init__(self, conversation_id: str, pid: int | None) -> None:
-        whose = "no process" if pid is None else f"process {pid}"
-        super().__init__(f"Conversation {conversation_id!r} belongs to {whose}. Only its owner runs its turns.")
+        owner = "is not owned by any process" if pid is None else f"is owned by process {pid}"
+        super().__init__(f"Conversation {conversation_id!r} {owner}. Only its owner can run its turns.")
         self.conversation_id = conversation_id
         self.pid = pid
 
 
 class TurnConflict(StoreConflict):
-    """A turn is not in the state that was expected."""
+    """A turn is not in the expected state."""
 
     def __init__(self, turn_id: str, state: str = "not waiting", expected: str = "") -> None:
         instead = f", not {expected}" if expected else ""
@@ -405,12 +405,12 @@ class UnknownCommand(BullpenError, LookupError):
         names = " or ".join(f"/{name}" for name in near)
         meant = f" Did you mean {names}?" if names else ""
         super().__init__(
-            f"There is no command /{word}.{meant} /help lists all. Begin with a space to send it as a message."
+            f"There is no command /{word}.{meant} /help lists them all. Start with a space to send it as a message."
         )
 
 
 class UnknownConversation(BullpenError, LookupError):
-    """A conversation id that the store does not have."""
+    """A conversation id that is not in the store."""
 
     def __init__(self, conversation_id: str) -> None:
         super().__init__(f"There is no conversation {conversation_id!r}. `bullpen sessions` lists them.")
@@ -426,26 +426,26 @@ class UnknownTurn(BullpenError, LookupError):
 
 
 class AmbiguousConversation(BullpenError, LookupError):
-    """The beginning of a conversation id that fits several."""
+    """The start of a conversation id that matches several."""
 
-    def __init__(self, beginning: str, ids: Iterable[str]) -> None:
+    def __init__(self, prefix: str, ids: Iterable[str]) -> None:
         self.ids = tuple(ids)
         few = ", ".join(self.ids[:5]) + (", …" if len(self.ids) > 5 else "")
-        super().__init__(f"{beginning!r} could be any of {len(self.ids)} conversations: {few}. Write more of the id.")
+        super().__init__(f"{prefix!r} matches {len(self.ids)} conversations: {few}. Type more of the id.")
 
 
 class NoConversations(BullpenError):
-    """There is no file of conversations, or nothing in it."""
+    """There is no database, or nothing in it."""
 
     def __init__(self) -> None:
         super().__init__("No conversations yet. `bullpen chat team.toml` starts one.")
 
 
 class OutputExists(BullpenError):
-    """A file that would be written over."""
+    """A file that would be overwritten."""
 
     def __init__(self, path: object) -> None:
-        super().__init__(f"{path} exists already and was left as it is. Name another file, or add --force.")
+        super().__init__(f"{path} already exists and was not changed. Choose another file, or add --force.")
         self.path = str(path)
 
 

@@ -135,7 +135,7 @@ def _checks(
     own: MemberAgent, turn: Turn, record: TurnRecord, models: ModelServer, has_written: bool
 ) -> Iterator[Check]:
     if turn.failure is not None:
-        yield Check(passed=False, text=f"{turn.failure.message} {turn.failure.hint}".strip())
+        yield Check(passed=False, text=turn.failure.explanation)
         return
     yield Check(passed=True, text=f"it answered in {own.folder}")
     given = [text for text in (record.prompt, record.system) if text]

@@ -1,4 +1,4 @@
-"""What an agent's turn can say: one vocabulary for every CLI. Exactly one Finished or Failed ends a turn."""
+"""The events of an agent's turn, the same for every CLI. Exactly one Finished or Failed ends a turn."""
 
 from typing import Any, Literal
 
@@ -23,7 +23,7 @@ NoticeKind = Literal["retry", "warning", "unknown", "noise"]
 
 
 class Started(Struct, frozen=True, kw_only=True, tag="started", tag_field="event"):
-    """The CLI is up."""
+    """The CLI is running."""
 
     session_id: str | None = None
     model: str | None = None
@@ -37,13 +37,13 @@ class TextDelta(Struct, frozen=True, tag="text", tag_field="event", gc=False):
 
 
 class Thinking(Struct, frozen=True, tag="thinking", tag_field="event", gc=False):
-    """A piece of what the agent thinks to itself."""
+    """A piece of the agent's thinking."""
 
     text: str
 
 
 class ToolStarted(Struct, frozen=True, kw_only=True, tag="tool_started", tag_field="event"):
-    """The agent uses a tool."""
+    """The agent has called a tool."""
 
     id: str
     name: str
@@ -51,7 +51,7 @@ class ToolStarted(Struct, frozen=True, kw_only=True, tag="tool_started", tag_fie
 
 
 class ToolFinished(Struct, frozen=True, kw_only=True, tag="tool_finished", tag_field="event"):
-    """A tool has answered."""
+    """A tool has returned."""
 
     id: str
     output: str = ""
@@ -60,37 +60,37 @@ class ToolFinished(Struct, frozen=True, kw_only=True, tag="tool_finished", tag_f
 
 
 class TodoItem(Struct, frozen=True):
-    """One thing on the agent's list."""
+    """One item on the agent's to-do list."""
 
     text: str
     done: bool
 
 
 class TodoList(Struct, frozen=True, tag="todo", tag_field="event"):
-    """The agent's list as it is now, whole."""
+    """The agent's whole to-do list as it is now."""
 
     items: tuple[TodoItem, ...]
 
 
 class Usage(Struct, frozen=True, kw_only=True, tag="usage", tag_field="event"):
-    """What the turn took, as the CLI reports it: the last one counts."""
+    """The tokens and money the turn used, as the CLI reports them: the last report counts."""
 
     input_tokens: int = 0
     output_tokens: int = 0
     cached_tokens: int = 0
     cost_usd: float | None = None
-    """None where the CLI does not say."""
+    """None if the CLI does not report it."""
 
 
 class Notice(Struct, frozen=True, kw_only=True, tag="notice", tag_field="event"):
-    """Something people may want to know: a retry, a warning, an event nobody knows, a line that is no event."""
+    """Something people may want to know: a retry, a warning, an unknown event, a line that is not an event."""
 
     kind: NoticeKind
     text: str
 
 
 class Finished(Struct, frozen=True, tag="finished", tag_field="event"):
-    """The turn succeeded, and this is the agent's final answer, whole."""
+    """The turn succeeded, and this is the agent's whole final answer."""
 
     text: str
 
@@ -104,11 +104,19 @@ class Failed(Struct, frozen=True, kw_only=True, tag="failed", tag_field="event")
     hint: str = ""
     """What to do next."""
     partial_text: str = ""
-    """What the agent had said by then. It is kept for people, and is no message."""
+    """What the agent had said by then. It is kept for people and does not become a message."""
     exit_code: int | None = None
     stderr_tail: str = ""
     reset_at: str | None = None
-    """When a quota comes back, as the vendor wrote it."""
+    """When the quota resets, as the vendor wrote it."""
+
+    @property
+    def explanation(self) -> str:
+        """What happened and what to do next, in full sentences: a CLI's own message may lack its full stop."""
+        message = self.message.strip()
+        if message and message[-1] not in ".!?:)…。！？":
+            message += "."
+        return f"{message} {self.hint}".strip()
 
 
 Event = Started | TextDelta | Thinking | ToolStarted | ToolFinished | TodoList | Usage | Notice | Finished | Failed

@@ -90,7 +90,7 @@ def test_text_that_is_no_toml(capsys: pytest.CaptureFixture[str]) -> None:
     Path("team.toml").write_text(GOOD + "[[member]\n")
 
     assert main(["check"]) == 1
-    assert capsys.readouterr().out.startswith("team.toml:6: error: this is no valid TOML: ")
+    assert capsys.readouterr().out.startswith("team.toml:6: error: this is not valid TOML: ")
 
 
 def test_nothing_in_a_file_reaches_the_terminal_but_text(capsys: pytest.CaptureFixture[str]) -> None:
@@ -110,5 +110,5 @@ def test_a_member_that_is_half_written_is_looked_at_as_far_as_possible(capsys: p
 
     printed = capsys.readouterr().out
     assert "has no name" in printed
-    assert "must be a text, not 3" in printed
+    assert "must be a string, not 3" in printed
     assert "there is no folder" in printed

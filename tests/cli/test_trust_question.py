@@ -72,7 +72,7 @@ def test_without_a_terminal_it_shows_everything_and_refuses(
     printed = capsys.readouterr()
     assert (printed.out, printed.err.replace(str(loaded.root), "FOLDER")) == ("", SHOWN)
     assert str(caught.value) == (
-        f"{loaded.path} is not trusted, so nothing of it was run. Read what it runs, and if you agree, add --trust."
+        f"{loaded.path} is not trusted, so nothing in it was run. Read what it runs, and if you agree, add --trust."
     )
     assert not Trust().knows(loaded.path, loaded.text)
 

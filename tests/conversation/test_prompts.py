@@ -119,9 +119,9 @@ async def test_what_cannot_be_prepared_fails_with_a_sentence_and_can_be_tried_ag
     ("name", "problem"),
     [
         ("NOTES.md", "'NOTES.md' does not exist."),
-        ("latin.md", "'latin.md' is not UTF-8 in line 2."),
+        ("latin.md", "'latin.md' is not valid UTF-8 (line 2)."),
         ("huge.md", "'huge.md' is longer than 16 MiB."),
-        ("../outside.md", "'../outside.md' lies outside"),
+        ("../outside.md", "'../outside.md' is outside"),
         ("folder", "'folder' is not a regular file."),
     ],
 )

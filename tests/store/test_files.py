@@ -120,7 +120,7 @@ def another_programs(path: Path) -> None:
 def test_something_else_is_left_alone(path: Path, replace: Callable[[Path], None]) -> None:
     replace(path)
 
-    with untouched(path), pytest.raises(NotAStore, match="left as it is"):
+    with untouched(path), pytest.raises(NotAStore, match="was not changed"):
         SqliteStore(path)
 
 
@@ -288,7 +288,7 @@ def largest_file(size: int) -> Iterator[None]:
 def test_a_full_disk_loses_nothing(path: Path) -> None:
     with SqliteStore(path) as store:
         stored = [store.append("c", said("before"))]
-        with largest_file(200_000), pytest.raises(StoreFull, match="Make room"):
+        with largest_file(200_000), pytest.raises(StoreFull, match="Free some space"):
             stored.extend(store.append("c", said(f"n{number}", os.urandom(2000).hex())) for number in range(1000))
         stored.append(store.append("c", said("after")))
 

@@ -41,8 +41,8 @@ def test_an_agent_type_that_nobody_knows(folder: Path) -> None:
     )
 
     [far] = found(folder, 'agent = "zzz"\n')
-    assert "Known are: claude, claude-code, codex" in far
-    assert far.endswith('Any other program goes into command = ["program"]')
+    assert "Known types: claude, claude-code, codex" in far
+    assert far.endswith('For any other program, use command = ["program"]')
 
 
 def test_programs_that_are_not_there(folder: Path) -> None:
@@ -70,7 +70,7 @@ def test_folders_that_cannot_be_worked_in(folder: Path) -> None:
     assert found(folder, 'agent = "claude"\ncwd = "none"\n') == [
         "error: line 6, member.2.cwd: there is no folder ROOT/none"
     ]
-    assert found(folder, 'agent = "claude"\ncwd = "file"\n') == ["error: line 6, member.2.cwd: ROOT/file is no folder"]
+    assert found(folder, 'agent = "claude"\ncwd = "file"\n') == ["error: line 6, member.2.cwd: ROOT/file is not a folder"]
     assert found(folder, 'agent = "claude"\ncwd = "file/below"\n') == [
         "error: line 6, member.2.cwd: there is no folder ROOT/file/below"
     ]
@@ -82,10 +82,10 @@ def test_what_may_not_be_read(folder: Path) -> None:
     (folder / "SHUT.md").touch(mode=0o000)
 
     assert found(folder, 'agent = "claude"\ncwd = "shut"\ninstruction_file = "SHUT.md"\n') == [
-        "error: line 6, member.2.cwd: ROOT/shut may not be read",
+        "error: line 6, member.2.cwd: ROOT/shut cannot be read",
         (
             "warning: line 7, member.2.instruction_file: The instruction file 'SHUT.md' cannot be read: Permission "
-            "denied. Change it, or instruction_file. Agents work without it"
+            "denied. Change it, or instruction_file. Agents will work without it"
         ),
     ]
     (folder / "shut").chmod(0o700)
@@ -104,9 +104,9 @@ def test_instruction_files(folder: Path, tmp_path_factory: pytest.TempPathFactor
 
     def reason(name: str, head: str = "") -> str:
         [problem] = found(folder, f'{agent}instruction_file = "{name}"\n', head=head + HEAD) or [": : fine"]
-        return problem.split(": ", 2)[2].removeprefix("The instruction file ").removesuffix(" Agents work without it")
+        return problem.split(": ", 2)[2].removeprefix("The instruction file ").removesuffix(" Agents will work without it")
 
-    stays_inside = "lies outside ROOT. Move it into that folder, or set outside_files = true in the team file."
+    stays_inside = "is outside ROOT. Move it into that folder, or set outside_files = true in the team file."
     assert reason("GOOD.md") == "fine"
     assert reason("LINK.md") == f"'LINK.md' {stays_inside}"
     assert reason(str(outside)) == f"'{outside}' {stays_inside}"
@@ -115,12 +115,12 @@ def test_instruction_files(folder: Path, tmp_path_factory: pytest.TempPathFactor
     assert reason("LOOP.md").startswith("'LOOP.md' cannot be read: ")
     assert reason("bin") == "'bin' is not a regular file. Name a text file as instruction_file."
     assert reason("BIG.md") == "'BIG.md' is longer than 16 MiB. Shorten it."
-    assert reason("LATIN.md") == "'LATIN.md' is not UTF-8 in line 1. Save it as UTF-8."
-    assert reason("LONG.md") == "'LONG.md' has 500,000 bytes, so agents get its head and its tail"
+    assert reason("LATIN.md") == "'LATIN.md' is not valid UTF-8 (line 1). Save it as UTF-8."
+    assert reason("LONG.md") == "'LONG.md' has 500,000 bytes, so agents get only its beginning and end"
     assert found(folder, agent, head='instruction_file = "NONE.md"\n' + HEAD) == [
         (
             "warning: line 1, instruction_file: The instruction file 'NONE.md' does not exist. Write it, or change "
-            "instruction_file. Agents work without it"
+            "instruction_file. Agents will work without it"
         )
     ]
     assert found(folder, f"{agent}instruction_file = false\n") == []
@@ -131,8 +131,8 @@ def test_a_file_that_is_found_by_itself_is_looked_at_too(folder: Path) -> None:
 
     assert found(folder, 'agent = "claude"\n') == [
         (
-            "warning: line 3, member.2: The instruction file 'CLAUDE.md' is not UTF-8 in line 1. Save it as UTF-8. "
-            "Agents work without it"
+            "warning: line 3, member.2: The instruction file 'CLAUDE.md' is not valid UTF-8 (line 1). Save it as UTF-8. "
+            "Agents will work without it"
         )
     ]
     assert found(folder, 'agent = "claude"\ninstruction_file = false\n') == []
@@ -151,7 +151,7 @@ def test_a_task_that_will_be_cut(folder: Path) -> None:
 def test_an_unknown_agent_type_with_a_command_gets_plain_text(folder: Path) -> None:
     assert found(folder, f'agent = "custom-agent"\ncommand = ["{sys.executable}"]\n') == [
         (
-            "warning: line 5, member.2.agent: 'custom-agent' is not an agent type that we know, so it gets its prompt "
+            "warning: line 5, member.2.agent: 'custom-agent' is not a known agent type, so it gets its prompt "
             "as plain text"
         )
     ]
@@ -174,7 +174,7 @@ def test_what_permissions_mean(folder: Path) -> None:
         "remark: line 6, member.2.permissions: this agent may run any command and change any file without being asked"
     ]
     assert found(folder, f'command = ["{sys.executable}"]\npermissions = "full"\n') == [
-        "warning: line 6, member.2.permissions: has no effect: what a command may do is its own affair"
+        "warning: line 6, member.2.permissions: has no effect: bullpen cannot restrict what a command does"
     ]
 
 
@@ -183,5 +183,5 @@ def test_models(folder: Path) -> None:
         "error: line 6, member.2.model: '--evil' is no name of a model: it would be taken for an option"
     ]
     assert found(folder, f'command = ["{sys.executable}"]\nmodel = "opus"\n') == [
-        "warning: line 6, member.2.model: has no effect: this program takes no model from us"
+        "warning: line 6, member.2.model: has no effect: bullpen cannot set the model of this program"
     ]

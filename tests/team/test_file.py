@@ -59,10 +59,10 @@ def test_a_bad_team_names_its_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
-        (b'name = "caf\xe9"', "FILE is not in UTF-8 (line 1). Save it as UTF-8."),
-        (b"a = 1\nb = '\xff\xfe'", "FILE is not in UTF-8 (line 2). Save it as UTF-8."),
-        (b"\x7fELF\0\0", "FILE is no text file."),
-        (b"#" * (MAX_FILE_BYTES + 1), "FILE is larger than 1024 KiB, so it is no team file."),
+        (b'name = "caf\xe9"', "FILE is not valid UTF-8 (line 1). Save it as UTF-8."),
+        (b"a = 1\nb = '\xff\xfe'", "FILE is not valid UTF-8 (line 2). Save it as UTF-8."),
+        (b"\x7fELF\0\0", "FILE is not a text file."),
+        (b"#" * (MAX_FILE_BYTES + 1), "FILE is larger than 1024 KiB, so it is not a team file."),
     ],
 )
 def test_what_is_no_small_text(tmp_path: Path, content: bytes, sentence: str) -> None:
@@ -79,8 +79,8 @@ def test_what_is_no_file(tmp_path: Path) -> None:
     assert refused(tmp_path / "none.toml") == "There is no file FILE. `bullpen init` writes one."
     assert refused(tmp_path / "file" / "team.toml") == "There is no file FILE. `bullpen init` writes one."
     assert refused(tmp_path) == "FILE is a folder. Name the file: FILE/team.toml"
-    assert refused(tmp_path / "pipe") == "FILE is no ordinary file."
-    assert refused(Path("/dev/zero")) == "FILE is no ordinary file."
+    assert refused(tmp_path / "pipe") == "FILE is not a regular file."
+    assert refused(Path("/dev/zero")) == "FILE is not a regular file."
     assert refused(tmp_path / ("x" * 300)) == "FILE cannot be read: File name too long."
 
 

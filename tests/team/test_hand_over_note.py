@@ -25,11 +25,11 @@ def test_the_whole_note() -> None:
         "- kim (Kim Lee), person: product owner\n"
         "- sarah, agent: reviewer\n"
         "- carol, agent\n"
-        "To hand over, write a marker at the end of your reply, in the open, not in code or in a quote:\n"
+        "To hand over, write a marker at the end of your reply, as plain text, not in code or in a quote:\n"
         "[NEXT: sarah] lets sarah answer next.\n"
         "[NEXT: sarah, carol] lets them answer one after the other.\n"
-        "[NEXT: sarah & carol] lets them answer at once; neither sees the other's answer.\n"
-        "Write names as they stand here. Without a marker the conversation returns to the person who asked."
+        "[NEXT: sarah & carol] lets them answer at the same time; neither sees the other's answer.\n"
+        "Spell names as above. Without a marker the conversation returns to the person who asked."
     )
 
 
@@ -63,7 +63,7 @@ def test_one_that_may_address_nobody_is_told_so() -> None:
     alone = Member(name="max", type="ai", may_address=())
 
     assert hand_over_note(team_of(KIM, alone), alone).endswith(
-        "You hand over to nobody: after your reply the conversation returns to the person who asked."
+        "You cannot hand over: after your reply the conversation returns to the person who asked."
     )
 
 

@@ -68,7 +68,7 @@ def test_a_file_outside_is_read_only_if_that_is_allowed(root: Path) -> None:
 
     for name in ("../secret.md", "link.md", "up/secret.md", str(outside)):
         assert problem(root, name) == (
-            f"The instruction file {name!r} lies outside {root.resolve()}. Move it into that folder, or set "
+            f"The instruction file {name!r} is outside {root.resolve()}. Move it into that folder, or set "
             "outside_files = true in the team file."
         )
         assert read_instruction_file(root, name, outside_allowed=True) == "A secret."
@@ -79,7 +79,7 @@ def test_a_folder_beside_with_a_longer_name_is_outside(root: Path) -> None:
     beside.mkdir()
     (beside / "x.md").write_text("A secret.", encoding="utf-8")
 
-    assert "lies outside" in problem(root, "../team-secrets/x.md")
+    assert "is outside" in problem(root, "../team-secrets/x.md")
 
 
 def test_a_link_put_there_after_looking_is_not_followed(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -140,7 +140,7 @@ def test_a_file_may_have_16_mib_and_no_byte_more(root: Path) -> None:
 def test_bytes_that_are_no_text(root: Path) -> None:
     (root / "latin.md").write_bytes("one\ntwo\nqué\n".encode("latin-1"))
 
-    assert problem(root, "latin.md") == "The instruction file 'latin.md' is not UTF-8 in line 3. Save it as UTF-8."
+    assert problem(root, "latin.md") == "The instruction file 'latin.md' is not valid UTF-8 (line 3). Save it as UTF-8."
 
 
 @pytest.mark.parametrize("name", ["a\0b", "circle", "x" * 5_000, "x/" * 5_000])
@@ -190,7 +190,7 @@ def test_a_default_file_that_leads_outside_is_found_and_refused(root: Path) -> N
     (root / "AGENTS.md").symlink_to("../secret.md")
 
     assert find_instruction_file(root, Path(), "AGENTS.md") == "AGENTS.md"
-    assert "lies outside" in problem(root, "AGENTS.md")
+    assert "is outside" in problem(root, "AGENTS.md")
 
 
 @pytest.mark.parametrize(

@@ -189,20 +189,20 @@ def test_chinese_names() -> None:
 
 def test_an_empty_file() -> None:
     assert problems("") == [
-        'nobody in the team is an agent. Add a [[member]] with agent = "claude"',
-        'nobody in the team is a person. Add a [[member]] with only a name = "you"',
+        'the team has no agent. Add a [[member]] with agent = "claude"',
+        'the team has no person. Add a [[member]] with only name = "you"',
     ]
 
 
 def test_only_people() -> None:
     assert problems('[[member]]\nname = "kim"\n[[member]]\nname = "ana"') == [
-        'nobody in the team is an agent. Add a [[member]] with agent = "claude"'
+        'the team has no agent. Add a [[member]] with agent = "claude"'
     ]
 
 
 def test_only_agents() -> None:
     assert problems('[[member]]\nname = "max"\nagent = "claude"') == [
-        'nobody in the team is a person. Add a [[member]] with only a name = "you"'
+        'the team has no person. Add a [[member]] with only name = "you"'
     ]
 
 
@@ -211,14 +211,14 @@ def test_only_agents() -> None:
     [
         ("nmae = 'x'", "nmae: there is no such key. Did you mean name?"),
         ("leed = 'max'", "leed: there is no such key. Did you mean lead?"),
-        ("name = 3", "name: must be a text, not 3"),
-        ("name = ' '", "name: must be a text, not ' '"),
-        ("task = 2025-01-01", "task: must be a text, not datetime.date(2025, 1, 1)"),
-        ("lead = ['max']", "lead: must be a text, not ['max']"),
+        ("name = 3", "name: must be a string, not 3"),
+        ("name = ' '", "name: must be a string, not ' '"),
+        ("task = 2025-01-01", "task: must be a string, not datetime.date(2025, 1, 1)"),
+        ("lead = ['max']", "lead: must be a string, not ['max']"),
         ("lead = 'mx'", "lead: there is no such agent: 'mx'. Did you mean max?"),
         ("lead = 'Max'", "lead: there is no such agent: 'Max'. Did you mean max?"),
-        ("lead = 'kim'", "lead: there is no such agent: 'kim'. Known are: max."),
-        ("instruction_file = true", "instruction_file: must be the name of a file, or false, not True"),
+        ("lead = 'kim'", "lead: there is no such agent: 'kim'. Known: max."),
+        ("instruction_file = true", "instruction_file: must be a file name, or false, not True"),
         ("hand_over_note = 1", "hand_over_note: must be true, false, or the text to use instead, not 1"),
         ("outside_files = 'yes'", "outside_files: must be true or false, not 'yes'"),
         ("limits = 3", "limits: must be a table [limits]"),
@@ -254,16 +254,16 @@ def test_what_may_be_wrong_with_the_team(line: str, complaint: str) -> None:
         ("total_timeout = '5 min'", "total_timeout: must be a number of seconds above 0, not '5 min'"),
         ("permissions = 'all'", """permissions: must be "read-only" or "edit" or "full", not 'all'"""),
         ("visibility = 1", 'visibility: must be "all" or "addressed", not 1'),
-        ("arguments = '--x'", "arguments: must be a list of texts, not '--x'"),
-        ("env = [1]", "env: must be a list of names of variables, without values"),
-        ("env = ['KEY=sk-123']", "env: must be a list of names of variables, without values"),
-        ("system_instruction = ['a', '']", "system_instruction: must be a text or a list of texts, not ['a', '']"),
-        ("instruction_file = true", "instruction_file: must be the name of a file, or false, not True"),
+        ("arguments = '--x'", "arguments: must be a list of strings, not '--x'"),
+        ("env = [1]", "env: must be a list of variable names, without values"),
+        ("env = ['KEY=sk-123']", "env: must be a list of variable names, without values"),
+        ("system_instruction = ['a', '']", "system_instruction: must be a string or a list of strings, not ['a', '']"),
+        ("instruction_file = true", "instruction_file: must be a file name, or false, not True"),
         ("may_set_task = 1", "may_set_task: must be true or false, not 1"),
         ("may_address = ['km']", "may_address: there is no such member: 'km'. Did you mean kim?"),
         ("may_address = ['Kim']", "may_address: there is no such member: 'Kim'. Did you mean kim?"),
-        ("may_address = ['zz']", "may_address: there is no such member: 'zz'. Known are: kim, max."),
-        ("type = 'human'", "type: a member with an agent or a command is not human"),
+        ("may_address = ['zz']", "may_address: there is no such member: 'zz'. Known: kim, max."),
+        ("type = 'human'", "type: a member with an agent or a command cannot be human"),
         ("type = 'robot'", """type: must be "human" or "ai", not 'robot'"""),
     ],
 )
@@ -323,7 +323,7 @@ def test_a_byte_order_mark_is_no_part_of_the_file() -> None:
 def test_a_number_of_more_digits_than_python_reads() -> None:
     (problem,) = problems(f"{TWO}window = {'9' * 5000}")
 
-    assert "this is no valid TOML: " in problem
+    assert "this is not valid TOML: " in problem
 
 
 def test_a_member_without_a_name() -> None:
@@ -365,7 +365,7 @@ def test_names_that_collide_after_normalising(name: str) -> None:
 @pytest.mark.parametrize("name", [" sarah", "sarah ", "\u3000sarah", "\u00a0sarah"])
 def test_names_with_white_space_around_them(name: str) -> None:
     assert problems(f'{TWO}[[member]]\nname = "{name}"') == [
-        f"line 7, member.3.name: {name!r} begins or ends with white space"
+        f"line 7, member.3.name: {name!r} starts or ends with white space"
     ]
 
 
@@ -477,7 +477,7 @@ def test_a_long_value_is_shown_in_part() -> None:
 def test_what_is_no_toml(text: str, place: str) -> None:
     (problem,) = problems(text)
 
-    assert "this is no valid TOML: " in problem
+    assert "this is not valid TOML: " in problem
     assert place in problem
 
 
@@ -674,7 +674,7 @@ def test_a_table_within_a_member_has_its_own_line() -> None:
 
 
 def test_a_file_of_brackets_is_no_valid_toml() -> None:
-    assert problems(f"a = {'[' * 5_000}")[0].startswith("line 1, this is no valid TOML")
+    assert problems(f"a = {'[' * 5_000}")[0].startswith("line 1, this is not valid TOML")
 
 
 def test_a_syntax_error_has_its_line() -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from bullpen.doctor import Finding, agent_name, agent_names, examine_all
 from bullpen.errors import BullpenError
-from bullpen.team.templates import SOMEBODY, TEMPLATES, team_text
+from bullpen.team.templates import DEFAULT_PERSON, TEMPLATES, team_text
 from bullpen.text.safe import printable
 
 # Those that most people have come first, and so get the first role.
@@ -82,7 +82,7 @@ def _person() -> str:
     try:
         return getpass.getuser()
     except (OSError, KeyError, ImportError):
-        return SOMEBODY
+        return DEFAULT_PERSON
 
 
 def _write(path: Path, text: str, *, replace: bool) -> None:

@@ -1,4 +1,4 @@
-"""What only this machine knows to be wrong with a team: programs, folders, files, variables."""
+"""Problems of a team that depend on this machine: programs, folders, files, variables."""
 
 import os
 import stat
@@ -23,16 +23,16 @@ from bullpen.text.names import nearest
 def check_team(
     team: Team, root: Path, *, environ: Mapping[str, str] = os.environ, text: str = ""
 ) -> tuple[TeamProblem, ...]:
-    """Return what would keep a team in this folder from working, and what one should know; all of it at once.
+    """Return every problem that would keep a team in this folder from working, and what one should know.
 
-    The text of the team file says in which line each stands.
+    With the text of the team file, each problem has a line number.
     """
     checks = _Checks(team, root, environ, TomlLines(text))
     return tuple(checks.problems())
 
 
 class _Checks:
-    """Goes through a team, member by member."""
+    """Checks a team, member by member."""
 
     def __init__(self, team: Team, root: Path, environ: Mapping[str, str], lines: TomlLines) -> None:
         self._team = team
@@ -69,7 +69,7 @@ class _Checks:
             yield self._problem((*path, "agent"), _unknown_agent(member.agent))
             return
         if member.agent and not is_known(member.agent):
-            text = f"{member.agent!r} is not an agent type that we know, so it gets its prompt as plain text"
+            text = f"{member.agent!r} is not a known agent type, so it gets its prompt as plain text"
             yield self._problem((*path, "agent"), text, "warning")
         if not self._finds(spec, member):
             yield self._problem((*path, "command" if member.command else "agent"), _not_found(spec))
@@ -78,11 +78,13 @@ class _Checks:
         except ValueError as error:
             yield self._problem((*path, "model" if member.model else "permissions"), str(error))
         if member.model and not spec.model_flag:
-            yield self._problem((*path, "model"), "has no effect: this program takes no model from us", "warning")
+            yield self._problem(
+                (*path, "model"), "has no effect: bullpen cannot set the model of this program", "warning"
+            )
 
     def _permissions(self, path: KeyPath, member: Member) -> Iterator[TeamProblem]:
         if not is_known(member.agent) and member.permissions != "read-only":
-            text = "has no effect: what a command may do is its own affair"
+            text = "has no effect: bullpen cannot restrict what a command does"
             yield self._problem((*path, "permissions"), text, "warning")
         elif member.permissions == "full":
             text = "this agent may run any command and change any file without being asked"
@@ -94,7 +96,7 @@ class _Checks:
         return find_program(spec.program, environment, self._root / member.cwd) is not None
 
     def _own_instruction_file(self, path: KeyPath, member: Member) -> Iterator[TeamProblem]:
-        """Look at the file that a member names, or at the one that its CLI's users keep, if it is there."""
+        """Check the instruction file that a member names, or else the CLI's usual one, if there is one."""
         if member.instruction_file:
             yield from self._instruction_file((*path, "instruction_file"), member.instruction_file)
         elif member.instruction_file is None and is_known(member.agent):
@@ -106,13 +108,14 @@ class _Checks:
 
     def _instruction_file(self, path: KeyPath, name: str) -> Iterator[TeamProblem]:
         try:
-            text = read_instruction_file(self._root, name, outside_allowed=self._team.outside_files)
+            content = read_instruction_file(self._root, name, outside_allowed=self._team.outside_files)
         except InstructionFileProblem as problem:
-            yield self._problem(path, f"{problem} Agents work without it", "warning")
+            yield self._problem(path, f"{problem} Agents will work without it", "warning")
             return
-        size = byte_length(text)
+        size = byte_length(content)
         if size > DEFAULT_MAX_BYTES // 2:
-            yield self._problem(path, f"{name!r} has {size:,} bytes, so agents get its head and its tail", "remark")
+            text = f"{name!r} has {size:,} bytes, so agents get only its beginning and end"
+            yield self._problem(path, text, "remark")
 
     def _problem(self, path: KeyPath, text: str, severity: Severity = "error") -> TeamProblem:
         key = ".".join(str(part + 1) if isinstance(part, int) else part for part in path)
@@ -123,19 +126,19 @@ def _folder_problem(folder: Path) -> str | None:
     try:
         found = folder.stat()
     except PermissionError:
-        return f"{folder} may not be looked at"
+        return f"{folder} cannot be accessed"
     except OSError:
         return f"there is no folder {folder}"
     if not stat.S_ISDIR(found.st_mode):
-        return f"{folder} is no folder"
-    return None if os.access(folder, os.R_OK | os.X_OK) else f"{folder} may not be read"
+        return f"{folder} is not a folder"
+    return None if os.access(folder, os.R_OK | os.X_OK) else f"{folder} cannot be read"
 
 
 def _unknown_agent(name: str) -> str:
     known = [word for spec in known_agents().values() for word in (*spec.aliases, spec.name)]
     close = nearest(name, known)
-    advice = f"Did you mean {' or '.join(close)}?" if close else f"Known are: {', '.join(known)}."
-    return f'there is no agent type {name!r}. {advice} Any other program goes into command = ["program"]'
+    advice = f"Did you mean {' or '.join(close)}?" if close else f"Known types: {', '.join(known)}."
+    return f'there is no agent type {name!r}. {advice} For any other program, use command = ["program"]'
 
 
 def _not_found(spec: AgentSpec) -> str:

@@ -1,4 +1,4 @@
-"""Opening a team file: what is no small text file is refused with a sentence before anything reads it as a team."""
+"""Opening a team file: anything but a small text file is refused before it is parsed."""
 
 import os
 import stat
@@ -19,7 +19,7 @@ class LoadedTeam(Struct, frozen=True, kw_only=True):
     team: Team
     text: str
     path: Path
-    """Absolute; its folder is the real one, whatever links led there."""
+    """Absolute; links in its folder are resolved."""
 
     @property
     def root(self) -> Path:
@@ -28,7 +28,7 @@ class LoadedTeam(Struct, frozen=True, kw_only=True):
 
 
 def load_team(path: Path) -> LoadedTeam:
-    """Return the team in a file, or raise NoTeamFile, UnreadableTeamFile or InvalidTeam, which name the file."""
+    """Return the team in a file. Raise NoTeamFile, UnreadableTeamFile or InvalidTeam, which name the file."""
     text = read_team_file(path)
     try:
         team = read_team(text)
@@ -38,31 +38,31 @@ def load_team(path: Path) -> LoadedTeam:
 
 
 def team_path(path: Path) -> Path:
-    """Return the one path that stands for a team file, however it was named. A link to a file is a file of its own."""
+    """Return the one path that identifies a team file. A link to a file counts as a separate file."""
     return path.parent.resolve() / path.name
 
 
 def read_team_file(path: Path) -> str:
-    """Return the text of a team file, without the mark that some editors put at the beginning."""
+    """Return the text of a team file, without the byte order mark that some editors add."""
     content = _content(path)
     if len(content) > MAX_FILE_BYTES:
-        raise UnreadableTeamFile(path, f"is larger than {MAX_FILE_BYTES // 1024} KiB, so it is no team file")
+        raise UnreadableTeamFile(path, f"is larger than {MAX_FILE_BYTES // 1024} KiB, so it is not a team file")
     if b"\0" in content:
-        raise UnreadableTeamFile(path, "is no text file")
+        raise UnreadableTeamFile(path, "is not a text file")
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        raise UnreadableTeamFile(path, f"is not in UTF-8 (line {line})", "Save it as UTF-8.") from error
+        raise UnreadableTeamFile(path, f"is not valid UTF-8 (line {line})", "Save it as UTF-8.") from error
 
 
 def _content(path: Path) -> bytes:
-    """Return at most a byte more than a team file may have."""
+    """Return the content, read up to one byte more than a team file may have."""
     try:
-        # A pipe would keep us waiting for its other end.
+        # Non-blocking: opening a pipe would wait for its writer.
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         with os.fdopen(handle, "rb", closefd=True) as file:
-            _need_regular_file(path, os.fstat(handle).st_mode)
+            _require_regular_file(path, os.fstat(handle).st_mode)
             return file.read(MAX_FILE_BYTES + 1)
     except (FileNotFoundError, NotADirectoryError) as error:
         raise NoTeamFile(path) from error
@@ -72,6 +72,6 @@ def _content(path: Path) -> bytes:
         raise UnreadableTeamFile(path, f"cannot be read: {error.strerror}") from error
 
 
-def _need_regular_file(path: Path, mode: int) -> None:
+def _require_regular_file(path: Path, mode: int) -> None:
     if not stat.S_ISREG(mode):
-        raise UnreadableTeamFile(path, "is no ordinary file")
+        raise UnreadableTeamFile(path, "is not a regular file")

@@ -1,6 +1,6 @@
-"""What each agent is told after its own instruction: who is in the team, and how to hand over.
+"""The note that follows each agent's own instruction: who is in the team, and how to hand over.
 
-It shows markers in the open, which is fine: system text is never read for markers.
+It may contain plain markers: system text is never searched for markers.
 """
 
 from bullpen.team.team import Member, Team
@@ -11,7 +11,7 @@ MOST_LINES = 6
 
 
 def hand_over_note(team: Team, member: Member) -> str:
-    """Return the note for one member: the generated one, the one that the team file has instead, or none."""
+    """Return the note for one member: generated, taken from the team file, or empty."""
     if isinstance(team.hand_over_note, str):
         return team.hand_over_note
     if not team.hand_over_note:
@@ -40,28 +40,28 @@ def _described(member: Member) -> str:
 
 def _how_to_hand_over(reachable: list[Member], others: list[Member]) -> list[str]:
     if not reachable:
-        return ["You hand over to nobody: after your reply the conversation returns to the person who asked."]
-    # Agents first: the examples are about turns that begin by themselves.
+        return ["You cannot hand over: after your reply the conversation returns to the person who asked."]
+    # Agents first: the examples are about turns that start automatically.
     first, *more = sorted(reachable, key=lambda other: other.type == "human")
-    lines = ["To hand over, write a marker at the end of your reply, in the open, not in code or in a quote:"]
+    lines = ["To hand over, write a marker at the end of your reply, as plain text, not in code or in a quote:"]
     lines.append(f"[NEXT: {first.name}] lets {first.name} answer next.")
     if more:
         lines.append(f"[NEXT: {first.name}, {more[0].name}] lets them answer one after the other.")
     if more and more[0].type == "ai":
         lines.append(
-            f"[NEXT: {first.name} & {more[0].name}] lets them answer at once; neither sees the other's answer."
+            f"[NEXT: {first.name} & {more[0].name}] lets them answer at the same time; neither sees the other's answer."
         )
     if len(reachable) < len(others):
         lines.append(f"You may hand over only to: {', '.join(other.name for other in reachable)}.")
-    lines.append("Write names as they stand here. Without a marker the conversation returns to the person who asked.")
+    lines.append("Spell names as above. Without a marker the conversation returns to the person who asked.")
     return lines
 
 
 def _task(member: Member) -> list[str]:
-    return ["[TEAM_TASK] and a text behind it sets what the whole team works on."] if member.may_set_task else []
+    return ["[TEAM_TASK] followed by text sets the task of the whole team."] if member.may_set_task else []
 
 
 def _one_line(text: str) -> str:
-    """Return a text from the team file as part of one line: nothing in it ends the line or speaks to a terminal."""
+    """Return a text from the team file as part of one line, without line breaks and control characters."""
     plain = "".join(filter(str.isprintable, " ".join(text.split())))
     return plain if len(plain) <= LONGEST_ROLE else f"{plain[: LONGEST_ROLE - 1]}…"

@@ -9,38 +9,38 @@ from msgspec import Struct
 
 
 class Kind(Struct, frozen=True):
-    """What a value must be, in words, and how to read it; the function raises ValueError for anything else."""
+    """What a value must be, in words, and how to read it; `read` raises ValueError for anything else."""
 
     words: str
     read: Callable[[Any], Any]
     may_be_secret: bool = False
-    """Whether a wrong value is not repeated: somebody may have written a key where its name belongs."""
+    """Whether to leave a wrong value out of messages: it may be a key, written where a variable's name belongs."""
 
 
-def _need(condition: bool) -> None:
+def _require(condition: bool) -> None:
     if not condition:
         raise ValueError
 
 
 def _read_text(value: Any) -> str:
-    # The system ends arguments and paths at a NUL.
-    _need(isinstance(value, str) and bool(value.strip()) and "\0" not in value)
+    # Arguments and paths cannot contain a NUL.
+    _require(isinstance(value, str) and bool(value.strip()) and "\0" not in value)
     return str(value)
 
 
 def _read_texts(value: Any) -> tuple[str, ...]:
-    _need(isinstance(value, list))
+    _require(isinstance(value, list))
     return tuple(_read_text(item) for item in value)
 
 
 def _read_command(value: Any) -> tuple[str, ...]:
-    _need(bool(value))
+    _require(bool(value))
     return _read_texts(value)
 
 
 def _read_variables(value: Any) -> tuple[str, ...]:
     names = _read_texts(value)
-    _need(all(re.fullmatch("[A-Za-z_][A-Za-z0-9_]*", name) for name in names))
+    _require(all(re.fullmatch("[A-Za-z_][A-Za-z0-9_]*", name) for name in names))
     return names
 
 
@@ -53,7 +53,7 @@ def _read_file(value: Any) -> str:
 
 
 def _read_flag(value: Any) -> bool:
-    _need(isinstance(value, bool))
+    _require(isinstance(value, bool))
     return bool(value)
 
 
@@ -63,34 +63,34 @@ def _read_note(value: Any) -> bool | str:
 
 def _whole(least: int) -> Kind:
     def read(value: Any) -> int:
-        _need(isinstance(value, int) and not isinstance(value, bool) and value >= least)
+        _require(isinstance(value, int) and not isinstance(value, bool) and value >= least)
         return int(value)
 
     return Kind(f"a whole number of at least {least}", read)
 
 
 def _read_positive(value: Any) -> float:
-    _need(isinstance(value, int | float) and not isinstance(value, bool) and value > 0)
+    _require(isinstance(value, int | float) and not isinstance(value, bool) and value > 0)
     try:
         number = float(value)
     except OverflowError as error:
         raise ValueError from error
-    _need(math.isfinite(number))
+    _require(math.isfinite(number))
     return number
 
 
 def _one_of(*choices: str) -> Kind:
     def read(value: Any) -> str:
-        _need(value in choices)
+        _require(value in choices)
         return str(value)
 
     return Kind(" or ".join(f'"{choice}"' for choice in choices), read)
 
 
-_TEXT = Kind("a text", _read_text)
-_TEXTS = Kind("a list of texts", _read_texts)
-_PARAGRAPHS = Kind("a text or a list of texts", _read_paragraphs)
-_FILE = Kind("the name of a file, or false", _read_file)
+_TEXT = Kind("a string", _read_text)
+_TEXTS = Kind("a list of strings", _read_texts)
+_PARAGRAPHS = Kind("a string or a list of strings", _read_paragraphs)
+_FILE = Kind("a file name, or false", _read_file)
 _FLAG = Kind("true or false", _read_flag)
 _SECONDS = Kind("a number of seconds above 0", _read_positive)
 _NUMBER = Kind("a number above 0", _read_positive)
@@ -122,13 +122,13 @@ PERSON_KEYS = {
 }
 AGENT_KEYS = PERSON_KEYS | {
     "agent": _TEXT,
-    "command": Kind("a list of texts, the first a program", _read_command),
+    "command": Kind("a list of strings, the first a program", _read_command),
     "model": _TEXT,
     "cwd": _TEXT,
     "system_instruction": _PARAGRAPHS,
     "instruction_file": _FILE,
     "arguments": _TEXTS,
-    "env": Kind("a list of names of variables, without values", _read_variables, may_be_secret=True),
+    "env": Kind("a list of variable names, without values", _read_variables, may_be_secret=True),
     "permissions": _one_of("read-only", "edit", "full"),
     "window": _whole(0),
     "visibility": _one_of("all", "addressed"),

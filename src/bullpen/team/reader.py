@@ -1,6 +1,6 @@
-"""Reading a team file: the team it describes, or everything that is wrong with it at once.
+"""Reading a team file: the team it describes, or everything that is wrong with it.
 
-Pure: it takes the text of a team.toml. Which files exist and which CLIs are installed is for others to say.
+It only reads the text of a team.toml. Which files exist and which CLIs are installed is checked elsewhere.
 """
 
 import re
@@ -15,7 +15,7 @@ from bullpen.team.team import EVERYONE, Limits, Member, Team
 from bullpen.team.toml_lines import TomlLines
 from bullpen.text.names import nearest, normalized
 
-# They would end a name within [NEXT: …] or [DROP: …], or begin something else there.
+# These would end a name in [NEXT: …] or [DROP: …], or start something else there.
 NOT_IN_NAMES = "[]［］,，、&＆|｜!！:：\n\r`"
 
 Path = tuple[str | int, ...]
@@ -30,22 +30,22 @@ def read_team(text: str) -> Team:
 
 
 def examine_team(text: str) -> tuple[Team | None, tuple[TeamProblem, ...]]:
-    """Return everything that is wrong with a team.toml, and the team as far as it can be read, to look for more."""
+    """Return everything that is wrong with a team.toml, and the team as far as it can be read, for further checks."""
     text = text.removeprefix("\ufeff")
     try:
         document = tomllib.loads(text)
-    # A plain ValueError: a number of more digits than Python reads.
+    # A plain ValueError: a number with more digits than Python reads.
     except (ValueError, RecursionError) as error:
-        said = re.search(r"at line (\d+)", str(error))
-        line = int(said[1]) if said else text.count("\n") + 1
-        return None, (TeamProblem(f"this is no valid TOML: {error}", line=line),)
+        place = re.search(r"at line (\d+)", str(error))
+        line = int(place[1]) if place else text.count("\n") + 1
+        return None, (TeamProblem(f"this is not valid TOML: {error}", line=line),)
     reader = _Reader(document, TomlLines(text))
     team = reader.team()
     return team, tuple(sorted(reader.problems, key=lambda problem: problem.line or 0))
 
 
 class _Reader:
-    """Reads a document and gathers every problem on the way."""
+    """Reads a document and collects every problem."""
 
     def __init__(self, document: Mapping[str, Any], lines: TomlLines) -> None:
         self._document = document
@@ -53,7 +53,7 @@ class _Reader:
         self.problems: list[TeamProblem] = []
 
     def team(self) -> Team:
-        """Return the team; it is of use only if there are no problems."""
+        """Return the team; use it only if there are no problems."""
         tables = {"limits": dict, "member": list}
         values = self._values(self._document, TEAM_KEYS, (), skip=tables)
         for name, kind in tables.items():
@@ -77,15 +77,15 @@ class _Reader:
             if not isinstance(table, dict):
                 self._problem(path, "must be a table [[member]]")
                 continue
-            runs = "agent" in table or "command" in table
-            is_agent = runs or table.get("type") == "ai"
+            has_program = "agent" in table or "command" in table
+            is_agent = has_program or table.get("type") == "ai"
             values = self._values(table, AGENT_KEYS if is_agent else PERSON_KEYS, path, others=AGENT_KEYS)
             if "name" not in table:
                 self._problem(path, "has no name")
-            if is_agent and not runs:
+            if is_agent and not has_program:
                 self._problem(path, 'needs agent = "claude" (or another CLI) or command = ["program"]')
-            if runs and table.get("type") == "human":
-                self._problem((*path, "type"), "a member with an agent or a command is not human")
+            if has_program and table.get("type") == "human":
+                self._problem((*path, "type"), "a member with an agent or a command cannot be human")
             self._check_timeouts(values, path)
             yield Member(**{"name": f"member {index + 1}", **values, "type": "ai" if is_agent else "human"})
 
@@ -98,7 +98,7 @@ class _Reader:
         others: Mapping[str, Kind] | None = None,
         skip: Mapping[str, object] | None = None,
     ) -> dict[str, Any]:
-        """Return what a table says, read; an unknown key or a wrong value is a problem."""
+        """Return the values of a table; an unknown key or a wrong value is a problem."""
         values = {}
         for key, value in table.items():
             if key in (skip or {}):
@@ -118,20 +118,20 @@ class _Reader:
         if key in others:
             self._problem(path, "is only for members with an agent or a command")
         else:
-            self._problem(path, f"there is no such key.{_perhaps(key, keys)}")
+            self._problem(path, f"there is no such key.{_suggestion(key, keys)}")
 
     def _check_people(self, team: Team) -> None:
         if not team.agents:
-            self._problem((), 'nobody in the team is an agent. Add a [[member]] with agent = "claude"')
+            self._problem((), 'the team has no agent. Add a [[member]] with agent = "claude"')
         if not team.people:
-            self._problem((), 'nobody in the team is a person. Add a [[member]] with only a name = "you"')
+            self._problem((), 'the team has no person. Add a [[member]] with only name = "you"')
 
     def _check_timeouts(self, values: Mapping[str, Any], path: Path) -> None:
         idle, total = values.get("idle_timeout"), values.get("total_timeout")
         if idle is not None and total is not None and total < idle:
             self._problem(
                 (*path, "total_timeout"),
-                f"{total:g} is less than the idle_timeout of {idle:g}, which would never count. Raise it, or leave out "
+                f"{total:g} is less than the idle_timeout of {idle:g}, which would have no effect. Raise it, or remove "
                 "idle_timeout",
             )
 
@@ -142,7 +142,7 @@ class _Reader:
             if not all(map(_may_be_in_a_name, member.name)) or normalized(member.name) in ("", EVERYONE):
                 self._problem(path, f"{_shown(member.name)} cannot be a name in [NEXT: …]")
             elif member.name != member.name.strip():
-                self._problem(path, f"{_shown(member.name)} begins or ends with white space")
+                self._problem(path, f"{_shown(member.name)} starts or ends with white space")
             self._check_is_free(path, member.name, owners)
             for name in member.may_address or ():
                 self._check_reference(("member", index, "may_address"), name, [m.name for m in team.members])
@@ -152,7 +152,7 @@ class _Reader:
             self._check_reference(("lead",), team.lead, [agent.name for agent in team.agents])
 
     def _check_is_free(self, path: Path, name: str, owners: dict[str, tuple[str | int, str]]) -> None:
-        """Give a name to a member, unless [NEXT: …] would not know who is meant. Nobody is meant by decoration."""
+        """Give a name to a member, unless it would be ambiguous in [NEXT: …]. A name of only punctuation is ignored."""
         key, member = normalized(name), path[1]
         owner, spelling = owners.setdefault(key, (member, name))
         if key and owner != member:
@@ -163,7 +163,7 @@ class _Reader:
     def _check_reference(self, path: Path, name: str, known: list[str]) -> None:
         if name not in known:
             kind = "agent" if path[0] == "lead" else "member"
-            self._problem(path, f"there is no such {kind}: {_shown(name)}.{_perhaps(name, known)}")
+            self._problem(path, f"there is no such {kind}: {_shown(name)}.{_suggestion(name, known)}")
 
     def _problem(self, path: Path, text: str) -> None:
         key = ".".join(str(part + 1) if isinstance(part, int) else part for part in path)
@@ -174,9 +174,9 @@ def _may_be_in_a_name(character: str) -> bool:
     return character not in NOT_IN_NAMES and unicodedata.category(character) not in ("Cc", "Cf", "Cs", "Zl", "Zp")
 
 
-def _perhaps(word: str, known: Any) -> str:
+def _suggestion(word: str, known: Any) -> str:
     close = nearest(word, known)
-    return f" Did you mean {' or '.join(close)}?" if close else f" Known are: {', '.join(known)}." if known else ""
+    return f" Did you mean {' or '.join(close)}?" if close else f" Known: {', '.join(known)}." if known else ""
 
 
 def _shown(value: Any) -> str:

@@ -15,14 +15,14 @@ EVERYONE = "all"
 
 
 class Limits(Struct, frozen=True, kw_only=True):
-    """When a conversation pauses until a person says that it may go on."""
+    """When a conversation pauses until a person continues it."""
 
     turns_per_message: int = 20
-    """Agent turns that one message of a person may cause."""
+    """Agent turns that one message from a person may cause."""
     back_and_forth: int = 6
     """Turns in a row between the same two agents."""
     identical_replies: int = 3
-    """Nearly the same reply in a row from one agent."""
+    """Nearly identical replies in a row from one agent."""
     minutes: float | None = None
     tokens: int | None = None
     cost_usd: float | None = None
@@ -45,17 +45,17 @@ class Member(Struct, frozen=True, kw_only=True):
     """Relative to the folder of the team file."""
     system_instruction: str = ""
     instruction_file: str | None = None
-    """None: the CLI's usual one, if it is there. Empty: none at all."""
+    """None: the CLI's usual one, if it exists. Empty: none at all."""
     arguments: tuple[str, ...] = ()
     env: tuple[str, ...] = ()
-    """Names of variables to pass on; never values, which do not belong in a file."""
+    """Names of environment variables to pass on; never values, which do not belong in a file."""
     permissions: Permission = "read-only"
     window: int = DEFAULT_WINDOW_SIZE
     visibility: Visibility = "all"
     max_bytes: int = DEFAULT_MAX_BYTES
     idle_timeout: float = 600.0
-    """Seconds without a word. May be above total_timeout if the team file gives only one of them; whoever waits takes
-    the smaller one."""
+    """Seconds without output. May exceed total_timeout if the team file sets only one of them; the smaller one
+    applies."""
     total_timeout: float = 3600.0
     may_address: tuple[str, ...] | None = None
     """Whom it may hand over to; None means everyone."""
@@ -72,14 +72,14 @@ class Team(Struct, frozen=True, kw_only=True):
     task: str | None = None
     instruction_file: str | None = None
     message_header: bool = True
-    """Whether the message that is answered says who asks, in the layout's own style."""
+    """Whether the message to answer starts with its sender, in the layout's own style."""
     whitespace: Whitespace = "preserve"
-    """What becomes of white space where markers are stripped."""
+    """What happens to white space where markers are removed."""
     hand_over_note: bool | str = True
-    """Whether agents are told who is in the team and how to hand over; a text replaces the note."""
+    """Whether agents are told who is in the team and how to hand over; a string replaces the note."""
     limits: Limits = Limits()
     outside_files: bool = False
-    """Whether instruction files may lie outside the folder of the team file."""
+    """Whether instruction files may be outside the folder of the team file."""
 
     @property
     def task_setters(self) -> frozenset[str]:

@@ -1,4 +1,4 @@
-"""Team files for beginners: a few ways to work together, filled with the agents that are there."""
+"""Team files for beginners: a few ways to work together, filled in with the installed agents."""
 
 import json
 import re
@@ -13,22 +13,22 @@ from bullpen.errors import InvalidTeam
 from bullpen.team.reader import read_team
 from bullpen.team.team import Permission
 
-SOMEBODY = "you"
+DEFAULT_PERSON = "you"
 
 
 class Role(Struct, frozen=True, kw_only=True):
-    """A part that some agent plays."""
+    """The part of one agent in a template."""
 
     name: str
     role: str
     instruction: str
     permissions: Permission = "read-only"
     line: str
-    """What it says when it is played from a script."""
+    """What it says when it is scripted."""
 
 
 class Template(Struct, frozen=True, kw_only=True):
-    """A way to work together. The first role leads."""
+    """A way to work together. The first role is the lead."""
 
     name: str
     purpose: str
@@ -44,13 +44,13 @@ PAIR = Template(
             role="writes the code",
             permissions="edit",
             instruction="Build what is asked in small steps, with tests. Then hand over with [NEXT: reviewer].",
-            line="I would build it now, with a test. Please have a look.\n\n[NEXT: reviewer]",
+            line="I would build it now, with a test. Please take a look.\n\n[NEXT: reviewer]",
         ),
         Role(
             name="reviewer",
             role="reads the code",
             instruction="Review what the builder did. If something must change, say what and hand over with "
-            "[NEXT: builder]; if not, say so and hand over to nobody.",
+            "[NEXT: builder]; if not, say so and do not hand over.",
             line="I would read it now, and I have nothing to add. It is your turn again.",
         ),
     ),
@@ -58,31 +58,31 @@ PAIR = Template(
 
 REVIEW = Template(
     name="review",
-    purpose="Two review at the same time, each with an eye of its own; nobody changes a file.",
+    purpose="Two review at the same time, each with a different focus; no files are changed.",
     roles=(
         Role(
             name="guide",
             role="says what to review",
             instruction="Say in two sentences what is to be reviewed and where it is. Then hand over with "
             "[NEXT: correctness & safety, editor].",
-            line="Two of us will look at it at once, then the editor.\n\n[NEXT: correctness & safety, editor]",
+            line="Two of us will review it at the same time, then the editor.\n\n[NEXT: correctness & safety, editor]",
         ),
         Role(
             name="correctness",
-            role="looks for mistakes",
-            instruction="Look for mistakes: wrong results, missing cases, tests that cannot fail. Name file and line.",
+            role="looks for bugs",
+            instruction="Look for bugs: wrong results, missing cases, tests that cannot fail. Name file and line.",
             line="I would look for wrong results and missing cases.",
         ),
         Role(
             name="safety",
             role="looks for risks",
-            instruction="Look for risks: input that is trusted, secrets, lost data, races. Name file and line.",
-            line="I would look for input that is trusted, and for lost data.",
+            instruction="Look for risks: trusted input, secrets, lost data, races. Name file and line.",
+            line="I would look for trusted input and lost data.",
         ),
         Role(
             name="editor",
             role="sums up",
-            instruction="Sum up what both found: what must change, what may change, what is good. Hand over to nobody.",
+            instruction="Sum up what both found: what must change, what could change, what is good. Do not hand over.",
             line="I would sum up now. It is your turn again.",
         ),
     ),
@@ -94,9 +94,9 @@ DESIGN_BUILD_TEST = Template(
     roles=(
         Role(
             name="designer",
-            role="decides how",
-            instruction="Write a short design: what changes where, and how one will see that it works. Change no file. "
-            "Then hand over with [NEXT: builder].",
+            role="decides how to build it",
+            instruction="Write a short design: what changes where, and how we will know that it works. Do not change "
+            "any files. Then hand over with [NEXT: builder].",
             line="A small design: one function, one test.\n\n[NEXT: builder]",
         ),
         Role(
@@ -111,7 +111,7 @@ DESIGN_BUILD_TEST = Template(
             role="tries to break it",
             permissions="edit",
             instruction="Write tests that try to break it. If one does, hand over with [NEXT: builder]; if none does, "
-            "say what you tried and hand over to nobody.",
+            "say what you tried and do not hand over.",
             line="I would try to break it now. It is your turn again.",
         ),
     ),
@@ -119,7 +119,7 @@ DESIGN_BUILD_TEST = Template(
 
 DEBATE = Template(
     name="debate",
-    purpose="Two argue, a third decides; nobody changes a file.",
+    purpose="Two argue, a third decides; no files are changed.",
     roles=(
         Role(
             name="for",
@@ -138,7 +138,7 @@ DEBATE = Template(
         Role(
             name="judge",
             role="decides",
-            instruction="Weigh both sides, decide, and say what would change your mind. Hand over to nobody.",
+            instruction="Weigh both sides, decide, and say what would change your mind. Do not hand over.",
             line="I would decide now. It is your turn again.",
         ),
     ),
@@ -149,18 +149,18 @@ TEMPLATES = {template.name: template for template in (PAIR, REVIEW, DESIGN_BUILD
 HEAD = """\
 # A team for bullpen. {purpose}
 #
-#   bullpen check {file}    says whether everything here works
+#   bullpen check {file}    checks that everything here works
 #   bullpen chat {file}     starts a conversation
 #
-# Whoever writes [NEXT: name] hands over to that member.
+# A message with [NEXT: name] hands over to that member.
 
 name = {team}
 
 [limits]
-turns_per_message = 20      # after so many turns of agents the conversation waits for you
-back_and_forth = 6          # so often may two agents answer each other in a row
+turns_per_message = 20      # after this many agent turns the conversation waits for you
+back_and_forth = 6          # how many times two agents may answer each other in a row
 
-[[member]]                  # a person: only a name
+[[member]]                  # a person needs only a name
 name = {person}
 """
 
@@ -177,7 +177,7 @@ agent = {agent}
 permissions = {permissions}  # or: {others}"""
 
 SCRIPTED = """\
-# It plays from a script. For a real one, write instead of the command: agent = "claude", "codex" or "gemini".
+# This agent is scripted. For a real one, replace the command with: agent = "claude", "codex", "gemini" or "qwen".
 command = [{command},
   '{script}']"""
 
@@ -187,11 +187,11 @@ NO_BREAK = "\u00a0"
 
 
 def team_text(template: Template, agents: Sequence[str], *, person: str, file: str = "team.toml") -> str:
-    """Return a team file that plays a template with these agent types, in this order. Without any it is scripted.
+    """Return a team file for a template with these agent types, in this order. Without any, its agents are scripted.
 
-    The name of a person may be anything; one that cannot be a member's name here is changed.
+    The person's name may be anything; one that is not valid as a member's name is changed.
     """
-    names = [person, re.sub(r"[^\w .-]", "", person).strip(), SOMEBODY]
+    names = [person, re.sub(r"[^\w .-]", "", person).strip(), DEFAULT_PERSON]
     return next(text for name in names if _is_valid(text := _text(template, agents, name, file)))
 
 
@@ -229,19 +229,19 @@ def _agent(role: Role, agent: str) -> str:
 
 def _script(role: Role) -> str:
     script = json.dumps([{"say": role.line, "chunk": 4, "delay": 0.03}])
-    # A path that is no text cannot stand in a file that is.
+    # A path that is not valid text cannot be written to a text file.
     python = sys.executable if sys.executable and sys.executable.isprintable() else "python3"
     command = ", ".join(map(_toml, [python, "-m", "bullpen.testing.agent", "--as", "text", "--script"]))
     return SCRIPTED.format(command=command, script=script)
 
 
 def _toml(text: str) -> str:
-    """Return a text as TOML writes it: as JSON does, but for one character more."""
+    """Return a text as a TOML string: the same as in JSON, except that DEL is escaped too."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007F")
 
 
 def _paragraph(text: str) -> str:
-    """Return a text of ours in lines that TOML joins, no mark broken in two."""
-    whole_marks = re.sub(r"\[[^]]*\]", lambda mark: mark[0].replace(" ", NO_BREAK), text)
-    lines = wrap(whole_marks, LINE_WIDTH, break_on_hyphens=False)
+    """Return a text as lines that TOML joins, without breaking a marker in two."""
+    whole_markers = re.sub(r"\[[^]]*\]", lambda marker: marker[0].replace(" ", NO_BREAK), text)
+    lines = wrap(whole_markers, LINE_WIDTH, break_on_hyphens=False)
     return '"""\\\n  ' + " \\\n  ".join(lines).replace(NO_BREAK, " ") + '"""'

@@ -1,9 +1,9 @@
-"""Where in a TOML text a key stands: the parser of the standard library does not say."""
+"""The line number of each key in a TOML text: the standard library's parser does not report it."""
 
 import re
 from collections import Counter
 
-# Long texts and comments may hold lines that look like keys. The text is known to be valid TOML.
+# Long strings and comments may contain lines that look like keys. The text is known to be valid TOML.
 _NO_KEYS = re.compile(
     r'"""(?:\\.|[^\\])*?"""' + r"|'''.*?'''" + r"|#[^\n]*" + r'|"(?:\\.|[^"\\\n])*"' + r"|'[^'\n]*'", re.DOTALL
 )
@@ -22,7 +22,7 @@ class TomlLines:
         self._lines: dict[Path, int] = {}
         self._lists: Counter[Path] = Counter()
         table: Path = ()
-        for number, line in enumerate(_NO_KEYS.sub(_blotted, text).split("\n"), start=1):
+        for number, line in enumerate(_NO_KEYS.sub(_blanked, text).split("\n"), start=1):
             if header := _TABLE.match(line):
                 table = self._table(_parts(header[2]), is_list=header[1] == "[[")
                 self._lines.setdefault(table, number)
@@ -38,7 +38,7 @@ class TomlLines:
         return None
 
     def _table(self, parts: Path, *, is_list: bool) -> Path:
-        """Return the path of a table; one below a list belongs to the list's last entry."""
+        """Return the path of a table; one inside a list belongs to the list's last entry."""
         path: Path = ()
         for part in parts[:-1]:
             path = (*path, part)
@@ -55,7 +55,7 @@ def _parts(dotted: str) -> Path:
     return tuple(part.strip("\"'") for part in re.findall(_PART, dotted))
 
 
-def _blotted(match: re.Match[str]) -> str:
+def _blanked(match: re.Match[str]) -> str:
     token = match[0]
     if token.startswith(("#", '"""', "'''")):
         return "\n" * token.count("\n")

@@ -1,7 +1,7 @@
 """Which team files may run their commands, and what they would run.
 
-A team file names programs, and it may come with a repository that a stranger wrote. So a person sees once what it runs,
-and again when it has changed. Trust is in the file's text: what the programs and files it names do is not covered.
+A team file names programs, and it may come with a stranger's repository. So a person is shown what it runs, once and
+again after every change. Trust covers the file's text only, not what the programs and files it names do.
 """
 
 import fcntl
@@ -29,16 +29,16 @@ class Runs(Struct, frozen=True, kw_only=True):
 
     member: str
     command: tuple[str, ...]
-    """The program and its arguments, up to what depends on the turn."""
+    """The program and its arguments, except those that depend on the turn."""
     folder: Path
-    """Absolute, and the real one, whatever links lead there."""
+    """Absolute, with links resolved."""
     permissions: Permission
     restricted: bool
-    """Whether the program is told to keep to its permissions; one that is no known CLI cannot be told."""
+    """Whether the program is run with options that enforce its permissions; only known CLIs have them."""
     own_arguments: tuple[str, ...] = ()
-    """Those in the command that come from the team file; they may change what the CLI allows itself."""
+    """The arguments that come from the team file; they may change what the CLI is allowed to do."""
     environment: tuple[str, ...] = ()
-    """Variables passed on beyond the usual ones; a trailing * stands for any ending."""
+    """Environment variables passed on beyond the usual ones; a trailing * matches any ending."""
     instruction_file: Path | None = None
     """None: the CLI's usual one, or none at all."""
 
@@ -67,36 +67,36 @@ def _runs(member: Member, root: Path) -> Runs:
 
 
 class Trust:
-    """The team files that somebody has agreed to run, each by the hash of its text."""
+    """The team files that a person has agreed to run, each with the hash of its text."""
 
     def __init__(self, file: Path | None = None) -> None:
         self._file = file or config.trust_file()
 
     def knows(self, path: Path, text: str) -> bool:
-        """Return whether this very text is trusted in this place. Whoever cannot read the record trusts nobody."""
+        """Return whether this exact text is trusted at this path. If the record cannot be read, nothing is."""
         return self._hashes().get(str(path.absolute())) == _hash_of(text)
 
     def remember(self, path: Path, text: str) -> None:
-        """Trust this text in this place from now on."""
+        """Trust this text at this path from now on."""
         try:
             _make_folder(self._file.parent)
-            with self._alone():
+            with self._locked():
                 self._replace(self._hashes() | {str(path.absolute()): _hash_of(text)})
         except OSError as error:
             reason = f"cannot be written: {error.strerror}"
-            raise BullpenError(f"{self._file} {reason}. Change that, or set BULLPEN_HOME to another folder.") from error
+            raise BullpenError(f"{self._file} {reason}. Fix that, or set BULLPEN_HOME to another folder.") from error
 
     def _hashes(self) -> dict[str, str]:
         try:
             hashes = json.loads(self._file.read_bytes())
         except (OSError, ValueError, RecursionError):
             return {}
-        sound = isinstance(hashes, dict) and all(isinstance(value, str) for value in hashes.values())
-        return hashes if sound else {}
+        is_valid = isinstance(hashes, dict) and all(isinstance(value, str) for value in hashes.values())
+        return hashes if is_valid else {}
 
     @contextmanager
-    def _alone(self) -> Iterator[None]:
-        """Keep other processes from remembering until we have, or one would forget what the other did."""
+    def _locked(self) -> Iterator[None]:
+        """Keep other processes from writing until we have, or one would lose the other's change."""
         handle = os.open(self._file.with_name(f"{self._file.name}.lock"), os.O_CREAT | os.O_RDWR, FILE_MODE)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX)
@@ -125,5 +125,5 @@ def _hash_of(text: str) -> str:
 def _make_folder(folder: Path) -> None:
     if not folder.exists():
         folder.mkdir(parents=True, exist_ok=True)
-        # Not in mkdir: the umask takes from that.
+        # Not in mkdir, where the umask would apply.
         folder.chmod(FOLDER_MODE)
