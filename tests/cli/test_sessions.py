@@ -130,7 +130,7 @@ def test_a_reference_must_fit_one(database: Path, capsys: Printed) -> None:
         store.create("quiet-lake-0000", team="T", team_file="", started_at=1)
 
     assert refused(capsys, "show", "quiet-") == (
-        "bullpen: 'quiet-' could be any of 2 conversations: quiet-river-4f2a, quiet-lake-0000. Write more of the id.\n"
+        "bullpen: 'quiet-' matches 2 conversations: quiet-river-4f2a, quiet-lake-0000. Type more of the id.\n"
     )
     assert "There is no conversation 'loud'" in refused(capsys, "show", "loud")
     assert "There is no conversation ''" in refused(capsys, "show", "")

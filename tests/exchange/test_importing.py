@@ -115,7 +115,7 @@ def test_fields_that_are_not_ours_survive_import_and_export(store: SqliteStore) 
     assert again.extra == {"mood": "good"}
     assert store.fsck() == []
     changed = file.getvalue().replace('"avatar":"🤖"', '"avatar":"👻"')
-    with pytest.raises(InvalidImport, match="message 2 is not as it was exported"):
+    with pytest.raises(InvalidImport, match="message 2 was changed after the export"):
         read_import(changed.encode())
 
 
@@ -176,7 +176,7 @@ def test_an_export_that_was_changed_is_refused(store: SqliteStore, before: bytes
     assert [stored.message for stored in store.messages(EXAMPLE_ID)] == list(read_import(export).messages)
 
     assert before in export
-    with pytest.raises(InvalidImport, match=r"not as it was exported|6 of 7 messages|hex"):
+    with pytest.raises(InvalidImport, match=r"was changed after the export|6 of 7 messages|hex"):
         read_import(export.replace(before, after, 1))
 
 
@@ -213,7 +213,7 @@ def first_message(**fields: object) -> object:
 @pytest.mark.parametrize(
     ("document", "reason"),
     [
-        ([], "not an object"),
+        ([], "not a JSON object"),
         ({}, "neither a snapshot"),
         (changed(schemaVersion="2.0"), "schemaVersion is '2.0'"),
         (without("context", "version"), "version"),
@@ -222,8 +222,8 @@ def first_message(**fields: object) -> object:
         (first_message(content=7), "Expected `str`"),
         (first_message(speaker={"id": "x", "type": "robot"}), "robot"),
         (first_message(timestamp="soon"), "Invalid isoformat"),
-        (first_message(timestamp=10**18), "is no time"),
-        (first_message(timestamp=-1), "is no time"),
+        (first_message(timestamp=10**18), "is not a valid time"),
+        (first_message(timestamp=-1), "is not a valid time"),
     ],
 )
 def test_what_cannot_be_read_is_refused(document: object, reason: str) -> None:

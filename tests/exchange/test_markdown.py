@@ -17,7 +17,7 @@ BEGINNING = """\
 
 Team Builders · 2025-03-03 09:00 UTC · 6 messages
 
-What was said is quoted, word for word. A heading inside a quote is part of what was said.
+Messages are quoted word for word. A heading inside a quote is part of the message.
 
 Team task:
 

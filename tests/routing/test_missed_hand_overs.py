@@ -173,7 +173,7 @@ def team_of(*names: str, **display_names: str) -> Team:
             "[NEXT: sahra & crol]",
             "max wrote [NEXT: sahra & crol]; nobody here is called that. Did max mean sarah and carol?",
         ),
-        ("Done. \\[NEXT: sarah\\]", "max wrote \\[NEXT: sarah\\], which the backslashes make mere text."),
+        ("Done. \\[NEXT: sarah\\]", "max wrote \\[NEXT: sarah\\], but the backslashes turn it into plain text."),
         ("Tests pass. Over to you, Sarah.", "max wrote “Over to you, Sarah” without [NEXT: sarah]."),
         ("@sarah It works. Please check it!", "max wrote “@sarah, … Please check it!” without [NEXT: sarah]."),
         (

@@ -144,7 +144,7 @@ def test_the_only_person_need_not_say_who_they_are() -> None:
     ("text", "complaint"),
     [
         ("hi", r"Say who you are, with \[FROM: name\] or --as name\. The people in this team are: kailai, ana\."),
-        ("[FROM: max]", "max is an agent, and speaks for itself"),
+        ("[FROM: max]", "max is an agent; only people can send messages here"),
         ("[FROM: kaila]", "Nobody here is called 'kaila'. Did you mean kailai"),
     ],
 )
@@ -157,7 +157,7 @@ def test_markers_that_are_too_many_are_said() -> None:
     found = route("[NEXT: max] " * 1_000 + "[NEXT: sarah]")
 
     assert found.asked == (asked("max"),)
-    assert found.notes == ("Only the first 1,000 markers and 1,000 names of a message are read; this has more.",)
+    assert found.notes == ("Only the first 1,000 markers and 1,000 names of a message are read; this one has more.",)
     assert route("[NEXT: max] " * 1_000).notes == ()
 
 
@@ -166,5 +166,5 @@ def test_names_that_are_too_many_are_said_before_those_that_are_wrong() -> None:
 
     notes = route(f"[NEXT: {names}]").notes
 
-    assert notes[0] == "Only the first 1,000 markers and 1,000 names of a message are read; this has more."
+    assert notes[0] == "Only the first 1,000 markers and 1,000 names of a message are read; this one has more."
     assert notes[-1] == "996 more names did not work either."

@@ -1,6 +1,6 @@
 """A conversation as JSON, for programs. docs/sessions.md describes the fields.
 
-It is a snapshot too, with more fields: whatever reads ContextSnapshot reads this, and so does `bullpen import`.
+It is also a snapshot with more fields: anything that reads a ContextSnapshot can read it, and so can `bullpen import`.
 """
 
 from collections.abc import Iterable, Iterator
@@ -19,7 +19,7 @@ VERSION = 1
 
 
 def write_json(store: Store, conversation_id: str, file: Writable, *, prompts: bool = False) -> None:
-    """Write a conversation piece by piece; with prompts, also what each agent was given and what came back."""
+    """Write a conversation piece by piece; with prompts, also each agent's prompt and raw output."""
     conversation = store.conversation(conversation_id)
     snapshot = {
         **(conversation.extra or {}),
@@ -87,7 +87,7 @@ def _record(store: Store, conversation_id: str, turn: Turn) -> dict[str, object]
 
 
 def _camel(value: Struct | None) -> Any:
-    """Return the fields of a value under the names that snapshots use; what is in a field is left alone."""
+    """Return the fields of a value under the names that snapshots use; the values are unchanged."""
     if value is None:
         return None
     return {_camel_name(name): field for name, field in msgspec.structs.asdict(value).items()}

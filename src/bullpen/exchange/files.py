@@ -1,4 +1,4 @@
-"""An export as a file: private, whole or not at all, and never over another one unasked."""
+"""An export as a file: private, written completely or not at all, and never overwriting another file unasked."""
 
 import os
 import secrets
@@ -21,7 +21,7 @@ FILE_MODE = 0o600
 def write_export(
     store: Store, conversation_id: str, file: Writable, file_format: Format, *, prompts: bool = False
 ) -> None:
-    """Write a conversation in one of the formats; only JSON can hold prompts."""
+    """Write a conversation in one of the formats; only JSON can contain prompts."""
     match file_format:
         case "md":
             write_markdown(store, conversation_id, file)
@@ -32,7 +32,7 @@ def write_export(
 
 
 def export_to(store: Store, conversation_id: str, path: Path) -> None:
-    """Write a conversation to a new file; the end of its name says in which format."""
+    """Write a conversation to a new file; its extension determines the format."""
     ending = path.suffix.removeprefix(".").lower()
     file_format: Format = next((known for known in FORMATS if known == ending), "md")
     try:
@@ -42,7 +42,7 @@ def export_to(store: Store, conversation_id: str, path: Path) -> None:
 
 
 def write_private_file(path: Path, write: Callable[[Writable], None], *, overwrite: bool = False) -> None:
-    """Let `write` fill a file that only its owner can read. If that fails, nothing is left of it."""
+    """Call `write` with a new file that only its owner can read. If that fails, no file is left."""
     draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}.new") if overwrite else path
     try:
         handle = os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, FILE_MODE)

@@ -1,4 +1,4 @@
-"""What all formats share: a conversation read page by page, and times and names as text."""
+"""Shared by all formats: a conversation read page by page, and times and names as text."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -8,19 +8,19 @@ from bullpen.messages import ConversationMessage
 from bullpen.store.base import Store, StoredMessage
 from bullpen.text.clean import one_line
 
-# Enough that the store is asked seldom, and little enough to hold.
+# Large enough for few queries, small enough to hold in memory.
 PAGE_MESSAGES = 200
 
 
 class Writable(Protocol):
-    """A text file, as far as an export needs one."""
+    """The part of a text file that an export needs."""
 
     def write(self, text: str, /) -> object:
-        """Take the next piece."""
+        """Write the next piece."""
 
 
 def all_messages(store: Store, conversation_id: str) -> Iterator[StoredMessage]:
-    """Yield the messages that there are now, oldest first, holding one page at a time."""
+    """Yield the current messages, oldest first, with one page in memory at a time."""
     newest = store.messages(conversation_id, limit=1)
     end = newest[0].sequence if newest else 0
     last = 0
@@ -31,7 +31,7 @@ def all_messages(store: Store, conversation_id: str) -> Iterator[StoredMessage]:
 
 
 def utc_time(milliseconds: int) -> str:
-    """Return a time as people write it; an imported message may have none, or an impossible one."""
+    """Return a time for people; empty for an imported message without a valid one."""
     try:
         return f"{datetime.fromtimestamp(milliseconds / 1000, UTC):%Y-%m-%d %H:%M} UTC" if milliseconds else ""
     except (ValueError, OverflowError, OSError):
@@ -39,12 +39,12 @@ def utc_time(milliseconds: int) -> str:
 
 
 def sender_of(message: ConversationMessage) -> str:
-    """Return who said a message, on one line."""
+    """Return who sent a message, on one line."""
     return one_line(message.speaker.role_name)
 
 
 def addressees_of(message: ConversationMessage) -> str:
-    """Return to whom a message went, on one line; empty means to everyone."""
+    """Return who a message is addressed to, on one line; empty means everyone."""
     return "" if message.routing is None else one_line(", ".join(message.routing.resolved_addressees))
 
 

@@ -1,4 +1,4 @@
-"""A conversation as one HTML page that needs nothing else: no script, no request, light and dark, fit for a phone."""
+"""A conversation as one self-contained HTML page: no scripts, no requests, light and dark, readable on a phone."""
 
 import re
 from base64 import b64encode
@@ -31,14 +31,14 @@ h2 small { margin-left: auto; }
 @media print { article { break-inside: avoid; } }
 """
 
-# The page may load nothing and run nothing, whatever got into it; its one style is allowed by its hash.
+# The page may not load or run anything, even if something was injected; its one style is allowed by its hash.
 POLICY = (
     "default-src 'none'; base-uri 'none'; form-action 'none'; "
     f"style-src 'sha256-{b64encode(sha256(STYLE.encode()).digest()).decode()}'"
 )
 
 
-# HTML allows none of them, and whoever looks at the file in a terminal is better off without.
+# HTML does not allow them, and they would affect a terminal that prints the file.
 _CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 
 

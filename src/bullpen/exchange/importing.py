@@ -1,4 +1,4 @@
-"""A file of somewhere else as a new conversation: a snapshot, a session of the TypeScript system, or our own export."""
+"""Importing a file as a new conversation: a snapshot, a session of the TypeScript system, or our own export."""
 
 import json
 import secrets
@@ -19,22 +19,22 @@ from bullpen.text.clean import clean_json
 
 # "schemaVersion" of the session files that the TypeScript system writes to ~/.agent-chatter/sessions.
 SESSION_VERSION = "1.0"
-# Later times, such as microseconds, were never meant.
+# Later times are not plausible; they may be in microseconds.
 LATEST_TIME = 253_402_300_799_999
 
-UNFINISHED = "Its import did not finish. Delete it, and import the file again."
+UNFINISHED = "The import did not finish. Delete this conversation and import the file again."
 
 
 class Imported(Struct, frozen=True, kw_only=True):
-    """What a file holds, all of it checked."""
+    """The checked content of a file."""
 
     messages: Sequence[ConversationMessage]
     team: str
-    """Empty if the file does not say. Its members are not imported: a team file says which programs run."""
+    """Empty if the file does not name one. Members are not imported: a team file says which programs run."""
     team_task: str | None
     started_at: int
     extra: Mapping[str, Any] | None = None
-    """Fields that are not ours, kept as they are."""
+    """Fields of other systems, kept as they are."""
 
 
 def read_import(data: bytes) -> Imported:
@@ -50,9 +50,9 @@ def read_import(data: bytes) -> Imported:
 def import_conversation(
     store: Store, imported: Imported, *, team: str = "", team_file: str = "", team_path: str = ""
 ) -> str:
-    """Store it as a new conversation and return its id. If that fails, nothing is left of it."""
+    """Store it as a new conversation and return its id. If that fails, nothing is stored."""
     conversation_id = _create(store, imported, team or imported.team, team_file, team_path)
-    # Should we be killed on the way, people see that it is not all there.
+    # If we are killed during the import, people see that it is incomplete.
     store.update(conversation_id, at=imported.started_at, change=StateChange(paused=UNFINISHED))
     try:
         for message in imported.messages:
@@ -66,7 +66,7 @@ def import_conversation(
 
 
 def copies_of(store: Store, imported: Imported) -> list[str]:
-    """Return the conversations that look as if the same file had been imported before."""
+    """Return the conversations that seem to be earlier imports of the same file."""
     return [
         conversation.id
         for conversation in store.conversations()
@@ -98,10 +98,10 @@ def _decoded(data: bytes) -> dict[str, Any]:
     try:
         document = msgspec.json.decode(text)
     except msgspec.DecodeError:
-        # JavaScript writes half an emoji as "\ud83d", which is no Unicode. The standard library reads it all the same.
+        # JavaScript writes half an emoji as "\ud83d", which is not valid Unicode. The standard library reads it anyway.
         document = clean_json(json.loads(text))
     if not isinstance(document, dict):
-        raise TypeError("it is not an object in JSON")
+        raise TypeError("it is not a JSON object")
     return document
 
 
@@ -127,7 +127,7 @@ def _imported(document: dict[str, Any]) -> Imported:
 
 
 def _check_hashes(document: dict[str, Any]) -> None:
-    """Raise ValueError if a message is not as our export wrote it. A snapshot of elsewhere has no hashes."""
+    """Raise ValueError if a message was changed since our export. A snapshot from elsewhere has no hashes."""
     messages, about = document["messages"], document.get("conversation")
     if not is_export(document):
         return
@@ -137,12 +137,12 @@ def _check_hashes(document: dict[str, Any]) -> None:
         link = message.get("hash") if isinstance(message, dict) else None
         if link != _link(previous, sequence, message):
             raise ValueError(
-                f"message {sequence} is not as it was exported, since its hash does not fit. If it was changed on "
-                'purpose, take all "hash" and "format" fields out'
+                f"message {sequence} was changed after the export: its hash does not match. If that was on "
+                'purpose, remove all "hash" and "format" fields'
             )
         previous = link
     if len(messages) < facts.get("messages", 0):
-        raise ValueError(f"it holds {len(messages)} of {facts['messages']} messages")
+        raise ValueError(f"it contains only {len(messages)} of {facts['messages']} messages")
 
 
 def _link(previous: object, sequence: int, message: Any) -> str:
@@ -153,10 +153,10 @@ def _link(previous: object, sequence: int, message: Any) -> str:
 
 def _checked(messages: Sequence[ConversationMessage]) -> Sequence[ConversationMessage]:
     if not len(messages):
-        raise ValueError("there are no messages in it")
+        raise ValueError("it contains no messages")
     for message in messages:
         if not 0 <= message.timestamp <= LATEST_TIME:
-            raise ValueError(f"the timestamp {message.timestamp} of message {message.id!r} is no time")
+            raise ValueError(f"the timestamp {message.timestamp} of message {message.id!r} is not a valid time")
     return messages
 
 

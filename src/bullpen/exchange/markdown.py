@@ -1,6 +1,6 @@
 """A conversation as Markdown, for people.
 
-What was said stands in quotes, each line behind "> ". So nothing in a message can end it, and a heading outside a quote
+Messages are quoted, with "> " before each line. So nothing in a message can end the quote, and a heading outside one
 is always ours. Markup in a message still works, but HTML does not: in a page it could end the quote.
 """
 
@@ -12,13 +12,13 @@ from bullpen.markers.blocks import BlockReader
 from bullpen.store.base import Store, StoredConversation, StoredMessage
 from bullpen.text.clean import one_line
 
-NOTE = "What was said is quoted, word for word. A heading inside a quote is part of what was said."
+NOTE = "Messages are quoted word for word. A heading inside a quote is part of the message."
 
 _LINE_BREAK = re.compile("(\r\n|\n|\r)")
-# Everything that may begin a tag; a link in angle brackets is harmless.
+# Anything that may start a tag; a link in angle brackets is harmless.
 _TAG = re.compile(r"<(?=[A-Za-z/!?])(?!(?:https?|mailto):)")
-# The definition of a link, which may go on in the next line. It would not be shown, and what is behind it would be read
-# otherwise than behind a text.
+# The definition of a link, which may continue on the next line. It would not be shown, and would change how the text
+# after it is read.
 _DEFINITION = re.compile(r"^([ \t>*+\-0-9.)]*+)\[(?=(?:[^\[\]\\]|\\.)*+(?:\]:|\\?$))")
 _SPECIAL = re.compile(r"([\\`*_\[\]<>#|~&$])")
 
@@ -58,17 +58,17 @@ def _quoted_pieces(text: str) -> Iterator[str]:
         if _LINE_BREAK.fullmatch(piece):
             yield "\n"
         else:
-            is_code = reader.read(_behind_mark(piece)) == "code"
+            is_code = reader.read(_as_quoted(piece)) == "code"
             yield f"> {piece if is_code else _harmless(piece)}"
 
 
 def _harmless(line: str) -> str:
-    """Return a line in which nothing is a tag or the definition of a link."""
+    """Return a line without tags and link definitions."""
     return _DEFINITION.sub(r"\1\\[", _TAG.sub("&lt;", line))
 
 
-def _behind_mark(line: str) -> str:
-    """Return a line with the columns that it will have behind its "> ", where tabs are shorter."""
+def _as_quoted(line: str) -> str:
+    """Return a line with the columns that it will have after its "> ", where tabs are shorter."""
     return f"> {line}".expandtabs(4)[2:] if "\t" in line else line
 
 

@@ -1,1 +1,1 @@
-"""Who answers a message, and in which order: plain data, no input or output."""
+"""Who answers a message, and in which order: plain data, no I/O."""

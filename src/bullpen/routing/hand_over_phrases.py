@@ -1,13 +1,13 @@
-"""The words with which agents hand over the next turn, in English and Chinese: two tables, and what takes them back.
+"""The phrases with which agents hand over the next turn, in English and Chinese: two tables, and their exceptions.
 
 Every name in a sentence is first replaced by one character, the stand-in, so the tables are the same for every team. A
-false suggestion interrupts people and a missed one does not: when in doubt, no row fits.
+false suggestion interrupts people and a missed one does not: when in doubt, no row matches.
 """
 
 import re
 from functools import cache
 
-# From the private use area: no text that people read has it.
+# From the private use area: it does not occur in ordinary text.
 STAND_IN = "\ue000"
 _NAME = f"@?{STAND_IN}"
 
@@ -21,12 +21,12 @@ _PARTS = {
     "who": f"(?P<who>{_NAME}(?:{{and}}{_NAME})*+)(?!'| ?的)",
     "whose": f"(?P<who>{_NAME})'s",
     "and": "(?: ?[,、&] ?(?:and |then )?| (?:and|then|plus) | ?[和与及跟] ?| (?=@))",
-    # Where a clause begins: "it carried over to Sarah" hands over nothing, "…, so over to Sarah" does.
+    # Where a clause begins: "it carried over to Sarah" is not a hand-over, "…, so over to Sarah" is.
     "begin": r"(?:{first}|[,;:—–(→>] ?| --? |\b{filler}[,!:]?+ )",
     "begin_zh": "(?:{first}|[，,；;：:、！!— ] ?)",
     "first": rf"^[^\w@{STAND_IN}]*+(?:(?:so|and|now|ok|okay|hey|hi|hello),?+ )?+",
     "filler": _any_of("and, but, from here, hey, hi, next, now, ok, okay, so, thanks, then, with that"),
-    # What may follow a name: "back to max speed" is no hand-over.
+    # What may follow a name: "back to max speed" is not a hand-over.
     "end": r"(?= ?(?:$|[^\w ']|(?-i:[\u4e00-\u9fff])|{goes_on}\b))",
     "goes_on": _any_of(
         "after, again, and, as, at, because, before, can, first, for, from, here, if, in, later, next, now, on, once, "
@@ -135,7 +135,7 @@ ASKING = {
     "交给你了，Max": "{your_turn_zh} ?[，,] ?{who}",
 }
 
-# What takes it back. Before it in the sentence: a condition, a question to somebody else, an example.
+# What voids a match. Before it in the sentence: a condition, a question to somebody else, an example.
 _CONDITION = (
     r"\b(?:if|unless|once|when(?! you)|whenever|as soon as|until|in case|should (?:I|we)|shall (?:I|we)|want|"
     r"would you like|you (?:can|could|may|might|should)|either|instead of|rather than|for example|e\.g\.|after that)\b"
@@ -147,7 +147,7 @@ _DENIAL = (
     "不需要|没有|没把|还没|不要|别|不能|不会|不再|不是|已经|已|之前|先前|以前|当时|上次|上周|昨天|刚才|曾|原本|本来|"
     r"可以|建议|考虑)(?:(?!\b(?:so|but)\b)[^,;:—–，；：])*+$"
 )
-# Behind it.
+# After it.
 _LATER = (
     r"\b(?:unless|once|when|after|until|as soon as|tomorrow|later|next (?:week|time|sprint|month|year))\b"
     r"|(?<!check )(?<!see )(?<!verify )(?<!confirm )(?<!know )(?<!decide )\bif\b"
@@ -161,33 +161,33 @@ _REQUEST_BEGINS = "(?:{please}|{could_you}|do you|what do you think|any thoughts
 
 
 def hand_overs(sentence: str) -> list[re.Match[str]]:
-    """Return where a sentence hands over, in order; the group "who" holds a stand-in for everyone who is meant."""
+    """Return where a sentence hands over, in order; the group "who" holds a stand-in for each member meant."""
     found = [
         match
-        for table, taken_back in ((HANDING, _LATER), (ASKING, _OPTIONAL))
+        for table, exceptions in ((HANDING, _LATER), (ASKING, _OPTIONAL))
         for pattern in table.values()
         for match in _compiled(pattern).finditer(sentence)
-        if not _is_void(match, taken_back)
+        if not _is_void(match, exceptions)
     ]
     return sorted(found, key=lambda match: match.start("who"))
 
 
 def is_address(sentence: str, name: tuple[int, int]) -> bool:
-    """Tell whether a sentence begins by speaking to somebody, whose name stands there: "@sarah …", "Sarah, …"."""
+    """Return whether a sentence starts by addressing the member with this name: "@sarah …", "Sarah, …"."""
     before, after = sentence[: name[0]], sentence[name[1] :]
     speaks_to = before.endswith("@") or after.startswith((",", "，"))
     return speaks_to and _compiled(_ADDRESS_BEFORE).fullmatch(before) is not None
 
 
 def is_request(sentence: str) -> bool:
-    """Tell whether a sentence begins by asking for something, whoever is asked."""
+    """Return whether a sentence starts by asking for something, no matter of whom."""
     return _compiled(_REQUEST_BEGINS).match(sentence) is not None
 
 
-def _is_void(match: re.Match[str], taken_back: str) -> bool:
+def _is_void(match: re.Match[str], exceptions: str) -> bool:
     # With the match's first character: if that is a comma, a denial before it belongs to another clause.
     before, after = match.string[: match.start() + 1], match.string[match.end("who") :]
-    rules = ((_CONDITION, before), (_DENIAL, before), (taken_back, after), (_PAST, after))
+    rules = ((_CONDITION, before), (_DENIAL, before), (exceptions, after), (_PAST, after))
     return any(_compiled(pattern).search(part) for pattern, part in rules)
 
 

@@ -1,6 +1,6 @@
-"""How a reply ends: its last sentences, without code and quotes; or a marker, in code or escaped, that was meant.
+"""How a reply ends: its last sentences, without code and quotes; or a marker in code or escaped.
 
-Agents hand over in their last words. Only so much of a reply is looked at, which also bounds the time that it takes.
+Agents hand over at the end of a reply. Only the end is searched, which also bounds the time it takes.
 """
 
 import re
@@ -17,7 +17,7 @@ LONGEST_ENDING = 2_000
 LONGEST_SENTENCE = 500
 
 _MARKER = re.compile(f"(?ai){MARKER}")
-# The apostrophe within a word ends no quote.
+# An apostrophe within a word does not end a quote.
 _QUOTED = re.compile(
     r"“[^”]*+(?:”|\Z)|\A[^“”]*+”|「[^」]*+(?:」|\Z)|『[^』]*+(?:』|\Z)|‘(?!\s)(?:[^\n‘’]|(?<=\w)’(?=\w))*+’(?!\w)"
     r"""|(?<!\w)"(?!\s)[^"]*+(?:"|\Z)|(?<!\w)'(?!\s)(?:[^'\n]|(?<=\w)'(?=\w))*+'(?!\w)"""
@@ -27,7 +27,7 @@ _HIDDEN_LINE = re.compile(rf"^[ \t{HIDDEN}]++$", re.MULTILINE)
 _EMPHASIS = re.compile(r"\*++(?=\S)|(?<=\S)\*++")
 _PLAIN = {ord("’"): "'", ord(STAND_IN): None}
 _PARAGRAPH_END = re.compile(r"\n[ \t]*+\n\s*+")
-# A line that goes on in small letters, or after a comma, was only wrapped.
+# A line that continues in lower case, or after a comma, was only wrapped.
 _LINE_END = re.compile(r"(?<![,，])\n(?![ \t]*+[a-z])")
 _LIST_ITEM = re.compile(r"[ \t]*+(?:[-*+•]|[0-9]{1,3}[.)])[ \t]++(?:\[[ xX]\][ \t]++)?")
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s++|(?<=[。！？；])\s*+|;\s++")
@@ -40,10 +40,10 @@ _FENCE = r"(?:`{3,}+|~{3,}+)"
 _FENCE_ABOVE = re.compile(rf"(?:\A|\n)[ \t]*+{_FENCE}[^\n`]*+\n\s*+\Z")
 _FENCE_BELOW = re.compile(rf"\n[ \t]*+{_FENCE}")
 _PROSE_FENCE = re.compile(rf"\s*+{_FENCE}(?:markdown|md|te?xt|plaintext)?[ \t]*+\n", re.IGNORECASE)
-# Closing marks, and perhaps a word of thanks.
+# Closing punctuation, and perhaps a word of thanks.
 _NOTHING_MORE = re.compile(r"[`~*_\]\s.。!！]*+(?:(?<=\n)[^\n]{1,25}+)?\s*+\Z")
-_SPEAKS_OF_MARKERS = re.compile(r"\bmarkers?\b|syntax|backtick|标记|写法|语法", re.IGNORECASE)
-_SHOWS_HOW = re.compile(
+_MENTIONS_MARKERS = re.compile(r"\bmarkers?\b|syntax|backtick|标记|写法|语法", re.IGNORECASE)
+_EXPLAINS_HOW = re.compile(
     r"\b(?:to hand over|write|wrote|use|type|add|append|put|ends?|ended|says?|reads|instead|like this|example|e\.g)\b"
     r"|格式|例如|比如|示例|应该写|改成|改为",
     re.IGNORECASE,
@@ -55,7 +55,7 @@ _HANDS_OVER = re.compile(
 
 
 class Sentence(Struct, frozen=True):
-    """A sentence, or what stands for one on a line of its own."""
+    """A sentence, or the text of a line without one."""
 
     text: str
     in_list: bool = False
@@ -75,7 +75,7 @@ def last_sentences(text: str, visible: str) -> list[Sentence]:
 
 
 def _ending(text: str, visible: str) -> tuple[str, bool]:
-    """Return the last words, as far as they may hand over, and whether these are all."""
+    """Return the end of a reply that may hand over, and whether that is the whole reply."""
     end = len(visible.rstrip(f"{HIDDEN}{WHITE_SPACE}-_*`"))
     start = max(0, end - LONGEST_ENDING)
     # Code is hidden together with its line ends, which still end a paragraph.
@@ -106,7 +106,7 @@ def marker_in_code(text: str, visible: str) -> str:
     before = text[max(0, marker.start() - LONGEST_ENDING) : marker.start()]
     is_hidden = visible[marker.start()] == HIDDEN
     is_last_code = is_hidden and _ends_in_code(text, visible, before, text[marker.end() :])
-    return marker[0] if is_last_code and _leads_to_a_hand_over(before) else ""
+    return marker[0] if is_last_code and _introduces_hand_over(before) else ""
 
 
 def escaped_marker(text: str, visible: str) -> str:
@@ -115,11 +115,11 @@ def escaped_marker(text: str, visible: str) -> str:
     if not found or not _NOTHING_MORE.match(text[found[-1].end() :]):
         return ""
     before = text[max(0, found[-1].start() - LONGEST_ENDING) : found[-1].start()]
-    return found[-1][0] if _leads_to_a_hand_over(before) else ""
+    return found[-1][0] if _introduces_hand_over(before) else ""
 
 
 def _ends_in_code(text: str, visible: str, before: str, after: str) -> bool:
-    """Tell whether nothing follows a marker in a span, a block of its own, an open fence, or a reply of code only."""
+    """Return whether nothing follows a marker in a span, a block of its own, an open fence, or a reply of code only."""
     if _QUOTED_LINE.match(_last_line(before)) or not _NOTHING_MORE.match(after):
         return False
     in_span = before.endswith("`") and after.startswith("`")
@@ -128,15 +128,15 @@ def _ends_in_code(text: str, visible: str, before: str, after: str) -> bool:
     return bool(in_span or fence_is_open or all_is_code or _FENCE_ABOVE.search(before))
 
 
-def _leads_to_a_hand_over(before: str) -> bool:
-    """Tell whether the sentence before a marker hands over, or at least does not show how that is done."""
+def _introduces_hand_over(before: str) -> bool:
+    """Return whether the sentence before a marker hands over, or at least does not explain how to."""
     is_alone = not _last_line(before).strip("`*_ \t")
     before = _FENCE_ABOVE.sub("", before).rstrip("`*_[( \t\n")
     sentence = re.split(rf"{_SENTENCE_END.pattern}|{_PARAGRAPH_END.pattern}", before)[-1]
-    if _SPEAKS_OF_MARKERS.search(sentence):
+    if _MENTIONS_MARKERS.search(sentence):
         return False
     if before.endswith((":", "：", "→", ">", "—", "–", "-")):
-        return bool(_HANDS_OVER.search(sentence)) and not _SHOWS_HOW.search(sentence)
+        return bool(_HANDS_OVER.search(sentence)) and not _EXPLAINS_HOW.search(sentence)
     return is_alone or before.endswith((".", "!", "?", "。", "！", "？", ")", "）"))
 
 

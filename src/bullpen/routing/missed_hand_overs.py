@@ -1,7 +1,7 @@
-"""Missed hand-overs: a reply that seems to hand over, and has no marker that works.
+"""Missed hand-overs: a reply that seems to hand over but has no working marker.
 
 The reply is delivered as it is; people see what was probably meant, with one key to do it. That interrupts them, so
-this says nothing when in doubt.
+when in doubt nothing is suggested.
 """
 
 import re
@@ -20,7 +20,7 @@ from bullpen.team.team import Member, Team
 
 Kind = Literal["in_code", "misspelled", "in_words"]
 Clue = tuple[Kind, list[str], str]
-"""Who is probably meant, and the words that say so; nobody, if there are none."""
+"""How it was written, who is probably meant, and the quote; no names if nobody is."""
 
 LONGEST_QUOTE = 120
 MOST_NAMES = 20
@@ -29,7 +29,7 @@ _CODE = re.compile(f"(?<!`)`*+{HIDDEN}[{HIDDEN}`]*+")
 
 
 class MissedHandOver(Struct, frozen=True, kw_only=True):
-    """What a member probably meant, and the words it was concluded from."""
+    """What a member probably meant, and the words that suggest it."""
 
     sender: str
     members: tuple[str, ...]
@@ -43,7 +43,7 @@ class MissedHandOver(Struct, frozen=True, kw_only=True):
             case "in_code":
                 return f"{self.sender} wrote {self.quote} only in code."
             case "misspelled" if self.quote.startswith("\\"):
-                return f"{self.sender} wrote {self.quote}, which the backslashes make mere text."
+                return f"{self.sender} wrote {self.quote}, but the backslashes turn it into plain text."
             case "misspelled":
                 meant = " and ".join(self.members)
                 return f"{self.sender} wrote {self.quote}; nobody here is called that. Did {self.sender} mean {meant}?"
@@ -54,9 +54,9 @@ class MissedHandOver(Struct, frozen=True, kw_only=True):
 def missed_hand_over(
     text: str, sender: Member, team: Team, *, markers: Markers | None = None, returns_to: str | None = None
 ) -> MissedHandOver | None:
-    """Return the hand-over that a reply probably means and does not make; None if a marker names a member.
+    """Return the hand-over that a reply probably meant to make; None if a marker names a member.
 
-    `returns_to` is the person that the reply goes back to anyway: handing over to that one alone changes nothing.
+    `returns_to` is the person that the reply returns to anyway: handing over only to them changes nothing.
     """
     markers = markers or read_markers(text)
     if any(map(Resolver(team).members_called, dict.fromkeys(markers.addressees))):
@@ -78,16 +78,16 @@ def _shortened(quote: str) -> str:
 
 
 def _clues(text: str, markers: Markers, sender: Member, team: Team) -> Iterator[Clue]:
-    """Yield what a reply may mean, the surest first."""
+    """Yield what a reply may mean, the most certain first."""
     visible = hide_code(text)
     yield _misspelled(text, markers, Spellings(team.members))
     yield _escaped(text, visible, Resolver(team))
     yield _in_code(text, visible, Resolver(team))
-    yield _in_words(text, visible, Spellings(_spoken_to(sender, team)))
+    yield _in_words(text, visible, Spellings(_addressable(sender, team)))
 
 
-def _spoken_to(sender: Member, team: Team) -> list[Member]:
-    """Return whom words may hand over to: not the only person, since a reply goes back to that one anyway."""
+def _addressable(sender: Member, team: Team) -> list[Member]:
+    """Return whom words may hand over to: not the only person, since a reply returns to them anyway."""
     return [member for member in team.members if member != sender and team.people != (member,)]
 
 
@@ -119,7 +119,7 @@ def _in_words(text: str, visible: str, spellings: Spellings) -> Clue:
     for sentence, in_list in _addressed(last_sentences(text, visible), spellings):
         named = list(spellings.named_in(sentence))
         for found in hand_overs(_with_stand_ins(sentence, named)) if named else ():
-            # A list item with a name is mostly a plan; with an "@" it speaks to somebody.
+            # A list item with a name is usually a plan; with an "@" it addresses somebody.
             if in_list and not found["who"].startswith("@"):
                 continue
             first = found.string.count(STAND_IN, 0, found.start("who"))
@@ -148,7 +148,7 @@ def _with_stand_ins(sentence: str, named: list[Named]) -> str:
 
 
 def _quoted(found: re.Match[str], named: list[Named]) -> str:
-    """Return the words from a hand-over to the end of its sentence, with the names again, and without code."""
+    """Return the words from a hand-over to the end of its sentence, with the names restored and without code."""
     first = found.string.count(STAND_IN, 0, found.start())
     spelled = (match[0] for match, _ in named[first:])
     words = re.sub(STAND_IN, lambda _: next(spelled), found.string[found.start() :])

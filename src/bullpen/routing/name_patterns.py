@@ -1,4 +1,4 @@
-"""How the names of members are written in running text, and which member a wrong name probably means."""
+"""How members' names are written in prose, and which member a wrong name probably means."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -6,27 +6,27 @@ from collections.abc import Iterable, Iterator, Sequence
 from bullpen.team.team import Member
 from bullpen.text.names import nearest, normalized
 
-# Whom agents write to when they mean nobody in particular. A member of such a name is only meant by "@you".
+# Words that agents use for nobody in particular. A member with such a name is only addressed with an "@".
 _NOBODY = re.compile(
     "all|anybody|anyone|done|end|everybody|everyone|he|her|him|human|i|it|me|myself|na|name|next|nobody|none|noone|null|"
     "self|she|stop|tbd|team|them|they|this|us|user|we|whoever|you|你|我|他|她|大家|所有人|用户|无|待定"
 )
 
 Named = tuple[re.Match[str], str]
-"""A place where a text names a member, and whom."""
+"""A match of a member's name in a text, and the member."""
 
 SHORT_NAME = 2
 LONGEST_NAME = 120
-"""A marker may hold "sarah – please review", but not a page."""
+"""A marker may contain "sarah – please review", but not a page of text."""
 
-# A letter that would make a longer word of a name. Chinese is written without spaces: 交给Max处理.
+# A letter that would make a name part of a longer word. Chinese is written without spaces: 交给Max处理.
 _LETTER = r"(?-i:[^\W\u2e80-\u9fff\uac00-\ud7af])"
 _SEPARATORS = re.compile(r"[\s_\-.]+")
 _NOT_A_LIST = re.compile(r"\b(?:or|not|but|except)\b|或|不", re.IGNORECASE)
 
 
 class Spellings:
-    """The names and display names of some members. A spelling that fits two of them names nobody."""
+    """The names and display names of some members. A spelling that two of them share matches neither."""
 
     def __init__(self, members: Iterable[Member]) -> None:
         self._members = tuple(members)
@@ -34,13 +34,13 @@ class Spellings:
         self._pattern = _names_pattern(spelling for member in self._members for spelling in _spellings(member))
 
     def named_in(self, text: str) -> Iterator[Named]:
-        """Yield every place where a text names one of the members, and whom."""
+        """Yield every match of a member's name in a text, with the member."""
         for match in self._pattern.finditer(text):
             if name := self._names.get(normalized(match[0])):
                 yield match, name
 
     def meant_by(self, wrong_name: str) -> tuple[str, ...]:
-        """Return whom a name that is nobody's means: "sarah please review", "max and sarah", a role, a slip."""
+        """Return whom a wrong name means: "sarah please review", "max and sarah", a role, a typo."""
         if len(wrong_name) > LONGEST_NAME:
             return ()
         if named := tuple(dict.fromkeys(name for _, name in self.named_in(wrong_name))):
@@ -61,19 +61,19 @@ def _names_by_spelling(members: Sequence[Member]) -> dict[str, str]:
     for member in members:
         for spelling in _spellings(member):
             found.setdefault(normalized(spelling), set()).add(member.name)
-    # A name counts more than a display name, as in the Resolver.
+    # A name takes precedence over a display name, as in the Resolver.
     exact = {normalized(member.name): member.name for member in members}
     return {spelling: next(iter(names)) for spelling, names in found.items() if len(names) == 1} | exact
 
 
 def _spellings(member: Member) -> set[str]:
-    """Return how a member is called; "Sarah (backend)" is called Sarah, too."""
+    """Return the names of a member; "Sarah (backend)" is also called Sarah."""
     names = {member.name, member.display_name, member.display_name.partition("(")[0].strip()}
     return {name for name in names if normalized(name)}
 
 
 def _names_pattern(spellings: Iterable[str]) -> re.Pattern[str]:
-    """Return a pattern for names in prose: not within a longer word, an address, a path, a call or an option."""
+    """Return a pattern for names in prose: not in a longer word, an address, a path, a call or an option."""
     longest_first = sorted(set(spellings), key=lambda spelling: (-len(spelling), spelling))
     names = "|".join(map(_name_pattern, longest_first)) or "(?!)"
     return re.compile(
@@ -82,7 +82,7 @@ def _names_pattern(spellings: Iterable[str]) -> re.Pattern[str]:
 
 
 def _name_pattern(spelling: str) -> str:
-    """Return a pattern for one name. A short one in another case is another word: IS is a name where "is" is none."""
+    """Return a pattern for one name. A short name is case-sensitive: with a member IS, the word "is" does not match."""
     if _NOBODY.fullmatch(normalized(spelling)):
         return f"(?<=@){re.escape(spelling)}"
     if len(spelling) <= SHORT_NAME and spelling.isascii():

@@ -1,4 +1,4 @@
-"""Progress: what a conversation must remember between messages, and the caps that end loops. Plain data."""
+"""Progress: what a conversation remembers between messages, and the limits that end loops. Plain data."""
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -9,7 +9,7 @@ from bullpen.team.team import Limits
 from bullpen.turn_events import Failed, Usage
 
 MOST = 10**15
-"""Tokens or dollars, as many as JSON holds exactly."""
+"""The most tokens or dollars that JSON can hold exactly."""
 
 
 class MemberUsage(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -19,7 +19,7 @@ class MemberUsage(Struct, frozen=True, kw_only=True, omit_defaults=True):
     failures: int = 0
     tokens: int = 0
     cost_usd: float | None = None
-    """None if no CLI has said."""
+    """None if no CLI has reported it."""
     last_failure: str = ""
 
     def __add__(self, other: "MemberUsage") -> "MemberUsage":
@@ -34,7 +34,7 @@ class MemberUsage(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def usage_of_turn(usage: Usage | None, failure: Failed | None = None, *, interrupted: bool = False) -> MemberUsage:
-    """Return what one turn has used. What an agent says about itself may be anything, so nothing is below zero."""
+    """Return what one turn has used. Agents may report anything, so negative numbers count as zero."""
     failed = interrupted or (failure is not None and failure.kind != "cancelled")
     cost = None if usage is None or usage.cost_usd is None else max(0.0, usage.cost_usd)
     return MemberUsage(
@@ -47,28 +47,28 @@ def usage_of_turn(usage: Usage | None, failure: Failed | None = None, *, interru
 
 
 class Progress(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What is kept in the store beside the messages and turns, so that a restart changes nothing."""
+    """What the store keeps besides the messages and turns, so that a restart changes nothing."""
 
     turns_made: int = 0
-    """Turns there ever were; the next one gets the next number."""
+    """The number of turns so far; the next turn gets the next number."""
     message_number: int = 0
     """The highest N of all message ids msg-N; the next message gets the next one."""
     person: str | None = None
-    """Who spoke last among the people, and gets the conversation back."""
+    """The person who spoke last, and to whom the conversation returns."""
     handed_over: dict[str, str] = {}
     """For each person, the agent that last handed over to them."""
     misses: dict[str, str] = {}
-    """For each agent, what its next prompt says about a hand-over that did not work."""
+    """For each agent, the note in its next prompt about a hand-over that did not work."""
     held: tuple[str, ...] = ()
-    """Waiting turns that stand still until a person lets them go on."""
+    """Waiting turns that are held until a person releases them."""
     undecided: tuple[str, ...] = ()
-    """Turns that ended without a reply, until a person says what to do about them."""
+    """Turns that ended without a reply, until a person decides what to do about them."""
     used: dict[str, MemberUsage] = {}
     """What each member's turns have used."""
     missed: MissedHandOver | None = None
-    """What the last reply probably meant to hand over, until a person speaks or somebody begins."""
+    """The missed hand-over of the last reply, until a person speaks or a turn starts."""
 
-    # What the caps count, since a person last spoke or let the agents go on.
+    # What the limits count, since a person last spoke or continued the conversation.
     since: int = 0
     turns: int = 0
     tokens: int = 0
@@ -78,11 +78,11 @@ class Progress(Struct, frozen=True, kw_only=True, omit_defaults=True):
     last_replies: dict[str, tuple[int, ...]] = {}
     """For each agent, the sketch of its last reply."""
     same_replies: dict[str, int] = {}
-    """For each agent, how often in a row it said nearly the same."""
+    """For each agent, how many times in a row it said nearly the same."""
 
 
 def counting_again(progress: Progress, at: int) -> Progress:
-    """Return the progress after a person's word: the caps count from zero."""
+    """Return the progress after a person's message: the limits count from zero."""
     return replace(
         progress,
         since=at,
@@ -97,7 +97,7 @@ def counting_again(progress: Progress, at: int) -> Progress:
 
 
 def with_usage(progress: Progress, member: str, used: MemberUsage) -> Progress:
-    """Return the progress after a turn of a member that used something, however it ended."""
+    """Return the progress with what a member's turn used, no matter how it ended."""
     return replace(
         progress,
         tokens=min(progress.tokens + used.tokens, MOST),
@@ -110,20 +110,20 @@ def with_reply(progress: Progress, agent: str, text: str, hands_over_to: str | N
     """Return the progress after an agent's reply; `hands_over_to` is the agent that answers it."""
     pair = tuple(sorted((agent, hands_over_to))) if hands_over_to is not None else ()
     pair_turns = progress.pair_turns + 1 if pair and pair == progress.pair else len(pair[:1])
-    said = sketch(text)
-    before = progress.last_replies.get(agent)
-    same = progress.same_replies.get(agent, 1) + 1 if before is not None and alike(before, said) else 1
+    current = sketch(text)
+    previous = progress.last_replies.get(agent)
+    same = progress.same_replies.get(agent, 1) + 1 if previous is not None and alike(previous, current) else 1
     return replace(
         progress,
         pair=pair,
         pair_turns=pair_turns,
-        last_replies={**progress.last_replies, agent: said},
+        last_replies={**progress.last_replies, agent: current},
         same_replies={**progress.same_replies, agent: same},
     )
 
 
 def cap_reached(progress: Progress, limits: Limits, now: int) -> str | None:
-    """Return why no agent may begin a turn now, in a sentence, or None."""
+    """Return why no agent may start a turn now, in a sentence, or None."""
     minutes = (now - progress.since) / 60_000
     repeats = [name for name, count in progress.same_replies.items() if count >= limits.identical_replies]
     if progress.turns >= limits.turns_per_message:
@@ -143,5 +143,5 @@ def cap_reached(progress: Progress, limits: Limits, now: int) -> str | None:
 
 
 def room_for_turns(progress: Progress, limits: Limits) -> int:
-    """Return how many more turns may begin before a person must speak."""
+    """Return how many more turns may start before a person must speak."""
     return max(0, limits.turns_per_message - progress.turns)

@@ -1,4 +1,4 @@
-"""Names in a team: which member somebody means."""
+"""Names in a team: which member a name means."""
 
 from msgspec import Struct
 
@@ -6,16 +6,16 @@ from bullpen.team.team import Member, Team
 from bullpen.text.names import nearest, normalized
 
 LONGEST_SHOWN = 100
-"""Characters of a wrong name that people get to see. Nothing longer is a slip for a name, either."""
+"""Characters of a wrong name that are shown. Anything longer is not a misspelled name, either."""
 MOST_CANDIDATES = 3
 
 
 class Unresolved(Struct, frozen=True, kw_only=True):
-    """A name that is nobody's, or more than one member's."""
+    """A name that no member has, or more than one."""
 
     name: str
     candidates: tuple[str, ...] = ()
-    """Whom it fits equally well, or the nearest names."""
+    """The members it matches, or the most similar names."""
     ambiguous: bool = False
 
     def __str__(self) -> str:
@@ -32,18 +32,18 @@ class Unresolved(Struct, frozen=True, kw_only=True):
 
 
 class Resolver:
-    """Finds members by name or display name, whatever the case and the decoration."""
+    """Finds members by name or display name, ignoring case and punctuation around the name."""
 
     def __init__(self, team: Team) -> None:
         self._names = {normalized(member.name): member for member in team.members}
         self._display_names: dict[str, list[Member]] = {}
         for member in team.members:
-            # A display name that is only decoration would be found by "@".
+            # A display name of only punctuation would match "@".
             if key := normalized(member.display_name):
                 self._display_names.setdefault(key, []).append(member)
 
     def resolve(self, name: str) -> Member | Unresolved:
-        """Return the member of that name: the name itself counts more than a display name."""
+        """Return the member with that name: a name takes precedence over a display name."""
         found = self.members_called(name)
         if len(found) == 1:
             return found[0]
@@ -51,7 +51,7 @@ class Resolver:
         return Unresolved(name=name, candidates=candidates, ambiguous=bool(found))
 
     def members_called(self, name: str) -> tuple[Member, ...]:
-        """Return everyone whom a name fits; quick, since it looks for no names that are near."""
+        """Return everyone with that name; fast, since it does not search for similar names."""
         key = normalized(name)
         return (self._names[key],) if key in self._names else tuple(self._display_names.get(key, ()))
 

@@ -1,4 +1,4 @@
-"""Who answers a message, and why: from its marks and the team's rules to turns, notes, and whom we wait for."""
+"""Who answers a message, and why: from its markers and the team's rules to turns, notes, and the person to wait for."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -16,7 +16,7 @@ MOST_NOTES = 5
 
 
 class Asked(Struct, frozen=True, kw_only=True):
-    """A member that is asked to answer, how soon, and at which step of a relay."""
+    """A member that is asked to answer, with its intent and its step in a relay."""
 
     member: str
     intent: int
@@ -24,22 +24,22 @@ class Asked(Struct, frozen=True, kw_only=True):
 
 
 class Route(Struct, frozen=True, kw_only=True):
-    """What a message sets in motion."""
+    """What a message causes."""
 
     asked: tuple[Asked, ...] = ()
-    """Agents, in the order of the relay, and the people before some of them, who hold the rest up until they spoke."""
+    """Agents in the order of the relay, and the people between them, who hold up the rest until they have spoken."""
     waits_for: str | None = None
-    """The person it is handed to."""
+    """The person it hands over to."""
     addressees: tuple[str, ...] = ()
     """Everyone it is addressed to, as written; empty means everyone."""
     drops: tuple[str, ...] = ()
-    """Whose waiting turns go, before anybody new is asked."""
+    """Whose waiting turns are dropped, before anybody new is asked."""
     drops_all: bool = False
     team_task: str | None = None
     reason: str = ""
-    """Why these, in a sentence, when the message itself does not say."""
+    """Why these members, in a sentence, if the message itself does not name them."""
     notes: tuple[str, ...] = ()
-    """What people should know: names that are nobody's, hand-overs that are not allowed, markers that are not read."""
+    """What people should know: unknown names, hand-overs that are not allowed, markers that were not read."""
 
 
 class Router:
@@ -50,9 +50,9 @@ class Router:
         self._resolver = Resolver(team)
 
     def sender_of(self, markers: Markers, *, given: str | None = None, waited_for: str | None = None) -> Member:
-        """Return which person a message from a person's channel is from, or raise UnknownSender.
+        """Return which person sent a message, or raise UnknownSender.
 
-        The one that is given, else the one it names with [FROM: …], else the one we wait for, else the only person.
+        The person given, else the one named with [FROM: …], else the one we are waiting for, else the only person.
         """
         name = given or markers.sender or waited_for
         people = self._team.people
@@ -65,12 +65,12 @@ class Router:
             raise UnknownSender(str(member), (person.name for person in people))
         if member.type != "human":
             raise UnknownSender(
-                f"{member.name} is an agent, and speaks for itself.", (person.name for person in people)
+                f"{member.name} is an agent; only people can send messages here.", (person.name for person in people)
             )
         return member
 
     def member(self, name: str) -> Member:
-        """Return the member that somebody calls by this name, or raise UnknownMember."""
+        """Return the member with this name, or raise UnknownMember."""
         found = self._resolver.resolve(name)
         if isinstance(found, Unresolved):
             raise UnknownMember(str(found))
@@ -85,10 +85,10 @@ class Router:
         person: str | None = None,
         in_relay: bool = False,
     ) -> Route:
-        """Return what a message sets in motion.
+        """Return what a message causes.
 
         `last_to_hand_over` is the agent that last handed over to the sender, if that is a person; `person` is the one
-        that an agent's reply without a hand-over goes back to; `in_relay` says that others wait for the sender's word.
+        that an agent's reply without a hand-over returns to; `in_relay` says that others are waiting for the sender.
         """
         hand_overs, notes = self._hand_overs(sender, markers)
         drops, drops_all, drop_notes = self._drops(markers)
@@ -109,7 +109,7 @@ class Router:
         return replace(route, **self._without_hand_over(last_to_hand_over, in_relay))
 
     def _without_hand_over(self, last_to_hand_over: str | None, in_relay: bool) -> dict[str, Any]:
-        """Return where a person's message goes that names nobody: nobody is left hanging."""
+        """Return who gets a person's message that names nobody."""
         if in_relay:
             return {"reason": "The others in the relay were waiting for this."}
         if last_to_hand_over is None:
@@ -120,13 +120,13 @@ class Router:
         return {"asked": (asked,), "addressees": (member,), "reason": reason}
 
     def _hand_overs(self, sender: Member, markers: Markers) -> tuple[dict[str, Asked], list[str]]:
-        """Return everyone who is handed to, as written, and notes on the names that did not work."""
+        """Return everyone the message hands over to, as written, and notes on the names that did not work."""
         asked: dict[str, Asked] = {}
         notes: dict[str, None] = {}
         seen: dict[str, Member | str] = {}
         for step, group in enumerate(markers.next):
             for addressee in group:
-                # A hostile reply may hold a thousand names; each is looked up once.
+                # A hostile reply may contain a thousand names; each is looked up once.
                 if addressee.name not in seen:
                     seen[addressee.name] = self._allowed(sender, addressee)
                 member = seen[addressee.name]
@@ -141,7 +141,7 @@ class Router:
         return asked, list(notes)
 
     def _turns_of(self, hand_overs: Mapping[str, Asked]) -> tuple[Asked, ...]:
-        """Return whose turns are to be queued: those of agents, and those of people with an agent behind them."""
+        """Return the turns to queue: those of agents, and those of people with an agent after them."""
         last_agent = max((turn.step for name, turn in hand_overs.items() if not self._is_person(name)), default=-1)
         return tuple(turn for name, turn in hand_overs.items() if not self._is_person(name) or turn.step < last_agent)
 
@@ -149,7 +149,7 @@ class Router:
         return self._team.member(name).type == "human"
 
     def _allowed(self, sender: Member, addressee: Addressee) -> Member | str:
-        """Return the member that is meant, or why it cannot be handed to."""
+        """Return the member that is meant, or why the sender cannot hand over to it."""
         member = self._resolver.resolve(addressee.name)
         if isinstance(member, Unresolved):
             return str(member)
@@ -172,11 +172,13 @@ class Router:
 def _cut_notes(markers: Markers) -> Iterable[str]:
     if not markers.are_cut:
         return ()
-    return [f"Only the first {MOST_MARKERS:,} markers and {MOST_NAMES:,} names of a message are read; this has more."]
+    return [
+        f"Only the first {MOST_MARKERS:,} markers and {MOST_NAMES:,} names of a message are read; this one has more."
+    ]
 
 
 def _few(notes: Iterable[str]) -> tuple[str, ...]:
-    """Return the first notes, and how many more there are: nobody reads a thousand."""
+    """Return the first few notes, and how many more there are."""
     unique = tuple(dict.fromkeys(notes))
     more = len(unique) - MOST_NOTES
     return unique if more <= 0 else (*unique[:MOST_NOTES], f"{more:,} more names did not work either.")

@@ -1,4 +1,4 @@
-"""Text as bytes: cleaning it on entry, measuring it, and cutting it where nobody gets hurt."""
+"""Text as bytes: cleaning it on entry, measuring it, and cutting it between characters."""
 
 import re
 
@@ -10,12 +10,12 @@ LINE_BREAKS = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
 
 WHITE_SPACE = "\t\n\v\f\r \xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
 WHITE_SPACE += "\u2028\u2029\u202f\u205f\u3000\ufeff"
-"""What JavaScript's trim() takes away, as in the specification. Python's list is another."""
+"""What JavaScript's trim() removes, as in the specification. Python's list is different."""
 
 INVISIBLE = "\u200b\u200c\u200d\u2060\xad"
-"""What nobody sees, although it is not white space."""
+"""Invisible characters that are not white space."""
 
-# A cluster may be endless (a letter with a thousand accents), so looking for its start must end somewhere.
+# A cluster may be very long (a letter with a thousand accents), so the search for its start is limited.
 LONGEST_CLUSTER = 64
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
@@ -23,7 +23,7 @@ _LINE_BREAK_RUN = re.compile(f"[{LINE_BREAKS}]+")
 
 
 def clean_text(text: str) -> str:
-    """Return the text as every program can take it: no lone surrogates, no NUL."""
+    """Return the text so that every program can read it: no lone surrogates, no NUL."""
     if "\0" in text:
         text = text.replace("\0", SYMBOL_FOR_NULL)
     if text.isascii():
@@ -36,7 +36,7 @@ def clean_text(text: str) -> str:
 
 
 def clean_json(value: object) -> object:
-    """Return a parsed JSON value with every text in it clean."""
+    """Return a parsed JSON value with every string in it cleaned."""
     match value:
         case str():
             return clean_text(value)
@@ -49,7 +49,7 @@ def clean_json(value: object) -> object:
 
 
 def trimmed(text: str | None) -> str:
-    """Return the text, clean, without the white space at its ends."""
+    """Return the text, cleaned, without white space at its ends."""
     return clean_text(text or "").strip(WHITE_SPACE)
 
 
@@ -59,7 +59,7 @@ def one_line(name: str) -> str:
 
 
 def byte_length(text: str) -> int:
-    """Return how many bytes the text takes in UTF-8."""
+    """Return how many bytes the text has in UTF-8."""
     return len(text) if text.isascii() else len(text.encode())
 
 
@@ -70,7 +70,7 @@ def truncate_to_bytes(text: str, max_bytes: int) -> str:
     """
     if max_bytes < 0:
         raise ValueError(f"max_bytes must not be negative, got {max_bytes}")
-    # No character takes less than a byte, so what lies behind this slice cannot fit and need not be looked at.
+    # Every character takes at least one byte, so anything after this slice cannot fit.
     head = clean_text(text[: max_bytes + 1])
     encoded = head.encode()
     if len(encoded) <= max_bytes:
@@ -80,7 +80,7 @@ def truncate_to_bytes(text: str, max_bytes: int) -> str:
 
 
 def _cluster_start(text: str, index: int) -> int:
-    """Return where the character that a reader sees around index begins, or index if that is too far away."""
+    """Return where the visible character around index starts, or index if that is too far away."""
     for start in range(index, max(index - LONGEST_CLUSTER, 0), -1):
         if not _belong_together(text, start):
             return start
@@ -88,7 +88,7 @@ def _cluster_start(text: str, index: int) -> int:
 
 
 def _belong_together(text: str, index: int) -> bool:
-    """Tell whether the characters before and at index are seen as one."""
+    """Return whether the characters before and at index are displayed as one."""
     before, after = text[index - 1], text[index]
     if before.isascii() and after.isascii():
         return before == "\r" and after == "\n"

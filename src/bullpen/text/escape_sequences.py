@@ -1,10 +1,10 @@
-"""Terminal escape sequences, taken out of what agents say: colours, titles and cursor movements are not part of it."""
+"""Terminal escape sequences, removed from what agents write: colors, titles and cursor movements."""
 
 import re
 
-# As in ECMA-48: control sequences (CSI), strings (OSC, DCS and their like, up to BEL or ST), and the short ones. All
-# but the short ones have an eight-bit form, too. A string without an end is only its beginning, or one stray character
-# would take the rest of a reply with it.
+# As in ECMA-48: control sequences (CSI), strings (OSC, DCS and similar, up to BEL or ST), and the short ones. All but
+# the short ones have an eight-bit form, too. Of a string without an end only the beginning is removed, or one stray
+# character would remove the rest of a reply.
 _CSI = r"(?:\x1b\[|\x9b)[0-?]*+[ -/]*+"
 _STRING = r"(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])"
 _STRING_END = r"(?:\x07|\x1b\\|\x9c)"
@@ -13,7 +13,7 @@ _UNFINISHED = re.compile(rf"{_CSI}\Z|{_STRING}[^\x07\x1b\x9c]*+\x1b?+\Z|\x1b[ -/
 _MAY_BEGIN = re.compile("[\x1b\x90\x98\x9b\x9d-\x9f]")
 
 LONGEST_HELD = 4096
-"""Characters that wait for the end of a sequence, while a reply comes in pieces."""
+"""How many characters are held back for the end of a sequence, while a reply is streamed."""
 
 
 def strip_escape_sequences(text: str) -> str:
@@ -22,13 +22,13 @@ def strip_escape_sequences(text: str) -> str:
 
 
 class EscapeStripper:
-    """Takes escape sequences out of a text that comes in pieces, also those that are cut in two."""
+    """Removes escape sequences from a streamed text, also those that are split between two pieces."""
 
     def __init__(self) -> None:
         self._held = ""
 
     def feed(self, piece: str) -> str:
-        """Return what is certain by now; the beginning of a sequence waits for its end."""
+        """Return the text so far; the beginning of a sequence is held back until its end."""
         if not self._held and not _MAY_BEGIN.search(piece):
             return piece
         text, self._held = self._held + piece, ""
@@ -38,6 +38,6 @@ class EscapeStripper:
         return strip_escape_sequences(text)
 
     def finish(self) -> str:
-        """Return what is left of what was held back."""
+        """Return the text that was still held back."""
         held, self._held = self._held, ""
         return strip_escape_sequences(held)

@@ -4,7 +4,7 @@ import re
 import unicodedata
 from collections.abc import Iterable
 
-# What people and agents put around a name: @max, "max", `max`, **max**, <max>.
+# What people and agents write around a name: @max, "max", `max`, **max**, <max>.
 _DECORATION = "@\"'`*_<>()“”‘’「」 \t"
 _SEPARATORS = re.compile(r"[\s_\-.]+")
 
@@ -16,7 +16,7 @@ def normalized(name: str) -> str:
 
 
 def nearest(word: str, known: Iterable[str], limit: int = 3) -> tuple[str, ...]:
-    """Return the known words that look most like a word, the likeliest first."""
+    """Return the known words that are most similar to a word, the best match first."""
     from difflib import get_close_matches
 
     spellings = {normalized(name): name for name in known}

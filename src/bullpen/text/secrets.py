@@ -1,7 +1,7 @@
-"""Keys and passwords in what a program says when it fails: taken out before anybody keeps, shows or exports it.
+"""Keys and passwords in a program's error output: removed before it is stored, shown or exported.
 
-What is known to be secret is taken out whatever it looks like: the values of our variables that are called a key, a
-token or the like. Other secrets can only be recognised by their form or by the word before them.
+Known secrets are always removed: the values of environment variables whose names contain KEY, TOKEN and the like. Other
+secrets can only be recognised by their form or by the word before them.
 """
 
 import os
@@ -14,7 +14,7 @@ SHORTEST_SECRET = 8
 
 _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL|COOKIE", re.IGNORECASE)
 _WORD = r"(?:api[_-]?key|(?:access|auth|refresh|secret)[_-]?(?:key|token)|token|secret|passw(?:or)?d|passphrase)"
-# Each begins where it cannot be part of a longer word, so that no text is looked at twice.
+# Each starts where it cannot be part of a longer word, so that no text is scanned twice.
 _FORMS = re.compile(
     r"(?<![\w-])(?:"
     r"sk-[\w-]{8,}+|[sr]k_(?:live|test)_\w{8,}+|gh[a-z]_\w{16,}+|github_pat_\w{16,}+|glpat-[\w-]{8,}+"
@@ -29,7 +29,7 @@ _PRIVATE_KEY = re.compile(r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----[^-]*+(?:----
 
 
 def without_secrets(text: str, environment: Mapping[str, str] = os.environ) -> str:
-    """Return the text with everything that is, or looks like, a key or a password replaced."""
+    """Return the text with everything that is or looks like a key or a password replaced."""
     if not text:
         return text
     for value in _secret_values(environment):
@@ -47,5 +47,5 @@ def _secret_values(environment: Mapping[str, str]) -> list[str]:
 
 
 def _may_be_secret(value: str) -> bool:
-    # A variable may also name the file in which the key is; that is no secret, and an error is a riddle without it.
+    # A variable may also name the file with the key; that is not a secret, and error messages need it.
     return len(value) >= SHORTEST_SECRET and not value.startswith(("/", "~", "."))
