@@ -4,7 +4,7 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
-from bullpen.cli.plain.commands import HANDLERS
+from bullpen.cli.plain.typed_line import HANDLERS
 from bullpen.view.commands import COMMANDS, SHOWN
 
 Write = Callable[..., Path]

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bullpen.terminal.cells import clusters, width
-from bullpen.terminal.input_rows import BLOCK_ROWS, InputRows
+from bullpen.terminal.input_area import BLOCK_ROWS, InputRows
 
 PROMPT = "kim ▸ "
 LETTERS = st.sampled_from(["a", "b ", "\n", "\t", "字", "👍🏽", "⚠️", "👩‍💻", "e\u0301", "\x1b", "\u0301", "\u200d"])

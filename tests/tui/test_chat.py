@@ -7,14 +7,13 @@ from textual.widgets import Button, OptionList
 from bullpen.conversation.events import Trouble
 from bullpen.errors import NothingRuns
 from bullpen.tui.composer import Composer
-from bullpen.tui.difference_screen import DifferenceScreen
 from bullpen.tui.fold import FoldTitle
-from bullpen.tui.line_view import LinesView
 from bullpen.tui.members import MembersPanel
 from bullpen.tui.message import MessageView
 from bullpen.tui.notice import NoticeBar
-from bullpen.tui.prompt_screen import PromptScreen
+from bullpen.tui.prompt_screen import DifferenceScreen, PromptScreen
 from bullpen.tui.queue import QueuePanel
+from bullpen.tui.text_screen import LinesView
 from bullpen.tui.transcript import Transcript
 
 WORKING: Script = [
@@ -434,7 +433,7 @@ def test_a_command_that_fails_stays_in_the_composer_and_one_that_works_does_not(
     async def story(scene: Scene) -> None:
         composer = scene.app.screen.query_one(Composer)
         await scene.say("/hand max")
-        await scene.sees("No turn failed, was cancelled")
+        await scene.sees("No turn is waiting for")
         assert composer.text == "/hand max"
         await scene.press("ctrl+u")
         await scene.say("/drop")

@@ -7,9 +7,9 @@ import pytest
 from tests.tui.stage import Scene, Script, Stage
 
 from bullpen.tui.app import BullpenApp
-from bullpen.tui.line_view import LinesView
 from bullpen.tui.message import MessageView
 from bullpen.tui.step_folds import StepFold
+from bullpen.tui.text_screen import LinesView
 from bullpen.tui.transcript import Transcript
 
 ATTACKS = [

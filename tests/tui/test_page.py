@@ -4,8 +4,8 @@ import re
 from pathlib import Path
 
 from bullpen.tui.app import BullpenApp
-from bullpen.tui.bindings import rows
 from bullpen.tui.chat import KEYS
+from bullpen.tui.help_screen import rows
 from bullpen.tui.slash_commands import HANDLERS, SCREEN_COMMANDS
 from bullpen.view.commands import SHOWN
 

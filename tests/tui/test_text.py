@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bullpen.tui.line_view import wrapped
 from bullpen.tui.text import beginning, one_line, shown
+from bullpen.tui.text_screen import wrapped
 
 
 def test_a_text_is_cut_by_characters_by_lines_and_by_the_length_of_a_line() -> None:

@@ -8,7 +8,7 @@ import pytest
 from tests.tui.stage import Script, Stage
 from tests.view.doors import DOORS, PATIENCE_SECONDS
 
-from bullpen.cli.plain import commands as plain_commands
+from bullpen.cli.plain import typed_line as plain_commands
 from bullpen.conversation.conversation import Conversation
 from bullpen.tui import slash_commands as screen_commands
 from bullpen.view.commands import COMMANDS, SHOWN
@@ -91,14 +91,14 @@ BUSY: Lines = [
         "/canel",
         "said 4 ' /cancel'; runs max:1; waits sarah:4 ada:3 max:5 max:6 max:7",
         (
-            "There is no command /canel. Did you mean /cancel? /help lists all. "
-            "Begin with a space to send it as a message."
+            "There is no command /canel. Did you mean /cancel? /help lists them all. "
+            "Start with a space to send it as a message."
         ),
     ),
     (
         "/nonsense 14",
         "said 4 ' /cancel'; runs max:1; waits sarah:4 ada:3 max:5 max:6 max:7",
-        "There is no command /nonsense. /help lists all. Begin with a space to send it as a message.",
+        "There is no command /nonsense. /help lists them all. Start with a space to send it as a message.",
     ),
     ("/drop 5 6", "said 4 ' /cancel'; runs max:1; waits sarah:4 ada:3 max:7", ""),
     ("/drop sarah, 3", "said 4 ' /cancel'; runs max:1; waits max:7", ""),

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from bullpen.view.tool_summary import asked_of
+from bullpen.view.steps import asked_of
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from bullpen.doctor import Finding, agent_name, agents_not_loaded, end_what_crashes_left, examine_all
+from bullpen.doctor import Finding, agent_name, agents_not_loaded, end_leftover_processes, examine_all
 from bullpen.text.safe import printable
 
 
@@ -20,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print what was found; 0 only if every agent that was asked for is ready."""
-    end_what_crashes_left()
+    end_leftover_processes()
     names = [agent_name(name) for name in options.agents]
     if options.live and not options.json:
         print("Running one turn with each agent. This may take a minute.", file=sys.stderr)

@@ -2,13 +2,132 @@
 
 import re
 import sys
-from typing import TextIO
+from collections.abc import Iterator
+from typing import NamedTuple, TextIO
 
-from bullpen.terminal.cells import cut, width
-from bullpen.terminal.input_rows import InputRows
+from bullpen.terminal.cells import clusters, cut, width
 from bullpen.terminal.line_editor import LineEditor
 from bullpen.terminal.page import terminal_columns
 from bullpen.text.safe import printable
+
+CONTINUES = "… "
+"""Before each line of the text but the first, which has the prompt."""
+BLOCK_ROWS = 10
+TAB = "    "
+LONGEST_CLUSTER = 64
+
+
+class Row(NamedTuple):
+    """A row on the screen, and the part of the text that it shows."""
+
+    before: str
+    start: int
+    end: int
+
+
+class _Block(NamedTuple):
+    """A part of a line of the text."""
+
+    line_start: int
+    line_end: int
+    number: int
+
+
+class InputRows:
+    """Lays out a text that has a prompt, in so many columns."""
+
+    def __init__(self, text: str, prompt: str, columns: int) -> None:
+        self._text = text
+        self._prompt = prompt
+        self._columns = max(columns, 1)
+
+    def around(self, cursor: int, most: int) -> tuple[list[str], tuple[int, int]]:
+        """Return at most so many rows with the cursor in their middle, and in which row and column of them it is."""
+        block = self._block_at(cursor)
+        rows = list(self._rows(block))
+        at = next((number for number, row in enumerate(rows) if cursor <= row.end), len(rows) - 1)
+        first = last = block
+        while at < most and (before := self._before(first)) is not None:
+            first = before
+            above = list(self._rows(first))
+            rows, at = above + rows, at + len(above)
+        while len(rows) - at <= most and (after := self._after(last)) is not None:
+            last = after
+            rows += self._rows(last)
+        column = width(rows[at].before) + width(self._shown(rows[at].start, min(cursor, rows[at].end)))
+        top = max(0, min(at - most // 2, len(rows) - most))
+        shown = [row.before + self._shown(row.start, row.end) for row in rows[top : top + most]]
+        return shown, (at - top, column)
+
+    def _shown(self, start: int, end: int) -> str:
+        return printable(self._text[start:end]).replace("\t", TAB)
+
+    def _rows(self, block: _Block) -> Iterator[Row]:
+        """Yield the rows of a block."""
+        start, end = self._start(block), self._start(block._replace(number=block.number + 1))
+        before = "" if block.number else self._mark(block)
+        for row_end in self._row_ends(start, end, self._columns - width(before)):
+            yield Row(before, start, row_end)
+            start, before = row_end, ""
+        yield Row(before, start, end)
+
+    def _row_ends(self, start: int, end: int, room: int) -> Iterator[int]:
+        """Yield where rows end within a part of the text, if its first one has so much room."""
+        part = self._text[start:end]
+        if part.isascii() and "\t" not in part:
+            yield from range(start + max(room, 0), end, self._columns)
+            return
+        place = start
+        for cluster, size in clusters(printable(part).replace("\t", "\ufffd")):
+            taken = len(TAB) if self._text[place] == "\t" else size
+            if room < min(taken, self._columns):
+                yield place
+                room = self._columns
+            room -= taken
+            place += len(cluster)
+
+    def _mark(self, block: _Block) -> str:
+        return CONTINUES if block.line_start else self._prompt
+
+    def _block_at(self, place: int) -> _Block:
+        """Return the block that holds a place in the text; the end of a block belongs to it."""
+        start = self._text.rfind("\n", 0, place) + 1
+        end = self._text.find("\n", place)
+        line = _Block(start, len(self._text) if end < 0 else end, 0)
+        return line._replace(number=max(0, (place - self._first_end(line) - 1) // self._size + 1))
+
+    def _before(self, block: _Block) -> _Block | None:
+        if block.number:
+            return block._replace(number=block.number - 1)
+        return self._block_at(block.line_start - 1) if block.line_start else None
+
+    def _after(self, block: _Block) -> _Block | None:
+        if self._start(block._replace(number=block.number + 1)) < block.line_end:
+            return block._replace(number=block.number + 1)
+        return self._block_at(block.line_end + 1) if block.line_end < len(self._text) else None
+
+    def _start(self, block: _Block) -> int:
+        """Return where a block starts, which is where the one before it ends."""
+        if block.number == 0:
+            return block.line_start
+        place = self._first_end(block) + (block.number - 1) * self._size
+        return self._whole(place) if place < block.line_end else block.line_end
+
+    def _whole(self, place: int) -> int:
+        """Return where the character around a place begins, as people see it, if that is near."""
+        for start in range(place, place - min(LONGEST_CLUSTER, self._size), -1):
+            if width(self._text[start]) and self._text[start - 1] != "\u200d":
+                return start
+        return place
+
+    def _first_end(self, block: _Block) -> int:
+        """Return where the first block of a line ends: less fits into its first row."""
+        return block.line_start + max(self._size - width(self._mark(block)), 1)
+
+    @property
+    def _size(self) -> int:
+        return self._columns * BLOCK_ROWS
+
 
 HIDE, SHOW_CURSOR, CLEAR_BELOW, CLEAR_ALL = "\x1b[?25l", "\x1b[?25h", "\x1b[J", "\x1b[2J\x1b[H"
 MOST_ROWS = 10

@@ -1,6 +1,6 @@
 """The full screen: the conversation in a terminal, with Textual. Imported only when called: Textual loads slowly."""
 
-# Type checkers take this name for true.
+# Type checkers treat this name as true.
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:

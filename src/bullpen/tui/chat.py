@@ -13,10 +13,9 @@ from textual.widgets import Footer, Static
 
 from bullpen.conversation.conversation import Conversation
 from bullpen.errors import BullpenError
-from bullpen.tui.bindings import rows
-from bullpen.tui.composer import Composer
+from bullpen.tui.composer import Composer, SuggestionList
 from bullpen.tui.fold import FoldTitle
-from bullpen.tui.help_screen import HelpScreen
+from bullpen.tui.help_screen import HelpScreen, rows
 from bullpen.tui.member_screen import MemberScreen
 from bullpen.tui.members import MembersPanel
 from bullpen.tui.message import MessageView
@@ -25,7 +24,6 @@ from bullpen.tui.queue import QueuePanel
 from bullpen.tui.search_screen import SearchScreen
 from bullpen.tui.slash_commands import SCREEN_COMMANDS, SlashCommands
 from bullpen.tui.status import StatusBar
-from bullpen.tui.suggestions import SuggestionList
 from bullpen.tui.task_screen import TaskScreen
 from bullpen.tui.text import one_line
 from bullpen.tui.text_screen import TextScreen

@@ -4,11 +4,12 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from textual.binding import Binding, BindingType
+from textual.content import Content
 from textual.events import Key, Paste
 from textual.message import Message
-from textual.widgets import TextArea
+from textual.widgets import Static, TextArea
 
-from bullpen.tui.text import shown
+from bullpen.tui.text import one_line, shown
 from bullpen.view.commands import COMMANDS, Command
 from bullpen.view.completion import Option, options_for
 
@@ -193,3 +194,27 @@ class Composer(TextArea):
         row, column = self.cursor_location
         line = self.document.get_line(row)[:column]
         return f"\n{line}" if row else line
+
+
+class SuggestionList(Static):
+    """Some lines, one of them selected. It never has the focus: the composer keeps it."""
+
+    DEFAULT_CSS = """
+    SuggestionList { display: none; height: auto; max-height: 10; margin: 0 2; padding: 0 1; background: $panel; }
+    """
+
+    def __init__(self) -> None:
+        super().__init__(id="suggestions", markup=False)
+
+    def show(self, options: list[Option], selected: int) -> None:
+        """Show suggestions, or nothing."""
+        self.display = bool(options)
+        width = max((len(option.label) for option in options), default=0)
+        lines = [
+            Content.assemble(
+                (f" {one_line(option.label, 30):<{min(width, 30)}} ", "bold reverse" if place == selected else "bold"),
+                (f"  {one_line(option.help, 80)}", "dim"),
+            )
+            for place, option in enumerate(options)
+        ]
+        self.update(Content("\n").join(lines))

@@ -5,6 +5,7 @@ import time
 from bullpen.turn_events import Usage
 
 NO_TIME = "--:--"
+LAST_YEAR = 9999
 
 
 def counted(number: int, noun: str) -> str:
@@ -65,9 +66,11 @@ def local_time(milliseconds: int, *, seconds: bool = False) -> str:
     """Return a moment as the clock here shows it; nothing if it is not one: an imported message may have none."""
     try:
         moment = time.localtime(milliseconds / 1000)
-        return time.strftime("%Y-%m-%d %H:%M:%S" if seconds else "%Y-%m-%d %H:%M", moment) if milliseconds else ""
     except (ValueError, OverflowError, OSError):
         return ""
+    if not milliseconds or not 1 <= moment.tm_year <= LAST_YEAR:
+        return ""
+    return time.strftime("%Y-%m-%d %H:%M:%S" if seconds else "%Y-%m-%d %H:%M", moment)
 
 
 def day_or_clock(milliseconds: int) -> str:

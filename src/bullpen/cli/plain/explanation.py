@@ -77,7 +77,7 @@ def _facts(explanation: Explanation) -> Iterator[str]:
     if turn.retry_of is not None:
         yield f"retry     of turn {safe_line(turn.retry_of)}"
     if turn.failure is not None:
-        yield safe_line(f"failed    {turn.failure.message} {turn.failure.hint}".rstrip())
+        yield safe_line(f"failed    {turn.failure.explanation}")
     if explanation.command:
         yield f"command   {_command(explanation.command)}"
 
@@ -127,3 +127,22 @@ def _changed_lines(explanation: Explanation) -> Iterator[str]:
 def _sizes(explanation: Explanation) -> Iterator[str]:
     for section, size in explanation.sections:
         yield f"{section:<11}{size:>11,}"
+
+
+def prompt_lines(explanation: Explanation) -> Iterator[str]:
+    """Yield the system text, the prompt and its report."""
+    member = explanation.member
+    if explanation.system:
+        yield f"--- system text for {member}, given with the prompt"
+        yield explanation.system
+    yield f"--- prompt for {member}"
+    yield explanation.prompt or ""
+    yield f"--- {explanation.total_bytes:,} of {explanation.max_bytes:,} bytes"
+    for section, size in explanation.sections:
+        yield f"{section:<11}{size:>11,}"
+    dropped = sum(seen.fate == "dropped" for seen in explanation.context)
+    yield f"{counted(len(explanation.context) - dropped, 'message')} of history" + (
+        f", {counted(dropped, 'older one')} did not fit" if dropped else ""
+    )
+    for remark in explanation.remarks:
+        yield f"! {remark}"

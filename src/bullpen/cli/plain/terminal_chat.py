@@ -13,9 +13,8 @@ from bullpen.cli.exit_codes import ending_of, say_next
 from bullpen.cli.plain.transcript import Show
 from bullpen.cli.plain.typed_line import ChatLines
 from bullpen.cli.signals import INTERRUPTED_EXIT, LEAVING, handling, leave_at_once
-from bullpen.cli.status import show_state, status_of
 from bullpen.cli.team_options import Opening
-from bullpen.cli.viewer import following
+from bullpen.cli.viewer import following, show_state, status_of
 from bullpen.conversation.conversation import Conversation
 from bullpen.conversation.events import ConversationEvent, TurnEvent
 from bullpen.team.team import Team

@@ -1,11 +1,101 @@
 """ChatLines: what becomes of the lines that a person sends in a chat, at a terminal or through a pipe."""
 
-from bullpen.cli.plain.commands import ShownCommands
+import contextlib
+import io
+import shlex
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+from bullpen.cli.plain.explanation import print_explanation, prompt_lines
 from bullpen.cli.plain.transcript import Show
 from bullpen.conversation.conversation import Conversation
+from bullpen.database import Database
 from bullpen.errors import BullpenError
-from bullpen.view.commands import read_command, run_command
+from bullpen.exchange.files import export_to
+from bullpen.view.command_arguments import Member, Nothing, Text
+from bullpen.view.commands import COMMANDS, Typed, help_lines, read_command, run_command
+from bullpen.view.explanation import Explanation, explain, explain_now
+from bullpen.view.listing import search_in
 from bullpen.view.state import conversation_view
+from bullpen.view.status import queue_lines, team_lines
+from bullpen.view.turn_lookup import LAST, find_turn
+from bullpen.view.words import local_time
+
+HELP = """
+Everything else is said to the team. [NEXT: name] says who answers; without it the lead does, or who spoke last.
+Tab completes names and commands. A line that ends in \\ continues in the next. Arrow up: what you sent before.
+Ctrl-C cancels running turns; twice, it leaves. Ctrl-D leaves."""
+
+
+class ShownCommands:
+    """Shows in one chat what commands ask for."""
+
+    def __init__(self, conversation: Conversation, show: Show, leave: Callable[[], None]) -> None:
+        self._conversation = conversation
+        self._show = show
+        self._leave = leave
+
+    async def run(self, typed: Typed) -> None:
+        """Show what a command asks for."""
+        await HANDLERS[typed.command.name](self, typed.given)
+
+    async def _queue(self, _: Nothing) -> None:
+        self._show.text("\n".join(queue_lines(conversation_view(self._conversation))))
+
+    async def _who(self, _: Nothing) -> None:
+        view = conversation_view(self._conversation)
+        self._show.text("\n".join(team_lines(view, self._conversation.team.lead)))
+
+    async def _prompt(self, given: Member) -> None:
+        explanation = await explain_now(self._conversation, given.member)
+        self._show.text("\n".join(prompt_lines(explanation)))
+
+    async def _explain(self, given: Text) -> None:
+        explanation = await self._conversation.read(_explanation, given.text or LAST)
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            print_explanation(explanation)
+        self._show.text(printed.getvalue().rstrip("\n"))
+
+    async def _search(self, given: Text) -> None:
+        if not given.text:
+            raise BullpenError("/search needs words, for example: /search cookie")
+        hits = await self._conversation.read(search_in, given.text)
+        for hit in hits:
+            self._show.note(f"#{hit.sequence} {hit.speaker}  {local_time(hit.timestamp)}")
+            self._show.text(f"  {' '.join(hit.snippet.split())}")
+        if not hits:
+            self._show.note(f"Nothing found for {given.text}.")
+
+    async def _export(self, given: Text) -> None:
+        path = Path(given.text or f"{self._conversation.id}.md").expanduser()
+        await self._conversation.read(export_to, path)
+        self._show.note(f"Written to {shlex.quote(str(path))}.")
+
+    async def _help(self, _: Nothing) -> None:
+        self._show.table(help_lines(COMMANDS.values()))
+        self._show.text(HELP)
+
+    async def _quit(self, _: Nothing) -> None:
+        self._leave()
+
+
+HANDLERS: dict[str, Callable[[ShownCommands, Any], Awaitable[None]]] = {
+    "queue": ShownCommands._queue,
+    "who": ShownCommands._who,
+    "prompt": ShownCommands._prompt,
+    "explain": ShownCommands._explain,
+    "search": ShownCommands._search,
+    "export": ShownCommands._export,
+    "help": ShownCommands._help,
+    "quit": ShownCommands._quit,
+}
+
+
+def _explanation(database: Database, conversation_id: str, reference: str) -> Explanation:
+    return explain(database, conversation_id, find_turn(database, conversation_id, reference).id)
+
 
 YES = ("y", "yes")
 NO = ("", "n", "no")
