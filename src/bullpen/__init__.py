@@ -2,7 +2,7 @@
 
 __version__ = "0.1.0"
 
-# Type checkers take this name for true.
+# Type checkers treat this name as true.
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:

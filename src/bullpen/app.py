@@ -1,4 +1,4 @@
-"""Opening a team: file, store, agents and conversation wired together in one place."""
+"""Opening a team: connects the team file, store, agents and conversation."""
 
 import asyncio
 import logging
@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
 
-from bullpen.agents.crash_records import end_what_a_crash_left
+from bullpen.agents.crash_records import end_leftover_processes
 from bullpen.agents.runner import to_the_end
 from bullpen.config import default_database
 from bullpen.conversation.conversation import Conversation
@@ -37,7 +37,7 @@ async def open_team(
 ) -> AsyncIterator[Conversation]:
     """Open a conversation of a team, a new one or the one to resume, and close it at the end.
 
-    The programs of the team file run with the permissions that it gives them: open only files that you trust.
+    The team file's programs run with the permissions that it gives them: open only files that you trust.
     """
     loaded = team if isinstance(team, LoadedTeam) else await asyncio.to_thread(load_team, Path(team))
     async with open_store(db) as (store, thread), open_conversation(loaded, store, thread, resume, extra) as opened:
@@ -46,13 +46,13 @@ async def open_team(
 
 @asynccontextmanager
 async def open_store(db: Path | str | None = None) -> AsyncIterator[tuple[Store, StoreThread]]:
-    """Open the database, and give it a thread of its own, where nothing can delay the event loop."""
+    """Open the database in a thread of its own, so that it cannot delay the event loop."""
     thread, opened = StoreThread(), ExitStack()
     try:
         store = await thread.do(lambda: opened.enter_context(SqliteStore(db or default_database())))
         yield store, thread
     finally:
-        # In its thread this comes after opening it, also if nobody waited for that.
+        # Its thread closes it after opening it, even if the opening was cancelled.
         try:
             await to_the_end(thread.do(opened.close))
         finally:
@@ -67,13 +67,13 @@ async def open_conversation(
     resume: str | None = None,
     extra: Mapping[str, Extra] = NO_EXTRAS,
 ) -> AsyncIterator[Conversation]:
-    """Open one of many conversations in a store: as open_team, for those who have a store already."""
+    """Open a conversation in an open store; otherwise the same as open_team."""
     members = loaded.team.agents
     agents = {member.name: agent_for(member, loaded.root, extra.get(member.name, NOTHING_EXTRA)) for member in members}
     owner = this_process()
     conversation_id = resume or new_conversation_id()
     try:
-        await asyncio.to_thread(end_what_a_crash_left)
+        await asyncio.to_thread(end_leftover_processes)
         state = await thread.do(_claimed, store, loaded, conversation_id, resume is None, owner, thread)
         number = state.progress.message_number
         history = StoredHistory(store, conversation_id, messages=state.messages, highest_number=number)
@@ -84,14 +84,14 @@ async def open_conversation(
         finally:
             await conversation.close()
     finally:
-        # In the store's thread this comes after everything else, even after what nobody waits for any more.
+        # The store's thread does this after everything else, even after calls that were cancelled.
         await to_the_end(thread.do(_release, store, conversation_id, owner))
 
 
 def _claimed(
     store: Store, loaded: LoadedTeam, conversation_id: str, is_new: bool, owner: Owner, thread: StoreThread
 ) -> ConversationState:
-    """Make this process the owner of the conversation, and return how it stands."""
+    """Make this process the owner of the conversation, and return its state."""
     if is_new:
         store.create(
             conversation_id,
@@ -111,8 +111,8 @@ def _claimed(
 
 
 def _release(store: Store, conversation_id: str, owner: Owner) -> None:
-    """Stop being the owner, if we are: a disk that fails now must not hide what failed before."""
+    """Stop being the owner, if we are. A failing disk must not hide an earlier error."""
     try:
         store.release(conversation_id, owner)
     except (StoreError, UnknownConversation) as error:
-        logger.warning("not released conversation=%s error=%s", conversation_id, error)
+        logger.warning("conversation not released conversation=%s error=%s", conversation_id, error)

@@ -1,4 +1,4 @@
-"""A cache that holds about so many bytes of text, and forgets what came first."""
+"""A cache with a limit in bytes that drops its oldest entries."""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -8,9 +8,9 @@ Value = TypeVar("Value")
 
 
 class ByteBoundedCache(dict[Key, Value]):
-    """Values by key, together at most max_bytes.
+    """Values by key, at most max_bytes in total.
 
-    It is a dict because a prompt asks for every line it holds: what is known is found without running any Python.
+    It is a dict because a prompt looks up each of its lines: a hit runs no Python code.
     """
 
     def __init__(self, max_bytes: int, size_of: Callable[[Value], int]) -> None:
@@ -20,7 +20,7 @@ class ByteBoundedCache(dict[Key, Value]):
         self._bytes = 0
 
     def add(self, key: Key, value: Value) -> None:
-        """Remember the value of a new key."""
+        """Add the value of a new key."""
         self[key] = value
         self._bytes += self._size_of(value)
         while self._bytes > self.max_bytes:
@@ -28,7 +28,7 @@ class ByteBoundedCache(dict[Key, Value]):
 
 
 class SelfFillingCache(ByteBoundedCache[Key, Value]):
-    """The same, and a value is made when it is first asked for."""
+    """The same, with values made on first use."""
 
     def __init__(self, max_bytes: int, make: Callable[[Key], Value], size_of: Callable[[Value], int]) -> None:
         super().__init__(max_bytes, size_of)

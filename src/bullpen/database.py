@@ -1,4 +1,4 @@
-"""The database file: opened for one command, or shared by everything in an event loop."""
+"""The database file: opened for one command, or shared within an event loop."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -15,18 +15,18 @@ Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 
 Database = Store
-"""What a door holds. What to show of it, it asks `view` for."""
+"""What a user interface holds. `view` decides what to show of it."""
 Finding = StoredFinding
-"""One thing that is wrong with what is stored."""
+"""One problem with the stored data."""
 
 
 def database_path(path: Path | None = None) -> Path:
-    """Return the file, or the user's own."""
+    """Return the file, or the user's default."""
     return default_database() if path is None else Path(path)
 
 
 def open_database(path: Path | None = None) -> Database:
-    """Open the file, or the user's own; raise NoConversations if there is none: looking must not make one."""
+    """Open the file, or the user's default; raise NoConversations if it does not exist: reading must not create it."""
     path = database_path(path)
     if not path.exists():
         raise NoConversations
@@ -34,12 +34,12 @@ def open_database(path: Path | None = None) -> Database:
 
 
 def open_or_create_database(path: Path | None = None) -> Database:
-    """Open the file, or the user's own, and make it if there is none."""
+    """Open the file, or the user's default, and create it if it does not exist."""
     return SqliteStore(database_path(path))
 
 
 class SharedDatabase:
-    """A database and the thread that it is used in."""
+    """A database and its thread."""
 
     def __init__(self, database: Database, thread: StoreThread) -> None:
         self.database = database
@@ -51,5 +51,5 @@ class SharedDatabase:
         *args: Arguments.args,
         **kwargs: Arguments.kwargs,
     ) -> Result:
-        """Call something with the database, in its own thread."""
+        """Call a function with the database, in its thread."""
         return await self.thread.do(work, self.database, *args, **kwargs)

@@ -1,4 +1,4 @@
-"""Is an agent ready? Installed, which version, signed in: by the cheapest evidence, and by one real turn if asked."""
+"""Whether an agent is ready: installed, tested version, signed in; checked cheaply, or with one real turn if asked."""
 
 import asyncio
 import re
@@ -18,7 +18,7 @@ from bullpen.context.prompt import AssemblerInput
 from bullpen.errors import AgentFailed
 from bullpen.turn_events import FailureKind
 
-# Gemini needs two seconds for its version on a quiet machine.
+# `gemini --version` needs two seconds on an idle machine.
 PROBE_SECONDS = 30.0
 MAX_PROBE_BYTES = 64 * 1024
 LIVE_SECONDS = 180.0
@@ -44,11 +44,11 @@ class Finding(Struct, frozen=True, kw_only=True):
     version: str | None = None
     version_tested: bool = False
     signed_in: bool | None = None
-    """None: there is no telling without a request."""
+    """None: only a request could tell."""
     evidence: str = ""
-    """What that is concluded from."""
+    """How we know."""
     answered: bool | None = None
-    """Whether one real turn worked; None if it was not asked for."""
+    """Whether one real turn worked; None if it was not requested."""
     problems: tuple[Problem, ...] = ()
 
     @property
@@ -58,7 +58,7 @@ class Finding(Struct, frozen=True, kw_only=True):
 
 
 async def examine(spec: AgentSpec, *, cwd: Path, live: bool = False, env: Mapping[str, str] | None = None) -> Finding:
-    """Return what is known about an agent, looking at the very command that a turn in this folder would run."""
+    """Return what is known about an agent, using the same command that a turn in this folder would run."""
     environment = child_environment(spec, env)
     path = find_program(spec.program, environment, cwd)
     if path is None:
@@ -91,28 +91,28 @@ async def examine(spec: AgentSpec, *, cwd: Path, live: bool = False, env: Mappin
 
 
 async def examine_all(names: Sequence[str] = (), *, cwd: Path, live: bool = False) -> list[Finding]:
-    """Examine agents at the same time, by their names; without any, all that we know."""
+    """Examine agents in parallel, by name; without names, all known agents."""
     specs = [agent_spec(name) for name in names] or list(known_agents().values())
     return await asyncio.gather(*(examine(spec, cwd=cwd, live=live) for spec in specs))
 
 
 def agent_names() -> tuple[str, ...]:
-    """Return the name of every agent that we know."""
+    """Return the name of every known agent."""
     return tuple(known_agents())
 
 
 def agent_name(name: str) -> str:
-    """Return an agent's own name for that name or an alias, or raise UnknownAgent."""
+    """Return the canonical name for a name or an alias, or raise UnknownAgent."""
     return agent_spec(name).name
 
 
 def agents_not_loaded() -> list[str]:
-    """Return what is wrong with packages that bring agents and cannot be loaded, a sentence for each."""
+    """Return a sentence for each agent of another package that cannot be loaded."""
     return not_loaded()
 
 
-def end_what_crashes_left() -> None:
-    """End what earlier processes of ours left running."""
+def end_leftover_processes() -> None:
+    """End what earlier bullpen processes left running after a crash."""
     CrashRecords().end_all()
 
 
@@ -123,7 +123,7 @@ async def _version(spec: AgentSpec, path: str, environment: Mapping[str, str]) -
 
 
 async def _signed_in(spec: AgentSpec, path: str, environment: Mapping[str, str]) -> tuple[bool | None, str]:
-    """Return whether the CLI is signed in, and how we know. A key that is set is believed, unchecked."""
+    """Return whether the CLI is signed in, and how we know. A key that is set is not checked."""
     probe = spec.sign_in
     for variable in probe.variables:
         name, _, value = variable.partition("=")
@@ -139,11 +139,11 @@ async def _signed_in(spec: AgentSpec, path: str, environment: Mapping[str, str])
             return True, f"~/{name} exists"
     if not probe.variables and not probe.files:
         return None, ""
-    return False, f"no {' and no '.join([probe.variables[0], *(f'~/{name}' for name in probe.files)])}"
+    return False, f"no {' or '.join([probe.variables[0], *(f'~/{name}' for name in probe.files)])}"
 
 
 async def _run(argv: Sequence[str], environment: Mapping[str, str]) -> tuple[int | None, str]:
-    """Return the exit code and all output of a short command; no code if it could not run or took too long."""
+    """Return the exit code and output of a short command; None as the code if it could not run or took too long."""
     output = bytearray()
 
     def keep(chunk: bytes) -> None:
@@ -175,7 +175,7 @@ async def _live_failure(spec: AgentSpec, cwd: Path, env: Mapping[str, str] | Non
     try:
         await run_turn(spec, prompt, emit=lambda _: None, cwd=cwd, env=env, total_timeout=LIVE_SECONDS)
     except AgentFailed as error:
-        return Problem(error.event.message, error.event.hint)
+        return Problem(error.event.sentence, error.event.hint)
     return None
 
 

@@ -1,6 +1,6 @@
-"""The words of a conversation: who speaks, what is said, and to whom.
+"""The messages of a conversation: speaker, content and addressees.
 
-None of these can be part of a cycle, so the garbage collector need not look at them (gc=False): there may be millions.
+None of these can be part of a cycle, so the garbage collector can skip them (gc=False): there may be millions.
 """
 
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ SPEAKER_TYPES: tuple[SpeakerType, ...] = ("human", "ai", "system")
 
 
 class Speaker(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True, gc=False):
-    """Who said something."""
+    """Who sent a message."""
 
     role_id: str
     role_name: str
@@ -22,7 +22,7 @@ class Speaker(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=T
 
 
 class Routing(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True, gc=False):
-    """To whom a message went, and what its author wrote to send it there."""
+    """Who a message is addressed to, and the markers in it."""
 
     resolved_addressees: tuple[str, ...] = ()
     """Names; empty means everyone."""
@@ -34,7 +34,7 @@ class Routing(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=T
 
 
 class MessageDraft(Struct, frozen=True, kw_only=True, gc=False):
-    """A message that is not recorded yet, so it has no id."""
+    """A message that is not stored yet, so it has no id."""
 
     content: str
     speaker: Speaker
@@ -42,11 +42,11 @@ class MessageDraft(Struct, frozen=True, kw_only=True, gc=False):
     timestamp: int | None = None
     """Milliseconds since 1970; None means now."""
     extra: Mapping[str, Any] | None = None
-    """Fields of other systems, kept as they are: JSON. Those of speaker and routing are under these names."""
+    """Fields of other systems, kept as JSON. Those of the speaker and the routing are under these names."""
 
 
 class ConversationMessage(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True, gc=False):
-    """One thing said, as it was said."""
+    """One stored message."""
 
     id: str
     content: str
@@ -55,4 +55,4 @@ class ConversationMessage(Struct, frozen=True, kw_only=True, rename="camel", omi
     """Milliseconds since 1970."""
     routing: Routing | None = None
     extra: Mapping[str, Any] | None = None
-    """Fields of other systems, kept as they are: JSON. Those of speaker and routing are under these names."""
+    """Fields of other systems, kept as JSON. Those of the speaker and the routing are under these names."""

@@ -1,6 +1,6 @@
-"""Rehearsal: every agent of a team takes one turn with its real CLI against models on loopback. No token is spent.
+"""Rehearsal: every agent of a team takes one turn with its real CLI and a scripted local model. No tokens are used.
 
-What is found out: the program starts in its folder with its flags, the prompt arrives whole, and its permissions hold.
+It checks that the program starts in its folder with its flags, the prompt arrives intact, and its permissions hold.
 """
 
 import asyncio
@@ -26,27 +26,27 @@ from bullpen.testing.settings import CliSettings, claude_settings, codex_setting
 ANSWER = "This is a rehearsal, and I am here."
 
 
-class Stand(Struct, frozen=True, kw_only=True):
-    """How to rehearse one CLI: settings that lead it to our models, and how its model asks to write a file."""
+class Setup(Struct, frozen=True, kw_only=True):
+    """How to rehearse one CLI: settings that make it use our models, and the tool call that writes a file."""
 
     settings: Callable[[str, Path], CliSettings]
     write: Callable[[Path], ToolCall]
 
 
-STANDS: Mapping[str, Stand] = {
-    "claude-code": Stand(
+SETUPS: Mapping[str, Setup] = {
+    "claude-code": Setup(
         settings=claude_settings,
         write=lambda file: ToolCall(name="Write", arguments={"file_path": str(file), "content": "rehearsed"}),
     ),
-    "openai-codex": Stand(
+    "openai-codex": Setup(
         settings=codex_settings,
         write=lambda file: ToolCall(name="exec_command", arguments={"cmd": f"echo rehearsed > {file.name}"}),
     ),
-    "google-gemini": Stand(
+    "google-gemini": Setup(
         settings=gemini_settings,
         write=lambda file: ToolCall(name="write_file", arguments={"file_path": str(file), "content": "rehearsed"}),
     ),
-    "qwen-code": Stand(
+    "qwen-code": Setup(
         settings=qwen_settings,
         write=lambda file: ToolCall(name="write_file", arguments={"file_path": str(file), "content": "rehearsed"}),
     ),
@@ -54,14 +54,14 @@ STANDS: Mapping[str, Stand] = {
 
 
 class Check(Struct, frozen=True, kw_only=True):
-    """One thing that was looked at."""
+    """The result of one check."""
 
     passed: bool
     text: str
 
 
 class Rehearsed(Struct, frozen=True, kw_only=True):
-    """How one agent's rehearsal went; without checks it could not be rehearsed, and `remark` says why."""
+    """The result for one agent; without checks it could not be rehearsed, and `remark` says why."""
 
     member: str
     agent: str
@@ -71,20 +71,20 @@ class Rehearsed(Struct, frozen=True, kw_only=True):
 
     @property
     def passed(self) -> bool:
-        """Whether nothing was wrong."""
+        """Whether every check passed."""
         return all(check.passed for check in self.checks)
 
 
 async def rehearse(loaded: LoadedTeam) -> AsyncIterator[Rehearsed]:
-    """Let every agent of the team take one turn, and yield how each went as soon as it is known."""
+    """Run one turn of every agent of the team, and yield each result as soon as it is known."""
     agents = [agent_for(agent, loaded.root) for agent in loaded.team.agents]
-    with tempfile.TemporaryDirectory(prefix="bullpen-rehearsal-") as folder, _without_keys_of_ours():
+    with tempfile.TemporaryDirectory(prefix="bullpen-rehearsal-") as folder, _without_our_keys():
         async with AsyncExitStack() as stack:
             models = {agent.member.name: await stack.enter_async_context(ModelServer()) for agent in agents}
             extras = {
                 agent.member.name: _extra(agent, models[agent.member.name], Path(folder, str(number)))
                 for number, agent in enumerate(agents)
-                if agent.spec.name in STANDS
+                if agent.spec.name in SETUPS
             }
             opened = open_team(loaded, db=Path(folder, "rehearsal.db"), extra=extras)
             conversation = await stack.enter_async_context(opened)
@@ -93,7 +93,7 @@ async def rehearse(loaded: LoadedTeam) -> AsyncIterator[Rehearsed]:
 
 
 def _extra(agent: MemberAgent, models: ModelServer, home: Path) -> Extra:
-    settings = STANDS[agent.spec.name].settings(models.base_url, home)
+    settings = SETUPS[agent.spec.name].settings(models.base_url, home)
     arguments = settings.arguments
     if agent.member.model is not None and "-m" in arguments:
         # The member's own model is part of what is rehearsed.
@@ -104,10 +104,10 @@ def _extra(agent: MemberAgent, models: ModelServer, home: Path) -> Extra:
 
 async def _rehearsed(conversation: Conversation, own: MemberAgent, models: ModelServer) -> Rehearsed:
     member, agent = own.member.name, own.spec.name
-    if agent not in STANDS:
-        return Rehearsed(member=member, agent=agent, remark="It is no CLI that can be led to other models; not run.")
+    if agent not in SETUPS:
+        return Rehearsed(member=member, agent=agent, remark="Not run: it cannot use a scripted model.")
     file = own.folder / f"bullpen-rehearsal-{secrets.token_hex(4)}.txt"
-    models.script(Reply(tool_calls=(STANDS[agent].write(file),)), Reply(text=ANSWER))
+    models.script(Reply(tool_calls=(SETUPS[agent].write(file),)), Reply(text=ANSWER))
     try:
         person = conversation.team.people[0].name
         await conversation.say(f"[NEXT: {member}] This is a rehearsal: please say that you are here.", sender=person)
@@ -142,15 +142,15 @@ def _checks(
     texts = [text for request in models.requests for text in request.texts]
     size = sum(len(text.encode()) for text in given)
     arrived = all(any(part.strip() in text for text in texts) for part in given)
-    yield Check(passed=arrived, text=f"its prompt of {size:,} bytes arrived {'whole' if arrived else 'CHANGED'}")
+    yield Check(passed=arrived, text=f"its prompt of {size:,} bytes arrived {'intact' if arrived else 'CHANGED'}")
     may_write = own.member.permissions != "read-only"
     wrote = "it wrote a file" if has_written else "it could not write a file"
     yield Check(passed=has_written == may_write, text=f"{wrote}, and its permissions are {own.member.permissions}")
 
 
 @contextmanager
-def _without_keys_of_ours() -> Iterator[None]:
-    """Hide from the CLIs every variable that could lead them to real models or give them a real key."""
+def _without_our_keys() -> Iterator[None]:
+    """Hide every environment variable that could give the CLIs a real model or a real key."""
     patterns: Sequence[str] = [name for spec in known_agents().values() for name in spec.environment]
     hidden = {name: value for name, value in os.environ.items() if matches(name, tuple(patterns))}
     for name in hidden:

@@ -111,12 +111,15 @@ class Failed(Struct, frozen=True, kw_only=True, tag="failed", tag_field="event")
     """When the quota resets, as the vendor wrote it."""
 
     @property
-    def explanation(self) -> str:
-        """What happened and what to do next, in full sentences: a CLI's own message may lack its full stop."""
+    def sentence(self) -> str:
+        """The message, with a full stop: a CLI's own message may lack one."""
         message = self.message.strip()
-        if message and message[-1] not in ".!?:)…。！？":
-            message += "."
-        return f"{message} {self.hint}".strip()
+        return message if not message or message[-1] in ".!?:)…。！？" else f"{message}."
+
+    @property
+    def explanation(self) -> str:
+        """What happened and what to do next, in full sentences."""
+        return f"{self.sentence} {self.hint}".strip()
 
 
 Event = Started | TextDelta | Thinking | ToolStarted | ToolFinished | TodoList | Usage | Notice | Finished | Failed

@@ -48,7 +48,7 @@ def start() -> Iterator[Start]:
 
     yield run
     process_tree.end(left for process in started for left in process_tree.descendants(process.pid))
-    process_tree.end(process_tree.marked(MARK))
+    process_tree.end(process_tree.processes_of_turn(MARK))
     for process in started:
         process.communicate()
     # Another test may have made this process the parent of orphans.
@@ -104,8 +104,8 @@ def test_a_mark_is_found_in_every_session_and_only_whole(start: Start, table: Pr
     shell = start("setsid sleep 60 & echo $!; sleep 60")
     (escaped,) = lines(shell, 1)
 
-    assert {shell.pid, escaped} <= {process.pid for process in process_tree.marked(MARK)}
-    assert process_tree.marked(MARK[:-1]) == []
+    assert {shell.pid, escaped} <= {process.pid for process in process_tree.processes_of_turn(MARK)}
+    assert process_tree.processes_of_turn(MARK[:-1]) == []
     assert not table.has_variable(shell.pid, process_tree.TURN_VARIABLE[1:], MARK)
     assert not table.has_variable(os.getpid(), process_tree.TURN_VARIABLE, MARK)
 

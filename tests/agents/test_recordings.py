@@ -66,7 +66,7 @@ ENDINGS: dict[str, tuple[str, str]] = {
     "claude/tool_default": ("finished", "done"),
     "claude/err401": ("not_signed_in", "401"),
     "claude/err429": ("quota", "API Error: Request rejected (429) · scripted error"),
-    "claude/maxturns": ("turn_limit", "It stopped at its limit of turns."),
+    "claude/maxturns": ("turn_limit", "It reached its limit of turns."),
     "codex/plain": ("finished", "FAKE-ANSWER"),
     "codex/thinking": ("finished", "answer"),
     "codex/tool_patch": ("finished", "done"),
@@ -259,7 +259,7 @@ def test_qwens_retries_are_noticed() -> None:
         return [event for event in played(case, [stream_of(case)]) if isinstance(event, Notice)]
 
     assert notices("qwen/err429")[0] == Notice(kind="retry", text="attempt 1 of 1, in 1 seconds")
-    assert notices("qwen/err_drop") == [Notice(kind="retry", text="the answer broke off and is continued")]
+    assert notices("qwen/err_drop") == [Notice(kind="retry", text="the answer was cut off and continues")]
 
 
 @pytest.mark.parametrize("case", ["claude/plain", "codex/plain", "gemini/plain", "qwen/plain"])
@@ -327,4 +327,4 @@ def test_a_thousand_lines_of_noise_are_a_hundred_notices(agent: str) -> None:
 
     notices = [event for event in events if isinstance(event, Notice)]
     assert len(notices) == 101
-    assert notices[-1].text == "900 more notices were left out"
+    assert notices[-1].text == "900 more notices were dropped"

@@ -18,7 +18,7 @@ def test_the_modules_here_are_found_by_name_and_alias() -> None:
 
 
 def test_an_unknown_agent_is_named_with_the_known_ones() -> None:
-    with pytest.raises(UnknownAgent, match=r"There is no agent type 'clade'\. Known types: claude-code, .*openai-codex"):
+    with pytest.raises(UnknownAgent, match=r"There is no agent type 'clade'\. Known types: claude-code, .*codex"):
         agent_spec("clade")
 
 
@@ -42,8 +42,8 @@ def test_other_packages_bring_agents(monkeypatch: pytest.MonkeyPatch) -> None:
     finally:
         known_agents.cache_clear()
     assert not_loaded() == [
-        "other:SPEC cannot be loaded: ImportError: broken package",
-        "other:SPEC is no AgentSpec but a str.",
+        "other:SPEC cannot be loaded: ImportError: broken package.",
+        "other:SPEC is not an AgentSpec but a str.",
     ]
 
 

@@ -350,7 +350,7 @@ def test_an_argument_that_makes_no_sense_is_refused_before_anything_starts(optio
     events: list[Event] = []
     spec = scripted("gemini")
 
-    with pytest.raises(ValueError, match=r"must be one of|no name of a model"):
+    with pytest.raises(ValueError, match=r"must be one of|not a model name"):
         run(run_turn(spec, prompt(spec), emit=events.append, cwd=tmp_path, **options))
 
     assert events == []
@@ -360,7 +360,7 @@ def test_system_text_that_would_be_lost_is_refused(tmp_path: Path) -> None:
     spec = command_agent(["cat"])
     output = agent_spec("claude").assembler().assemble(AssemblerInput(current_message="x", system_instruction="y"))
 
-    with pytest.raises(ValueError, match="takes no system text beside the prompt"):
+    with pytest.raises(ValueError, match="accepts no system text besides the prompt"):
         run(run_turn(spec, output, emit=lambda _: None, cwd=tmp_path))
 
 
@@ -400,7 +400,7 @@ def test_a_flood_of_noise_is_counted_not_kept(tmp_path: Path) -> None:
 def test_a_flood_of_text_is_stopped(tmp_path: Path) -> None:
     event = run(Turn("text", tmp_path).fail({"flood": 30_000_000, "line": 1000}))
 
-    assert (event.kind, event.message) == ("protocol_broken", "It said more than 16 MiB and was stopped.")
+    assert (event.kind, event.message) == ("protocol_broken", "It wrote more than 16 MiB and was stopped.")
     assert len(event.partial_text) < 20_000_000
 
 
@@ -446,7 +446,7 @@ def test_a_prompt_longer_than_the_cli_takes_is_not_sent(tmp_path: Path) -> None:
     spec = scripted("codex")
     output = replace(prompt(spec), prompt="x" * 1_048_577)
 
-    with pytest.raises(PromptTooLong, match="1,048,577 bytes, and it takes 1,048,576"):
+    with pytest.raises(PromptTooLong, match="1,048,577 bytes, and the limit is 1,048,576"):
         run(run_turn(spec, output, emit=lambda _: None, cwd=tmp_path))
 
 
@@ -484,7 +484,7 @@ def test_no_place_for_the_system_text_is_a_failure_with_a_hint(tmp_path: Path, m
     event = run(Turn("claude", tmp_path).fail({"say": "hi"}))
 
     assert event.message.startswith("Its system text could not be written to")
-    assert event.hint == "Make room there, or set TMPDIR."
+    assert event.hint == "Free some space there, or set TMPDIR."
 
 
 def test_the_prompt_of_claude_is_one_json_message_and_its_input_is_closed_in_the_end(tmp_path: Path) -> None:

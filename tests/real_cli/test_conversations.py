@@ -10,7 +10,7 @@ from bullpen.app import open_team
 from bullpen.cli import main
 from bullpen.conversation.events import Said, TurnEnded
 from bullpen.conversation.member_agent import Extra
-from bullpen.rehearsal import STANDS
+from bullpen.rehearsal import SETUPS
 from bullpen.team.file import load_team
 from bullpen.testing.models import ModelServer, Reply
 
@@ -61,7 +61,7 @@ def test_four_genuine_clis_hand_one_message_on(tmp_path: Path) -> None:
                 server.script(Reply(text=f"{name} was here.\n\n[NEXT: {follower}]", output_tokens=7))
             extra = {}
             for name, server in models.items():
-                settings = STANDS[SPECS[name]].settings(server.base_url, tmp_path / f"home-{name}")
+                settings = SETUPS[SPECS[name]].settings(server.base_url, tmp_path / f"home-{name}")
                 extra[name] = Extra(env=settings.env, arguments=settings.arguments)
             async with open_team(tmp_path / "team.toml", db=tmp_path / "c.db", extra=extra) as conversation:
                 with conversation.viewing() as viewer:

@@ -180,7 +180,7 @@ def test_what_permissions_mean(folder: Path) -> None:
 
 def test_models(folder: Path) -> None:
     assert found(folder, 'agent = "claude"\nmodel = "--evil"\n') == [
-        "error: line 6, member.2.model: '--evil' is no name of a model: it would be taken for an option"
+        "error: line 6, member.2.model: '--evil' is not a model name: it would be read as an option"
     ]
     assert found(folder, f'command = ["{sys.executable}"]\nmodel = "opus"\n') == [
         "warning: line 6, member.2.model: has no effect: bullpen cannot set the model of this program"

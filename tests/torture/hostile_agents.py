@@ -99,8 +99,8 @@ def _flood(size: int) -> list[str]:
 
 
 def run_with_fault(seed: int) -> Outcome:
-    """Bury nobody, then keep every line whole, then believe every beginning. Each must be noticed."""
-    with mock.patch.object(process_tree, "end_and_bury", _bury_nobody):
+    """End no processes, then keep every line whole, then believe every beginning. Each must be noticed."""
+    with mock.patch.object(process_tree, "end_and_reap", _end_nothing):
         leaks, _ = _misbehave(range(FAULT_TURNS), seed)
     memory = peak("one line", FLOOD_BYTES["small"], prelude=KEEP_LINES_WHOLE)
     believed = [problem for cut in every_cut(997) for problem in wrong_with(cut, believes_all=True)]
@@ -113,7 +113,7 @@ def run_with_fault(seed: int) -> Outcome:
 KEEP_LINES_WHOLE = "from bullpen.agents.stream import LineSplitter; LineSplitter.__init__.__defaults__ = (1 << 40,)"
 
 
-async def _bury_nobody(*_: object) -> None:
+async def _end_nothing(*_: object) -> None:
     pass
 
 

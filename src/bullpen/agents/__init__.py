@@ -1,11 +1,11 @@
-"""Run one turn of one agent: its own CLI, its stream as events, its answer as a reply.
+"""Running one turn of one agent: its own CLI, its stream as events, its answer as a reply.
 
 Each name is imported when it is first used.
 """
 
 from importlib import import_module
 
-# Type checkers take this name for true.
+# Type checkers treat this name as true.
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:

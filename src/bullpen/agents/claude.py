@@ -22,7 +22,7 @@ from bullpen.turn_events import (
 
 
 class ClaudeParser:
-    """Remembers two things: which message comes piece by piece, and what the model had to leave unfinished."""
+    """Remembers two things: which message is being streamed, and what the model had to leave unfinished."""
 
     def __init__(self) -> None:
         self._streamed = ""
@@ -30,14 +30,14 @@ class ClaudeParser:
         self._unfinished = bytearray()
 
     def parse(self, record: Any) -> Iterable[Event]:
-        """Return what one record of the stream says."""
+        """Return the events of one record of the stream."""
         match record:
             case {
                 "type": "stream_event",
                 "event": {"type": "content_block_delta", "delta": {"type": "text_delta", "text": str(text)}},
                 "parent_tool_use_id": None,
             }:
-                # Nearly every line is one of these, so they take the short way.
+                # Nearly every line is one of these, so they are handled first.
                 self._message += text.encode(errors="replace")
                 return (TextDelta(text),)
         return self._other_events(record)
@@ -49,11 +49,11 @@ class ClaudeParser:
             case {"type": "stream_event" | "control_response"}:
                 pass
             case {"type": "assistant", "message": {"model": "<synthetic>"}}:
-                pass  # an error in the agent's mouth; the result says it again
+                pass  # an error in place of the agent's text; the result repeats it
             case {"type": "assistant", "message": {"content": list(blocks), "id": message_id}}:
-                spoken = message_id != self._streamed
+                is_new = message_id != self._streamed
                 for block in blocks:
-                    yield from _block(block, spoken=spoken, aside=record.get("parent_tool_use_id") is not None)
+                    yield from _block(block, is_new=is_new, from_subagent=record.get("parent_tool_use_id") is not None)
             case {"type": "user", "message": {"content": list(blocks)}}:
                 self._message.clear()
                 self._unfinished.clear()
@@ -88,16 +88,16 @@ class ClaudeParser:
                 self._streamed = message_id
                 self._message.clear()
             case {"type": "message_delta", "delta": {"stop_reason": "max_tokens"}}:
-                # Claude goes on by itself in another message, and its result holds only the last one.
+                # Claude continues by itself in another message, and its result contains only the last one.
                 self._unfinished += self._message
 
 
-def _block(block: Any, *, spoken: bool, aside: bool) -> Iterator[Event]:
-    """Yield a whole content block. What was streamed is not said twice, and a subagent's words are thoughts."""
+def _block(block: Any, *, is_new: bool, from_subagent: bool) -> Iterator[Event]:
+    """Yield a whole content block. Streamed text is not repeated, and a subagent's text counts as thinking."""
     match block:
-        case {"type": "text", "text": str(text)} if spoken:
-            yield Thinking(text) if aside else TextDelta(text)
-        case {"type": "thinking", "thinking": str(text)} if spoken:
+        case {"type": "text", "text": str(text)} if is_new:
+            yield Thinking(text) if from_subagent else TextDelta(text)
+        case {"type": "thinking", "thinking": str(text)} if is_new:
             yield Thinking(text)
         case {"type": "tool_use", "id": str(tool_id), "name": str(name), "input": dict(tool_input)}:
             yield ToolStarted(id=tool_id, name=name, input=tool_input)
@@ -161,7 +161,7 @@ def _cost(dollars: Any) -> float | None:
 def _failed(result: dict[str, Any]) -> Failed:
     match result:
         case {"subtype": "error_max_turns"}:
-            return Failed(kind="turn_limit", message="It stopped at its limit of turns.")
+            return Failed(kind="turn_limit", message="It reached its limit of turns.")
         case {"result": str(text)} if text:
             return Failed(kind="crashed", message=text)
         case {"errors": [str(text), *_]}:
@@ -177,14 +177,14 @@ SPEC = AgentSpec(
         *("claude", "-p", "--input-format", "stream-json"),
         *("--output-format", "stream-json", "--verbose", "--include-partial-messages"),
     ),
-    # With plain input it exits before a full pipe has drained: an answer of 1 MB arrived in one run out of three.
+    # With plain input it exits before a full pipe has drained: a 1 MB answer arrived in one run out of three.
     prompt="message",
     assembler=ClaudeContextAssembler,
     parser=ClaudeParser,
     system_file_flag="--append-system-prompt-file",
     model_flag="--model",
     instruction_file="CLAUDE.md",
-    # A folder's own settings may name hooks, helpers and servers to run, so only yours count unless all is allowed.
+    # A folder's own settings may name hooks, helpers and servers to run, so they apply only with full permissions.
     permissions={
         "read-only": (
             *("--permission-mode", "dontAsk", "--setting-sources", "user"),
@@ -203,7 +203,7 @@ SPEC = AgentSpec(
     hints={
         "not_installed": "Install it with: npm install -g @anthropic-ai/claude-code",
         "not_signed_in": "Run `claude` once and use /login, or set ANTHROPIC_API_KEY.",
-        "permission_refused": "Claude Code takes full permissions only from an ordinary user. Use edit instead.",
+        "permission_refused": 'It refuses full permissions when run as root. Use permissions = "edit" instead.',
     },
     tested_versions=("2.1.197",),
     sign_in=SignInProbe(

@@ -22,13 +22,13 @@ from bullpen.turn_events import (
 
 
 class CodexParser:
-    """Remembers the last message: that one is the answer, the ones before it told of progress."""
+    """Remembers the last message: it is the answer, and the ones before it reported progress."""
 
     def __init__(self) -> None:
         self._answer: str | None = None
 
     def parse(self, record: Any) -> Iterator[Event]:
-        """Yield what one record of the stream says."""
+        """Yield the events of one record of the stream."""
         match record:
             case {"type": "item.completed", "item": {"type": "agent_message", "text": str(text)}}:
                 yield TextDelta(text if self._answer is None else f"\n\n{text}")
@@ -40,7 +40,7 @@ class CodexParser:
             case {"type": "turn.started"}:
                 pass
             case {"type": "error", "message": str(message)}:
-                # Also in runs that succeed: only turn.failed means failure.
+                # Runs that succeed have these too: only turn.failed means failure.
                 yield Notice(kind="retry", text=message)
             case {"type": "turn.completed"}:
                 yield usage(record.get("usage"), cached="cached_input_tokens")
@@ -48,7 +48,7 @@ class CodexParser:
             case {"type": "turn.failed", "error": {"message": str(message)}}:
                 yield Failed(kind="crashed", message=message)
             case {"type": "turn.failed"}:
-                yield Failed(kind="crashed", message="It reported a failed turn without a reason.")
+                yield Failed(kind="crashed", message="It reported a failed turn without giving a reason.")
             case _:
                 yield Notice(kind="unknown", text=str(record)[:1000])
 
@@ -106,7 +106,7 @@ def _tool_finished(item_id: str, item: dict[str, Any]) -> ToolFinished:
 SPEC = AgentSpec(
     name="openai-codex",
     aliases=("codex",),
-    # Commands that the model runs must not read the key out of their environment.
+    # Commands that the model runs must not find the key in their environment.
     command=("codex", "exec", "--json", "--skip-git-repo-check", "-c", 'shell_environment_policy.inherit="core"'),
     last_arguments=("-",),
     assembler=CodexContextAssembler,

@@ -20,9 +20,9 @@ class TextParser:
 def command_agent(
     command: Sequence[str], *, name: str | None = None, assembler: type[ContextAssembler] = PlainTextAssembler
 ) -> AgentSpec:
-    """Return the spec for a program that is no known CLI. What it may do is its own affair: we cannot restrict it."""
+    """Return the spec for a program that is not a known CLI. We cannot restrict what it may do."""
     if not command:
-        raise ValueError("A command needs at least the name of a program")
+        raise ValueError("A command needs at least a program name")
     return AgentSpec(
         name=name or PurePath(command[0]).name,
         command=tuple(command),

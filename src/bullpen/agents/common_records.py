@@ -1,4 +1,4 @@
-"""What several CLIs report in the same shape, under other names: numbers, what a turn used, things to do."""
+"""Records that several CLIs write in the same form under different names: counts, usage, to-do lists."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -7,12 +7,12 @@ from bullpen.turn_events import TodoItem, TodoList, Usage
 
 
 def count(value: object) -> int:
-    """Return a number that a CLI reports, and 0 for whatever else stands in its place."""
+    """Return a count that a CLI reports, or 0 if it is not a valid one."""
     return value if isinstance(value, int) and 0 <= value < 2**53 else 0
 
 
 def usage(counts: object, *, cached: str) -> Usage:
-    """Return what a turn used; `cached` is what the CLI calls the tokens that it did not have to send again."""
+    """Return what a turn used; `cached` is the CLI's name for cached tokens."""
     counts = counts if isinstance(counts, dict) else {}
     return Usage(
         input_tokens=count(counts.get("input_tokens")),
@@ -22,11 +22,11 @@ def usage(counts: object, *, cached: str) -> Usage:
 
 
 def todo_list(todos: Iterable[Any], *, text: str) -> TodoList:
-    """Return a list of things to do; `text` is what the CLI calls the words of each."""
+    """Return a to-do list; `text` is the CLI's name for the text of an item."""
     return TodoList(tuple(_todo(todo, text) for todo in todos))
 
 
 def _todo(todo: Any, text: str) -> TodoItem:
-    if isinstance(todo, dict) and isinstance(said := todo.get(text), str) and "status" in todo:
-        return TodoItem(said, done=todo["status"] == "completed")
+    if isinstance(todo, dict) and isinstance(item := todo.get(text), str) and "status" in todo:
+        return TodoItem(item, done=todo["status"] == "completed")
     return TodoItem(str(todo), done=False)

@@ -1,4 +1,4 @@
-"""A record of every child that runs, so that the next start can end what a crash left running."""
+"""A record of every running child, so that the next start can end what a crash left running."""
 
 import contextlib
 import os
@@ -12,7 +12,7 @@ from bullpen.agents import process_tree
 
 
 class Record(Struct, frozen=True, kw_only=True):
-    """One child: who it is, who started it, and since which start of the machine these numbers hold."""
+    """One child: its process, the process that started it, and the boot of the machine."""
 
     turn_id: str
     child: process_tree.ProcessId
@@ -27,7 +27,7 @@ class CrashRecords:
         self.folder = folder or default_folder()
 
     def record(self, pid: int, turn_id: str) -> None:
-        """Remember a child that has just been started. Without a folder to write to, a crash may leave it behind."""
+        """Record a child that was just started. If that fails, a crash may leave it running."""
         child, owner = process_tree.process_id(pid), process_tree.process_id(os.getpid())
         if child is None or owner is None:
             return
@@ -39,7 +39,7 @@ class CrashRecords:
             unfinished.replace(self._file(turn_id))
 
     def forget(self, turn_id: str) -> None:
-        """Remove the record of a child that is gone."""
+        """Remove the record of a child that has ended."""
         with contextlib.suppress(OSError):
             self._file(turn_id).unlink()
 
@@ -48,7 +48,7 @@ class CrashRecords:
         ended = 0
         for file in self._files():
             record = _read(file)
-            if record is None or not _is_ours(record):
+            if record is None or not _is_owned(record):
                 ended += record is not None and _end(record)
                 with contextlib.suppress(OSError):
                     file.unlink()
@@ -67,8 +67,8 @@ class CrashRecords:
 _ended_by: set[int] = set()
 
 
-def end_what_a_crash_left(*, once: bool = False) -> None:
-    """End what an earlier process of ours left running; if that is enough, only once in the life of this process."""
+def end_leftover_processes(*, once: bool = False) -> None:
+    """End what an earlier process of ours left running; with `once`, only the first time in this process."""
     if once and os.getpid() in _ended_by:
         return
     _ended_by.add(os.getpid())
@@ -76,11 +76,11 @@ def end_what_a_crash_left(*, once: bool = False) -> None:
 
 
 def default_folder() -> Path:
-    """Return the place for records: the state folder of this user."""
+    """Return the folder for records: the state folder of this user."""
     try:
         state = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
     except RuntimeError:
-        # Nobody's home: a container may run us under a number that has no name.
+        # No home folder: a container may run us as a user id without a name.
         state = Path(tempfile.gettempdir(), f"bullpen-{os.getuid()}")
     return state / "bullpen" / "running"
 
@@ -92,15 +92,15 @@ def _read(file: Path) -> Record | None:
         return None
 
 
-def _is_ours(record: Record) -> bool:
-    """Tell whether the process that started the child still runs and will end it itself."""
+def _is_owned(record: Record) -> bool:
+    """Return whether the process that started the child is still running and will end it itself."""
     return record.boot_id == process_tree.boot_id() and process_tree.is_alive(record.owner)
 
 
 def _end(record: Record) -> bool:
     if record.boot_id != process_tree.boot_id():
         return False
-    remaining = process_tree.marked(record.turn_id)
+    remaining = process_tree.processes_of_turn(record.turn_id)
     if process_tree.is_alive(record.child):
         remaining += [record.child, *process_tree.descendants(record.child.pid)]
     process_tree.end(remaining)

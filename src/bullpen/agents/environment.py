@@ -1,11 +1,11 @@
-"""What a child may know of our environment: little."""
+"""The environment of a child: only the variables that it needs."""
 
 import os
 from collections.abc import Mapping
 
 from bullpen.agents.spec import AgentSpec
 
-# Without these a program does not find its files, its language, its certificates or its way out.
+# Without these a program does not find its files, its language, its certificates or its proxy.
 ALWAYS_PASSED = (
     "PATH",
     "HOME",
@@ -36,12 +36,12 @@ ALWAYS_PASSED = (
 def child_environment(
     spec: AgentSpec, extra: Mapping[str, str] | None = None, ours: Mapping[str, str] = os.environ
 ) -> dict[str, str]:
-    """Return the environment for a CLI: the basics, what it documents, its settings, and what the caller names."""
+    """Return the environment for a CLI: the basics, its documented variables, its settings, and `extra`."""
     patterns = ALWAYS_PASSED + spec.environment
     passed = {name: value for name, value in ours.items() if matches(name, patterns)}
     return {"TERM": "dumb", **passed, **spec.settings, **(extra or {})}
 
 
 def matches(name: str, patterns: tuple[str, ...]) -> bool:
-    """Tell whether the name of a variable is one of these; a trailing * stands for any ending."""
+    """Return whether a variable's name matches one of these; a trailing * matches any ending."""
     return any(name.startswith(pattern[:-1]) if pattern.endswith("*") else name == pattern for pattern in patterns)

@@ -1,4 +1,4 @@
-"""What went wrong, in our words: from what a CLI wrote and how it ended to a kind of failure and what to do next."""
+"""Classifying failures: from a CLI's output and exit code to a kind of failure and a hint."""
 
 import re
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from bullpen import errors
 from bullpen.agents.spec import AgentSpec
 from bullpen.turn_events import Failed, FailureKind
 
-# In this order: a message about a limit of tokens may also speak of a rate.
+# In this order: a message about a token limit may also mention a rate.
 COMMON_FAILURES: tuple[tuple[FailureKind, str], ...] = (
     ("prompt_too_long", r"prompt is too long|context.?(length|window)|input.?too.?(large|long)|too many tokens"),
     (
@@ -24,7 +24,7 @@ COMMON_FAILURES: tuple[tuple[FailureKind, str], ...] = (
     ("turn_limit", r"max(imum)?.?(session.?)?turns|turn limit"),
 )
 
-# Standard error is full of numbers and words that mean something else, so there only the plainest words count.
+# Standard error contains many numbers and words that mean something else, so only unambiguous ones count there.
 CERTAIN_FAILURES: tuple[tuple[FailureKind, str], ...] = (
     ("prompt_too_long", r"prompt is too long|context_length_exceeded|input_too_large"),
     ("not_signed_in", r"not logged in|UNAUTHENTICATED|(status|code)\W{1,4}(401|403)\b"),
@@ -35,15 +35,15 @@ CERTAIN_FAILURES: tuple[tuple[FailureKind, str], ...] = (
 COMMON_HINTS: Mapping[FailureKind, str] = {
     "not_installed": "Install it, or check your PATH.",
     "not_signed_in": "Sign in with the CLI itself.",
-    "quota": "Wait until it is back, or hand the turn to another member.",
+    "quota": "Wait until the quota resets, or give the turn to another member.",
     "overloaded": "Check your connection and try again in a minute.",
-    "prompt_too_long": "Give this member a smaller byte budget or a shorter window.",
+    "prompt_too_long": "Set a smaller max_bytes or window for this member.",
     "turn_limit": "Ask for a smaller step, or raise the limit in the CLI's own settings.",
     "permission_refused": "Choose other permissions for this member.",
-    "crashed": "`bullpen doctor --live` shows whether it works at all.",
+    "crashed": "Check it with `bullpen doctor --live`.",
     "timed_out": "Retry, or give this member more time.",
     "cancelled": "",
-    "protocol_broken": "`bullpen doctor` shows whether this version is one that we know.",
+    "protocol_broken": "`bullpen doctor` shows whether this version has been tested with bullpen.",
 }
 
 ERRORS: Mapping[FailureKind, type[errors.AgentFailed]] = {
@@ -67,7 +67,7 @@ _RESET = re.compile(
 
 
 def classified(spec: AgentSpec, failure: Failed) -> Failed:
-    """Return the failure with its kind, its hint, and the time of a quota's return, as far as the words tell."""
+    """Return the failure with its kind, its hint, and, if the text says so, when a quota resets."""
     kind = failure.kind
     if kind == "crashed":
         kind = _kind(spec, failure) or kind
@@ -84,8 +84,8 @@ def error_for(spec: AgentSpec, failure: Failed) -> errors.AgentFailed:
 def _kind(spec: AgentSpec, failure: Failed) -> FailureKind | None:
     if failure.exit_code is not None and failure.exit_code in spec.exit_codes:
         return spec.exit_codes[failure.exit_code]
-    # The CLI's final word counts more than what its libraries print on the way.
-    # What a program that is no known CLI prints may mean anything.
+    # The CLI's final message takes precedence over what its libraries print.
+    # The standard error of a program that is not a known CLI may mean anything.
     stderr_failures = () if spec.stream == "text" else spec.failures + CERTAIN_FAILURES
     for text, failures in ((failure.message, spec.failures + COMMON_FAILURES), (failure.stderr_tail, stderr_failures)):
         for kind, pattern in failures:

@@ -19,20 +19,20 @@ from bullpen.turn_events import (
 
 
 class GeminiParser:
-    """Gathers the answer: it comes in pieces and never whole, and what came before the last tool is not part of it."""
+    """Collects the answer: it is only streamed, and text before the last tool call is not part of it."""
 
     def __init__(self) -> None:
         self._answer = bytearray()
         self._before_tools = bytearray()
 
     def parse(self, record: Any) -> Iterator[Event]:
-        """Yield what one record of the stream says."""
+        """Yield the events of one record of the stream."""
         match record:
             case {"type": "message", "role": "assistant", "content": str(text)}:
                 self._answer += text.encode(errors="replace")
                 yield TextDelta(text)
             case {"type": "message", "role": "user"}:
-                pass  # our own prompt, whole
+                pass  # our own prompt
             case {"type": "tool_use", "tool_id": str(tool_id), "tool_name": str(name)}:
                 self._before_tools = self._answer or self._before_tools
                 self._answer = bytearray()
@@ -55,7 +55,7 @@ class GeminiParser:
                 yield usage(record.get("stats"), cached="cached")
                 yield Failed(kind="crashed", message=message)
             case {"type": "result"}:
-                yield Failed(kind="crashed", message="It reported an error without a reason.")
+                yield Failed(kind="crashed", message="It reported an error without giving a reason.")
             case _:
                 yield Notice(kind="unknown", text=str(record)[:1000])
 
@@ -77,10 +77,10 @@ SPEC = AgentSpec(
         "edit": ("--approval-mode", "auto_edit"),
         "full": ("--approval-mode", "yolo"),
     },
-    # Above about 4.1 MB it sends nothing, says nothing and exits with 0.
+    # Above about 4.1 MB it sends nothing, prints nothing and exits with 0.
     max_prompt_bytes=4_000_000,
     environment=("GEMINI_*", "GOOGLE_*", "CLOUD_SDK_*"),
-    # Its second process would not be reached by a signal to the first.
+    # A signal to its first process would not reach its second one.
     settings={"GEMINI_CLI_NO_RELAUNCH": "1"},
     failures=(
         (

@@ -1,4 +1,4 @@
-"""One child process: its own session, its three pipes served together, and an end that leaves nothing behind."""
+"""One child process: in its own session, with its three pipes served together, and ended without leftovers."""
 
 import asyncio
 import contextlib
@@ -17,28 +17,28 @@ from bullpen.agents.crash_records import CrashRecords
 from bullpen.errors import UnsupportedSystem
 
 if sys.platform == "win32":
-    raise UnsupportedSystem("bullpen runs agents on Linux and macOS. On Windows, use it within WSL.")
+    raise UnsupportedSystem("bullpen runs agents on Linux and macOS. On Windows, use WSL.")
 
 import fcntl
 
-# Enough that a flood is read quickly, and little enough that its lines do not keep other agents waiting for long.
+# Large enough to read a flood quickly, small enough not to keep other agents waiting.
 READ_BYTES = 256 * 1024
 # As large as Linux allows without privileges. Gemini exits before a full pipe has drained, and loses the rest.
 PIPE_BYTES = 1024 * 1024
-# What a program gets to write its last words after SIGINT, and to go away after SIGTERM.
+# How long a program gets to write its last output after SIGINT, and to exit after SIGTERM.
 GRACE_SECONDS = 1.0
 # A grandchild that holds our pipes open after its parent's exit gets this long to finish its line.
 DRAIN_SECONDS = 0.5
-# How often we look who belongs to a program: often when it has just begun, then at least so often. One that moves to a
-# session of its own and throws away its environment can be recognised only as long as its parent lives.
-FIRST_LOOK_SECONDS = 0.02
-LOOK_SECONDS = 0.5
+# How often we list a program's descendants: often at first, then at this interval. One that moves to a session of its
+# own and clears its environment can be recognised only while its parent is alive.
+FIRST_SCAN_SECONDS = 0.02
+SCAN_SECONDS = 0.5
 
 _F_SETPIPE_SZ = getattr(fcntl, "F_SETPIPE_SZ", None)
 
 
 class Child:
-    """A running program. Whoever starts it must await `stop`, whatever happens in between."""
+    """A running program. The caller must always await `stop`, also after an exception."""
 
     def __init__(
         self,
@@ -78,15 +78,15 @@ class Child:
         to_child, from_child, errors_from_child = self._pipes
         self._open_writer(to_child, stdin, keep_open=keep_stdin_open)
         self._streams = [self._open_reader(from_child, on_stdout), self._open_reader(errors_from_child, on_stderr)]
-        self._next_look = self._loop.call_later(FIRST_LOOK_SECONDS, self._look, FIRST_LOOK_SECONDS)
+        self._next_scan = self._loop.call_later(FIRST_SCAN_SECONDS, self._scan, FIRST_SCAN_SECONDS)
 
     @property
     def pid(self) -> int:
-        """The number of the program's process, which is also that of its group and its session."""
+        """The id of the program's process, which is also that of its group and its session."""
         return self._process.pid
 
     async def wait(self) -> int:
-        """Return the exit code, negative for a signal, once the program has ended and what it wrote has been read.
+        """Return the exit code, negative for a signal, once the program has ended and its output has been read.
 
         Raises what a callback raised.
         """
@@ -103,9 +103,9 @@ class Child:
         return self._exited.result()
 
     async def stop(self) -> None:
-        """End the program if it still runs, and everything it has started; then close the pipes."""
-        self._next_look.cancel()
-        # After a signal, grandchildren hang under another parent, so they are listed before.
+        """End the program if it is still running, and everything it has started; then close the pipes."""
+        self._next_scan.cancel()
+        # After a signal, grandchildren get another parent, so they are listed before.
         if not self._exited.done():
             self._family.update(process_tree.descendants(self.pid))
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
@@ -117,15 +117,15 @@ class Child:
         if not process_tree.adopt_orphans():
             self._signal_group(signal.SIGKILL)
         if self._identity:
-            await process_tree.end_and_bury(self._identity, self._turn_id, self._family)
+            await process_tree.end_and_reap(self._identity, self._turn_id, self._family)
         self._close()
         self._crash_records.forget(self._turn_id)
 
-    def _look(self, delay: float) -> None:
-        """Remember who belongs to the program now, and look again later."""
+    def _scan(self, delay: float) -> None:
+        """Remember the program's current descendants, and scan again later."""
         self._family.update(process_tree.descendants(self.pid))
-        later = min(2 * delay, LOOK_SECONDS)
-        self._next_look = self._loop.call_later(later, self._look, later)
+        later = min(2 * delay, SCAN_SECONDS)
+        self._next_scan = self._loop.call_later(later, self._scan, later)
 
     def _signal_group(self, number: int) -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -154,11 +154,11 @@ class Child:
             with contextlib.suppress(RuntimeError):
                 self._loop.call_soon_threadsafe(exited.set_result, code)
 
-        threading.Thread(target=wait, name=f"waits for {self.pid}", daemon=True).start()
+        threading.Thread(target=wait, name=f"wait for {self.pid}", daemon=True).start()
         return exited
 
     def _open_reader(self, pipe: IO[bytes], on_data: Callable[[bytes], None]) -> "asyncio.Future[None]":
-        """Hand on what comes out of a pipe in large pieces. The future is done at its end."""
+        """Pass on what is read from a pipe in large pieces. The future is done at the end of the pipe."""
         descriptor = pipe.fileno()
         ended: asyncio.Future[None] = self._loop.create_future()
         _prepare(descriptor)
@@ -182,11 +182,11 @@ class Child:
         return ended
 
     def close_stdin(self) -> None:
-        """Let the program see the end of its input."""
+        """Close the program's input."""
         self._close_pipe(self._pipes[0])
 
     def _open_writer(self, pipe: IO[bytes], data: bytes, *, keep_open: bool) -> None:
-        """Write all of the data while the other pipes are read, then close. A program need not read it."""
+        """Write all of the data while the other pipes are read, then close. The program need not read it."""
         descriptor = pipe.fileno()
         unsent = memoryview(data)
         _prepare(descriptor)
@@ -210,7 +210,7 @@ class Child:
         for pipe in self._pipes:
             self._close_pipe(pipe)
         for stream in self._streams:
-            # Nobody waits any more for what went wrong while it was being ended, and asyncio would complain of that.
+            # Nobody awaits an exception from while it was being stopped, and asyncio would warn about that.
             if stream.done():
                 stream.exception()
 

@@ -1,7 +1,7 @@
-"""Finding the processes of a turn, also those that moved away: by parents, by session, by a mark in their environment.
+"""Finding all processes of a turn, even detached ones: by parent, by session, by a variable in their environment.
 
-On Linux we adopt what our children leave behind (subreaper), ask the kernel to end a child when we die, and read /proc.
-Elsewhere psutil finds them, and one that throws away its environment and outlives its parent unseen escapes.
+On Linux we adopt orphans of our children (subreaper), ask the kernel to end a child when we die, and read /proc.
+Elsewhere psutil finds them, except one that clears its environment and outlives its parent before we see it.
 """
 
 import asyncio
@@ -27,25 +27,25 @@ logger = logging.getLogger(__name__)
 
 LINUX = sys.platform == "linux"
 TURN_VARIABLE = "BULLPEN_TURN"
-"""Set for every child to an id of its turn; its descendants inherit it."""
+"""Set for every child to the id of its turn; its descendants inherit it."""
 
 # Killed processes are gone at once, unless the kernel holds them in a system call.
-BURIAL_SECONDS = 2.0
-# How setpriv says that it could not start what it was to start.
+REAP_SECONDS = 2.0
+# How setpriv reports that it could not start the program.
 LAUNCH_FAILURE = "setpriv: failed to execute "
 
-# A dead child in a session of its own may be one that the application around us started and will ask about.
+# A dead child in a session of its own may have been started, and may still be awaited, by the application around us.
 UNCLAIMED_SECONDS = 60.0
 
 running: set[int] = set()
-"""The programs that this process has started and not waited for yet."""
+"""The programs that this process has started and not stopped yet."""
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 
 
 class ProcessId(Struct, frozen=True):
-    """A process that cannot be mistaken for a later one with the same number."""
+    """A process that cannot be mistaken for a later one with the same pid."""
 
     pid: int
     start_time: int
@@ -71,21 +71,21 @@ def _prctl() -> "ctypes._NamedFuncPointer | None":
 
 @cache
 def adopt_orphans() -> bool:
-    """Become the parent of whatever our children leave behind, once per process. Return whether that is possible."""
+    """Become the parent of our children's orphans, once per process. Return whether that is possible."""
     prctl = _prctl()
     return prctl is not None and prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0
 
 
-def _start_anew_after_fork() -> None:
+def _reset_after_fork() -> None:
     adopt_orphans.cache_clear()
     running.clear()
 
 
-os.register_at_fork(after_in_child=_start_anew_after_fork)
+os.register_at_fork(after_in_child=_reset_after_fork)
 
 
 def die_with_parent() -> None:
-    """Ask the kernel to end this process when its parent's thread ends; to be called in the child before exec."""
+    """Ask the kernel to end this process when its parent's thread ends; called in the child before exec."""
     prctl = _prctl()
     if prctl is not None:
         prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
@@ -93,16 +93,16 @@ def die_with_parent() -> None:
 
 @cache
 def death_bound() -> tuple[str, ...]:
-    """Return the words before a command that ask the kernel to end it when we die; none where setpriv cannot do that.
+    """Return the prefix of a command that asks the kernel to end it when we die; empty if setpriv cannot do that.
 
-    With `die_with_parent` the child must be made by fork, which copies the page tables of our process: 18 ms for 1 GB.
+    `die_with_parent` needs a fork, which copies the page tables of our process: 18 ms for 1 GB.
     """
     setpriv = shutil.which("setpriv") if LINUX else None
     if setpriv is None:
         return ()
-    words = (setpriv, "--pdeathsig", "TERM", "--")
-    works = subprocess.run([*words, "true"], check=False, capture_output=True).returncode == 0
-    return words if works else ()
+    prefix = (setpriv, "--pdeathsig", "TERM", "--")
+    works = subprocess.run([*prefix, "true"], check=False, capture_output=True).returncode == 0
+    return prefix if works else ()
 
 
 def process_id(pid: int) -> ProcessId | None:
@@ -112,7 +112,7 @@ def process_id(pid: int) -> ProcessId | None:
 
 
 def is_alive(process: ProcessId) -> bool:
-    """Tell whether it is still the same process, and not a zombie."""
+    """Return whether it is still the same process, and not a zombie."""
     state = process_table().state(process.pid)
     return state is not None and state.start_time == process.start_time and not state.is_zombie
 
@@ -122,8 +122,8 @@ def descendants(pid: int) -> list[ProcessId]:
     return _identities(process_table().descendants(pid))
 
 
-def marked(turn_id: str) -> list[ProcessId]:
-    """Return every process of this machine that we may look at and that carries the mark of a turn."""
+def processes_of_turn(turn_id: str) -> list[ProcessId]:
+    """Return every process that has the id of a turn in its environment, as far as we may read it."""
     table = process_table()
     return _identities(pid for pid in table.all() if table.has_variable(pid, TURN_VARIABLE, turn_id))
 
@@ -133,7 +133,7 @@ def _identities(pids: Iterable[int]) -> list[ProcessId]:
 
 
 def end(processes: Iterable[ProcessId]) -> None:
-    """Kill processes, each only if it is still the one that was meant."""
+    """Kill processes, each only if its pid has not been reused."""
     for process in processes:
         if process_id(process.pid) == process:
             with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -141,44 +141,45 @@ def end(processes: Iterable[ProcessId]) -> None:
 
 
 def end_all_running() -> None:
-    """Kill every program that this process has started, and what it has started: for who leaves without waiting."""
+    """Kill every program that this process has started, and its descendants, for an exit that does not wait."""
     for pid in list(running):
         family = [process_id(pid), *descendants(pid)]
         end(process for process in family if process is not None)
 
 
-async def end_and_bury(program: ProcessId, turn_id: str, family: Iterable[ProcessId]) -> None:
-    """Kill the family of a program that has ended, and all it left to us, until none of them is there."""
-    doomed = set(family)
-    deadline = time.monotonic() + BURIAL_SECONDS
+async def end_and_reap(program: ProcessId, turn_id: str, family: Iterable[ProcessId]) -> None:
+    """Kill the descendants of a program that has ended, and the orphans we adopted, until none are left."""
+    remaining = set(family)
+    deadline = time.monotonic() + REAP_SECONDS
     while True:
         if not adopt_orphans():
-            doomed.update(marked(turn_id))
-        doomed = {process for process in doomed if not _is_buried(process)}
+            remaining.update(processes_of_turn(turn_id))
+        remaining = {process for process in remaining if not _is_gone(process)}
         for pid in process_table().children(os.getpid()):
             if (process := process_id(pid)) and _comes_from(process, program, turn_id):
-                doomed |= {process, *descendants(pid)}
-        if not doomed:
+                remaining |= {process, *descendants(pid)}
+        if not remaining:
             return
         if time.monotonic() > deadline:
-            logger.warning("processes left behind turn=%s pids=%s", turn_id, [process.pid for process in doomed])
+            logger.warning("processes left behind turn=%s pids=%s", turn_id, [process.pid for process in remaining])
             return
-        end(doomed)
+        end(remaining)
         await asyncio.sleep(0.002)
 
 
-def _is_buried(process: ProcessId) -> bool:
+def _is_gone(process: ProcessId) -> bool:
+    """Reap a process if it is our dead child, and return whether it no longer exists."""
     with contextlib.suppress(ChildProcessError):
         return os.waitpid(process.pid, os.WNOHANG)[0] == process.pid
     return process_id(process.pid) != process
 
 
 def _comes_from(process: ProcessId, program: ProcessId, turn_id: str) -> bool:
-    """Tell whether a child of ours was left to us by a turn's program.
+    """Return whether a child of ours is an orphan of a turn's program.
 
-    It is in the program's own session, or carries the turn's mark. Of the dead in other sessions nothing more is known.
-    One that leads its session, or whose session is not known, may be the child of somebody else in this process, who
-    will ask how it ended; it is buried once nobody has asked in a long while.
+    It is in the program's own session, or has the turn's id in its environment. A dead process has no environment. If
+    it leads its session, or its session is not known, other code in this process may have started it and may still
+    wait for it; so it is reaped only after a long time.
     """
     table = process_table()
     state = table.state(process.pid)
@@ -194,9 +195,9 @@ def _comes_from(process: ProcessId, program: ProcessId, turn_id: str) -> bool:
 
 
 def boot_id() -> str:
-    """Return what is different after every start of the machine, so that old numbers mean nothing.
+    """Return an id that differs after every boot, so that old pids are not trusted.
 
-    Nothing where the start times of processes tell that by themselves.
+    Empty where the start times of processes already differ.
     """
     with contextlib.suppress(OSError):
         return _kernels_boot_id()

@@ -18,30 +18,30 @@ from bullpen.turn_events import (
     ToolStarted,
 )
 
-# It says an error in the agent's place, and then again in the result.
-ERROR_IN_ITS_MOUTH = "[API Error: "
+# It writes an error as the agent's text, and then again in the result.
+API_ERROR_PREFIX = "[API Error: "
 
 
 class QwenParser:
-    """Remembers whether the words come piece by piece: then they come whole as well, and are not said twice."""
+    """Remembers whether the text was streamed: then it also comes as a whole, and is not repeated."""
 
     def __init__(self) -> None:
-        self._in_pieces = False
+        self._is_streamed = False
 
     def parse(self, record: Any) -> Iterator[Event]:
-        """Yield what one record of the stream says."""
+        """Yield the events of one record of the stream."""
         match record:
             case {"type": "stream_event", "event": {"type": "content_block_delta", "delta": delta}}:
                 if record.get("parent_tool_use_id") is None:
                     yield from _delta(delta)
             case {"type": "stream_event", "event": {"type": "message_start"}}:
-                self._in_pieces = True
+                self._is_streamed = True
             case {"type": "stream_event"}:
-                pass  # the borders of blocks, the progress of tools, the state of its goal
+                pass  # the limits of blocks, the progress of tools, the state of its goal
             case {"type": "assistant", "message": {"content": list(blocks)}}:
-                spoken = not self._in_pieces and record.get("parent_tool_use_id") is None
+                is_new = not self._is_streamed and record.get("parent_tool_use_id") is None
                 for block in blocks:
-                    yield from _block(block, spoken=spoken)
+                    yield from _block(block, is_new=is_new)
             case {"type": "user", "message": {"content": list(blocks)}}:
                 for block in blocks:
                     yield from _tool_result(block)
@@ -54,7 +54,7 @@ class QwenParser:
             case {"type": "system", "subtype": "retry"}:
                 yield Notice(kind="retry", text=_retry(record.get("data")))
             case {"type": "system", "subtype": "task_started" | "task_notification"}:
-                pass  # of a subagent in the background, whose tool tells it too
+                pass  # of a subagent in the background; its tool reports the same
             case {"type": "result", "is_error": False, "result": str(text)}:
                 yield usage(record.get("usage"), cached="cache_read_input_tokens")
                 yield Finished(text)
@@ -69,18 +69,18 @@ class QwenParser:
 
 def _delta(delta: Any) -> Iterator[Event]:
     match delta:
-        case {"type": "text_delta", "text": str(text)} if not text.startswith(ERROR_IN_ITS_MOUTH):
+        case {"type": "text_delta", "text": str(text)} if not text.startswith(API_ERROR_PREFIX):
             yield TextDelta(text)
         case {"type": "thinking_delta", "thinking": str(text)}:
             yield Thinking(text)
 
 
-def _block(block: Any, *, spoken: bool) -> Iterator[Event]:
-    """Yield a whole content block. What was streamed is not said twice, and a subagent's words are its own affair."""
+def _block(block: Any, *, is_new: bool) -> Iterator[Event]:
+    """Yield a whole content block. Streamed text is not repeated, and a subagent's text is left out."""
     match block:
-        case {"type": "text", "text": str(text)} if spoken and not text.startswith(ERROR_IN_ITS_MOUTH):
+        case {"type": "text", "text": str(text)} if is_new and not text.startswith(API_ERROR_PREFIX):
             yield TextDelta(text)
-        case {"type": "thinking", "thinking": str(text)} if spoken:
+        case {"type": "thinking", "thinking": str(text)} if is_new:
             yield Thinking(text)
         case {"type": "tool_use", "id": str(tool_id), "name": str(name), "input": dict(tool_input)}:
             yield ToolStarted(id=tool_id, name=name, input=tool_input)
@@ -102,22 +102,22 @@ def _retry(data: Any) -> str:
         case {"attempt": int(attempt), "maxRetries": int(limit), "delayMs": int(delay)}:
             return f"attempt {attempt} of {limit}, in {delay / 1000:g} seconds"
         case {"preserveText": True}:
-            return "the answer broke off and is continued"
+            return "the answer was cut off and continues"
         case _:
-            return "the model is asked again"
+            return "asking the model again"
 
 
 SPEC = AgentSpec(
     name="qwen-code",
     aliases=("qwen",),
-    # Not with `--input-format stream-json`: then it waits for ever for somebody to approve a tool.
+    # Not with `--input-format stream-json`: it would wait forever for somebody to approve a tool.
     command=("qwen", "--output-format", "stream-json", "--include-partial-messages"),
-    # Everything in the prompt, below a heading: a prompt that began with a slash would be a command to the CLI itself.
+    # Everything is in the prompt, below a heading: a prompt that starts with a slash would be a command to the CLI.
     assembler=GeminiContextAssembler,
     parser=QwenParser,
     model_flag="--model",
     instruction_file="QWEN.md",
-    # Left alone, it lets a model decide what is allowed. A tool that is excluded is so whatever its own settings allow.
+    # By default it lets a model decide what is allowed. An excluded tool is excluded regardless of its own settings.
     permissions={
         "read-only": (
             *("--approval-mode", "default"),
@@ -127,13 +127,13 @@ SPEC = AgentSpec(
         "edit": ("--approval-mode", "auto-edit", "--exclude-tools", "agent"),
         "full": ("--approval-mode", "yolo"),
     },
-    # It drops what is over this and goes on, with a warning that the model does not see.
+    # It drops anything over this and continues, with a warning that the model does not see.
     max_prompt_bytes=8_388_608,
     environment=("QWEN_*", "OPENAI_*", "ANTHROPIC_*", "GEMINI_*", "GOOGLE_*", "DASHSCOPE_*", "BAILIAN_*"),
-    # It would start itself once more, which takes a second.
+    # Otherwise it starts itself again, which takes a second.
     settings={"QWEN_CODE_NO_RELAUNCH": "true"},
     failures=(
-        # Its answer to a flag it does not know is its help, which speaks of keys and limits.
+        # It answers an unknown flag with its help, which mentions keys and limits.
         ("crashed", "--help +Show help"),
         ("not_signed_in", "No auth type is selected|Missing API key|OAuth free tier"),
         ("prompt_too_long", "Context is too large|request-body limit"),

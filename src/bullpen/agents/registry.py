@@ -1,4 +1,4 @@
-"""Every agent type there is: the modules of this folder with a SPEC, and what other packages bring."""
+"""All agent types: the modules of this folder with a SPEC, and those of other packages."""
 
 from collections.abc import Iterator, Sequence
 from functools import cache
@@ -21,15 +21,15 @@ def known_agents() -> dict[str, AgentSpec]:
     """Return every spec by its name, our own first; a package that cannot be loaded is left out."""
     specs = [spec for spec in map(_spec_in, iter_modules(bullpen.agents.__path__)) if spec is not None]
     known = {spec.name: spec for spec in specs}
-    for spec in _of_others():
+    for spec in _from_other_packages():
         if isinstance(spec, AgentSpec):
             known.setdefault(spec.name, spec)
     return known
 
 
 def not_loaded() -> list[str]:
-    """Return what is wrong with packages that bring agents and cannot be loaded, a sentence for each."""
-    return [problem for problem in _of_others() if isinstance(problem, str)]
+    """Return a sentence for each agent of another package that cannot be loaded."""
+    return [problem for problem in _from_other_packages() if isinstance(problem, str)]
 
 
 def agent_spec(name: str) -> AgentSpec:
@@ -42,9 +42,9 @@ def agent_spec(name: str) -> AgentSpec:
 
 
 def spec_for(agent: str, command: Sequence[str] = (), *, name: str = "") -> AgentSpec:
-    """Return what a member runs: a CLI that we know, as it is or as another program, or any program.
+    """Return what a member runs: a known CLI, perhaps with another command, or any other program.
 
-    An agent type that we do not know is any program, and needs a command; without one this raises UnknownAgent.
+    An unknown agent type needs a command; without one this raises UnknownAgent.
     """
     if not command:
         return agent_spec(agent)
@@ -55,7 +55,7 @@ def spec_for(agent: str, command: Sequence[str] = (), *, name: str = "") -> Agen
 
 
 def is_known(agent: str) -> bool:
-    """Tell whether an agent type is one of ours, or of a package that brings it."""
+    """Return whether an agent type is one of ours, or of another package."""
     try:
         return bool(agent) and bool(agent_spec(agent))
     except UnknownAgent:
@@ -67,14 +67,16 @@ def _spec_in(module: ModuleInfo) -> AgentSpec | None:
     return spec if isinstance(spec, AgentSpec) else None
 
 
-def _of_others() -> Iterator[AgentSpec | str]:
-    """Yield the specs that other packages bring, and a sentence for each that cannot be used."""
+def _from_other_packages() -> Iterator[AgentSpec | str]:
+    """Yield the specs of other packages, and a sentence for each that cannot be used."""
     for entry_point in entry_points(group=ENTRY_POINT_GROUP):
         try:
             spec = entry_point.load()
         except Exception as error:
-            yield f"{entry_point.value} cannot be loaded: {type(error).__name__}: {error}"
+            yield f"{entry_point.value} cannot be loaded: {type(error).__name__}: {error}."
             continue
         yield (
-            spec if isinstance(spec, AgentSpec) else f"{entry_point.value} is no AgentSpec but a {type(spec).__name__}."
+            spec
+            if isinstance(spec, AgentSpec)
+            else f"{entry_point.value} is not an AgentSpec but a {type(spec).__name__}."
         )

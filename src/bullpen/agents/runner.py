@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bullpen.agents.crash_records import CrashRecords, end_what_a_crash_left
+from bullpen.agents.crash_records import CrashRecords, end_leftover_processes
 from bullpen.agents.environment import child_environment
 from bullpen.agents.failures import classified, error_for
 from bullpen.agents.process import Child
@@ -32,12 +32,12 @@ logger = logging.getLogger(__name__)
 
 IDLE_TIMEOUT_SECONDS = 600.0
 TOTAL_TIMEOUT_SECONDS = 3600.0
-# A CLI that has given its final event may still tidy up; Codex takes five seconds where it looks for plugins in vain.
+# A CLI may still clean up after its final event; codex takes five seconds if it finds no plugins.
 LINGER_SECONDS = 30.0
 
 
 class Reply(Struct, frozen=True, kw_only=True):
-    """What an agent answered, and what it took."""
+    """What an agent answered, and what that used."""
 
     text: str
     usage: Usage
@@ -61,14 +61,16 @@ async def run_turn(
     on_command: Callable[[tuple[str, ...]], None] = lambda _: None,
     on_output: Callable[[bytes], None] = lambda _: None,
 ) -> Reply:
-    """Let the agent answer one prompt in its own program, and return its answer.
+    """Run the agent's program with one prompt, and return its answer.
 
     Every event goes to `emit`, and the last is Finished or Failed. A failure is also raised, as a kind of AgentFailed.
-    To cancel a turn, cancel the task: its processes are ended, and Failed holds what was said by then. `on_command`
-    gets the command line before it runs, and `on_output` what the program writes, as it is.
+    To cancel a turn, cancel the task: its processes are ended, and Failed holds the text so far. `on_command` gets the
+    command line before it runs, and `on_output` the program's raw output.
     """
     if output.system_flag and spec.system_file_flag is None:
-        raise ValueError(f"{spec.name} takes no system text beside the prompt; use an assembler that puts it inside")
+        raise ValueError(
+            f"{spec.name} accepts no system text besides the prompt; use an assembler that puts it into the prompt"
+        )
     began = time.monotonic()
     folder = Path(cwd).absolute()
     options = (*spec.arguments(permissions, model), *arguments)
@@ -77,14 +79,16 @@ async def run_turn(
     transcript = Transcript(spec, emit, masked)
     command: list[str] = []
     try:
-        await asyncio.to_thread(end_what_a_crash_left, once=True)
+        await asyncio.to_thread(end_leftover_processes, once=True)
         with _system_file(spec, output.system_flag) as system_arguments:
             program = _program(spec, environment, folder)
             command = [program, *options, *system_arguments, *spec.last_arguments]
             prompt = _encoded_prompt(spec, output.prompt)
             on_command(tuple(command))
             transcript.on_output = on_output
-            ending = await _play(spec, transcript, command, prompt, folder, environment, idle_timeout, total_timeout)
+            ending = await _run_program(
+                spec, transcript, command, prompt, folder, environment, idle_timeout, total_timeout
+            )
     except asyncio.CancelledError:
         emit(Failed(kind="cancelled", message="The turn was cancelled.", partial_text=transcript.text))
         raise
@@ -115,9 +119,9 @@ class _TurnFailed(Exception):
 
 @contextmanager
 def _system_file(spec: AgentSpec, text: str | None) -> Iterator[tuple[str, ...]]:
-    """Yield the arguments that give the CLI its system text, in a file that only we can read and that goes afterwards.
+    """Yield the arguments that give the CLI its system text, in a temporary file that only we can read.
 
-    Never as an argument: one holds 128 KiB at most, and every user of the machine can read it.
+    Not as an argument: that is limited to 128 KiB, and every user of the machine can read it.
     """
     if not text or spec.system_file_flag is None:
         yield ()
@@ -129,7 +133,9 @@ def _system_file(spec: AgentSpec, text: str | None) -> Iterator[tuple[str, ...]]
         file.write_bytes(clean_text(text).encode())
     except OSError as error:
         message = f"Its system text could not be written to {tempfile.gettempdir()}: {error.strerror}."
-        raise _TurnFailed(Failed(kind="crashed", message=message, hint="Make room there, or set TMPDIR.")) from error
+        raise _TurnFailed(
+            Failed(kind="crashed", message=message, hint="Free some space there, or set TMPDIR.")
+        ) from error
     with folder:
         yield spec.system_file_flag, str(file)
 
@@ -154,14 +160,14 @@ def find_program(program: str, environment: Mapping[str, str], cwd: Path) -> str
 def _encoded_prompt(spec: AgentSpec, prompt: str) -> bytes:
     encoded = clean_text(prompt).encode()
     if spec.max_prompt_bytes is not None and len(encoded) > spec.max_prompt_bytes:
-        sizes = f"{len(encoded):,} bytes, and it takes {spec.max_prompt_bytes:,}"
-        raise _TurnFailed(Failed(kind="prompt_too_long", message=f"The prompt has {sizes}."))
+        message = f"The prompt has {len(encoded):,} bytes, and the limit is {spec.max_prompt_bytes:,}."
+        raise _TurnFailed(Failed(kind="prompt_too_long", message=message))
     if spec.prompt == "text":
         return encoded
     return msgspec.json.encode({"type": "user", "message": {"role": "user", "content": encoded.decode()}}) + b"\n"
 
 
-async def _play(
+async def _run_program(
     spec: AgentSpec,
     transcript: Transcript,
     command: list[str],
@@ -171,7 +177,7 @@ async def _play(
     idle_timeout: float,
     total_timeout: float,
 ) -> Finished | Failed:
-    """Run the program to its end, or to ours, and return how the turn ended."""
+    """Run the program until it ends or is stopped, and return how the turn ended."""
     try:
         child = Child(
             command,
@@ -192,7 +198,7 @@ async def _play(
         transcript.finish()
     except TooMuchText:
         limit = f"{MAX_TEXT_BYTES // 1024 // 1024} MiB"
-        return Failed(kind="protocol_broken", message=f"It said more than {limit} and was stopped.")
+        return Failed(kind="protocol_broken", message=f"It wrote more than {limit} and was stopped.")
     except TimeoutError as error:
         transcript.finish()
         return Failed(kind="timed_out", message=str(error), stderr_tail=transcript.stderr_tail)
@@ -201,15 +207,15 @@ async def _play(
     return _ending(spec, transcript, exit_code)
 
 
-async def _end_of(child: Child, idle_timeout: float, total_timeout: float, said_all: Callable[[], bool]) -> int:
-    """Return the exit code, or raise TimeoutError if the program is silent or runs for too long."""
+async def _end_of(child: Child, idle_timeout: float, total_timeout: float, has_verdict: Callable[[], bool]) -> int:
+    """Return the exit code, or raise TimeoutError if the program is idle or runs for too long."""
     clock = asyncio.get_running_loop().time
     deadline = clock() + total_timeout
     waiting = asyncio.ensure_future(child.wait())
     try:
         while not waiting.done():
             idle_deadline = child.last_activity + (
-                idle_timeout if not said_all() else min(idle_timeout, LINGER_SECONDS)
+                idle_timeout if not has_verdict() else min(idle_timeout, LINGER_SECONDS)
             )
             if clock() >= deadline:
                 raise TimeoutError(f"It did not finish within {total_timeout:g} seconds.")
@@ -222,7 +228,7 @@ async def _end_of(child: Child, idle_timeout: float, total_timeout: float, said_
 
 
 async def to_the_end(work: Coroutine[object, object, None]) -> None:
-    """Await something that must be finished even if we are cancelled while it runs; the cancellation comes after it."""
+    """Await something that must be completed even if we are cancelled; the cancellation is raised afterwards."""
     task = asyncio.ensure_future(work)
     cancelled: asyncio.CancelledError | None = None
     while not task.done():
@@ -236,7 +242,7 @@ async def to_the_end(work: Coroutine[object, object, None]) -> None:
 
 
 def _ending(spec: AgentSpec, transcript: Transcript, exit_code: int) -> Finished | Failed:
-    """Return the CLI's word on the turn if its exit code agrees, and a failure otherwise."""
+    """Return the CLI's own verdict on the turn if its exit code agrees, and a failure otherwise."""
     tail = transcript.stderr_tail
     match transcript.verdict:
         case Finished() as finished if exit_code == 0:

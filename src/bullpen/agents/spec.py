@@ -1,4 +1,4 @@
-"""What one CLI is, as data: everything in which the agents differ."""
+"""AgentSpec: everything that differs between CLIs, as data."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal, Protocol
@@ -13,10 +13,10 @@ Emit = Callable[[Event], None]
 
 
 class StreamParser(Protocol):
-    """Turns the records of one turn into events; a Finished or Failed among them is the CLI's own word on the turn."""
+    """Turns the records of one turn into events; Finished or Failed is the CLI's own verdict on the turn."""
 
     def parse(self, record: Any) -> Iterable[Event]:
-        """Return what a record says: a JSON object, or a piece of text from agents that speak plain text."""
+        """Return the events of a record: a JSON object, or a piece of text if the stream is plain text."""
         ...
 
 
@@ -26,44 +26,44 @@ class SignInProbe(Struct, frozen=True, kw_only=True):
     arguments: tuple[str, ...] = ()
     """A command of the CLI that exits with 0 when a login is stored. Empty: there is none."""
     variables: tuple[str, ...] = ()
-    """Any of these in the environment is a key; with "=true" only if it has that value."""
+    """Environment variables that hold a key; one with "=true" counts only with that value."""
     files: tuple[str, ...] = ()
-    """Any of these, below the home folder, is a stored login."""
+    """Files in the home folder that hold a login."""
 
 
 class AgentSpec(Struct, frozen=True, kw_only=True):
-    """One CLI: how to start it, what it may do, how to read it, and what to tell people about it."""
+    """One CLI: how to start it, its permissions, how to read its output, and hints for people."""
 
     name: str
     aliases: tuple[str, ...] = ()
     command: tuple[str, ...]
     """The program and the arguments it always gets; the prompt goes to its standard input."""
     last_arguments: tuple[str, ...] = ()
-    """What must stand at the very end."""
+    """Arguments that must come last."""
     assembler: type[ContextAssembler]
     parser: Callable[[], StreamParser]
     stream: Literal["json", "text"] = "json"
     prompt: Literal["text", "message"] = "text"
-    """How the prompt is written: as it is, or as a message in JSON. After a message the input stays open until the CLI
-    has said its last word: it ends only when its input does, so nothing it wrote can be lost at its exit."""
+    """How the prompt is written: as plain text, or as a JSON message. After a message the input stays open until the
+    CLI has written its final event: it exits only at the end of its input, so none of its output is lost."""
     system_file_flag: str | None = None
-    """For the path of a file with the system text. None: the assembler puts the text into the prompt."""
+    """The option for the path of a file with the system text. None: the assembler puts the text into the prompt."""
     model_flag: str | None = None
     instruction_file: str | None = None
-    """The file that the CLI's users keep instructions in."""
+    """The name of the CLI's usual instruction file."""
     permissions: Mapping[Permission, tuple[str, ...]]
     max_prompt_bytes: int | None = None
-    """What the CLI takes on standard input, where it has a limit of its own."""
+    """The CLI's own limit for standard input, if it has one."""
     environment: tuple[str, ...] = ()
-    """Variables its documentation names, passed on if set; a trailing * stands for any ending."""
+    """Documented environment variables, passed on if set; a trailing * matches any ending."""
     settings: Mapping[str, str] = {}
-    """Variables it always gets."""
+    """Environment variables that are always set."""
     failures: tuple[tuple[FailureKind, str], ...] = ()
-    """Patterns in this CLI's own words, tried before the common ones."""
+    """Patterns for this CLI's own messages, tried before the common ones."""
     exit_codes: Mapping[int, FailureKind] = {}
     """Exit codes with a meaning of their own."""
     hints: Mapping[FailureKind, str] = {}
-    """What to do next, where this CLI needs other words than the common ones."""
+    """What to do next, where the common hints do not fit this CLI."""
     version_arguments: tuple[str, ...] = ("--version",)
     tested_versions: tuple[str, ...] = ()
     sign_in: SignInProbe = SignInProbe()
@@ -74,10 +74,10 @@ class AgentSpec(Struct, frozen=True, kw_only=True):
         return self.command[0]
 
     def arguments(self, permission: Permission, model: str | None) -> list[str]:
-        """Return the command line for a turn, up to what depends on the turn itself."""
+        """Return the arguments for a turn, except those that depend on the turn itself."""
         if permission not in self.permissions:
             raise ValueError(f"permissions must be one of {', '.join(self.permissions)}, not {permission!r}")
         if model is not None and model.startswith("-"):
-            raise ValueError(f"{model!r} is no name of a model: it would be taken for an option")
+            raise ValueError(f"{model!r} is not a model name: it would be read as an option")
         model_arguments = [self.model_flag, model] if self.model_flag and model else []
         return [*self.command[1:], *self.permissions[permission], *model_arguments]

@@ -1,4 +1,4 @@
-"""From bytes to lines to records, bounded: what a program writes may be anything, and as much as it likes."""
+"""From bytes to lines to records, within limits: a program may write anything, and any amount of it."""
 
 import json
 import re
@@ -11,7 +11,7 @@ from bullpen.text.clean import clean_json
 
 MAX_LINE_BYTES = 8 * 1024 * 1024
 MAX_VALUES = 400_000
-"""In one record. Eight megabytes of brackets would be a quarter of a gigabyte of lists."""
+"""In one record. Eight megabytes of brackets would become a quarter of a gigabyte of lists."""
 
 _STRING_OR_SIGN = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|[\[{,]', re.DOTALL)
 
@@ -19,7 +19,7 @@ _decoder = msgspec.json.Decoder()
 
 
 class LineSplitter:
-    """Cuts chunks into lines. A line is whole up to max_line_bytes; what is over that is counted and dropped."""
+    """Splits chunks into lines. What a line has over max_line_bytes is counted and dropped."""
 
     def __init__(self, max_line_bytes: int = MAX_LINE_BYTES) -> None:
         self._max_line_bytes = max_line_bytes
@@ -30,25 +30,25 @@ class LineSplitter:
     def feed(self, chunk: bytes) -> list[bytes]:
         """Return the lines that this chunk completes, without their line ends."""
         first, *rest = chunk.split(b"\n")
-        self._keep(first)
+        self._append(first)
         if not rest:
             return []
-        lines = [self._take(), *map(self._whole, rest[:-1])]
-        self._keep(rest[-1])
+        lines = [self._take_line(), *map(self._whole, rest[:-1])]
+        self._append(rest[-1])
         return lines
 
     def finish(self) -> list[bytes]:
-        """Return what stands behind the last line end, if anything does."""
-        return [self._take()] if self._pieces else []
+        """Return what follows the last line end, if there is anything."""
+        return [self._take_line()] if self._pieces else []
 
     def _whole(self, line: bytes) -> bytes:
-        """Return a line that stands in one chunk. Nearly all do, so they are not put together from pieces."""
+        """Return a line that is within one chunk. Nearly all are, so they need not be joined from pieces."""
         if len(line) <= self._max_line_bytes:
             return line
-        self._keep(line)
-        return self._take()
+        self._append(line)
+        return self._take_line()
 
-    def _keep(self, piece: bytes) -> None:
+    def _append(self, piece: bytes) -> None:
         room = self._max_line_bytes - self._size
         if len(piece) > room:
             self.bytes_cut += len(piece) - room
@@ -57,7 +57,7 @@ class LineSplitter:
             self._pieces.append(piece)
             self._size += len(piece)
 
-    def _take(self) -> bytes:
+    def _take_line(self) -> bytes:
         line = b"".join(self._pieces)
         self._pieces.clear()
         self._size = 0
@@ -66,7 +66,7 @@ class LineSplitter:
 
 def record_from(line: bytes) -> dict[str, Any] | None:
     """Return the JSON object on a line, or None if there is none that can be read."""
-    # An error costs twenty times as much, and a program may write nothing but lines that are none.
+    # An exception costs twenty times as much, and a program may write many lines that are not JSON.
     if line[:1] != b"{" and line.lstrip()[:1] != b"{":
         return None
     if len(line) > 2 * MAX_VALUES and _has_too_many_values(line):
@@ -81,16 +81,16 @@ def record_from(line: bytes) -> dict[str, Any] | None:
 
 
 def _has_too_many_values(line: bytes) -> bool:
-    """Tell whether a record would be more lists, objects and members than any CLI writes."""
+    """Return whether a record has more lists, objects and members than any CLI writes."""
     if line.count(b",") + line.count(b"[") + line.count(b"{") <= MAX_VALUES:
         return False
-    # Most of them may stand in texts, which may be as long as they like.
+    # Most of them may be in strings, which may have any length.
     signs = (found for found in _STRING_OR_SIGN.finditer(line) if line[found.start()] != ord('"'))
     return next(islice(signs, MAX_VALUES, None), None) is not None
 
 
 def _record_from_broken_text(line: bytes) -> object:
-    """Return the record after all if only its text is broken: bytes that are no UTF-8, or half an emoji."""
+    """Return the record if only its text is invalid: bytes that are not UTF-8, or half an emoji."""
     if not line.rstrip().endswith(b"}") or (line.isascii() and b"\\u" not in line):
         return None
     try:

@@ -1,4 +1,4 @@
-"""What a program has written so far: events for those who watch, and what the end of the turn will need."""
+"""What a program has written so far: events for viewers, and what is needed at the end of the turn."""
 
 import codecs
 import logging
@@ -34,11 +34,11 @@ STDERR_TAIL_BYTES = 8 * 1024
 
 
 class TooMuchText(Exception):
-    """The agent says more than anybody can read."""
+    """The agent has written more than MAX_TEXT_BYTES."""
 
 
 class Transcript:
-    """Reads a program's two streams. Bounded: what is kept does not grow with what is written."""
+    """Reads a program's two output streams, in bounded memory."""
 
     def __init__(self, spec: AgentSpec, emit: Emit, masked: Callable[[str], str] = without_secrets) -> None:
         self._agent = spec.name
@@ -48,27 +48,27 @@ class Transcript:
         self._lines = LineSplitter() if spec.stream == "json" else None
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
         self._stripper = EscapeStripper()
-        self._said = bytearray()
-        self._notices = 0
+        self._text = bytearray()
+        self._notice_count = 0
         self._stderr = b""
         self.started = Started()
         self.usage = Usage()
         self.verdict: Finished | Failed | None = None
-        """The CLI's own word on how the turn ended. Its exit code must agree before we believe it."""
+        """The CLI's own verdict on the turn. It counts only if the exit code agrees."""
         self.on_verdict: Callable[[], None] = lambda: None
         self.on_output: Callable[[bytes], None] = lambda _: None
 
     @property
     def text(self) -> str:
-        """All that the agent has said."""
-        return self._said.decode(errors="replace")
+        """All the text of the agent so far."""
+        return self._text.decode(errors="replace")
 
     @property
     def stderr_tail(self) -> str:
         """The last lines of the program's standard error, without its secrets."""
         tail = self._stderr
         if len(tail) == STDERR_TAIL_BYTES:
-            # The first word may be half a key, which nobody could recognise.
+            # The first word may be half a key, which would not be recognised.
             tail = b"".join(tail.split(None, 1)[1:])
         return self._masked(strip_escape_sequences(tail.decode(errors="replace"))).strip()
 
@@ -81,7 +81,7 @@ class Transcript:
             for line in self._lines.feed(chunk):
                 self._read_line(line)
             if self._lines.bytes_cut:
-                # The line that was too long may have been the last word. A CLI that waits for us must not wait forever.
+                # The line that was too long may have been the final event. The CLI must not wait for us forever.
                 self.on_verdict()
 
     def feed_errors(self, chunk: bytes) -> None:
@@ -89,18 +89,18 @@ class Transcript:
         self._stderr = (self._stderr + chunk[-STDERR_TAIL_BYTES:])[-STDERR_TAIL_BYTES:]
 
     def finish(self) -> None:
-        """Read what is left when the program has ended."""
+        """Read the rest when the program has ended."""
         if self._lines is None:
             self._read_text(self._decoder.decode(b"", final=True))
-            self._say(TextDelta(self._stripper.finish()))
+            self._add_text(TextDelta(self._stripper.finish()))
             return
         for line in self._lines.finish():
             self._read_line(line)
-        self._say(TextDelta(self._stripper.finish()))
+        self._add_text(TextDelta(self._stripper.finish()))
         if self._lines.bytes_cut:
-            self._emit(Notice(kind="warning", text=f"{self._lines.bytes_cut:,} bytes of overlong lines were left out"))
-        if self._notices > MAX_NOTICES:
-            self._emit(Notice(kind="warning", text=f"{self._notices - MAX_NOTICES:,} more notices were left out"))
+            self._emit(Notice(kind="warning", text=f"{self._lines.bytes_cut:,} bytes of overlong lines were dropped"))
+        if self._notice_count > MAX_NOTICES:
+            self._emit(Notice(kind="warning", text=f"{self._notice_count - MAX_NOTICES:,} more notices were dropped"))
 
     def _read_text(self, text: str) -> None:
         if text:
@@ -113,7 +113,7 @@ class Transcript:
         if logger.isEnabledFor(logging.DEBUG):
             logger.debug("[Debug][Receive] agent=%s %s", self._agent, line.decode(errors="replace"))
         if record is None:
-            self._notice("noise", line[:MAX_NOTICE_CHARACTERS])
+            self._emit_notice("noise", line[:MAX_NOTICE_CHARACTERS])
         else:
             self._read_record(record)
 
@@ -121,17 +121,17 @@ class Transcript:
         try:
             events = list(self._parse(record))
         except Exception:
-            # A vendor's new release may write anything; what we cannot read is shown, not fatal.
+            # A vendor's new release may write anything; a record that we cannot read is shown as a notice.
             logger.debug("unreadable record %r", record, exc_info=True)
-            self._notice("unknown", str(record)[:MAX_NOTICE_CHARACTERS])
+            self._emit_notice("unknown", str(record)[:MAX_NOTICE_CHARACTERS])
             return
         for event in events:
-            self._take(event)
+            self._on_event(event)
 
-    def _take(self, event: Event) -> None:
+    def _on_event(self, event: Event) -> None:
         if isinstance(event, TextDelta):
             text = self._stripper.feed(event.text)
-            self._say(event if text is event.text else TextDelta(text))
+            self._add_text(event if text is event.text else TextDelta(text))
             return
         event = _plain(event)
         if isinstance(event, Finished | Failed):
@@ -139,7 +139,7 @@ class Transcript:
             self.on_verdict()
             return
         if isinstance(event, Notice) and event.kind == "unknown":
-            self._notice(event.kind, event.text)
+            self._emit_notice(event.kind, event.text)
             return
         if isinstance(event, Usage):
             self.usage = event
@@ -147,24 +147,24 @@ class Transcript:
             self.started = event
         self._emit(event)
 
-    def _say(self, piece: TextDelta) -> None:
+    def _add_text(self, piece: TextDelta) -> None:
         if not piece.text:
             return
-        # In bytes, since many short strings would take many times their length.
-        self._said += piece.text.encode(errors="replace")
-        if len(self._said) > MAX_TEXT_BYTES:
+        # As bytes, since many short strings would need many times their length.
+        self._text += piece.text.encode(errors="replace")
+        if len(self._text) > MAX_TEXT_BYTES:
             raise TooMuchText
         self._emit(piece)
 
-    def _notice(self, kind: NoticeKind, text: str | bytes) -> None:
-        self._notices += 1
-        if self._notices <= MAX_NOTICES:
+    def _emit_notice(self, kind: NoticeKind, text: str | bytes) -> None:
+        self._notice_count += 1
+        if self._notice_count <= MAX_NOTICES:
             text = text if isinstance(text, str) else text.decode(errors="replace")
             self._emit(Notice(kind=kind, text=text))
 
 
 def _plain(event: Event) -> Event:
-    """Return an event whose text holds no escape sequences."""
+    """Return an event without escape sequences in its text."""
     match event:
         case Finished(text=text) | Thinking(text=text) | Notice(text=text):
             return replace(event, text=strip_escape_sequences(text))

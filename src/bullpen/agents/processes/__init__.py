@@ -1,1 +1,1 @@
-"""What the system tells of its processes. A folder of its own, since psutil is loaded only where it is needed."""
+"""The system's process table. A separate package, since psutil is loaded only where it is needed."""

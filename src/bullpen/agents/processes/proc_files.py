@@ -10,12 +10,12 @@ _PROC = Path("/proc")
 
 
 class ProcFiles:
-    """Reads the files of each process. Start times are ticks since the start of the machine."""
+    """Reads the files of each process. Start times are ticks since boot."""
 
     def state(self, pid: int) -> ProcessState | None:
-        """Return what is known of a process, dead ones that nobody has waited for included."""
+        """Return the state of a process, including zombies."""
         try:
-            # The name in parentheses may hold anything, spaces and parentheses too.
+            # The name in parentheses may contain anything, even spaces and parentheses.
             fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
         except OSError:
             return None
@@ -45,7 +45,7 @@ class ProcFiles:
         return (int(entry.name) for entry in _PROC.iterdir() if entry.name.isdecimal())
 
     def has_variable(self, pid: int, name: str, value: str) -> bool:
-        """Tell whether a process was started with this in its environment."""
+        """Return whether a process was started with this variable in its environment."""
         try:
             return f"\0{name}={value}\0".encode() in b"\0" + Path(f"/proc/{pid}/environ").read_bytes()
         except OSError:

@@ -8,10 +8,10 @@ from bullpen.agents.processes.table import ProcessState
 
 
 class PsutilTable:
-    """Asks psutil. Start times are microseconds since 1970, so they differ after every start of the machine."""
+    """Asks psutil. Start times are microseconds since 1970, so they differ after every boot."""
 
     def state(self, pid: int) -> ProcessState | None:
-        """Return what is known of a process, dead ones that nobody has waited for included."""
+        """Return the state of a process, including zombies."""
         try:
             process = psutil.Process(pid)
             with process.oneshot():
@@ -34,14 +34,14 @@ class PsutilTable:
         return psutil.pids()
 
     def has_variable(self, pid: int, name: str, value: str) -> bool:
-        """Tell whether a process was started with this in its environment."""
+        """Return whether a process was started with this variable in its environment."""
         try:
             return psutil.Process(pid).environ().get(name) == value
         except (psutil.Error, OSError):
             return False
 
     def _below(self, pid: int, *, recursive: bool) -> list[int]:
-        # One look at all processes, also for grandchildren.
+        # One scan of all processes, also for grandchildren.
         try:
             return [process.pid for process in psutil.Process(pid).children(recursive=recursive)]
         except psutil.Error:

@@ -1,4 +1,4 @@
-"""ProcessTable: what a system tells of its processes."""
+"""ProcessTable: the processes of a system."""
 
 from collections.abc import Iterable
 from typing import Protocol
@@ -7,20 +7,20 @@ from msgspec import Struct
 
 
 class ProcessState(Struct, frozen=True):
-    """What is known of one process."""
+    """The state of one process."""
 
     start_time: int
-    """In a unit of the table's own; a later process has a higher number, or the same one."""
+    """In a unit of the table's own; a later process has the same or a higher number."""
     session: int | None
-    """None if the system does not say."""
+    """None if the system does not report it."""
     is_zombie: bool
 
 
 class ProcessTable(Protocol):
-    """The processes as they are now. Of one that is gone, or that we may not look at, nothing is known."""
+    """The current processes. Nothing is known of a process that is gone, or that we may not inspect."""
 
     def state(self, pid: int) -> ProcessState | None:
-        """Return what is known of a process, dead ones that nobody has waited for included."""
+        """Return the state of a process, including zombies."""
 
     def children(self, pid: int) -> list[int]:
         """Return the children of a process."""
@@ -32,4 +32,4 @@ class ProcessTable(Protocol):
         """Return every process of this machine."""
 
     def has_variable(self, pid: int, name: str, value: str) -> bool:
-        """Tell whether a process was started with this in its environment."""
+        """Return whether a process was started with this variable in its environment."""
