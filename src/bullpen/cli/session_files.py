@@ -12,8 +12,8 @@ from bullpen.exchange.files import FORMATS, Format, write_export, write_private_
 from bullpen.exchange.formatting import Writable
 from bullpen.terminal.tables import safe_line
 from bullpen.text.safe import printable
+from bullpen.text.words import counted
 from bullpen.view.listing import find_conversation
-from bullpen.view.words import counted
 
 
 class SafeOutput:

@@ -46,8 +46,3 @@ def sender_of(message: ConversationMessage) -> str:
 def addressees_of(message: ConversationMessage) -> str:
     """Return who a message is addressed to, on one line; empty means everyone."""
     return "" if message.routing is None else one_line(", ".join(message.routing.resolved_addressees))
-
-
-def counted(count: int, noun: str) -> str:
-    """Return how many there are, in words: "1 message", "1,200 messages"."""
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"

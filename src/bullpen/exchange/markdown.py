@@ -7,10 +7,11 @@ is always ours. Markup in a message still works, but HTML does not: in a page it
 import re
 from collections.abc import Iterator
 
-from bullpen.exchange.formatting import Writable, addressees_of, all_messages, counted, sender_of, utc_time
+from bullpen.exchange.formatting import Writable, addressees_of, all_messages, sender_of, utc_time
 from bullpen.markers.blocks import BlockReader
 from bullpen.store.base import Store, StoredConversation, StoredMessage
 from bullpen.text.clean import one_line
+from bullpen.text.words import counted
 
 NOTE = "Messages are quoted word for word. A heading inside a quote is part of the message."
 

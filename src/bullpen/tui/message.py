@@ -10,12 +10,12 @@ from textual.message import Message
 from textual.widgets import Static
 
 from bullpen.messages import ConversationMessage
+from bullpen.text.words import clock
 from bullpen.tui.markdown import SafeMarkdown
 from bullpen.tui.step_folds import LoadSteps, RecordedFold, StepsFold
 from bullpen.tui.text import beginning, one_line, shown
 from bullpen.view.messages import ShownMessage
 from bullpen.view.steps import Steps
-from bullpen.view.words import clock
 
 
 class MessageView(Vertical, can_focus=True):

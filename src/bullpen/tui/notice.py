@@ -5,9 +5,9 @@ from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.widgets import Button, Static
 
+from bullpen.text.words import counted
 from bullpen.tui.text import beginning, one_line
 from bullpen.view.decisions import Choice, Decision
-from bullpen.view.words import counted
 
 MOST_CHARACTERS = 600
 MOST_LINES = 4

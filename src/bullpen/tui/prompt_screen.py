@@ -12,12 +12,12 @@ from textual.widgets import Static
 
 from bullpen.conversation.conversation import Conversation
 from bullpen.errors import BullpenError
+from bullpen.text.words import counted, duration, used_by
 from bullpen.tui.text import one_line
 from bullpen.tui.text_screen import LinesView
 from bullpen.view.difference import Difference, difference
 from bullpen.view.explanation import Explanation, SeenMessage, explain
 from bullpen.view.turn_lookup import turn_before
-from bullpen.view.words import counted, duration, used_by
 
 BAR_CELLS = 24
 

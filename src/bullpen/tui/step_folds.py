@@ -6,10 +6,10 @@ from textual.content import Content
 from textual.widget import Widget
 from textual.widgets import Static
 
+from bullpen.text.words import duration
 from bullpen.tui.fold import Fold
 from bullpen.tui.text import beginning, one_line, shown
 from bullpen.view.steps import Step, Steps
-from bullpen.view.words import duration
 
 LoadSteps = Callable[[], Awaitable[Steps]]
 

@@ -9,12 +9,12 @@ from textual.content import Content
 from textual.widgets import Static
 
 from bullpen.conversation.running_turn import RunningTurn
+from bullpen.text.words import elapsed, used_by
 from bullpen.tui.markdown import SafeMarkdown
 from bullpen.tui.step_folds import StepFold
 from bullpen.tui.text import MOST_CHARACTERS, MOST_LINES, beginning, one_line, weight_of
 from bullpen.turn_events import TextDelta
 from bullpen.view.steps import Step, Steps
-from bullpen.view.words import elapsed, used_by
 
 FRAME_SECONDS = 1 / 30
 # Steps that are on the screen at once; the others are in the fold of the message.

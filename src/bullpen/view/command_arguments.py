@@ -59,11 +59,9 @@ class Turns(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class Task(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What the team works on; nothing removes it."""
+    """What the team works on; nothing, or "-", removes it."""
 
     task: str | None = None
-    shows: bool = False
-    """Only show it."""
 
 
 class Text(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -45,6 +45,7 @@ class Typed(Struct, frozen=True):
     given: Any
 
 
+REMOVE = "-"
 _COMMAND = re.compile(r"/([A-Za-z][A-Za-z-]*)(?:\s+(.*))?", re.DOTALL)
 
 
@@ -169,11 +170,11 @@ async def _reorder(conversation: Conversation, given: Turns, _: str | None) -> s
     return ""
 
 
-async def _task(conversation: Conversation, given: Task, person: str | None) -> str:
-    if given.shows:
+async def _task(conversation: Conversation, given: Task | Nothing, person: str | None) -> str:
+    if isinstance(given, Nothing):
         task = conversation.team_task
         return f"The team's task: {task}" if task else "The team has no task. Set one: /task build the login"
-    await conversation.set_task(given.task or None, by=person)
+    await conversation.set_task(None if given.task in (None, "", REMOVE) else given.task, by=person)
     return ""
 
 
@@ -205,8 +206,8 @@ def _read_turns(text: str, team: Team) -> Turns:
     return Turns(turns=which.turns)
 
 
-def _read_task(text: str, _: Team) -> Task:
-    return Task(task="" if text == "-" else text, shows=not text)
+def _read_task(text: str, _: Team) -> Task | Nothing:
+    return Task(task=text) if text else Nothing()
 
 
 def _read_member(text: str, _: Team) -> Member:
@@ -249,7 +250,7 @@ _ALL = (
     Command(
         name="retry",
         argument="[TURN | NAME]",
-        purpose="run a turn again that ended without a reply",
+        purpose="rerun a turn that ended without a reply",
         takes=Which,
         read=read_which,
         run=_retry,
@@ -285,7 +286,7 @@ _ALL = (
     Command(
         name="reorder",
         argument="TURNS",
-        purpose="let waiting turns begin first, in this order",
+        purpose="move waiting turns to the front, in this order",
         example="/reorder 5 3",
         takes=Turns,
         read=_read_turns,
@@ -293,7 +294,7 @@ _ALL = (
     ),
     Command(
         name="dismiss",
-        purpose="leave a hand-over as it is that an agent probably meant",
+        purpose="dismiss a hand-over that an agent probably meant",
         run=_dismiss,
     ),
     Command(

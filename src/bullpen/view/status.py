@@ -3,8 +3,8 @@
 import time
 from collections.abc import Iterator
 
+from bullpen.text.words import elapsed, used
 from bullpen.view.state import ConversationView, MemberView, Working
-from bullpen.view.words import elapsed, used
 
 
 def status_line(view: ConversationView) -> str:

@@ -15,8 +15,8 @@ from bullpen.agents.transcript import TooMuchText, Transcript
 from bullpen.errors import UnknownAgent
 from bullpen.store.base import Store, TurnRecord
 from bullpen.text.clean import one_line
+from bullpen.text.words import counted
 from bullpen.turn_events import Event, Notice, Thinking, TodoItem, TodoList, ToolFinished, ToolStarted
-from bullpen.view.words import counted
 
 MOST_STEPS = 500
 MOST_CHARACTERS = 20_000

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from msgspec.structs import replace
 
 from bullpen.terminal.tables import print_heading, print_indented, safe_line
+from bullpen.text.words import counted, duration, local_time, money, short_number, tokens
 from bullpen.turn_events import Usage
 from bullpen.view.difference import Difference
 from bullpen.view.explanation import Explanation, SeenMessage
-from bullpen.view.words import counted, duration, local_time, money, short_number, tokens
 
 LONGEST_COMMAND = 400
 SHARE_OF_BUDGET = "{used:,} of {budget:,} bytes"

@@ -2,8 +2,7 @@
 
 import pytest
 
-from bullpen.turn_events import Usage
-from bullpen.view.words import (
+from bullpen.text.words import (
     clock,
     counted,
     duration,
@@ -16,6 +15,7 @@ from bullpen.view.words import (
     used,
     used_by,
 )
+from bullpen.turn_events import Usage
 
 
 @pytest.mark.parametrize(
