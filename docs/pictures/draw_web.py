@@ -26,13 +26,13 @@ async def draw(folder: Path, chromium: str) -> None:
     team.write_text(TEAM, encoding="utf-8")
     async with site(folder, team) as served, async_playwright() as playwright:
         browser = await playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        room = await served.hub.begin()
-        here = f"/c/{room.conversation.id}"
+        opened = await served.hub.begin()
+        here = f"/c/{opened.conversation.id}"
         live = asyncio.create_task(picture_of(served, browser, here, "web-live", wait_for="#turn-4 .body pre .k-gi"))
         await asyncio.sleep(1.5)
-        await room.conversation.say(QUESTION)
+        await opened.conversation.say(QUESTION)
         await live
-        await room.conversation.until_quiet()
+        await opened.conversation.until_quiet()
         await picture_of(served, browser, f"{here}/timeline", "web-timeline", height=560)
         await picture_of(served, browser, f"{here}/prompt/turn-4?beside=turn-2", "web-prompts")
         await picture_of(served, browser, here, "web-phone", width=390, height=780, dark=True)

@@ -8,6 +8,7 @@ from msgspec import Struct
 from bullpen.team.team import Team
 from bullpen.text.names import normalized
 from bullpen.view.commands import COMMANDS, Command
+from bullpen.view.state import program_of
 
 MARKERS = {
     "[NEXT: ": "hand over to somebody",
@@ -39,7 +40,7 @@ class Option(Struct, frozen=True, kw_only=True):
 
 def names_of(team: Team) -> dict[str, str]:
     """Return every member's name, with a word about who it is."""
-    return {member.name: member.role or member.agent or member.type for member in team.members}
+    return {member.name: member.role or program_of(member) or "person" for member in team.members}
 
 
 def options_for(before: str, names: Mapping[str, str], more: Iterable[Command] = ()) -> list[Option]:

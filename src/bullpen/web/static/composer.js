@@ -1,4 +1,4 @@
-// The composer: typed text survives a reload, a message is sent once however often it is sent, names are completed.
+// The composer: typed text survives a reload, a message is never stored twice, names are completed.
 "use strict";
 
 document.addEventListener("DOMContentLoaded", () => {
@@ -13,7 +13,7 @@ document.addEventListener("DOMContentLoaded", () => {
 
   const newId = () => [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 
-  // Its id stays with a text until the server has it: sent twice, it is still one message.
+  // A text keeps its id until the server has it: sent twice, it is still one message.
   function remember() {
     sessionStorage.setItem(key, JSON.stringify({ text: text.value, id: form.elements.id.value }));
   }
@@ -51,13 +51,13 @@ document.addEventListener("DOMContentLoaded", () => {
     const answered = event.detail.xhr.status > 0;
     status.textContent = event.detail.successful || answered ? "" : "not sent yet, trying again";
     if (event.detail.successful) {
-      // What was typed while it was on its way is the beginning of the next message.
+      // Text typed during the request is the beginning of the next message.
       const since = text.value === sent ? "" : text.value.startsWith(sent) ? text.value.slice(sent.length) : text.value;
       begin();
       close();
       if (since) { text.value = since; remember(); grow(); }
     }
-    // Its first version arrived after all: what stands here now is another message.
+    // Its first version has arrived after all: the text is now another message.
     else if (event.detail.xhr.status === 409) { form.elements.id.value = newId(); remember(); }
     else if (!answered) setTimeout(() => form.requestSubmit(), RETRY_MILLISECONDS);
   });
@@ -66,7 +66,7 @@ document.addEventListener("DOMContentLoaded", () => {
   let chosen = 0;
   let asked = 0;
 
-  // The server knows what can follow; an answer to what was typed earlier is dropped.
+  // The server has the completions; an answer for an earlier text is dropped.
   async function complete() {
     const question = ++asked;
     const before = text.value.slice(0, text.selectionStart);
@@ -90,7 +90,7 @@ document.addEventListener("DOMContentLoaded", () => {
       const more = document.createElement("span");
       more.textContent = option.help;
       item.append(label, more);
-      item.addEventListener("pointerdown", (event) => { event.preventDefault(); chosen = index; take(); });
+      item.addEventListener("pointerdown", (event) => { event.preventDefault(); chosen = index; insertChosen(); });
       return item;
     }));
     choices.hidden = !shown.length;
@@ -100,10 +100,10 @@ document.addEventListener("DOMContentLoaded", () => {
 
   function close() { asked += 1; shown = []; show(); }
 
-  function take() {
+  function insertChosen() {
     const option = shown[chosen];
     const end = text.selectionStart;
-    // The server counts characters, a text field counts halves of some.
+    // The server counts characters, a text field counts UTF-16 units.
     const replaced = option.replaces ? [...text.value.slice(0, end)].slice(-option.replaces).join("") : "";
     text.setRangeText(option.insert, end - replaced.length, end, "end");
     remember();
@@ -116,10 +116,10 @@ document.addEventListener("DOMContentLoaded", () => {
     if (shown.length) {
       const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
       if (step) { event.preventDefault(); chosen = (chosen + step + shown.length) % shown.length; show(); return; }
-      if (event.key === "Tab" || event.key === "Enter") { event.preventDefault(); take(); return; }
+      if (event.key === "Tab" || event.key === "Enter") { event.preventDefault(); insertChosen(); return; }
       if (event.key === "Escape") { event.preventDefault(); close(); return; }
     }
-    // On a phone the key for a new line is the only one there is.
+    // On a phone Enter is the only way to start a new line.
     const sends = event.key === "Enter" && !event.shiftKey && !matchMedia("(pointer: coarse)").matches;
     if (sends || (event.key === "Enter" && (event.ctrlKey || event.metaKey))) {
       event.preventDefault();

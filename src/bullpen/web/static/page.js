@@ -1,4 +1,4 @@
-// What every page does: times in the reader's zone, notices that go away, menus that close.
+// Shared by all pages: local times, notices that can be dismissed, menus that close.
 "use strict";
 
 const two = (number) => String(number).padStart(2, "0");
@@ -42,7 +42,7 @@ document.addEventListener("keydown", (event) => {
   }
 });
 
-// What worked makes an older complaint untrue.
+// A new request makes an older error message obsolete.
 document.addEventListener("htmx:beforeRequest", () => document.getElementById("problem").replaceChildren());
 document.addEventListener("htmx:sendError", () => {
   const text = document.createElement("p");

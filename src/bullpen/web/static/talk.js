@@ -1,4 +1,4 @@
-// One conversation, live. Everything has a number; a page says which one it has seen, and gets what came after it.
+// One conversation, live. Every event has a number; the page sends the last one it has seen, and gets the later ones.
 "use strict";
 
 (() => {
@@ -7,7 +7,7 @@
   const messages = document.getElementById("messages");
   const live = document.getElementById("live");
   const isOpen = talk.dataset.open === "yes";
-  // A page around a search hit ends before the newest message. What is new would stand behind a gap; a button leads there.
+  // A page around a search hit ends before the newest message. New messages would follow a gap; a link leads to them.
   const endsEarly = talk.dataset.ends === "early";
   const REFRESH_MILLISECONDS = 500;
   const POLL_MILLISECONDS = 3000;
@@ -27,7 +27,7 @@
 
   function element(html) {
     const template = document.createElement("template");
-    template.innerHTML = html; // made by our server, which has cleaned whatever people and agents wrote
+    template.innerHTML = html; // rendered by our server, which has sanitized the text of people and agents
     return template.content;
   }
 
@@ -74,7 +74,7 @@
     tail.textContent = tail.dataset.rest + kept.map(([, text]) => text).join("");
   }
 
-  // Text is shown at once as it was typed; a moment later the server has rendered it.
+  // Text is shown at once as plain text; a moment later the server has rendered it.
   async function refresh(id) {
     refreshing.delete(id);
     const answer = await fetch(`${base}/live/${id}`, { headers: { "HX-Request": "true" } }).catch(() => null);
@@ -122,7 +122,7 @@
     const typed = document.getElementById("task-text")?.value;
     for (const node of [...element(html).children]) {
       const old = document.getElementById(node.id);
-      // Whoever is changing the task is not disturbed.
+      // Do not replace the task while it is being edited.
       if (!old || (node.id === "side" && open.has("task-edit") && old.contains(document.activeElement))) continue;
       if (old.isEqualNode(node)) continue;
       old.replaceWith(node);
@@ -149,7 +149,7 @@
       for (const node of fresh.querySelectorAll(".new-live > article")) addLive(node.outerHTML);
       showState(state);
     });
-    // They come page by page; without a new one there are no more.
+    // Messages come page by page; a page without new ones is the last.
     if (came > 0 && isOpen) await catchUp();
   }
 
@@ -203,8 +203,8 @@
     source.onopen = () => talk.classList.remove("cut-off");
     source.onerror = () => {
       talk.classList.add("cut-off");
-      // A refusal ends a stream for good, so we look ourselves whether the server is there again.
-      if (source.readyState === EventSource.CLOSED) setTimeout(lookAgain, POLL_MILLISECONDS);
+      // A refusal ends a stream permanently, so we check ourselves whether the server is back.
+      if (source.readyState === EventSource.CLOSED) setTimeout(reloadWhenBack, POLL_MILLISECONDS);
     };
   }
 
@@ -213,14 +213,14 @@
     setTimeout(poll, POLL_MILLISECONDS);
   }
 
-  async function lookAgain() {
+  async function reloadWhenBack() {
     const answer = await fetch(`${base}/newer?after=${lastSequence()}`).catch(() => null);
     if (answer?.ok) location.reload();
-    else setTimeout(lookAgain, POLL_MILLISECONDS);
+    else setTimeout(reloadWhenBack, POLL_MILLISECONDS);
   }
 
-  // A browser opens few streams at a time to one server, so a tab that nobody sees gives its own back.
-  function lookOrNot() {
+  // A browser opens few streams at a time to one server, so a hidden tab closes its own.
+  function connectIfVisible() {
     if (document.hidden) {
       source?.close();
       source = null;
@@ -233,8 +233,8 @@
     for (const node of live.children) pieces.set(node.dataset.turn, []);
     if (!location.hash) window.scrollTo(0, document.documentElement.scrollHeight);
     if (isOpen) {
-      document.addEventListener("visibilitychange", lookOrNot);
-      lookOrNot();
+      document.addEventListener("visibilitychange", connectIfVisible);
+      connectIfVisible();
     } else {
       poll();
     }
