@@ -1,7 +1,7 @@
 """A text in Markdown as runs of lines of one kind: one pattern finds what a reader would need many steps for.
 
-Every run hides what a reader finds line by line, and leaves the reader in the same state as that would. Where no pattern
-fits, above all in fenced blocks within lists, lines are read one by one.
+Every run hides what a reader finds line by line, and leaves the reader in the same state as that would. Where no
+pattern fits, above all in fenced blocks within lists, lines are read one by one.
 """
 
 import re
