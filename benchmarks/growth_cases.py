@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 from benchmarks.conversation_stage import conversation_in, team_in
 from benchmarks.corpus import drafts
 from benchmarks.growth import FLAT, Case, check
-from benchmarks.markers import TEXTS
+from benchmarks.markers import TEXTS, Text
 from benchmarks.measure import Run
 from bullpen.agents import agent_spec
 from bullpen.agents.transcript import Transcript
@@ -51,6 +51,19 @@ from bullpen.web.markdown import render
 KIBIBYTE = 1024
 LONG_PASTE = 50_000
 AGENT = "claude-code"
+WRITTEN = (
+    "- `code` and text\n",
+    "1. do `this`\n",
+    "- a\n  - `b`\n",
+    "- it`s\n",
+    "  a `b`\n  it`s\n",
+    "| `a` | b |\n",
+    "> a\nb `c`\n",
+    "> a\nb `c`\n    d\n",
+    "> a\nb `c\n",
+    "a > b ",
+    "- run\n  ```\n  a\n  ```\n",
+)
 HAND_OVERS = (
     "over to max ",
     "@max ",
@@ -158,7 +171,7 @@ def _import(data: bytes) -> Run:
 
 
 def _about_texts() -> Iterator[Case]:
-    for text in TEXTS:
+    for text in (*TEXTS, *(Text(unit, "- `a`\n", "[NEXT: x]") for unit in WRITTEN)):
         for name, function in (("read", read_markers), ("strip", strip_all_markers)):
             make = partial(_whole_text, text.beginning, text.after)
             yield Case(f"{name} markers in {text}", 8 * KIBIBYTE, partial(_on_text, function, make))

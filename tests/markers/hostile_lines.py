@@ -28,6 +28,25 @@ CONTENTS = (
     ),
 )
 MARKERS = ("", "[NEXT: §]", "[NEXT: §] `", "` [NEXT: §]", "``[NEXT: §]", "[NEXT: §] ``", "\\`[NEXT: §]")
+ORDINARY_LINES = (
+    *(
+        "",
+        "",
+        " ",
+        "\r",
+        "- a `b` c",
+        "- `a`",
+        "1. x `y`",
+        "2. z",
+        "10. t `v`",
+        "  - n `m`",
+        "    more `w` x `y`",
+        "  more",
+    ),
+    *("lazy `x` y `z`", "\tt `u`", "# h `i`", "it`s", "a ` b", "``x`y`` z", "\\`k` l", "---", "===", "-", "- ", "x\\"),
+    *("> q", "> q `a` b", "> - l", "> # h", "> ```", ">", "- > q", "-     > w", "  > `", "     > `v` w", "a > b `c`"),
+    *("```", "~~~", "   ```", "  ```", "- ~~~", "``` `", "```x```", "a ~~~ b", "a ~~b~~ `c`", "| `a` | b |", "- `c`\r"),
+)
 LINE_ENDS = ("\n", "\n", "\n", "\n\n", "\r\n", "\n")
 
 
@@ -45,3 +64,9 @@ def hostile_lines(random: Random) -> str:
     ]
     first, *others = "".join(lines).split("§")
     return first + "".join(f"w{number}w{part}" for number, part in enumerate(others))
+
+
+def ordinary_lines(random: Random) -> str:
+    """Return one text of lines as agents write them, in any order: most code spans end in their line."""
+    lines = random.sample(ORDINARY_LINES, random.randint(3, 10))
+    return "\n".join(random.choice(lines) for _ in range(random.randint(2, 30)))

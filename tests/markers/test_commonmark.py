@@ -2,12 +2,12 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from random import Random
 
 import pytest
 from markdown_it import MarkdownIt
-from tests.markers.hostile_lines import NAME, hostile_lines
+from tests.markers.hostile_lines import NAME, hostile_lines, ordinary_lines
 
 from bullpen.markers import paragraphs, runs
 from bullpen.markers.blocks import BlockReader
@@ -89,9 +89,10 @@ def test_a_long_text_is_read_like_a_short_one() -> None:
         assert hide_code(f"{PROSE}`x`\n\n{text}")[-len(text) :] == hide_code(text)
 
 
-def test_runs_are_what_is_found_line_by_line(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("lines", [hostile_lines, ordinary_lines])
+def test_runs_are_what_is_found_line_by_line(lines: Callable[[Random], str], monkeypatch: pytest.MonkeyPatch) -> None:
     random = Random(5)
-    texts = [hostile_lines(random) for _ in range(TEXTS)]
+    texts = [lines(random) for _ in range(TEXTS)]
     in_runs = [visible_signs(text) for text in texts]
 
     monkeypatch.setattr(paragraphs, "runs", line_by_line)

@@ -303,3 +303,8 @@ def test_what_is_too_long_to_be_a_name_is_not_remembered() -> None:
     assert read_markers("[NEXT: max]").addressees == ("max",)
 
     assert _known_group.cache_info().currsize == 1
+
+
+@pytest.mark.parametrize("span", ["`b`", "``b``"])
+def test_a_marker_goes_on_in_a_line_that_begins_with_a_code_span(span: str) -> None:
+    assert len(read_markers(f"[NEXT: a,\n{span}]")) == 1

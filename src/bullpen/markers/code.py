@@ -36,6 +36,8 @@ def visible_pieces(text: str) -> Iterator[str]:
         yield text[done : block.start]
         if block.hidden:
             yield HIDDEN * len(said)
+        elif block.is_whole:
+            yield from _pieces_of_paragraph(_with_quoted_lines_hidden(said), follows_quote=False)
         elif ">" in said:
             seen = "".join(_pieces_of_paragraph(said, block.follows_quote))
             yield from _blotted_out(seen, (line.span() for line in _QUOTED_LINES.finditer(said)))
@@ -66,9 +68,21 @@ def _pieces_of_paragraph(paragraph: str, follows_quote: bool) -> Iterator[str]:
         # Parsers do not agree whether such a line belongs to the quote or is code, nor which spans follow from it.
         yield _all_between_backticks_hidden(paragraph)
     elif "``" in paragraph or "\\`" in paragraph:
-        yield from _blotted_out(paragraph, code_spans(paragraph))
+        yield from _blotted_out(paragraph, _insides(paragraph))
     else:
         yield _every_second_piece_hidden(paragraph)
+
+
+def _with_quoted_lines_hidden(text: str) -> str:
+    return _QUOTED_LINES.sub(lambda line: HIDDEN * len(line[0]), text) if ">" in text else text
+
+
+def _insides(paragraph: str) -> Iterator[tuple[int, int]]:
+    """Yield the code spans without their backticks, which stay to be seen."""
+    for start, end in code_spans(paragraph):
+        span = paragraph[start:end]
+        backticks = (len(span) - len(span.strip("`"))) // 2
+        yield start + backticks, end - backticks
 
 
 def _all_between_backticks_hidden(paragraph: str) -> str:

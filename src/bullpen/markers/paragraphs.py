@@ -17,6 +17,8 @@ class Block(Struct, frozen=True):
     """Whether it is code or a quote."""
     follows_quote: bool = False
     """Whether it is the rest of a paragraph that begins in a quote."""
+    is_whole: bool = False
+    """Whether it is many paragraphs and quotes, of which no code span leaves its line."""
 
 
 def blocks(text: str) -> Iterator[Block]:
@@ -30,6 +32,8 @@ def blocks(text: str) -> Iterator[Block]:
         if kind in ("code", "quote"):
             # The last line's end stays, so that the line after it still begins one.
             yield Block(start, end - 1, hidden=True)
+        elif kind == "whole":
+            yield Block(start, end, hidden=False, is_whole=True)
         elif kind in ("text", "more") and paragraph is None:
             paragraph, follows_quote = start, kind == "more"
     if paragraph is not None:

@@ -1,7 +1,7 @@
 """A text in Markdown as runs of lines of one kind: one pattern finds what a reader would need many steps for.
 
-Every run is what a reader finds line by line, and leaves the reader in the same state as that would. Where no pattern
-fits, above all within lists, lines are read one by one.
+Every run hides what a reader finds line by line, and leaves the reader in the same state as that would. Where no
+pattern fits, above all in fenced blocks within lists, lines are read one by one.
 """
 
 import re
@@ -12,7 +12,14 @@ from functools import lru_cache
 from bullpen.markers.blocks import BlockReader
 
 Run = tuple[str, int, int]
-"""What lines are, as BlockReader.read says it, where they begin, and where the line after them begins."""
+"""What lines are, where they begin, and where the line after them begins.
+
+They are what BlockReader.read says, or "whole": lines of any kind, except those of fenced blocks, in which every code
+span ends in its line.
+"""
+
+SHORT_QUOTE = 512
+"""Characters. It is worth looking whether a quote that is shorter can be part of a longer run."""
 
 _LINE_END = r"(?:\n|\Z)"
 _BLANK_LINE = r"(?:[ \t]*+\r?+\n)"
@@ -20,15 +27,33 @@ _BLANK_LINE = r"(?:[ \t]*+\r?+\n)"
 _LETTER_BEGINS = r"(?:[^\s>#`~=\-*+_0-9]|[*_]{1,2}[^\s*_`]|[0-9]++(?![.)]))"
 _CODE_SPAN_BEGINS = r"[*_]{0,2}`{1,2}+(?!`)"
 _TEXT_LINES = rf"(?: {{0,3}}(?:{_LETTER_BEGINS}|{_CODE_SPAN_BEGINS})[^\n]*+{_LINE_END})++{_BLANK_LINE}*+"
-_LINES_WITHOUT_BACKTICKS = rf"(?: {{0,3}}{_LETTER_BEGINS}[^\n`]*+{_LINE_END}|{_BLANK_LINE})++"
+# A code span that ends in the line in which it begins, and what may stand between such spans.
+_SPAN_IN_LINE = r"(?:`(?!`)[^`\n]++`(?!`)|``(?!`)(?:[^`\n]++|`(?!`))++``(?!`))"
+_BETWEEN_SPANS = r"(?:\\[\\`]?+|~{1,2}+(?!~))"
+# Few spans, since a line of nothing else is a run of its own, and need not be looked at twice.
+_PLAIN_LINE = rf"[^\\`~\n]*+(?:(?:{_BETWEEN_SPANS}|{_SPAN_IN_LINE})[^\\`~\n]*+){{0,32}}+{_LINE_END}"
+_TEXT_BEGINS = rf"(?= {{0,3}}(?:{_LETTER_BEGINS}|{_CODE_SPAN_BEGINS}))"
+_PLAIN_LINES = rf"(?:{_TEXT_BEGINS}{_PLAIN_LINE}|{_BLANK_LINE})++"
 # A tab is as wide as its column demands, so a line with one is read by itself.
 _QUOTED_LINES = rf"(?: {{0,3}}>[^\n\t]*+{_LINE_END})++"
 _QUOTE_MARK = re.compile("\n {0,3}> ?")
 _EMPTY_QUOTED_LINE = re.compile(r" {0,3}> *+\r?+\n(?! {0,3}>)")
 _FOLLOWING_BLANK_LINE = re.compile(_BLANK_LINE)
-_SIGN = re.compile("[`>~]")
-_NEW_BEGINNINGS = ("\n\n", "\n\r\n", "\n- ", "\n* ", "\n+ ", "\n# ")
-_NEW_BEGINNING = re.compile(r"\n\r?\n(?=\S)|\n(?=[-*+#] \S)")
+_QUOTE_BEGINS = r"[ \t]*+(?:(?:[-*+]|[0-9]{1,9}[.)])[ \t]++)*+>"
+_INDENTED = r"(?: {4}| {0,3}\t)"
+# Many quoted lines are a run of their own.
+_LONG_QUOTE = r"(?: {0,3}>[^\n]*+\n){8}"
+# Where a paragraph that begins in a quote goes on with such a line, spans are hidden in another way.
+_QUOTE_BEFORE_INDENTED = (
+    rf"{_QUOTE_BEGINS}[^\n]*+\n(?:(?!{_BLANK_LINE}|{_QUOTE_BEGINS}|{_INDENTED})[^\n]*+\n)*+(?!{_BLANK_LINE}){_INDENTED}"
+)
+_HARD_QUOTE = rf"(?:{_LONG_QUOTE}|{_QUOTE_BEFORE_INDENTED})"
+_WHOLE_SPANS = re.compile(rf"(?!{_HARD_QUOTE})(?:[^\\`~\n]++|\n(?!{_HARD_QUOTE})|{_SPAN_IN_LINE}|{_BETWEEN_SPANS})*+")
+_NO_SPANS = re.compile(rf"(?!{_LONG_QUOTE})(?:[^`~\n]++|\n(?!{_LONG_QUOTE})|~{{1,2}}+(?!~))*+")
+_BEGINS = r"(?:[-*+]|1[.)]|#{1,6}) \S"
+_BEGINS_OR_BLANK = re.compile(rf"{_BEGINS}|{_BLANK_LINE}")
+_LAST_BEGINNING = re.compile(rf"(?s:.*)\n(?:[ \t]*+\r?+\n(?=\S)|(?={_BEGINS}))")
+_FENCE_BEGINS = re.compile(rf"`{{3,}}+[^`\n]*+{_LINE_END}|~{{3}}")
 
 
 def _fenced_block(sign: str, information: str) -> str:
@@ -42,8 +67,8 @@ _FENCED_WITH_BACKTICKS, _FENCED_WITH_TILDES = _fenced_block("`", r"[^`\n]"), _fe
 _FENCED_BLOCKS = rf"(?:{_FENCED_WITH_BACKTICKS}|{_FENCED_WITH_TILDES})++"
 _HIDDEN_LINES = rf"(?P<quote>{_QUOTED_LINES})|(?P<code>{_FENCED_BLOCKS})"
 _IN_PARAGRAPH = re.compile(rf"(?P<more>{_TEXT_LINES})|(?P<blank>{_BLANK_LINE}++)|{_HIDDEN_LINES}")
-# Several paragraphs without backticks are as good as one.
-_OUTSIDE_PARAGRAPH = re.compile(rf"(?P<text>{_LINES_WITHOUT_BACKTICKS}|{_TEXT_LINES})|{_HIDDEN_LINES}")
+# Several paragraphs of which no span leaves its line are as good as one.
+_OUTSIDE_PARAGRAPH = re.compile(rf"(?P<text>{_PLAIN_LINES}|{_TEXT_LINES})|{_HIDDEN_LINES}")
 
 
 def runs(text: str, reader: BlockReader) -> Iterator[Run]:
@@ -69,25 +94,27 @@ class _Patterns:
     def __init__(self, text: str, reader: BlockReader) -> None:
         self._text = text
         self._reader = reader
+        self._has_backticks = "`" in text
         self._sign = -1
-        """Where the next sign of code or of a quote is."""
+        """Where the next sign is of what is not in a run of whole spans."""
 
     def run(self, place: int) -> Run | None:
         """Return the run that begins here, if one does, and move the reader to its end."""
         reader = self._reader
         if reader.is_nested or not reader.may_nest:
-            return None if reader.fence else self._lines_without_signs(place)
+            return None if reader.fence else self._lines_of_whole_spans(place)
         if reader.fence:
             return self._rest_of_fenced_block(place)
         text = self._text
         lines = _IN_PARAGRAPH.match(text, place) if reader.in_paragraph else _OUTSIDE_PARAGRAPH.match(text, place)
         if not lines or not lines.lastgroup:
-            return self._lines_without_signs(place)
+            return self._lines_of_whole_spans(place)
         end = lines.end()
         if text[end - 1] != "\n":
             end += 1
         if lines.lastgroup == "quote":
-            return self._quoted_lines(place, end)
+            is_short = end - place < SHORT_QUOTE
+            return (self._lines_of_whole_spans(place) if is_short else None) or self._quoted_lines(place, end)
         is_text = lines.lastgroup in ("text", "more")
         reader.leave_all(in_paragraph=is_text and not self._ends_with_blank_line(place, end))
         return lines.lastgroup, place, end
@@ -104,25 +131,38 @@ class _Patterns:
         self._reader.leave_all()
         return "code", place, closing.end() + 1
 
-    def _lines_without_signs(self, place: int) -> Run | None:
-        """Return the lines before the last one that nothing above it changes, up to the next sign.
+    def _lines_of_whole_spans(self, place: int) -> Run | None:
+        """Return the lines up to the last one that nothing above it changes, if no code but spans is in them.
 
-        Such a line follows a blank one or begins a list or a heading, and is not indented: all that was open ends.
+        What else they are does not matter, since every span ends in its line. Where a paragraph goes on in which a
+        span may be open, there must be no backticks.
         """
         if place <= self._sign:
             return None
-        sign = _SIGN.search(self._text, place)
-        self._sign = sign.start() if sign else len(self._text)
-        last_line = self._text.rfind("\n", place, self._sign) + 1
-        if not last_line:
-            return None
-        found = [self._text.rfind(beginning, place, last_line + 2) for beginning in _NEW_BEGINNINGS]
-        beginnings = [_NEW_BEGINNING.match(self._text, begins) for begins in found if begins >= 0]
-        end = max((match.end() for match in beginnings if match and match.end() <= last_line), default=place)
+        text = self._text
+        is_beginning = not self._reader.in_paragraph or _BEGINS_OR_BLANK.match(text, place)
+        lines = (_WHOLE_SPANS if is_beginning and self._has_backticks else _NO_SPANS).match(text, place)
+        self._sign = lines.end() if lines else place
+        if self._sign == len(text) and not self._reader.is_inside_quote:
+            return "whole", place, len(text)
+        end = self._last_beginning(place)
         if end == place:
             return None
         self._reader.leave_all()
-        return "blank", place, end
+        return "whole", place, end
+
+    def _last_beginning(self, place: int) -> int:
+        """Return where the last line before the next sign begins at which all that was open ends.
+
+        Such a line follows a blank one or begins a list, a heading or a fenced block, and is not indented.
+        """
+        last_line = self._text.rfind("\n", place, self._sign) + 1
+        if not last_line:
+            return place
+        if _FENCE_BEGINS.match(self._text, last_line):
+            return last_line
+        beginning = _LAST_BEGINNING.match(self._text, place, self._sign + 1)
+        return beginning.end() if beginning else place
 
     def _quoted_lines(self, place: int, end: int) -> Run:
         if self._is_closed(place, end):
