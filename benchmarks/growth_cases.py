@@ -80,7 +80,17 @@ HAND_OVERS = (
     ". ",
     "> ",
 )
-GUARDED = ("- max: x\n", "```\n- max: x\n", "Your task:\n", "`- max: x\n", "- max: `\n", "~~~~\n", "> ```\n")
+GUARDED = (
+    "- max: x\n",
+    "```\n- max: x\n",
+    "Your task:\n",
+    "`- max: x\n",
+    "- max: `\n",
+    "- max: `a`\n",
+    "`a`\nmax: x\n",
+    "~~~~\n",
+    "> ```\n",
+)
 ESCAPES = ("\x1b[31m", "\x1b]", "\x1b", "\x1b]0;x\x07", "\x1b[")
 SHOWN = ("a", "ab ", "\x1b[31m", "字", "\r", "\n", "\t", "e\u0301", "\u202e", "👩‍💻")
 MARKDOWN = (

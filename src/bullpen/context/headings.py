@@ -5,6 +5,7 @@ true, a message must not leave its code open, or the lines of the next speaker w
 """
 
 import re
+import sys
 from collections.abc import Iterator
 
 from msgspec import Struct
@@ -15,6 +16,7 @@ from bullpen.markers.spans import code_spans
 from bullpen.text.clean import INVISIBLE, LINE_BREAKS, WHITE_SPACE
 
 INDENT = "  "
+NO_SPAN = (sys.maxsize, sys.maxsize)
 _BLANK = "".join(space for space in WHITE_SPACE + INVISIBLE if space not in LINE_BREAKS)
 _LINE_BREAK = re.compile(f"\r\n|[{LINE_BREAKS}]")
 
@@ -127,14 +129,18 @@ def _fenced_lines(reader: BlockReader, lines: list[_Line], number: int) -> int:
 
 
 def _outside_spans(paragraph: list[_Line]) -> Iterator[int]:
-    """Yield the places of a paragraph that are in no code span."""
+    """Yield the places of a paragraph that are not in a code span."""
     places = [place for line in paragraph for place in line.places]
     if not places:
         return
     start = paragraph[0].start
-    spans = list(code_spans("\n".join(line.text for line in paragraph)))
+    spans = code_spans("\n".join(line.text for line in paragraph))
+    first, last = next(spans, NO_SPAN)
     for place in places:
-        if not any(first <= place - start < last for first, last in spans):
+        # Both are in order, so each span is looked at once.
+        while last <= place - start:
+            first, last = next(spans, NO_SPAN)
+        if place - start < first:
             yield place
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from rich.cells import cell_len, split_graphemes
 
-# rich counts nothing for whatever follows a joiner. That is right between emoji, and wrong between letters: Persian and
+# rich counts nothing for what follows a joiner. That is right between emoji, and wrong between letters: Persian and
 # Hindi have joiners too, and a text could hide the rest of its line after them.
 _EMOJI = "\u2190-\u2bff\U0001f000-\U0001faff"
 _LETTER_JOINER = re.compile(f"(?<![{_EMOJI}\ufe0f])\u200d|\u200d(?![{_EMOJI}])")

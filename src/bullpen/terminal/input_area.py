@@ -136,7 +136,7 @@ _OUR_COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 
 class InputArea:
-    """Draws the status, the prompt and the line anew around everything that is written."""
+    """Redraws the status, the prompt and the line around everything that is written."""
 
     def __init__(self, editor: LineEditor, prompt: str, stream: TextIO = sys.stdout) -> None:
         self._stream = stream

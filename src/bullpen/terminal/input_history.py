@@ -11,7 +11,7 @@ FOLDER_MODE, FILE_MODE = 0o700, 0o600
 
 
 class InputHistory:
-    """Reads and adds to the file. Whatever is wrong with it, the conversation goes on without."""
+    """Reads the file and adds to it. If the file cannot be used, the chat works without it."""
 
     def __init__(self, file: Path | None = None) -> None:
         self._file = file or data_folder() / "input-history"

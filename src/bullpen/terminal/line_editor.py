@@ -25,7 +25,7 @@ class LineEditor:
         self._complete = complete
 
     def press(self, key: Key) -> str | None:
-        """Take a key. Return the text if it is to be sent, and begin anew."""
+        """Take a key. Return the text if it is to be sent, and start over with an empty line."""
         self.choices = ()
         if isinstance(key, Typed):
             self._insert(_writable(key.text))
@@ -38,7 +38,7 @@ class LineEditor:
         return None
 
     def put(self, text: str) -> None:
-        """Put a text into the line, so that it is not lost; what stands there goes into the history."""
+        """Put a text into the line, so that it is not lost; what was in the line goes into the history."""
         self.remember(self.text)
         self._replace(text)
 
@@ -187,7 +187,7 @@ _ACTIONS: dict[str, Callable[[LineEditor], None]] = {
 
 
 def _writable(text: str) -> str:
-    """Return what of a typed or pasted text can stand in the line."""
+    """Return as much of a typed or pasted text as fits into the line."""
     return text if text.isprintable() else "".join(filter(_is_writable, text))
 
 

@@ -38,7 +38,7 @@ class RawTerminal:
 
     def give_back(self) -> None:
         """Leave the terminal as it was."""
-        # The terminal may be gone, and so may be whoever reads what we write.
+        # The terminal may be gone, and nobody may be reading what we write.
         with contextlib.suppress(OSError, termios.error, ValueError):
             _write(PASTE_MARKS_OFF + SHOW_CURSOR)
         with contextlib.suppress(OSError, termios.error):

@@ -47,7 +47,7 @@ def print_indented(text: str) -> None:
         from rich.padding import Padding
         from rich.text import Text
 
-        # A terminal would go on at the margin where a long line ends; rich knows where that is.
+        # A terminal would continue at the margin where a long line ends; rich knows where that is.
         Console(highlight=False).print(Padding(Text("\n".join(lines)), (0, 0, 0, len(INDENT)), expand=False))
     else:
         for line in lines:

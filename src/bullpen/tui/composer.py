@@ -86,7 +86,7 @@ class Composer(TextArea):
         self.move_cursor(self.document.end)
 
     async def _on_paste(self, event: Paste) -> None:
-        """Take what was pasted as text, whatever it is."""
+        """Insert what was pasted, as text."""
         event.text = shown(event.text.replace("\r\n", "\n").replace("\r", "\n"))
 
     async def _on_key(self, event: Key) -> None:

@@ -221,7 +221,7 @@ def recorded_events(record: TurnRecord) -> list[Event]:
     return events
 
 
-# What tells most about a call, in this order, whatever the CLI calls it.
+# The arguments that say most about a call, in this order.
 TELLING = ("command", "cmd", "file_path", "path", "absolute_path", "pattern", "query", "url", "prompt", "description")
 
 # Codex tells every command so.
