@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
 
-from bullpen.agents.crash_records import end_what_a_crash_left
+from bullpen.agents.crash_records import end_what_a_crash_left, may_have_left_something
 from bullpen.agents.runner import to_the_end
 from bullpen.config import default_database
 from bullpen.conversation.conversation import Conversation
@@ -73,7 +73,8 @@ async def open_conversation(
     owner = this_process()
     conversation_id = resume or new_conversation_id()
     try:
-        await asyncio.to_thread(end_what_a_crash_left)
+        if may_have_left_something():
+            await asyncio.to_thread(end_what_a_crash_left)
         state = await thread.do(_claimed, store, loaded, conversation_id, resume is None, owner, thread)
         number = state.progress.message_number
         history = StoredHistory(store, conversation_id, messages=state.messages, highest_number=number)

@@ -203,10 +203,15 @@ class Database:
         return inode is not None and any(other._inode == inode for other in _open_here)
 
     def _check_tables(self, db: Connection) -> None:
-        version = schema.version_of(db)
-        if version > schema.latest_version():
-            raise StoreTooNew(self.path, version, schema.latest_version())
-        schema.check(db)
+        # In one transaction, so that SQLite takes its locks once and not for every table.
+        db.execute("BEGIN")
+        try:
+            version = schema.version_of(db)
+            if version > schema.latest_version():
+                raise StoreTooNew(self.path, version, schema.latest_version())
+            schema.check(db)
+        finally:
+            db.execute("ROLLBACK")
 
     def _set_up(self, db: Connection) -> None:
         if db.execute("PRAGMA journal_mode = WAL").fetchone() != ("wal",):
