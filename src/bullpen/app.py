@@ -26,6 +26,8 @@ logger = logging.getLogger(__name__)
 
 NO_EXTRAS: Mapping[str, Extra] = {}
 
+_left_open: dict[Path, SqliteStore] = {}
+
 
 @asynccontextmanager
 async def open_team(
@@ -49,7 +51,7 @@ async def open_store(db: Path | str | None = None) -> AsyncIterator[tuple[Store,
     """Open the database, and give it a thread of its own, where nothing can delay the event loop."""
     thread, opened = StoreThread(), ExitStack()
     try:
-        store = await thread.do(lambda: opened.enter_context(SqliteStore(db or default_database())))
+        store = await thread.do(lambda: opened.enter_context(_store_at(Path(db or default_database()))))
         yield store, thread
     finally:
         # In its thread this comes after opening it, also if nobody waited for that.
@@ -57,6 +59,18 @@ async def open_store(db: Path | str | None = None) -> AsyncIterator[tuple[Store,
             await to_the_end(thread.do(opened.close))
         finally:
             thread.close()
+
+
+def leave_open(store: SqliteStore) -> None:
+    """Let the next open_store of this file have a store that is open already, and close it at the end.
+
+    Opening checks the whole file, so whoever must look into it first, to know which team to open, does that only once.
+    """
+    _left_open[store.path] = store
+
+
+def _store_at(path: Path) -> SqliteStore:
+    return _left_open.pop(path.absolute(), None) or SqliteStore(path)
 
 
 @asynccontextmanager

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from bullpen.cli.database import add_database_option, database_path, find_conversation, open_store
+from bullpen.cli.database import add_database_option, find_conversation, open_store
 from bullpen.cli.plain.prompt import prompt_lines
 from bullpen.cli.team_options import team_file
 from bullpen.context.manager import ContextManager
@@ -62,11 +62,9 @@ def run(options: argparse.Namespace) -> int:
 def _store(options: argparse.Namespace) -> Iterator[tuple[SqliteStore, StoredConversation, LoadedTeam]]:
     """Open the conversation to look into; for a new one, a file that is gone afterwards."""
     if options.session is not None:
-        with open_store(options) as known:
-            stored = find_conversation(known, options.session)
-        loaded = load_team(team_file(stored, options.file))
-        with SqliteStore(database_path(options)) as store:
-            yield store, stored, loaded
+        with open_store(options) as store:
+            stored = find_conversation(store, options.session)
+            yield store, stored, load_team(team_file(stored, options.file))
         return
     loaded = load_team(team_file(None, options.file))
     with tempfile.TemporaryDirectory(prefix="bullpen-preview-") as folder, SqliteStore(Path(folder, "db")) as store:

@@ -1,10 +1,12 @@
 """What the commands that open a conversation share: which team file, which conversation, and whether it may run."""
 
 import argparse
+from contextlib import ExitStack
 from pathlib import Path
 
 from msgspec import Struct
 
+from bullpen.app import leave_open
 from bullpen.cli.database import add_database_option, find_conversation, open_store
 from bullpen.cli.trust_question import ensure_trusted
 from bullpen.errors import BullpenError
@@ -33,13 +35,21 @@ def add_opening_options(parser: argparse.ArgumentParser) -> None:
 
 def prepare(options: argparse.Namespace, team: Path | None) -> Opening:
     """Find and load what the options name, and ask for trust if that is needed."""
-    stored: StoredConversation | None = None
-    if options.resume is not None:
-        with open_store(options) as store:
-            stored = find_conversation(store, options.resume)
-    loaded = load_team(team_file(stored, team))
+    if options.resume is None:
+        return Opening(loaded=_trusted(team_file(None, team), options), resume=None, db=options.db)
+    with ExitStack() as unless_it_opens:
+        store = unless_it_opens.enter_context(open_store(options))
+        stored = find_conversation(store, options.resume)
+        loaded = _trusted(team_file(stored, team), options)
+        unless_it_opens.pop_all()
+        leave_open(store)
+    return Opening(loaded=loaded, resume=stored.id, db=options.db)
+
+
+def _trusted(file: Path, options: argparse.Namespace) -> LoadedTeam:
+    loaded = load_team(file)
     ensure_trusted(loaded, trust=options.trust)
-    return Opening(loaded=loaded, resume=stored.id if stored else None, db=options.db)
+    return loaded
 
 
 def team_file(stored: StoredConversation | None, named: Path | None) -> Path:

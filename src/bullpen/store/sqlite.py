@@ -38,6 +38,11 @@ class SqliteStore:
         self._intact: dict[int, bytes] = {}
         """The last hash of each conversation whose end we have written or checked ourselves."""
 
+    @property
+    def path(self) -> Path:
+        """The file, from the root on."""
+        return self._database.path
+
     def __enter__(self) -> Self:
         return self
 
