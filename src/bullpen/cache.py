@@ -19,6 +19,11 @@ class ByteBoundedCache(dict[Key, Value]):
         self._size_of = size_of
         self._bytes = 0
 
+    def forget_all(self) -> None:
+        """Be empty again."""
+        self.clear()
+        self._bytes = 0
+
     def add(self, key: Key, value: Value) -> None:
         """Remember the value of a new key."""
         self[key] = value
