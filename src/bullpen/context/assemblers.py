@@ -104,7 +104,7 @@ class ContextAssembler:
         self._history_guard = LineGuard(self.layout.headings, starts)
         self._message_guard = LineGuard(self.layout.headings, tuple(dict.fromkeys([*starts, *bare_starts])))
         self._lines = SelfFillingCache(2 * DEFAULT_MAX_BYTES, self._line, size_of=_size)
-        self._history_lines = HistoryLines(self._lines.__getitem__)
+        self._history_lines = HistoryLines(self._lines)
 
     def _fixed_sections(self, source: AssemblerInput, budget: Budget) -> tuple[str, str, str]:
         """Return the system flag, the system section (one of the two is empty) and the team task section, paid for."""

@@ -1,12 +1,12 @@
 """The lines of a prompt's history: the newest that fit, and those that stand together in many prompts joined once."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from operator import itemgetter
 from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from bullpen.cache import ByteBoundedCache
+from bullpen.cache import ByteBoundedCache, SelfFillingCache
 from bullpen.context.budget import newest_that_fit
 from bullpen.context.positions import Ranges
 from bullpen.context.prompt import PromptContextMessage
@@ -29,10 +29,10 @@ class Line(NamedTuple):
 
 
 class HistoryLines:
-    """The lines of one history after another. Made by `line_of`, which remembers what it has made."""
+    """The lines of one history after another. Each line is remembered, or else the run that it is in."""
 
-    def __init__(self, line_of: Callable[[PromptContextMessage], Line]) -> None:
-        self._line_of = line_of
+    def __init__(self, lines: SelfFillingCache[PromptContextMessage, Line]) -> None:
+        self._lines = lines
         # By the position of their first message. It may hold twice what the largest prompt so far has room for.
         self._runs: ByteBoundedCache[int, Line] = ByteBoundedCache(0, size_of=itemgetter(1))
         self._source: object = None
@@ -40,7 +40,7 @@ class HistoryLines:
     def newest_that_fit(self, messages: Sequence[PromptContextMessage], room: int) -> tuple[list[Line], int]:
         """Return the lines of the newest messages that fit, oldest first, and the bytes they take when joined."""
         if not isinstance(messages, Window) or not isinstance(messages.positions, Ranges):
-            return newest_that_fit(map(self._line_of, reversed(messages)), room)
+            return newest_that_fit(map(self._lines.__getitem__, reversed(messages)), room)
         if messages.source is not self._source:
             self._source = messages.source
             self._runs.forget_all()
@@ -53,13 +53,15 @@ class HistoryLines:
                 newest_first.append(run)
                 left -= run.size + 1
                 continue
-            lines, size = newest_that_fit(map(self._line_of, messages.at(reversed(positions))), left)
+            lines, size = newest_that_fit(map(self._lines.__getitem__, messages.at(reversed(positions))), left)
             newest_first += reversed(lines)
             left -= size + 1 if lines else 0
             if len(lines) < len(positions):
                 break
             if len(positions) == RUN:
                 self._runs.add(positions.start, _joined(lines, size))
+                for message in messages.at(positions):
+                    self._lines.forget(message)
         newest_first.reverse()
         return newest_first, room - left - 1 if newest_first else 0
 
