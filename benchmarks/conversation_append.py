@@ -21,8 +21,9 @@ from bullpen.conversation.conversation import Conversation
 from bullpen.messages import ConversationMessage, Routing
 from bullpen.store.base import StateChange
 from bullpen.store.sqlite import SqliteStore
+from bullpen.store.thread import StoreThread
 
-GOAL, GOAL_FLAT = 2.0, 1.2
+GOAL, GOAL_FLAT = 1.6, 1.2
 LENGTHS, QUICK_LENGTHS = (1_000, 10_000, 100_000), (1_000, 4_000)
 MESSAGES, QUICK_MESSAGES = 600, 150
 BATCH = 10
@@ -37,17 +38,30 @@ def measure(*, quick: bool) -> Figure:
         files = {length: _Files(folder, length) for length in lengths}
         taken = asyncio.run(_compared(files, count))
     appends = [one.append / one.bare for one in taken.values()]
+    crossings = [one.crossing / one.bare for one in taken.values()]
     says = [one.say / one.bare for one in taken.values()]
     return Figure(
         title="Saying something",
-        goal=f"storing a message takes at most {GOAL:g} times as long as a bare commit of SQLite with synchronous = "
-        "FULL, and no longer later on",
-        met=max(appends) <= GOAL and appends[-1] <= GOAL_FLAT * appends[0],
-        measured=f"{times(min(appends))} to {times(max(appends))} times; all of `say`, from the call to its return, "
-        f"{times(min(says))} to {times(max(says))} times",
-        reason="the commit itself costs both the same. Compressing, hashing, what the caps count, the index for the "
-        "search and three more pages in the log come on top.",
-        columns=("messages before", "bare commit", "append", "ratio", "say", "ratio", "processor time of say"),
+        goal=f"all of `say` takes at most {GOAL:g} times as long as a bare commit of SQLite with synchronous = FULL, "
+        "and no longer later on",
+        met=max(says) <= GOAL and says[-1] <= GOAL_FLAT * says[0],
+        measured=f"{times(min(says))} to {times(max(says))} times, from the call to its return; storing the message "
+        f"alone {times(min(appends))} to {times(max(appends))} times",
+        reason="storing the message in the store's thread, so that a slow disk delays no agent, already takes "
+        f"{times(min(crossings))} to {times(max(crossings))} times as long. Reading the markers, routing, working out "
+        "what changes, telling everyone and five rounds of the event loop come on top, all of it with cold caches: "
+        "each message comes after a wait for the disk.",
+        columns=(
+            "messages before",
+            "bare commit",
+            "append",
+            "ratio",
+            "append in the store's thread",
+            "ratio",
+            "say",
+            "ratio",
+            "processor time of say",
+        ),
         rows=[one.row(length) for length, one in taken.items()],
         meaning="By the clock, from the call until the commit is known. The bare commit inserts the same text into a "
         "table of its own. Our append also compresses, chains the hashes, and keeps the state and the index for the "
@@ -63,6 +77,7 @@ def measure(*, quick: bool) -> Figure:
                 unit="seconds",
                 series={
                     "say": [(length, one.say) for length, one in taken.items()],
+                    "append in the store's thread": [(length, one.crossing) for length, one in taken.items()],
                     "append of the store": [(length, one.append) for length, one in taken.items()],
                     "bare commit of SQLite": [(length, one.bare) for length, one in taken.items()],
                 },
@@ -76,14 +91,16 @@ class Taken(Struct, frozen=True, kw_only=True):
 
     bare: float
     append: float
+    crossing: float
+    """The append, asked for in the event loop and done in the store's thread."""
     say: float
     processor: float
 
     def row(self, length: int) -> tuple[str, ...]:
         """Return it as a row."""
-        appended = duration(self.append), times(self.append / self.bare)
-        said = duration(self.say), times(self.say / self.bare)
-        return f"{length:,}", duration(self.bare), *appended, *said, duration(self.processor)
+        ours = (self.append, self.crossing, self.say)
+        compared = [cell for seconds in ours for cell in (duration(seconds), times(seconds / self.bare))]
+        return f"{length:,}", duration(self.bare), *compared, duration(self.processor)
 
 
 class _Files:
@@ -100,9 +117,12 @@ async def _compared(files: Mapping[int, _Files], count: int) -> dict[int, Taken]
     texts = texts_for_lee(count)
     bare: dict[int, list[float]] = {length: [] for length in files}
     appended: dict[int, list[float]] = {length: [] for length in files}
+    crossed: dict[int, list[float]] = {length: [] for length in files}
     ours: dict[int, list[tuple[float, float]]] = {length: [] for length in files}
     async with AsyncExitStack() as stack:
         connections = {length: stack.enter_context(closing(_bare_file(file.bare))) for length, file in files.items()}
+        thread = StoreThread()
+        stack.callback(thread.close)
         stores = {length: stack.enter_context(SqliteStore(file.copy)) for length, file in files.items()}
         conversations = {
             length: await stack.enter_async_context(open_team(file.team, resume=file.conversation_id, db=file.db))
@@ -113,16 +133,27 @@ async def _compared(files: Mapping[int, _Files], count: int) -> dict[int, Taken]
             for length in files:
                 bare[length] += [_timed(connections[length], text) for text in batch]
                 appended[length] += [_append(stores[length], files[length].conversation_id, text) for text in batch]
+                crossed[length] += [
+                    await _append_in_thread(thread, stores[length], files[length].conversation_id, text)
+                    for text in batch
+                ]
                 ours[length] += [await _time(conversations[length], text) for text in batch]
     return {
         length: Taken(
             bare=median(bare[length]),
             append=median(appended[length]),
+            crossing=median(crossed[length]),
             say=median(clock for clock, _ in ours[length]),
             processor=median(processor for _, processor in ours[length]),
         )
         for length in files
     }
+
+
+async def _append_in_thread(thread: StoreThread, store: SqliteStore, conversation_id: str, text: str) -> float:
+    start = perf_counter()
+    await thread.do(_append, store, conversation_id, text)
+    return perf_counter() - start
 
 
 def _append(store: SqliteStore, conversation_id: str, text: str) -> float:

@@ -16,7 +16,7 @@ from bullpen.app import open_conversation, open_store
 from bullpen.store.packing import unpacked_text
 from bullpen.team.file import LoadedTeam
 
-GOAL, GOAL_FLAT = 5.0, 1.2
+GOAL, GOAL_FLAT = 3.0, 1.2
 LENGTHS, QUICK_LENGTHS = (1_000, 4_000, 10_000, 100_000), (1_000, 4_000)
 ROUNDS, QUICK_ROUNDS = 60, 15
 
@@ -36,8 +36,9 @@ def measure(*, quick: bool) -> Figure:
         goal=f"{longest:,} messages take at most {GOAL:g} times as long as reading the last {WINDOW} of them from "
         "SQLite, and no longer than fewer",
         met=ratios[longest] <= GOAL and ready[-1] <= GOAL_FLAT * ready[0],
-        reason="opening also looks at the file before SQLite may touch it, claims the conversation, and reads its "
-        "queue; all of it is the same for every length.",
+        reason="becoming the owner begins a log, and SQLite waits for the disk twice before it may: that alone takes "
+        "half as long as reading the window. The look at the end of every table, the store's thread and the hashes of "
+        "the window take a quarter to a third of that time each. All of it is the same for every length.",
         measured=f"{times(ratios[longest])} times, and at most {times(ratios[worst])} times for {worst:,}; {longest:,} "
         f"messages are ready after {times(ready[-1] / ready[0])} times as long as {lengths[0]:,}",
         columns=("messages", "bare SQLite", "open the file", "open the conversation", "read the window", "ratio"),

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from benchmarks.corpus import Write, drafts
 from bullpen.app import open_team
 from bullpen.messages import ConversationMessage, Routing, Speaker
+from bullpen.store.base import StateChange
 from bullpen.store.sqlite import SqliteStore
 from bullpen.team.file import LoadedTeam, load_team
 
@@ -58,6 +59,8 @@ def conversation_in(team: LoadedTeam, db: Path, length: int) -> str:
         connection.execute("PRAGMA synchronous = OFF")
         for message in _messages(length):
             store.append(conversation_id, message)
+        # As `say` would leave it; without that, opening looks for the highest number in all ids.
+        store.update(conversation_id, at=length, change=StateChange(progress={"message_number": length}))
     # What we did not wait for would otherwise be written while we measure.
     os.sync()
     return conversation_id
@@ -72,4 +75,4 @@ def _messages(length: int) -> Iterator[ConversationMessage]:
     texts = texts_for_lee(min(length, 1_000))
     message = ConversationMessage(id="", content="", speaker=KIM, timestamp=1, routing=Routing())
     for number, text in enumerate(islice(cycle(texts), length)):
-        yield replace(message, id=f"m{number}", content=text, timestamp=number)
+        yield replace(message, id=f"msg-{number + 1}", content=text, timestamp=number)

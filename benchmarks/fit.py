@@ -13,7 +13,7 @@ from bullpen.context import AssemblerInput, AssemblerOutput, ClaudeContextAssemb
 from bullpen.messages import MessageDraft
 
 AGENT = "claude-code"
-GOAL, GOAL_FLAT = 5.0, 1.2
+GOAL, GOAL_FLAT = 2.0, 1.2
 LENGTHS = (1_000, 10_000, 100_000, 1_000_000)
 QUICK_LENGTHS = (1_000, 10_000)
 TEXTS = 10_000
@@ -37,6 +37,8 @@ def measure(*, quick: bool) -> Figure:
         title="Fitting a long history into 768 KiB",
         goal=f"once warm within {GOAL:g} times a copy of the result, and no slower in a longer history",
         met=max(ratios) <= GOAL and flatness <= GOAL_FLAT,
+        reason="a prompt is joined from runs of 32 messages, which alone takes as long as a copy; where its ends cut a "
+        "run, up to 62 lines are looked at one by one.",
         measured=f"at most {times(max(ratios))} times a copy; {lengths[-1]:,} messages take {times(flatness)} times as "
         f"long as {lengths[0]:,}",
         columns=(

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
 
-from bullpen.agents.crash_records import end_leftover_processes
+from bullpen.agents.crash_records import end_leftover_processes, may_have_left_something
 from bullpen.agents.runner import to_the_end
 from bullpen.config import default_database
 from bullpen.conversation.conversation import Conversation
@@ -32,12 +32,13 @@ async def open_team(
     team: LoadedTeam | Path | str,
     *,
     resume: str | None = None,
-    db: Path | str | None = None,
+    db: Path | str | Store | None = None,
     extra: Mapping[str, Extra] = NO_EXTRAS,
 ) -> AsyncIterator[Conversation]:
     """Open a conversation of a team, a new one or the one to resume, and close it at the end.
 
-    The team file's programs run with the permissions that it gives them: open only files that you trust.
+    The team file's programs run with the permissions that it gives them: open only files that you trust. `db` is the
+    database file, or one that is open already, which is then closed at the end.
     """
     loaded = team if isinstance(team, LoadedTeam) else await asyncio.to_thread(load_team, Path(team))
     async with open_store(db) as (store, thread), open_conversation(loaded, store, thread, resume, extra) as opened:
@@ -45,11 +46,11 @@ async def open_team(
 
 
 @asynccontextmanager
-async def open_store(db: Path | str | None = None) -> AsyncIterator[tuple[Store, StoreThread]]:
+async def open_store(db: Path | str | Store | None = None) -> AsyncIterator[tuple[Store, StoreThread]]:
     """Open the database in a thread of its own, so that it cannot delay the event loop."""
     thread, opened = StoreThread(), ExitStack()
     try:
-        store = await thread.do(lambda: opened.enter_context(SqliteStore(db or default_database())))
+        store = await thread.do(lambda: opened.enter_context(_store(db)))
         yield store, thread
     finally:
         # Its thread closes it after opening it, even if the opening was cancelled.
@@ -57,6 +58,10 @@ async def open_store(db: Path | str | None = None) -> AsyncIterator[tuple[Store,
             await to_the_end(thread.do(opened.close))
         finally:
             thread.close()
+
+
+def _store(db: Path | str | Store | None) -> Store:
+    return SqliteStore(db or default_database()) if db is None or isinstance(db, Path | str) else db
 
 
 @asynccontextmanager
@@ -73,7 +78,8 @@ async def open_conversation(
     owner = this_process()
     conversation_id = resume or new_conversation_id()
     try:
-        await asyncio.to_thread(end_leftover_processes)
+        if may_have_left_something():
+            await asyncio.to_thread(end_leftover_processes)
         state = await thread.do(_claimed, store, loaded, conversation_id, resume is None, owner, thread)
         number = state.progress.message_number
         history = StoredHistory(store, conversation_id, messages=state.messages, highest_number=number)

@@ -19,6 +19,16 @@ class ByteBoundedCache(dict[Key, Value]):
         self._size_of = size_of
         self._bytes = 0
 
+    def forget(self, key: Key) -> None:
+        """Forget the value of a key, if it is known."""
+        if key in self:
+            self._bytes -= self._size_of(self.pop(key))
+
+    def forget_all(self) -> None:
+        """Be empty again."""
+        self.clear()
+        self._bytes = 0
+
     def add(self, key: Key, value: Value) -> None:
         """Add the value of a new key."""
         self[key] = value

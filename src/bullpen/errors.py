@@ -280,7 +280,7 @@ class CannotListen(BullpenError):
     """There is no safe address to serve pages at."""
 
     def __init__(self, host: str, reason: str, hint: str) -> None:
-        super().__init__(f"Nothing was served: {host} {reason}. {hint}")
+        super().__init__(f"The server did not start: {host} {reason}. {hint}")
         self.host = host
 
 

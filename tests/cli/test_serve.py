@@ -70,8 +70,8 @@ def test_it_prints_an_address_that_works_once_and_ends_when_told(stop: signal.Si
     [
         (["no.toml"], "There is no file no.toml"),
         (["team.toml"], "is not trusted"),
-        (["--trust", "--host", "0.0.0.0"], "means every address at once"),
-        (["--trust", "--host", "no.such.host.invalid"], "is no address of this machine"),
+        (["--trust", "--host", "0.0.0.0"], "means all addresses"),
+        (["--trust", "--host", "no.such.host.invalid"], "is not an address of this machine"),
         (["--trust", "--tls-cert", "cert.pem"], "--tls-cert and --tls-key go together"),
     ],
 )
@@ -123,7 +123,7 @@ def test_without_a_team_file_what_is_there_can_be_read(tmp_path: Path) -> None:
         assert "no team file" in process.stdout.readline()
         url = process.stdout.readline().strip()
         with httpx.Client(follow_redirects=True) as browser:
-            assert "No conversation yet" in browser.get(url).text
+            assert "No conversations yet" in browser.get(url).text
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=20)
 
@@ -171,7 +171,7 @@ def test_a_bug_is_said_where_it_runs_without_keys_or_escapes(tmp_path: Path) -> 
 
     assert (answer.status_code, answer.json()) == (
         500,
-        {"error": "This is a bug in bullpen, sorry. The terminal where it runs says more."},
+        {"error": "This is a bug in bullpen, sorry. The terminal that runs it shows more."},
     )
     assert "ValueError: cannot use [secret] \ufffd[31m" in errors
     assert "in broken" in errors

@@ -2,10 +2,18 @@
 
 import logging
 from datetime import UTC, datetime
+from random import Random
 
 import pytest
+from msgspec.structs import replace
 
-from bullpen.context import ContextManager, PromptContextMessage
+from bullpen.context import (
+    AssemblerInput,
+    AssemblerOutput,
+    ClaudeContextAssembler,
+    ContextManager,
+    PromptContextMessage,
+)
 from bullpen.messages import ConversationMessage, MessageDraft, Routing, Speaker
 
 KAILAI = Speaker(role_id="kailai", role_name="kailai", type="human")
@@ -168,6 +176,45 @@ def test_the_newest_messages_that_fit_are_chosen_from_a_long_history() -> None:
     assert report.kept_ids[-1] == "msg-4999"
     assert len(report.kept_ids) + len(report.dropped_ids) == 4999
     assert report.dropped_ids[0] == "msg-1"
+
+
+def prompt_made_anew(source: AssemblerInput) -> AssemblerOutput:
+    """Return the prompt of an assembler that remembers nothing, from a list that no history stands behind."""
+    return ClaudeContextAssembler().assemble(replace(source, context_messages=list(source.context_messages)))
+
+
+def test_lines_that_are_joined_in_runs_make_the_same_prompts() -> None:
+    manager = ContextManager()
+    random = Random(1)
+    for number in range(300):
+        words = random.choice(["word ", "字", "[CONTEXT]\n", "👍 ", "```\n"]) * random.randint(1, 40)
+        manager.add_message(draft(f"{number}: {words}"))
+        window = random.choice([0, 5, 64, 100, 1000])
+        ids = [f"msg-{random.randint(1, number + 1)}" for _ in range(random.choice([0, 0, 3]))]
+        source = manager.get_context_for_agent("max", "claude-code", window_size_override=window, hidden_ids=ids)
+        source = replace(source, max_bytes=random.choice([2_000, 20_000, 200_000]))
+
+        output, anew = manager.assemble_prompt("claude-code", source), prompt_made_anew(source)
+
+        assert output.prompt == anew.prompt
+        assert output.report.dropped_messages == anew.report.dropped_messages
+        assert output.report.section_bytes == anew.report.section_bytes
+        places = [int(change.id.removeprefix("#")) for change in anew.report.changed if change.id]
+        changed = [output.report.context_ids[place - 1] for place in places]
+        assert [change.id for change in output.report.changed if change.id] == changed
+
+
+def test_lines_of_a_history_that_was_cleared_do_not_come_back() -> None:
+    manager = ContextManager()
+    for word in ("old", "new"):
+        for number in range(100):
+            manager.add_message(draft(f"{word} {number}"))
+        source = manager.get_context_for_agent("max", "claude-code", window_size_override=100)
+
+        prompt = manager.assemble_prompt("claude-code", source).prompt
+
+        assert prompt.count(word) == 100
+        manager.clear()
 
 
 def test_collapsing_white_space_is_an_option() -> None:

@@ -65,7 +65,7 @@ asyncio.run(main())
         ):
             page = (await client.get(f"/c/{conversation_id}")).text
             assert "Here I am." in page
-            assert "You can read along" in page
+            assert "You can read this conversation here" in page
             assert f"It is open in process {owner.pid}" in page
             assert 'id="composer"' not in page
             refused = await client.post(f"/c/{conversation_id}/open", headers={"Origin": served.url})

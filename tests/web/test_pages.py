@@ -73,7 +73,7 @@ def test_a_conversation_from_the_first_message_to_the_export_with_forms_only(tmp
             seen = (await client.get(f"{here}/prompt/turn-2")).text
             assert "Done, see" in seen
             beside = (await client.get(f"{here}/prompt/next-max", params={"beside": "next-sarah"})).text
-            assert "What <bdi>max</bdi> would be given, beside <bdi>sarah</bdi>" in beside
+            assert "What <bdi>max</bdi> would be given, compared with <bdi>sarah</bdi>" in beside
             assert 'class="removed"' in beside
 
     asyncio.run(story())

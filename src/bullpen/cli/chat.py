@@ -41,7 +41,13 @@ def run(options: argparse.Namespace) -> int:
         from bullpen.tui import run as run_on_full_screen
 
         with logs_held_back():
-            return run_on_full_screen(opening.loaded, resume=opening.resume, db=opening.db, sender=options.sender)
+            return run_on_full_screen(
+                opening.loaded,
+                resume=opening.resume,
+                db=opening.db,
+                database=opening.database,
+                sender=options.sender,
+            )
     from bullpen.cli.plain.terminal_chat import chat_in_terminal
 
     return asyncio.run(chat_in_terminal(opening, options.sender))
@@ -61,7 +67,7 @@ async def _chat_in_lines(opening: Opening, sender: str | None) -> int:
     interruptions = Interruptions()
     colours = Colours(opening.loaded.team, on=wants_colours(sys.stdout))
     with interruptions.taken():
-        async with open_team(opening.loaded, resume=opening.resume, db=opening.db) as conversation:
+        async with open_team(opening.loaded, resume=opening.resume, db=opening.opens) as conversation:
             show = Show(
                 StreamPage(sys.stdout), colours, lambda: conversation_view(conversation).decisions, in_chat=True
             )

@@ -58,7 +58,7 @@ def run(options: argparse.Namespace) -> int:
 async def _run(opening: Opening, message: str | None, options: argparse.Namespace) -> int:
     interruptions = Interruptions()
     with interruptions.taken():
-        async with open_team(opening.loaded, resume=opening.resume, db=opening.db) as conversation:
+        async with open_team(opening.loaded, resume=opening.resume, db=opening.opens) as conversation:
             show = _show(conversation)
             shown = (_print_json,) if options.json else (show.tell, show.catch_up)
             async with following(conversation, *shown) as follower:

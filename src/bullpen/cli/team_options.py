@@ -1,13 +1,14 @@
 """What the commands that open a conversation share: which team file, which conversation, and whether it may run."""
 
 import argparse
+from contextlib import ExitStack
 from pathlib import Path
 
 from msgspec import Struct
 
 from bullpen.cli.database import add_database_option
 from bullpen.cli.trust_question import ensure_trusted
-from bullpen.database import open_database
+from bullpen.database import Database, open_database
 from bullpen.errors import BullpenError
 from bullpen.team.file import LoadedTeam, load_team
 from bullpen.view.listing import ConversationSummary, find_conversation
@@ -22,6 +23,13 @@ class Opening(Struct, frozen=True, kw_only=True):
     resume: str | None
     """The id of the conversation to continue; None starts a new one."""
     db: Path | None
+    database: Database | None = None
+    """Where the conversation was found, open already: opening checks the file, and once is enough."""
+
+    @property
+    def opens(self) -> Database | Path | None:
+        """What open_team opens it in."""
+        return self.database or self.db
 
 
 def add_opening_options(parser: argparse.ArgumentParser) -> None:
@@ -34,13 +42,21 @@ def add_opening_options(parser: argparse.ArgumentParser) -> None:
 
 def prepare(options: argparse.Namespace, team: Path | None) -> Opening:
     """Find and load what the options name, and ask for trust if that is needed."""
-    stored: ConversationSummary | None = None
-    if options.resume is not None:
-        with open_database(options.db) as database:
-            stored = find_conversation(database, options.resume)
-    loaded = load_team(team_file(stored, team))
+    if options.resume is None:
+        return Opening(loaded=_trusted(team_file(None, team), options), resume=None, db=options.db)
+    with ExitStack() as on_error:
+        database = on_error.enter_context(open_database(options.db))
+        stored = find_conversation(database, options.resume)
+        loaded = _trusted(team_file(stored, team), options)
+        # It stays open for the conversation.
+        on_error.pop_all()
+    return Opening(loaded=loaded, resume=stored.id, db=options.db, database=database)
+
+
+def _trusted(file: Path, options: argparse.Namespace) -> LoadedTeam:
+    loaded = load_team(file)
     ensure_trusted(loaded, trust=options.trust)
-    return Opening(loaded=loaded, resume=stored.id if stored else None, db=options.db)
+    return loaded
 
 
 def team_file(stored: ConversationSummary | None, named: Path | None) -> Path:

@@ -21,6 +21,10 @@ ALIASES = {
     "google-gemini": "google-gemini",
 }
 
+KINDS: dict[str, type[ContextAssembler]] = {
+    kind.agent_type: kind for kind in (ClaudeContextAssembler, CodexContextAssembler, GeminiContextAssembler)
+}
+
 
 def normalize_agent_type(agent_type: str) -> str:
     """Return the full name of a known agent type, whatever its case; any other comes back as it is."""
@@ -39,17 +43,20 @@ class AssemblerSet:
     """One assembler of each kind, and plain text for agents that nobody knows."""
 
     def __init__(self) -> None:
-        known = (ClaudeContextAssembler(), CodexContextAssembler(), GeminiContextAssembler())
-        self._known: dict[str, ContextAssembler] = {assembler.agent_type: assembler for assembler in known}
-        self._fallback = PlainTextAssembler()
+        self._made: dict[type[ContextAssembler], ContextAssembler] = {}
         self._warned: set[str] = set()
 
     def for_agent(self, agent_type: str) -> ContextAssembler:
         """Return the assembler for an agent type; an unknown one is warned about once."""
         normalized = normalize_agent_type(agent_type)
-        if assembler := self._known.get(normalized):
-            return assembler
-        if normalized not in self._warned:
+        kind = KINDS.get(normalized)
+        if kind is None and normalized not in self._warned:
             self._warned.add(normalized)
             logger.warning("%s", unknown_type_warning(agent_type))
-        return self._fallback
+        return self.of_kind(kind or PlainTextAssembler)
+
+    def of_kind(self, kind: type[ContextAssembler]) -> ContextAssembler:
+        """Return the one assembler of a kind, made when it is first asked for. It remembers the lines it has made."""
+        if kind not in self._made:
+            self._made[kind] = kind()
+        return self._made[kind]

@@ -1,15 +1,16 @@
 """From prepared context to one prompt: four layouts, one mechanism, an exact byte budget."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from operator import itemgetter
-from typing import ClassVar, Literal, NamedTuple
+from typing import ClassVar, Literal
 
 from msgspec import Struct
 
 from bullpen.cache import SelfFillingCache
-from bullpen.context.budget import SECTION_SEPARATOR, Budget, newest_that_fit
+from bullpen.context.budget import SECTION_SEPARATOR, Budget
 from bullpen.context.headings import GuardedText, LineGuard
+from bullpen.context.lines import HistoryLines, Line, changed_messages
 from bullpen.context.prompt import DEFAULT_MAX_BYTES, EVERYONE, AssemblerInput, AssemblerOutput, PromptContextMessage
 from bullpen.context.report import ChangedMessage, PromptReport
 from bullpen.context.views import View, Window
@@ -20,6 +21,7 @@ Overflow = Literal["cut", "error"]
 
 MOST_TRIES = 16
 _PLACEHOLDERS = re.compile(r"(\{sender\}|\{to\}|\{content\})")
+_text, _size, _messages = map(itemgetter, range(3))
 
 
 class PromptLayout(Struct, frozen=True, kw_only=True):
@@ -43,15 +45,6 @@ class PromptLayout(Struct, frozen=True, kw_only=True):
         """How the lines of these people begin in the history."""
         before_name, _, after_name, *_ = _PLACEHOLDERS.split(self.context_line)
         return tuple(f"{before_name}{one_line(name)}{after_name}" for name in names if name)
-
-
-class Line(NamedTuple):
-    """One message of the history, ready to be printed."""
-
-    text: str
-    size: int
-    indented_lines: tuple[int, ...] = ()
-    code_closed: bool = False
 
 
 class ContextAssembler:
@@ -85,7 +78,7 @@ class ContextAssembler:
         # After a cut a few bytes may be left over. They must not bring old history back.
         affordable = () if message_bytes_cut else source.context_messages
         context = self._context_lines(affordable, budget)
-        dropped = len(source.context_messages) - len(context)
+        dropped = len(source.context_messages) - sum(map(_messages, context))
         ids = _ids(source.context_messages)
         report = PromptReport(
             agent_type=self.agent_type,
@@ -96,9 +89,9 @@ class ContextAssembler:
             message_bytes_cut=message_bytes_cut,
             team_task_bytes_cut=source.team_task_bytes_cut,
             later_messages=source.later_messages,
-            changed=(*_changed(context, ids, dropped), *changed_message),
+            changed=(*changed_messages(context, ids, dropped), *changed_message),
         )
-        lines = [line.text for line in context]
+        lines = list(map(_text, context))
         header = [self.layout.context_header] if lines and self.layout.context_header else []
         prompt = _joined([*([section] for section in fixed), header + lines, [message]])
         return AssemblerOutput(prompt=prompt, system_flag=flag or None, report=report)
@@ -110,7 +103,8 @@ class ContextAssembler:
         bare_starts = tuple(start.removeprefix("- ") for start in starts)
         self._history_guard = LineGuard(self.layout.headings, starts)
         self._message_guard = LineGuard(self.layout.headings, tuple(dict.fromkeys([*starts, *bare_starts])))
-        self._lines = SelfFillingCache(2 * DEFAULT_MAX_BYTES, self._line, size_of=itemgetter(1))
+        self._lines = SelfFillingCache(2 * DEFAULT_MAX_BYTES, self._line, size_of=_size)
+        self._history_lines = HistoryLines(self._lines)
 
     def _fixed_sections(self, source: AssemblerInput, budget: Budget) -> tuple[str, str, str]:
         """Return the system flag, the system section (one of the two is empty) and the team task section, paid for."""
@@ -151,22 +145,23 @@ class ContextAssembler:
         guard = self._message_guard if who else self._history_guard
         return guard.guarded(message, has_own_start=bool(who))
 
-    def _context_lines(self, messages: Sequence[PromptContextMessage], budget: Budget) -> list["Line"]:
+    def _context_lines(self, messages: Sequence[PromptContextMessage], budget: Budget) -> list[Line]:
         """Return the lines of the newest messages that fit, paid for with their heading."""
         heading = _header_bytes(self.layout.context_header)
         self._lines.max_bytes = max(self._lines.max_bytes, 2 * budget.left)
-        newest_first = map(self._lines.__getitem__, reversed(messages))
-        lines, size = newest_that_fit(newest_first, budget.room - heading)
+        lines, size = self._history_lines.newest_that_fit(messages, budget.room - heading)
         if lines:
             budget.spend("context", size + heading)
         return lines
 
-    def _line(self, message: PromptContextMessage) -> "Line":
+    def _line(self, message: PromptContextMessage) -> Line:
         """Return a message's line and its size."""
         guarded = self._history_guard.guarded(clean_text(message.content), has_own_start=True)
         content = self._history_guard.closed(guarded.text)
         text = _fill(self._line_pieces, message.sender, message.to, content)
-        return Line(text, byte_length(text), guarded.indented_lines, content != guarded.text)
+        indented, closed = guarded.indented_lines, content != guarded.text
+        change = ChangedMessage(id="", indented_lines=indented, code_closed=closed)
+        return Line(text, byte_length(text), changes=((0, change),) if indented or closed else ())
 
     def _who_asks(self, source: AssemblerInput) -> str:
         """Return what stands before the current message."""
@@ -272,12 +267,6 @@ def _fill(pieces: list[str], sender: str, to: str | None, content: str) -> str:
     # Joined, never formatted: braces, %s and backslashes in a message are text.
     values = {"{sender}": one_line(sender), "{to}": one_line(to or EVERYONE), "{content}": content}
     return "".join([values.get(piece, piece) for piece in pieces])
-
-
-def _changed(lines: Sequence[Line], ids: Sequence[str], dropped: int) -> Iterator[ChangedMessage]:
-    for place, line in enumerate(lines, start=dropped):
-        if line.indented_lines or line.code_closed:
-            yield ChangedMessage(id=ids[place], indented_lines=line.indented_lines, code_closed=line.code_closed)
 
 
 def _ids(messages: Sequence[PromptContextMessage]) -> Sequence[str]:

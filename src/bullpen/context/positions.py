@@ -42,6 +42,15 @@ class Ranges(Sequence[int]):
     def __reversed__(self) -> Iterator[int]:
         return chain.from_iterable(map(reversed, reversed(self.ranges)))
 
+    def aligned(self, length: int) -> Iterator[range]:
+        """Yield the numbers, the last first, in ranges cut at every multiple of a length: the same ones every time."""
+        for numbers in reversed(self.ranges):
+            stop = numbers.stop
+            while stop > numbers.start:
+                start = max(numbers.start, (stop - 1) // length * length)
+                yield range(start, stop)
+                stop = start
+
     def _between(self, start: int, stop: int) -> Iterator[range]:
         for numbers in self.ranges:
             yield numbers[max(start, 0) : max(stop, 0)]

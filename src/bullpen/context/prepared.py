@@ -18,13 +18,14 @@ class PreparedHistory:
         self, history: History, whitespace: Whitespace, cache_bytes: int, task_setters: Collection[str] | None = None
     ) -> None:
         self._history = history
+        self._source = object()
         # Not a method, which would tie history and cache into a knot that only the garbage collector can undo.
         prepare = partial(_prepare, history, whitespace, task_setters)
         self._known = SelfFillingCache(cache_bytes, prepare, size_of=_size)
 
     def window(self, positions: Sequence[int]) -> Window[PromptContextMessage]:
         """Return the messages at these positions; none is prepared before it is looked at."""
-        return Window(positions, self._known.__getitem__, self._history.id_at)
+        return Window(positions, self._known.__getitem__, self._history.id_at, self._source)
 
     def message(self, position: int) -> PromptContextMessage:
         """Return the message at a position as an agent reads it."""

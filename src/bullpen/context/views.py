@@ -1,6 +1,6 @@
 """Sequences that make their items when asked, so that a long conversation costs only what is looked at."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Generic, TypeVar, overload
 
 Item = TypeVar("Item")
@@ -43,13 +43,26 @@ class View(Sequence[Item], Generic[Item]):
 
 
 class Window(View[Item]):
-    """A view of messages that also knows their ids."""
+    """A view of messages that also knows their ids, and which history they are from."""
 
-    __slots__ = ("ids",)
+    __slots__ = ("ids", "source")
 
-    def __init__(self, positions: Sequence[int], make: Callable[[int], Item], id_of: Callable[[int], str]) -> None:
+    def __init__(
+        self, positions: Sequence[int], make: Callable[[int], Item], id_of: Callable[[int], str], source: object
+    ) -> None:
         super().__init__(positions, make)
         self.ids = View(positions, id_of)
+        self.source = source
+        """The same for all windows in which the same position holds the same message."""
+
+    @property
+    def positions(self) -> Sequence[int]:
+        """Where in the history the messages are."""
+        return self._positions
+
+    def at(self, positions: Iterable[int]) -> Iterator[Item]:
+        """Return the messages at some of the positions."""
+        return map(self._make, positions)
 
     @overload
     def __getitem__(self, index: int) -> Item: ...
@@ -57,5 +70,5 @@ class Window(View[Item]):
     def __getitem__(self, index: slice) -> "Window[Item]": ...
     def __getitem__(self, index: int | slice) -> "Item | Window[Item]":
         if isinstance(index, slice):
-            return Window(self._positions[index], self._make, self.ids._make)
+            return Window(self._positions[index], self._make, self.ids._make, self.source)
         return self._make(self._positions[index])

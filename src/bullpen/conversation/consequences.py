@@ -181,11 +181,13 @@ def _said(message: ConversationMessage, route: Route, state: ConversationState, 
 
 def _content_notes(message: ConversationMessage, route: Route) -> Iterator[str]:
     """Yield what people should know about the text itself."""
-    is_empty = not strip_all_markers(message.content)
-    if is_empty and route.team_task is not None:
-        yield "All of this message became the team's task. It is asked as the message, too."
-    elif is_empty and route.asked:
-        yield "This message holds nothing but markers, so who is asked gets only the conversation before it."
+    sets_task = route.team_task is not None
+    if (sets_task or route.asked) and not strip_all_markers(message.content):
+        yield (
+            "All of this message became the team's task. It is asked as the message, too."
+            if sets_task
+            else "This message holds nothing but markers, so who is asked gets only the conversation before it."
+        )
     if route.team_task is not None and (note := task_too_long(route.team_task)):
         yield note
 

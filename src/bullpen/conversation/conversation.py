@@ -269,7 +269,10 @@ class Conversation:
 
     async def start(self) -> None:
         """Begin turns from now on. What an earlier process left running is interrupted; what waits needs a decision."""
-        await self._journal.alone(self._resume)
+        entry = resume(self.team, self._state, at=milliseconds())
+        if entry is not None or self._state.lost:
+            await self._journal.alone(lambda: self._resume(entry))
+        self._journal.publish(*opening_events(self._state))
         self._loop = asyncio.create_task(self._turns.run())
         self._journal.changed.set()
 
@@ -283,13 +286,11 @@ class Conversation:
         self._journal.broadcast.close()
         self._journal.quiet.set()
 
-    async def _resume(self) -> None:
-        entry = resume(self.team, self._state, at=milliseconds())
+    async def _resume(self, entry: Entry | None) -> None:
         if entry is not None:
             await self._journal.commit(entry)
         if self._state.lost:
             await self._state.interrupt_lost_turns(milliseconds())
-        self._journal.publish(*opening_events(self._state))
 
 
 def _messages(

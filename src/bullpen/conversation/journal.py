@@ -58,10 +58,12 @@ class Journal:
 
     async def shielded(self, work: Callable[[], Awaitable[Result]]) -> Result:
         """Do the same while the conversation is being closed."""
-        task = asyncio.ensure_future(self._locked(work))
+        done: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
+        task = asyncio.create_task(self._locked(work, done))
         self.changes.add(task)
         task.add_done_callback(self.changes.discard)
-        return await asyncio.shield(task)
+        # asyncio.shield would do, but its caller learns of the end some rounds of the event loop later.
+        return await done
 
     async def commit(self, entry: Entry, *, by: str = "") -> StoredMessage | None:
         """Store an entry, let it be true in memory, and tell everyone. Only for who is alone."""
@@ -92,12 +94,23 @@ class Journal:
         for event in events:
             self.broadcast.publish(event)
 
-    async def _locked(self, work: Callable[[], Awaitable[Result]]) -> Result:
-        async with self.lock:
-            result = await work()
+    async def _locked(self, work: Callable[[], Awaitable[Result]], done: "asyncio.Future[Result]") -> None:
+        """Do something while nobody else changes the conversation, and hand the result to whoever still waits."""
+        try:
+            async with self.lock:
+                result = await work()
+        except Exception as error:
+            if not done.done():
+                done.set_exception(error)
+            return
+        except BaseException:
+            done.cancel()
+            raise
+        # The caller comes first, and then those who see what may begin now.
+        if not done.done():
+            done.set_result(result)
         self.changed.set()
         self.quiet.clear()
-        return result
 
     def _publish_message(self, _: ConversationMessage) -> None:
         """Publish a message after the context has recorded it."""

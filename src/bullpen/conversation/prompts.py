@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from bullpen.context.assemblers import ContextAssembler
+from bullpen.context.agent_types import AssemblerSet
 from bullpen.context.builder import PromptInput, build_prompt
 from bullpen.context.manager import ContextManager
 from bullpen.context.prepared import format_addressees
@@ -30,7 +30,7 @@ class Prompts:
         self._conversation_id = conversation_id
         self._team = team
         self._root = root
-        self._assemblers: dict[type[ContextAssembler], ContextAssembler] = {}
+        self._assemblers = AssemblerSet()
 
     def for_turn(self, turn: WaitingTurn, agent: MemberAgent, *, remark: str = "") -> AssemblerOutput:
         """Return the prompt for a turn. `remark` is what the agent should know about its own last reply."""
@@ -77,14 +77,8 @@ class Prompts:
                 current_to=format_addressees(addressees),
                 names=self._everyone(),
             ),
-            assembler=self._assembler(agent.spec.assembler),
+            assembler=self._assemblers.of_kind(agent.spec.assembler),
         )
-
-    def _assembler(self, kind: type[ContextAssembler]) -> ContextAssembler:
-        """Return the one assembler of a kind, which remembers the lines it has made."""
-        if kind not in self._assemblers:
-            self._assemblers[kind] = kind()
-        return self._assemblers[kind]
 
     def _everyone(self) -> tuple[str, ...]:
         """Return everyone who could speak in the prompt: the team, and who has left it since."""

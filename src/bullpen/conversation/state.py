@@ -65,11 +65,13 @@ class ConversationState:
         self.waits_for = stored.waits_for
         self.paused = stored.paused
         self.progress = stored_progress(store, stored)
-        self.queue = TurnQueue(turn.waiting for turn in store.queued(stored.id))
+        queued = store.queued(stored.id) if stored.queued else ()
+        self.queue = TurnQueue(turn.waiting for turn in queued)
         self.running: dict[str, WaitingTurn] = {}
         undecided = [store.turn(stored.id, turn_id) for turn_id in self.progress.undecided]
         self.undecided = {turn.id: undecided_turn(turn) for turn in undecided}
-        self.lost = tuple(turn.waiting for turn in store.running(stored.id))
+        running = store.running(stored.id) if stored.running else ()
+        self.lost = tuple(turn.waiting for turn in running)
         """The turns that ran when the process before us ended."""
         self._store = store
         self._owner = owner

@@ -34,8 +34,10 @@ class StoredHistory:
         self._count += 1
 
     def message(self, position: int) -> ConversationMessage:
-        """Return the message at a position."""
-        if self._newest is not None and position in (-1, self._count - 1):
+        """Return the message at a position; -1 is the last."""
+        if position < 0:
+            position += self._count
+        if self._newest is not None and position == self._count - 1:
             return self._newest
         if position not in self._ready:
             self.have_ready(max(0, position - READ_AT_ONCE + 1), position)

@@ -3,7 +3,7 @@
 import os
 import sqlite3
 from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from sqlite3 import Connection
 from threading import Lock
@@ -64,30 +64,22 @@ class Database:
             files.create_file(self.path, self._fill)
         self._connect()
 
-    @contextmanager
-    def reading(self) -> Iterator[Connection]:
+    def reading(self) -> AbstractContextManager[Connection]:
         """Let the block see one state of the file, whatever others write meanwhile."""
-        with self._transaction("BEGIN") as db:
-            yield db
+        return self._transaction("BEGIN")
 
-    @contextmanager
-    def writing(self) -> Iterator[Connection]:
+    def writing(self) -> AbstractContextManager[Connection]:
         """Let the block change the file: all of it is on the disk when the block is left, or nothing is changed."""
-        if self._damage:
-            raise StoreDamaged(self.path, self._damage)
-        with self._transaction("BEGIN IMMEDIATE") as db:
-            yield db
+        self._check_writable()
+        return self._transaction("BEGIN IMMEDIATE")
 
-    @contextmanager
-    def noting(self) -> Iterator[Connection]:
+    def noting(self) -> AbstractContextManager[Connection]:
         """Let the block change what means nothing after a power cut: others see it, and nobody waits for the disk.
 
         The next thing that is written takes it to the disk.
         """
-        if self._damage:
-            raise StoreDamaged(self.path, self._damage)
-        with self._transaction("BEGIN IMMEDIATE", HASTY, CAREFUL) as db:
-            yield db
+        self._check_writable()
+        return self._transaction("BEGIN IMMEDIATE", HASTY, CAREFUL)
 
     def empty_log(self) -> None:
         """Take out of the log what is not in the file any more, as far as others and the disk let us."""
@@ -103,6 +95,10 @@ class Database:
         with self._lock:
             self._is_closed = True
             self._disconnect()
+
+    def _check_writable(self) -> None:
+        if self._damage:
+            raise StoreDamaged(self.path, self._damage)
 
     def _open_connection(self) -> Connection:
         if self._is_closed:
@@ -203,10 +199,15 @@ class Database:
         return inode is not None and any(other._inode == inode for other in _open_here)
 
     def _check_tables(self, db: Connection) -> None:
-        version = schema.version_of(db)
-        if version > schema.latest_version():
-            raise StoreTooNew(self.path, version, schema.latest_version())
-        schema.check(db)
+        # In one transaction, so that SQLite takes its locks once and not for every table.
+        db.execute("BEGIN")
+        try:
+            version = schema.version_of(db)
+            if version > schema.latest_version():
+                raise StoreTooNew(self.path, version, schema.latest_version())
+            schema.check(db)
+        finally:
+            db.execute("ROLLBACK")
 
     def _set_up(self, db: Connection) -> None:
         if db.execute("PRAGMA journal_mode = WAL").fetchone() != ("wal",):

@@ -1,6 +1,6 @@
 """Messages as rows: appended, read back, and every one that is read checked against its hash."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import product
 from sqlite3 import Connection
@@ -103,10 +103,13 @@ def last_of(db: Connection, conversation: int, before: int, limit: int) -> list[
     return list(checked(db, conversation, reversed(rows)))
 
 
-def check_end(db: Connection, conversation: int, count: int, head: bytes) -> None:
-    """Raise DamagedData if the last message is not the one that the conversation's state knows."""
-    last = last_of(db, conversation, NO_END, 1)
-    end = (last[0].sequence, last[0].hash) if last else (0, link_before(db, conversation, 1))
+def check_end(db: Connection, conversation: int, count: int, head: bytes, newest: Sequence[StoredMessage] = ()) -> None:
+    """Raise DamagedData if the last message is not the one that the conversation's state knows.
+
+    `newest` are the last messages, if they have been read already.
+    """
+    last = newest or last_of(db, conversation, NO_END, 1)
+    end = (last[-1].sequence, last[-1].hash) if last else (0, link_before(db, conversation, 1))
     if end != (count, head):
         raise DamagedData(f"message {count:,} of a conversation is not its last")
 

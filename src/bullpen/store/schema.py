@@ -35,9 +35,9 @@ def build(db: Connection) -> None:
 
 def migrate(db: Connection) -> None:
     """Apply the scripts that this file has not seen yet, each in a transaction of its own."""
-    for number, script in enumerate(scripts(), start=1):
-        if number > version_of(db):
-            _apply(db, number, script)
+    version = version_of(db)
+    for number, script in enumerate(scripts()[version:], start=version + 1):
+        _apply(db, number, script)
 
 
 def _apply(db: Connection, number: int, script: Path) -> None:

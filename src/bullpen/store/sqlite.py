@@ -38,6 +38,11 @@ class SqliteStore:
         self._intact: dict[int, bytes] = {}
         """The last hash of each conversation whose end we have written or checked ourselves."""
 
+    @property
+    def path(self) -> Path:
+        """The file, from the root on."""
+        return self._database.path
+
     def __enter__(self) -> Self:
         return self
 
@@ -132,13 +137,16 @@ class SqliteStore:
             raise ValueError(f"limit must not be negative, got {limit}")
         with self._database.reading() as db:
             place = place_of(db, conversation_id)
+            end = message_rows.NO_END if before is None else before
+            count = place.messages if limit is None else limit
+            if after is None:
+                newest = message_rows.last_of(db, place.number, end, count)
+                if before is None:
+                    self._check_end(db, place, newest)
+                return newest
             if before is None:
                 self._check_end(db, place)
-            end = place.messages + 1 if before is None else before
-            count = place.messages if limit is None else limit
-            if after is not None:
-                return message_rows.first_of(db, place.number, after, end, count)
-            return message_rows.last_of(db, place.number, end, count)
+            return message_rows.first_of(db, place.number, after, end, count)
 
     def message(self, conversation_id: str, message_id: str) -> StoredMessage:
         """Return one message."""
@@ -278,8 +286,8 @@ class SqliteStore:
         with self._database.reading() as db:
             return [*findings, *fsck.check_index(db)]
 
-    def _check_end(self, db: Connection, place: Place) -> None:
-        """Look at the last message before anything is put behind it, once."""
-        if self._intact.get(place.number) != place.head:
-            message_rows.check_end(db, place.number, place.messages, place.head)
+    def _check_end(self, db: Connection, place: Place, newest: Sequence[StoredMessage] = ()) -> None:
+        """Look at the last message before anything is put after it: once, and whenever it has been read anyway."""
+        if newest or self._intact.get(place.number) != place.head:
+            message_rows.check_end(db, place.number, place.messages, place.head, newest)
             self._intact[place.number] = place.head

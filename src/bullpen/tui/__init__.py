@@ -7,6 +7,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from bullpen.conversation.conversation import Conversation
+    from bullpen.database import Database
     from bullpen.team.file import LoadedTeam
 
 
@@ -15,14 +16,18 @@ def run(
     *,
     resume: str | None = None,
     db: "Path | str | None" = None,
+    database: "Database | None" = None,
     sender: str | None = None,
 ) -> int:
-    """Open a conversation of a team on the full screen, and return an exit code when the person leaves."""
+    """Open a conversation of a team on the full screen, and return an exit code when the person leaves.
+
+    `database` is the file `db` if it is open already.
+    """
     import asyncio
 
     from bullpen.tui.launch import run_team
 
-    return asyncio.run(run_team(loaded, resume=resume, db=db, sender=sender))
+    return asyncio.run(run_team(loaded, resume=resume, db=db, database=database, sender=sender))
 
 
 async def run_tui(conversation: "Conversation", *, sender: str | None = None) -> int:

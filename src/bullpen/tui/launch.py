@@ -4,14 +4,17 @@ import shlex
 from pathlib import Path
 
 from bullpen.app import open_team
+from bullpen.database import Database
 from bullpen.team.file import LoadedTeam
 from bullpen.text.safe import printable
 from bullpen.tui import run_tui
 
 
-async def run_team(loaded: LoadedTeam, *, resume: str | None, db: Path | str | None, sender: str | None) -> int:
+async def run_team(
+    loaded: LoadedTeam, *, resume: str | None, db: Path | str | None, database: Database | None, sender: str | None
+) -> int:
     """Open a conversation, show it, close it, and say how to come back."""
-    async with open_team(loaded, resume=resume, db=db) as conversation:
+    async with open_team(loaded, resume=resume, db=database or db) as conversation:
         code = await run_tui(conversation, sender=sender)
     print(farewell(loaded.path, conversation.id, db))
     return code

@@ -1,1 +1,1 @@
-"""The browser's door: `bullpen serve`. Pages and a JSON API over the same conversations; no logic of its own."""
+"""`bullpen serve`: pages and a JSON API for the same conversations, without any logic of its own."""

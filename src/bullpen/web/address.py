@@ -1,4 +1,4 @@
-"""Where the server listens: on loopback, or elsewhere with TLS. Decided by the address that was really bound."""
+"""Where the server listens: on loopback, or elsewhere with TLS. The address that was actually bound decides."""
 
 import socket
 from collections.abc import Iterator
@@ -13,34 +13,34 @@ DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
 class Place(Struct, frozen=True, kw_only=True):
-    """One address, and the names under which a browser may ask for it."""
+    """One address, and the host names that a browser may use for it."""
 
     scheme: str
     hosts: tuple[str, ...]
-    """Exactly what a Host header may say; the first one is shown to people."""
+    """The only values of a Host header; the first one is shown to people."""
 
     @property
     def url(self) -> str:
-        """The address for people, without a slash at its end."""
+        """The address for people, without a trailing slash."""
         return f"{self.scheme}://{self.hosts[0]}"
 
     @property
     def origins(self) -> frozenset[str]:
-        """Exactly what an Origin header may say."""
+        """The only values of an Origin header."""
         return frozenset(f"{self.scheme}://{host}" for host in self.hosts)
 
     @property
     def cookie(self) -> str:
-        """The cookie's name: cookies do not know ports, and there may be another server of ours on this machine."""
+        """The cookie's name: cookies ignore ports, and another bullpen server may run on this machine."""
         port = self.hosts[0].rpartition(":")[2]
         return f"bullpen-{port if port.isdecimal() else self.scheme}"
 
 
 @contextmanager
 def listening(host: str, port: int, *, tls: bool) -> Iterator[tuple[socket.socket, Place]]:
-    """Yield a socket that listens at a host and port, 0 for any free one; CannotListen says why there is none."""
+    """Yield a socket that listens on a host and port, 0 for any free one; raise CannotListen if that fails."""
     family, address = _resolved(host)
-    # Said in full, since asyncio sends small pieces at once only on sockets that say they are TCP.
+    # With IPPROTO_TCP, since asyncio sends small pieces at once only on explicit TCP sockets.
     with socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -50,7 +50,7 @@ def listening(host: str, port: int, *, tls: bool) -> Iterator[tuple[socket.socke
                 host, f"port {port} cannot be used: {error.strerror}", "Choose another --port."
             ) from error
         bound = listener.getsockname()
-        _need_safety(host, bound[0], tls=tls)
+        _require_safe(host, bound[0], tls=tls)
         yield listener, place_of(host, bound[0], bound[1], tls=tls)
 
 
@@ -67,18 +67,18 @@ def _resolved(host: str) -> tuple[socket.AddressFamily, str]:
     try:
         family, _, _, _, address = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)[0]
     except (OSError, UnicodeError) as error:
-        raise CannotListen(host, "is no address of this machine", "Leave --host away to listen on loopback.") from error
+        raise CannotListen(host, "is not an address of this machine", "Omit --host to listen on loopback.") from error
     return family, str(address[0])
 
 
-def _need_safety(host: str, address: str, *, tls: bool) -> None:
+def _require_safe(host: str, address: str, *, tls: bool) -> None:
     if ip_address(address).is_unspecified:
         raise CannotListen(
-            host, "means every address at once", "Name the one that your colleagues will type, with --host."
+            host, "means all addresses", "Choose one with --host: the one that your colleagues will open."
         )
     if not tls and not ip_address(address).is_loopback:
         raise CannotListen(
             host,
-            "can be reached from other machines, and everything would travel unencrypted",
-            "Add --tls-cert and --tls-key, or leave --host away to listen on loopback.",
+            "can be reached from other machines, and the connection would not be encrypted",
+            "Add --tls-cert and --tls-key, or omit --host to listen on loopback.",
         )

@@ -1,4 +1,4 @@
-"""The JSON API: the same conversations for programs. Each call is a row that says what it takes and what it returns."""
+"""The JSON API: the same conversations for programs. Each row of CALLS has the input and output of a call."""
 
 from collections.abc import Awaitable, Callable
 from http import HTTPStatus
@@ -48,20 +48,20 @@ class Summary(Struct, frozen=True, kw_only=True):
 
 
 class Message(Struct, frozen=True, kw_only=True):
-    """A message and its place; 1 is the first."""
+    """A message and its number; 1 is the first."""
 
     sequence: int
     message: ConversationMessage
 
 
 class Say(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a person says."""
+    """A message from a person."""
 
     text: str
     sender: str | None = None
     """Needed only if the team has several people."""
     id: str | None = None
-    """8 to 64 letters, digits and hyphens of your own: sending it again with the same id is safe."""
+    """Your own id of 8 to 64 letters, digits and hyphens: sending the message again with the same id is safe."""
 
 
 class TypedCommand(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -76,9 +76,9 @@ class CommandResult(Struct, frozen=True, kw_only=True):
     """What a command did."""
 
     told: str = ""
-    """What a person would be told."""
+    """The text that a person would see."""
     see: str = ""
-    """The page that shows it, if it only shows something."""
+    """The page to open, if the command shows a page."""
     state: ConversationView
 
 
@@ -90,7 +90,7 @@ class NumberedEvent(Struct, frozen=True, kw_only=True):
 
 
 class Watched(Struct, frozen=True, kw_only=True):
-    """The same as an earlier version wrote it."""
+    """The same in the format of an earlier version."""
 
     number: int
     news: dict[str, Any]
@@ -107,7 +107,7 @@ class Parameter(Struct, frozen=True, kw_only=True):
 
 
 class Call(Struct, frozen=True, kw_only=True):
-    """One thing that a program can ask for."""
+    """One call of the API."""
 
     method: str
     path: str
@@ -118,26 +118,26 @@ class Call(Struct, frozen=True, kw_only=True):
     parameters: tuple[Parameter, ...] = ()
     status: int = 200
     again: str = ""
-    """What an answer with 200 means, if that is not the usual one."""
+    """What status 200 means, if it is not the usual status."""
     streams: str = ""
-    """What each server-sent event is called, if the answer is a stream of them."""
+    """The name of each server-sent event, if the response is a stream of them."""
     deprecated: bool = False
 
 
 async def list_conversations(request: Request) -> Response:
-    """Answer with all conversations."""
+    """Return all conversations."""
     hub = hub_of(request)
     return json([_summary(one, is_open=hub.get(one.id) is not None) for one in await hub.read(all_conversations)])
 
 
 async def begin(request: Request) -> Response:
-    """Begin a conversation."""
+    """Start a conversation."""
     opened = await hub_of(request).begin()
     return json(opened.view(), HTTPStatus.CREATED)
 
 
 async def read_state(request: Request) -> Response:
-    """Answer with the state of a conversation."""
+    """Return the state of a conversation."""
     return json(await view_in(request))
 
 
@@ -153,7 +153,7 @@ async def let_go(request: Request) -> Response:
 
 
 async def read_messages(request: Request) -> Response:
-    """Answer with messages."""
+    """Return messages."""
     after, before = exact_number_in(request, "after"), exact_number_in(request, "before")
     limit = exact_number_in(request, "limit", least=1)
     most = min(limit or DEFAULT_MESSAGES, MOST_MESSAGES)
@@ -162,7 +162,7 @@ async def read_messages(request: Request) -> Response:
 
 
 async def say(request: Request) -> Response:
-    """Say something."""
+    """Send a message."""
     opened = await hub_of(request).need(id_in(request))
     given = msgspec.json.decode(await request.body() or b"{}", type=Say)
     stored = await opened.conversation.say(given.text, sender=given.sender, message_id=checked_id(given.id))
@@ -171,12 +171,12 @@ async def say(request: Request) -> Response:
 
 
 async def do_command(request: Request) -> Response:
-    """Do what a typed command says."""
+    """Run a typed command."""
     opened = await hub_of(request).need(id_in(request))
     given = msgspec.json.decode(await request.body() or b"{}", type=TypedCommand)
     typed = read_command(given.text, opened.conversation.team)
     if typed is None:
-        raise BullpenError("This is a message, not a command. Send it to messages.")
+        raise BullpenError("This is a message, not a command. POST it to messages instead.")
     if typed.command.run is not None:
         told = await run_command(typed, opened.conversation, given.sender)
         return json(CommandResult(told=told, state=opened.view()))
@@ -186,12 +186,12 @@ async def do_command(request: Request) -> Response:
 
 
 async def stream_events(request: Request) -> Response:
-    """Send everything that happens."""
+    """Stream all events."""
     return await _stream(request, _encoded)
 
 
 async def watch(request: Request) -> Response:
-    """Send everything that happens, as an earlier version did."""
+    """Stream all events in the format of an earlier version."""
     return await _stream(request, _encoded_as_before)
 
 
@@ -212,12 +212,12 @@ async def _encoded_as_before(events: list[Numbered]) -> bytes:
 
 
 async def read_queue(request: Request) -> Response:
-    """Answer with the waiting turns."""
+    """Return the waiting turns."""
     return json((await view_in(request)).queue)
 
 
 async def search(request: Request) -> Response:
-    """Answer with messages in which something was said."""
+    """Return the messages that match a search."""
     query = request.query_params.get("q", "")
     limit = min(exact_number_in(request, "limit", least=1) or DEFAULT_FOUND, MOST_FOUND)
     return json(await hub_of(request).read(search_messages, query, limit=limit))
@@ -250,7 +250,7 @@ def _summary(stored: ConversationSummary, *, is_open: bool) -> Summary:
 
 
 OLD_NAMES = {"go-on": ACTIONS["continue"]}
-"""Names of an earlier version. They go away with the next one."""
+"""Names of an earlier version, to be removed in the next one."""
 ONE = "/api/conversations/{id}"
 AFTER = Parameter(name="after", purpose="only those with a higher number")
 LAST_SEEN = Parameter(
@@ -271,7 +271,7 @@ CALLS = (
     Call(
         method="POST",
         path="/api/conversations",
-        summary="Begin a conversation with the team that the server was started with.",
+        summary="Start a conversation with the team that the server was started with.",
         endpoint=begin,
         gives=ConversationView,
         status=201,
@@ -279,7 +279,7 @@ CALLS = (
     Call(
         method="GET",
         path="/api/search",
-        summary="Find what was said.",
+        summary="Search messages.",
         endpoint=search,
         gives=list[Hit],
         parameters=(
@@ -321,7 +321,7 @@ CALLS = (
     Call(
         method="POST",
         path=f"{ONE}/messages",
-        summary="Say something as a person. Answers when it is stored; with 200 if it was stored before.",
+        summary="Send a message as a person. Returns when it is stored; with status 200 if it was stored before.",
         endpoint=say,
         takes=Say,
         gives=Message,
@@ -340,7 +340,7 @@ CALLS = (
     Call(
         method="GET",
         path=f"{ONE}/watch",
-        summary="Watch a conversation as an earlier version sent it. Use events instead.",
+        summary="Watch a conversation in the format of an earlier version. Use events instead.",
         endpoint=watch,
         gives=Watched,
         parameters=(AFTER, LAST_SEEN),
@@ -357,7 +357,7 @@ CALLS = (
     Call(
         method="POST",
         path=f"{ONE}/commands",
-        summary="Do what a typed command says, for example /drop 3 4.",
+        summary="Run a typed command, for example /drop 3 4.",
         endpoint=do_command,
         takes=TypedCommand,
         gives=CommandResult,

@@ -1,4 +1,4 @@
-"""The application: one table of routes, the guard around all of them."""
+"""The application: one table of routes, with the guard around all of them."""
 
 from collections.abc import Callable
 from http import HTTPStatus
@@ -53,7 +53,7 @@ def create_app(hub: Hub, keys: Keys, place: Place, on_entry: Callable[[], None] 
     """Return the application for one server. `on_entry` is called whenever a ticket was used."""
     app = Starlette(
         routes=[Route(path, endpoint, methods=[method]) for method, path, endpoint in ROUTES],
-        # Compression reveals the length of what it compresses; no answer holds a secret beside somebody else's words.
+        # Compression can leak secrets through the length; no response has a secret next to text from others.
         middleware=[Middleware(GZipMiddleware, minimum_size=SMALLEST_COMPRESSED, compresslevel=6)],
         exception_handlers={
             BullpenError: _answer_problem,
@@ -64,7 +64,7 @@ def create_app(hub: Hub, keys: Keys, place: Place, on_entry: Callable[[], None] 
             Exception: _answer_problem,
         },
     )
-    # Each page has one address, and nothing else leads anywhere.
+    # Each page has exactly one address.
     app.router.redirect_slashes = False
     app.state.hub, app.state.keys, app.state.place, app.state.on_entry = hub, keys, place, on_entry
     return Guard(app, keys=keys, place=place)
@@ -78,7 +78,7 @@ async def _answer_problem(request: Request, error: Exception) -> Response:
 
 
 def _methods_at(request: Request) -> set[str]:
-    """Return what can be done at an address; an address has a route for each method, and each knows only its own."""
+    """Return the methods of an address; each of its routes has only one."""
     routes = [route for route in request.app.routes if isinstance(route, Route)]
-    fitting = [route for route in routes if route.matches(request.scope)[0] is not Match.NONE]
-    return {method for route in fitting for method in route.methods or ()}
+    matching = [route for route in routes if route.matches(request.scope)[0] is not Match.NONE]
+    return {method for route in matching for method in route.methods or ()}

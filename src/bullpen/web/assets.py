@@ -1,4 +1,4 @@
-"""The files beside the pages: read once, compressed once, and kept by browsers until they change."""
+"""Static files: read once, compressed once, and cached by browsers until they change."""
 
 import gzip
 import hashlib
@@ -20,7 +20,7 @@ TYPES = {
 
 
 class Asset(Struct, frozen=True, kw_only=True):
-    """One file, ready to be sent."""
+    """One file, ready to send."""
 
     content: bytes
     compressed: bytes
@@ -30,18 +30,18 @@ class Asset(Struct, frozen=True, kw_only=True):
 
 @cache
 def assets() -> dict[str, Asset]:
-    """Return every file by its name. Nothing else can be asked for, whatever the path says."""
+    """Return every file by its name. No other path can be requested."""
     found = {path.name: path.read_bytes() for path in sorted(FOLDER.iterdir()) if path.suffix in TYPES}
     return {name: _asset(name, content) for name, content in found.items()}
 
 
 def address(name: str) -> str:
-    """Return where a page finds a file; another address whenever the file has changed."""
+    """Return the address of a file; it changes when the file does."""
     return f"/static/{name}?v={assets()[name].version}"
 
 
 async def asset(request: Request) -> Response:
-    """Answer with a file."""
+    """Return a file."""
     found = assets().get(request.path_params["name"])
     if found is None:
         raise HTTPException(HTTPStatus.NOT_FOUND)

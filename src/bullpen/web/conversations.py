@@ -1,4 +1,4 @@
-"""The hub: the conversations that this server has open. They stay open however many pages show them."""
+"""The hub: the conversations that this server has open. They stay open even if no page shows them."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -24,7 +24,7 @@ MOST_OPEN = 100
 
 
 class Hub:
-    """Opens conversations, and keeps them open. Turns belong to a conversation: closing a tab does not end them."""
+    """Opens conversations and keeps them open: closing a tab does not end their turns."""
 
     def __init__(
         self,
@@ -35,7 +35,7 @@ class Hub:
         extra: Mapping[str, Extra] = NO_EXTRAS,
     ) -> None:
         self.team = team
-        """The team of new conversations; None: there cannot be any."""
+        """The team of new conversations; None: none can be started."""
         self.database = shared.database
         self._shared = shared
         self._trust = trust or Trust()
@@ -57,21 +57,21 @@ class Hub:
         return opened
 
     async def begin(self) -> LiveConversation:
-        """Open a new conversation of the team that the server was started with."""
+        """Start a conversation of the team that the server was started with."""
         if self.team is None:
             raise ReadOnlyHere(
-                "This server has no team. Start `bullpen serve` with a team file to begin conversations."
+                "This server has no team. Start `bullpen serve` with a team file to start conversations."
             )
         return await self._opened(self.team, None)
 
     async def resume(self, conversation_id: str) -> LiveConversation:
-        """Open a conversation again, if its team file is there and trusted, and nobody else has it open."""
+        """Open a conversation again, if its team file exists and is trusted, and no other process has it open."""
         stored = await self.read(conversation_summary, conversation_id)
         opened = self.get(conversation_id)
         return opened or await self._opened(await asyncio.to_thread(self._team_of, stored), conversation_id)
 
     async def let_go(self, conversation_id: str) -> None:
-        """Close a conversation in which no turn runs, so that another process may open it."""
+        """Close a conversation without running turns, so that another process may open it."""
         opened = await self.need(conversation_id)
         if opened.conversation.running:
             raise ReadOnlyHere("An agent is working in this conversation. Cancel its turn first, or wait.")
@@ -83,13 +83,13 @@ class Hub:
         *args: Arguments.args,
         **kwargs: Arguments.kwargs,
     ) -> Result:
-        """Call something with the database, in its own thread."""
+        """Call a function with the database, in its thread."""
         return await self._shared.read(work, *args, **kwargs)
 
     def why_read_only(self, stored: ConversationSummary) -> str:
-        """Return why a conversation cannot be continued here, or nothing if it can. Reads files: not for the loop."""
+        """Return why a conversation cannot be continued here, or "". Reads files: do not call it in the event loop."""
         if stored.open_in is not None:
-            return f"It is open in process {stored.open_in}. Speak there; what is said appears here."
+            return f"It is open in process {stored.open_in}. Continue there; new messages appear here."
         try:
             self._team_of(stored)
         except BullpenError as error:
@@ -97,12 +97,12 @@ class Hub:
         return ""
 
     async def close(self) -> None:
-        """Close every conversation. What runs is cancelled, and what waits is there the next time."""
+        """Close every conversation. Running turns are cancelled, and waiting turns are kept."""
         opened, self._open = list(self._open.values()), {}
         await asyncio.gather(*(one.close() for one in opened))
 
     async def _opened(self, team: LoadedTeam, resume: str | None) -> LiveConversation:
-        # Shielded: a browser that goes away meanwhile must not leave a conversation half open.
+        # Shielded: a browser that disconnects must not leave a conversation half open.
         return await asyncio.shield(asyncio.ensure_future(self._keep_open(team, resume)))
 
     async def _keep_open(self, team: LoadedTeam, resume: str | None) -> LiveConversation:
@@ -119,17 +119,17 @@ class Hub:
             return opened.live
 
     def _team_of(self, stored: ConversationSummary) -> LoadedTeam:
-        """Return the team of a stored conversation, or raise the sentence that says why it may not run."""
+        """Return the team of a stored conversation, or raise an error that says why it may not run."""
         if not stored.team_path:
             raise ReadOnlyHere("It was not started from a team file, so it cannot be continued here.")
         path = Path(stored.team_path)
         if self.team is not None and self.team.path == path:
-            # The team that was trusted when the server was started is what runs, even if the file has changed since.
+            # The team runs as it was trusted when the server was started, even if the file has changed since.
             return self.team
         loaded = load_team(path)
         if not self._trust.knows(loaded.path, loaded.text):
             raise ReadOnlyHere(
-                f"{path} is not trusted, or has changed. Agree to it in a terminal: bullpen serve {path}"
+                f"{path} is not trusted, or has changed. To trust it, run in a terminal: bullpen serve {path}"
             )
         return loaded
 

@@ -1,4 +1,4 @@
-"""Who may come in: a token for programs, and tickets that each let one browser in once."""
+"""Access: a token for programs, and tickets that each sign in one browser once."""
 
 import hashlib
 import secrets
@@ -6,12 +6,12 @@ from collections.abc import Iterable
 
 TOKEN_BYTES = 32
 MOST_TICKETS = 16
-"""Unused ones; the oldest is no longer good when there are more."""
+"""Unused ones; if there are more, the oldest becomes invalid."""
 MOST_SESSIONS = 1_000
 
 
 class Keys:
-    """The secrets of one server. Only hashes are compared, so how long that takes tells nothing about them."""
+    """The secrets of one server. Only hashes are compared, so timing reveals nothing about them."""
 
     def __init__(self, token: str | None = None) -> None:
         self.token = token or new_secret()
@@ -23,35 +23,35 @@ class Keys:
 
     def new_ticket(self) -> str:
         """Return a secret that can be exchanged for a session, once."""
-        return _kept(self._tickets, MOST_TICKETS)
+        return _add_secret(self._tickets, MOST_TICKETS)
 
     def redeem(self, ticket: str) -> str | None:
-        """Return a new session for a ticket, or None if it is none of ours or was used before."""
+        """Return a new session for a ticket, or None if it is invalid or was used before."""
         key = _hash_of(ticket)
         if key not in self._tickets:
             return None
         del self._tickets[key]
-        return _kept(self._sessions, MOST_SESSIONS)
+        return _add_secret(self._sessions, MOST_SESSIONS)
 
     def knows_token(self, token: str) -> bool:
-        """Return whether a program may come in."""
+        """Return whether a program has access."""
         return secrets.compare_digest(_hash_of(token), self._token_hash)
 
     def knows_session(self, sessions: Iterable[str]) -> bool:
-        """Return whether a browser may come in that brings these cookies."""
+        """Return whether a browser with these cookies has access."""
         return any(_hash_of(session) in self._sessions for session in sessions)
 
 
 def new_secret() -> str:
-    """Return 256 bits that nobody can guess, as text for addresses and headers."""
+    """Return 256 random bits, as text for addresses and headers."""
     return secrets.token_urlsafe(TOKEN_BYTES)
 
 
-def _kept(kept: dict[bytes, None], most: int) -> str:
+def _add_secret(hashes: dict[bytes, None], most: int) -> str:
     secret = new_secret()
-    kept[_hash_of(secret)] = None
-    while len(kept) > most:
-        del kept[next(iter(kept))]
+    hashes[_hash_of(secret)] = None
+    while len(hashes) > most:
+        del hashes[next(iter(hashes))]
     return secret
 
 

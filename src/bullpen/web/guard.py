@@ -1,6 +1,6 @@
-"""The guard before every route: the right Host, the right Origin, a key, a body of bearable size; safe headers back.
+"""The guard before every route: it checks Host, Origin, key and body size, and adds safe headers to responses.
 
-It wraps the whole application, so that no route can be without it. What needs no key is listed here, and nowhere else.
+It wraps the whole application, so that no route can bypass it. Paths that need no key are listed only here.
 """
 
 from collections.abc import Iterable
@@ -41,7 +41,7 @@ HEADERS = {
 
 
 class Refusal(Struct, frozen=True):
-    """Why a request goes no further."""
+    """Why a request is refused."""
 
     status: HTTPStatus
     text: str
@@ -51,10 +51,10 @@ WRONG_HOST = Refusal(HTTPStatus.MISDIRECTED_REQUEST, "This server is not at that
 WRONG_ORIGIN = Refusal(HTTPStatus.FORBIDDEN, "This was not sent by a page of this server.")
 NO_KEY = Refusal(
     HTTPStatus.UNAUTHORIZED,
-    "This page is private. Open the address that `bullpen serve` printed; each works once, in one browser. "
-    "A browser that is in already makes another one under “Invite”.",
+    "This page is private. Open the address that `bullpen serve` printed; it works once, in one browser. "
+    "For another one, use “Invite” in a browser that already has access.",
 )
-TOO_LARGE = Refusal(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"That is more than {MOST_BODY_BYTES // 1024} KiB.")
+TOO_LARGE = Refusal(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"The request is larger than {MOST_BODY_BYTES // 1024} KiB.")
 
 
 class Guard:
@@ -66,7 +66,7 @@ class Guard:
         self._place = place
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Refuse, or hand on."""
+        """Refuse a request, or pass it on."""
         if scope["type"] == "lifespan":
             await self.app(scope, receive, send)
             return
@@ -91,11 +91,11 @@ class Guard:
         return TOO_LARGE if not length.isdecimal() or int(length) > MOST_BODY_BYTES else None
 
     def _is_from_us(self, method: str, headers: Headers, *, is_program: bool) -> bool:
-        """Tell whether a page of ours sent this, a person did, or a program: never somebody else's page."""
+        """Return whether one of our pages, a person or a program sent this, and not another site's page."""
         if origins := headers.getlist("origin"):
             return _is_one_of(origins, self._place.origins)
         if method not in SAFE_METHODS:
-            # Every browser says where something comes from that is not merely asked for.
+            # Every browser sends an Origin header with unsafe methods.
             return is_program
         site = headers.get("sec-fetch-site", "none")
         is_visit = headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-dest") == "document"
@@ -109,7 +109,7 @@ class Guard:
 
 
 class _Body:
-    """Counts what comes in; a request may not say how long it is, or say it wrongly."""
+    """Counts the bytes received; a request may lack its length, or give a wrong one."""
 
     def __init__(self, receive: Receive) -> None:
         self._receive = receive
@@ -124,7 +124,7 @@ class _Body:
 
 
 def cookies_named(name: str, headers: Iterable[str]) -> list[str]:
-    """Return the values of every cookie of that name."""
+    """Return the values of all cookies with that name."""
     pairs = [pair.strip().partition("=") for header in headers for pair in header.split(";")]
     return [value for key, _, value in pairs if key == name]
 

@@ -1,4 +1,4 @@
-"""The prompt inspector: what an agent was given in a turn, or would be given now, and how two of these differ."""
+"""The prompt inspector: what an agent was given in a turn, or would be given now, and how two prompts differ."""
 
 import asyncio
 from collections.abc import Iterable
@@ -28,7 +28,7 @@ class Line(Struct, frozen=True, kw_only=True):
 
 
 async def prompt(request: Request) -> Response:
-    """Show what one agent was given or would be given, beside another one if that is asked for."""
+    """Show what one agent was given or would be given, compared with another one if requested."""
     key, other = request.path_params["view"], request.query_params.get("beside", "")
     left = await _explanation(request, key)
     right = await _explanation(request, other) if other else None
@@ -50,7 +50,7 @@ async def prompt(request: Request) -> Response:
 
 
 async def steps(request: Request) -> Response:
-    """Show what an agent did in a turn that has ended, as a part of a page."""
+    """Show the steps of a turn that has ended, as a part of a page."""
     turn_id = request.path_params["turn"]
     return page("steps.html", steps=await _steps(request, turn_id), turn=turn_id)
 
@@ -66,13 +66,13 @@ async def _explanation(request: Request, key: str) -> Explanation:
 
 
 def _lines(diff: str) -> Iterable[Line]:
-    # The first two lines name what is compared, which the page says above.
+    # The first two lines name what is compared, which is already in the heading.
     for line in diff.split("\n")[2:]:
         yield Line(kind=LINE_KINDS.get(line[:1], "same"), text=line)
 
 
 async def _choices(request: Request) -> list[tuple[str, str]]:
-    """Return the prompts there are to choose from: key and name."""
+    """Return the prompts to choose from: key and name."""
     hub, conversation_id = hub_of(request), id_in(request)
     turns = await hub.read(latest_turns, conversation_id, MOST_CHOICES)
     opened = hub.get(conversation_id)

@@ -1,4 +1,4 @@
-"""LiveConversation: an open conversation with what all its pages share, so that nothing is rendered once per page."""
+"""LiveConversation: an open conversation and what all its pages share, so that it is rendered only once."""
 
 import asyncio
 import secrets
@@ -23,7 +23,7 @@ class LiveConversation:
     def __init__(self, conversation: Conversation) -> None:
         self.conversation = conversation
         self.epoch = secrets.token_hex(4)
-        """Events are numbered from one again whenever a conversation is opened; this tells the numbers apart."""
+        """Event numbers start at one again whenever a conversation is opened; the epoch distinguishes them."""
         self._frames: ByteBoundedCache[int, bytes] = ByteBoundedCache(FRAME_BYTES, size_of=len)
         self._rendering: dict[int, asyncio.Future[bytes]] = {}
         self._live: dict[str, tuple[float, Markup]] = {}
@@ -34,14 +34,14 @@ class LiveConversation:
         return conversation_view(self.conversation, self.epoch)
 
     def state_frame(self) -> bytes:
-        """Return the state as a page is sent it; rendered once for each event, however many pages there are."""
+        """Return the state as it is sent to pages; rendered once for each event, not for each page."""
         number = self.conversation.last_number
         if self._state_frame[0] != number:
             self._state_frame = number, state_frame(self.view())
         return self._state_frame[1]
 
     async def frame(self, numbered: Numbered) -> bytes:
-        """Return what a page is sent for one event."""
+        """Return what is sent to a page for one event."""
         known = self._frames.get(numbered.number)
         if known is not None:
             return known
@@ -53,14 +53,14 @@ class LiveConversation:
         return frame
 
     def running_turns(self) -> list[Markup]:
-        """Return every running turn as part of a page, with all that was said until now."""
+        """Return every running turn as part of a page, with its text so far."""
         running = self.conversation.running.values()
         return [live_turn(one, self.conversation.last_number, self.conversation) for one in running]
 
     def running_turn(self, turn_id: str) -> Markup:
-        """Return a running turn as part of a page; nothing if it has ended.
+        """Return a running turn as part of a page; empty if it has ended.
 
-        It may be a moment old: it says up to which event it goes, and a page that watches has those after that.
+        It may be slightly old: it contains the number of its last event, and the page has received the later ones.
         """
         running = self.conversation.running.get(turn_id)
         if running is None:
@@ -70,17 +70,17 @@ class LiveConversation:
         began = monotonic()
         if began > good_until:
             html = live_turn(running, self.conversation.last_number, self.conversation)
-            # A long text takes long to render, and so is rendered less often.
+            # A long text takes longer to render, so it is rendered less often.
             took = monotonic() - began
             self._live[turn_id] = monotonic() + max(LIVE_SECONDS, LIVE_SHARE * took), html
         return html
 
     async def _rendered(self, numbered: Numbered) -> bytes:
-        """Render a long message, once for all who want it."""
+        """Render a long message, once for all pages."""
         task = self._rendering.get(numbered.number)
         if task is None:
             task = asyncio.ensure_future(message_frame(numbered, self.conversation))
             self._rendering[numbered.number] = task
             task.add_done_callback(lambda _: self._rendering.pop(numbered.number))
-        # Shielded: a page that goes away must not take it from the others.
+        # Shielded: a page that disconnects must not cancel it for the others.
         return await asyncio.shield(task)

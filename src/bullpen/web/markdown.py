@@ -1,7 +1,7 @@
-"""What people and agents wrote, as HTML that can do nothing: no tags of theirs, no pictures, no scripts.
+"""Text of people and agents as harmless HTML: none of their tags, no images, no scripts.
 
-Three fences, each enough by itself: markdown-it with HTML off, nh3 with a short list of what may stay, and the page's
-Content-Security-Policy.
+There are three defences, each sufficient by itself: markdown-it without HTML, nh3 with a short list of allowed tags,
+and the page's Content-Security-Policy.
 """
 
 from collections.abc import Sequence
@@ -22,11 +22,11 @@ from pygments.util import ClassNotFound
 from bullpen.web.visible import visible
 
 MOST_CHARACTERS = 200_000
-"""Of one text that is read as Markdown; whatever is longer is shown as it was typed."""
+"""The longest text that is rendered as Markdown; a longer one is shown as plain text."""
 MOST_SHOWN = 1_000_000
 MOST_HIGHLIGHTED = 30_000
 LONGEST_HIGHLIGHTED_LINE = 1_000
-"""Some lexers take very long for such lines, and an agent may write what it likes."""
+"""Some lexers are very slow for longer lines, and an agent may write anything."""
 
 LANGUAGES = frozenset(
     {
@@ -50,7 +50,7 @@ _FORMATTER: HtmlFormatter[str] = HtmlFormatter(nowrap=True, classprefix="k-")
 
 
 def render(text: str) -> Markup:
-    """Return a text in Markdown as safe HTML."""
+    """Return a Markdown text as safe HTML."""
     shown = visible(text)
     if len(shown) > MOST_CHARACTERS or _cells_in(shown) > MOST_CELLS:
         return plain(shown)
@@ -58,13 +58,13 @@ def render(text: str) -> Markup:
 
 
 def _cells_in(text: str) -> int:
-    """Return how many cells tables may have: those that are missing are filled in, and kilobytes become megabytes."""
+    """Return how many cells the tables may have: missing ones are filled in, so kilobytes could become megabytes."""
     rows = [line.count("|") for line in text.split("\n") if "|" in line]
     return len(rows) * max(rows, default=0)
 
 
 def plain(text: str) -> Markup:
-    """Return a text as it was typed; the end of an endless one is left out, and that is said."""
+    """Return a text as it was typed; if it is very long, its end is left out, with a note."""
     rest = len(text) - MOST_SHOWN
     more = f'<p class="more">{rest:,} more characters are in the export.</p>' if rest > 0 else ""
     return Markup(f'<pre class="typed">{escape(visible(text[:MOST_SHOWN]))}</pre>{more}')  # noqa: S704 (escaped)
@@ -104,14 +104,14 @@ def _fence(_: RendererHTML, tokens: Sequence[Token], index: int, _options: Optio
 
 
 def _image(_: RendererHTML, tokens: Sequence[Token], index: int, _options: OptionsDict, _env: Any) -> str:
-    """A picture is never loaded, since asking for it would tell its owner who reads this: its words and address are."""
+    """Return an image's text and address. It is never loaded, since the request would reveal the reader."""
     token = tokens[index]
     address = escape(str(token.attrs.get("src", "")))
     return f'<span class="picture">🖼 {escape(token.content)} <code>{address}</code></span>'
 
 
 def _heading(renderer: RendererHTML, tokens: Sequence[Token], index: int, options: OptionsDict, _env: Any) -> str:
-    """Headings in a message are below those of the page."""
+    """Return a heading, two levels lower: headings in a message are below those of the page."""
     token = tokens[index]
     token.tag = f"h{min(int(token.tag[1:]) + 2, 6)}"
     return str(renderer.renderToken(tokens, index, options, _env))
@@ -119,7 +119,7 @@ def _heading(renderer: RendererHTML, tokens: Sequence[Token], index: int, option
 
 class _OurMarkdown(MarkdownIt):
     def validateLink(self, url: str) -> bool:  # noqa: N802 (its name there)
-        """Return whether an address may become a link: with a scheme, and that one harmless."""
+        """Return whether an address may become a link: it needs a harmless scheme."""
         scheme, colon, _ = url.partition(":")
         return bool(colon) and scheme.lower() in SCHEMES
 

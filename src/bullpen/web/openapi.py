@@ -28,7 +28,7 @@ REFUSALS = {
 
 
 async def openapi(_: Request) -> Response:
-    """Answer with the description."""
+    """Return the description as JSON."""
     return json(description())
 
 

@@ -1,4 +1,4 @@
-"""The pages: the list of conversations, one conversation, and the parts of it that are fetched again."""
+"""The pages: the list of conversations, one conversation, and the parts of it that are updated."""
 
 import asyncio
 import io
@@ -36,11 +36,11 @@ async def enter(request: Request) -> Response:
     keys, place = cast(Keys, request.app.state.keys), cast(Place, request.app.state.place)
     if "prefetch" in request.headers.get("sec-purpose", "") or request.method == "HEAD":
         # A browser that only prefetches must not use up the ticket.
-        raise HTTPException(HTTPStatus.FORBIDDEN, "This address cannot be opened ahead of time.")
+        raise HTTPException(HTTPStatus.FORBIDDEN, "This address cannot be prefetched.")
     session = keys.redeem(request.path_params["ticket"])
     if session is None:
         raise HTTPException(
-            HTTPStatus.UNAUTHORIZED, "This address was used before, or is not valid. Ask for a new one."
+            HTTPStatus.UNAUTHORIZED, "This address was already used, or is not valid. Ask for a new one."
         )
     answer = RedirectResponse("/", status_code=HTTPStatus.SEE_OTHER)
     answer.set_cookie(place.cookie, session, path="/", httponly=True, samesite="strict", secure=place.scheme == "https")
@@ -56,7 +56,7 @@ async def invite(request: Request) -> Response:
 
 
 async def conversations(request: Request) -> Response:
-    """Show all conversations, or those in which something was said."""
+    """Show all conversations, or those that match a search."""
     hub, query = hub_of(request), request.query_params.get("q", "").strip()
     listed = await hub.read(all_conversations)
     found = await hub.read(search, query, limit=FOUND) if query else []
@@ -78,7 +78,7 @@ def _is_about(conversation: ConversationSummary, query: str, found: list[Hit]) -
 
 
 async def begin(request: Request) -> Response:
-    """Begin a conversation."""
+    """Start a conversation."""
     opened = await hub_of(request).begin()
     return sent_to(request, f"/c/{opened.conversation.id}")
 
@@ -99,11 +99,11 @@ async def conversation(request: Request) -> Response:
     """Show one conversation."""
     hub, conversation_id = hub_of(request), id_in(request)
     opened = hub.get(conversation_id)
-    # The number is taken before anything is read, so that nothing can happen in between and be missed.
+    # The number is read first, so that no event in between can be missed.
     number = opened.conversation.last_number if opened else 0
     around = number_in(request, "at")
     before = None if around is None else around + HALF_A_PAGE
-    # Counted before they are read: a message that comes in between does not mean that there are more.
+    # Counted before they are read: a message that arrives in between does not mean that there are more.
     stored = await hub.read(conversation_summary, conversation_id)
     messages = await hub.read(shown_messages, conversation_id, before=before)
     view = await view_in(request)
@@ -133,7 +133,7 @@ async def older(request: Request) -> Response:
 
 
 async def newer(request: Request) -> Response:
-    """Show what was said after a message, to a page that has missed something or watches another process."""
+    """Show the messages after one, for a page that has missed some or watches another process."""
     hub, conversation_id = hub_of(request), id_in(request)
     messages = await hub.read(shown_messages, conversation_id, after=number_in(request, "after") or 0)
     view = await view_in(request)
@@ -149,10 +149,10 @@ async def live(request: Request) -> Response:
 
 
 async def stream(request: Request) -> Response:
-    """Send a page everything that happens in a conversation."""
+    """Stream all events of a conversation to a page."""
     opened = await hub_of(request).need(id_in(request))
     if request.query_params.get("epoch", opened.epoch) != opened.epoch:
-        # It was opened again since the page was made, so the page's numbers mean nothing any more.
+        # It was reopened since the page was rendered, so the page's event numbers are no longer valid.
         return Response(server_sent("reload", b"{}"), media_type="text/event-stream")
 
     async def encode(events: list[Numbered]) -> bytes:
@@ -165,7 +165,7 @@ async def stream(request: Request) -> Response:
 
 
 async def say(request: Request) -> Response:
-    """Say something, or do what a command says."""
+    """Send a message, or run a command."""
     opened = await hub_of(request).need(id_in(request))
     talk = opened.conversation
     form = await form_of(request)
@@ -180,13 +180,13 @@ async def say(request: Request) -> Response:
 
 
 async def complete(request: Request) -> Response:
-    """Answer with what can follow what a person has typed."""
+    """Return completions for what a person has typed."""
     talk = (await hub_of(request).need(id_in(request))).conversation
     return json(options_for(request.query_params.get("before", ""), names_of(talk.team)))
 
 
 async def act(request: Request) -> Response:
-    """Do what a button says."""
+    """Run the action of a button."""
     talk = (await hub_of(request).need(id_in(request))).conversation
     command = ACTIONS.get(request.path_params["action"])
     if command is None or command.run is None:
@@ -212,7 +212,7 @@ async def export(request: Request) -> Response:
 
 
 def changes_state(numbered: Numbered) -> bool:
-    """Return whether the side of the page shows something else after an event."""
+    """Return whether an event changes the sidebar."""
     return not isinstance(numbered.event, TurnEvent)
 
 

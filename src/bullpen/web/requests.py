@@ -1,4 +1,4 @@
-"""What an address or a body says, read with care."""
+"""Reading and checking values from an address or a body."""
 
 from typing import cast
 
@@ -14,22 +14,22 @@ SHORTEST_ID, LONGEST_ID = 8, 64
 
 
 def hub_of(request: Request) -> Hub:
-    """Return the hub of the server that answers."""
+    """Return the hub of the server."""
     return cast(Hub, request.app.state.hub)
 
 
 def id_in(request: Request) -> str:
-    """Return the conversation that an address names."""
+    """Return the conversation id in an address."""
     return str(request.path_params["id"])
 
 
 def number_in(request: Request, name: str) -> int | None:
-    """Return a number in an address; None if there is not one that can be read."""
+    """Return a number in an address; None if it is missing or not valid."""
     return _number(request.query_params.get(name, ""))
 
 
 def exact_number_in(request: Request, name: str, *, least: int = 0) -> int | None:
-    """Return a number in an address; None if there is not one. A program that gives anything else is told so."""
+    """Return a number in an address; None if it is missing. Anything else is an error."""
     given = request.query_params.getlist(name)
     if not given:
         return None
@@ -44,17 +44,17 @@ def _number(given: str) -> int | None:
 
 
 async def view_in(request: Request) -> ConversationView:
-    """Return the state of the conversation that an address names, open here or not."""
+    """Return the state of the conversation in an address, open here or not."""
     hub, conversation_id = hub_of(request), id_in(request)
     opened = hub.get(conversation_id)
     return opened.view() if opened else await hub.read(stored_view, conversation_id)
 
 
 def checked_id(message_id: str | None) -> str | None:
-    """Return the id that somebody gave to a message, if it is one."""
+    """Return the id that the sender gave to a message, or raise BullpenError if it is not valid."""
     if not message_id:
         return None
-    is_good = SHORTEST_ID <= len(message_id) <= LONGEST_ID and message_id.isascii()
-    if not is_good or not message_id.replace("-", "").isalnum():
-        raise BullpenError(f"The id of a message has {SHORTEST_ID} to {LONGEST_ID} letters, digits and hyphens.")
+    is_valid = SHORTEST_ID <= len(message_id) <= LONGEST_ID and message_id.isascii()
+    if not is_valid or not message_id.replace("-", "").isalnum():
+        raise BullpenError(f"A message id must have {SHORTEST_ID} to {LONGEST_ID} letters, digits and hyphens.")
     return message_id

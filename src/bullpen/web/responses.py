@@ -1,4 +1,4 @@
-"""Responses: pages and parts of pages, JSON, and errors as sentences in the form that was asked for."""
+"""Responses: pages and parts of pages, JSON, and errors in the requested form."""
 
 from collections.abc import Sequence
 from http import HTTPStatus
@@ -27,7 +27,7 @@ MOST_FIELDS = 1_000
 
 
 class Problem(msgspec.Struct, frozen=True, kw_only=True):
-    """What went wrong, and what to do, in a sentence."""
+    """What went wrong and what to do about it, in a sentence."""
 
     error: str
 
@@ -43,9 +43,9 @@ def json(value: object, status: int = 200) -> Response:
 
 
 def done(request: Request, where: str, *, told: str = "") -> Response:
-    """Return that something was done: a page with htmx learns of it by its stream, any other is sent back to look.
+    """Return that something was done: a page with htmx sees it in its stream, any other is redirected.
 
-    What the stream does not tell is shown at the top of the page.
+    `told` is shown at the top of the page, since it is not in the stream.
     """
     if "hx-request" in request.headers:
         return notice(told.split("\n")) if told else Response(status_code=HTTPStatus.NO_CONTENT)
@@ -53,30 +53,30 @@ def done(request: Request, where: str, *, told: str = "") -> Response:
 
 
 def notice(lines: Sequence[str]) -> Response:
-    """Return lines that the page shows at its top."""
+    """Return lines to show at the top of the page."""
     answer = page("notice.html", lines=lines)
     answer.headers.update({"HX-Retarget": "#problem", "HX-Reswap": "innerHTML"})
     return answer
 
 
 def sent_to(request: Request, where: str) -> Response:
-    """Return another page, with htmx or without."""
+    """Redirect to another page, with htmx or without."""
     if "hx-request" in request.headers:
         return Response(status_code=HTTPStatus.NO_CONTENT, headers={"HX-Redirect": where})
     return RedirectResponse(where, status_code=HTTPStatus.SEE_OTHER)
 
 
 async def form_of(request: Request) -> dict[str, list[str]]:
-    """Return the fields of a form. Only the plain kind: nobody sends files here."""
+    """Return the fields of a form, which has no files."""
     body = (await request.body()).decode("utf-8", errors="replace")
     try:
         return parse_qs(body, keep_blank_values=True, max_num_fields=MOST_FIELDS)
     except ValueError as error:
-        raise HTTPException(HTTPStatus.BAD_REQUEST, f"This form cannot be read: {error}.") from error
+        raise HTTPException(HTTPStatus.BAD_REQUEST, f"The form cannot be read: {error}.") from error
 
 
 def problem(request: Request, error: Exception) -> Response:
-    """Return what went wrong, as whoever asked can show it."""
+    """Return an error in the form that the client can show."""
     status, text = _status(error), _sentence(error)
     if request.url.path.startswith(API):
         return json(Problem(error=text), status)
@@ -108,8 +108,8 @@ def _sentence(error: Exception) -> str:
         case HTTPException():
             return str(error.detail)
         case msgspec.ValidationError() | msgspec.DecodeError():
-            return f"This cannot be read: {error}."
+            return f"The request cannot be read: {error}."
         case BullpenError():
             return str(error)
         case _:
-            return "This is a bug in bullpen, sorry. The terminal where it runs says more."
+            return "This is a bug in bullpen, sorry. The terminal that runs it shows more."

@@ -1,4 +1,4 @@
-"""Serving: store, hub, keys and uvicorn wired together, until somebody stops it."""
+"""Serving: connects the store, the hub, the keys and uvicorn."""
 
 import asyncio
 import socket
@@ -30,7 +30,7 @@ class Tls(Struct, frozen=True, kw_only=True):
 
 
 class Served(Struct, frozen=True, kw_only=True):
-    """A server that runs."""
+    """A running server."""
 
     hub: Hub
     keys: Keys
@@ -38,7 +38,7 @@ class Served(Struct, frozen=True, kw_only=True):
 
 
 def new_url(place: Place, keys: Keys) -> str:
-    """Return an address that lets one browser in, once."""
+    """Return an address that gives access to one browser, once."""
     return f"{place.url}/enter/{keys.new_ticket()}"
 
 
@@ -54,7 +54,7 @@ async def serving(
     on_entry: Callable[[], None] = lambda: None,
     extra: Mapping[str, Extra] = NO_EXTRAS,
 ) -> AsyncIterator[Served]:
-    """Serve in the background until the context is left; then everything is closed, and what runs is cancelled."""
+    """Serve in the background until the context is left; then close everything and cancel running turns."""
     keys = keys or Keys()
     async with open_store(db) as (store, thread):
         hub = Hub(SharedDatabase(store, thread), team=team, extra=extra)
@@ -64,11 +64,11 @@ async def serving(
             while not server.started and not running.done():
                 await asyncio.sleep(0.01)
             if running.done():
-                # It could not begin: a certificate that cannot be read, for example.
+                # It could not start: the certificate may be unreadable, for example.
                 running.result()
             yield Served(hub=hub, keys=keys, place=place)
         finally:
-            # Closing the conversations ends their streams, and only then can the server come to an end.
+            # Closing the conversations ends their streams, and only then can the server stop.
             await hub.close()
             server.should_exit = True
             await running
@@ -91,9 +91,9 @@ def _server(app: Guard, tls: Tls | None) -> "Server":
 
 
 class Server(uvicorn.Server):
-    """A server that leaves signals to whoever started it: streams must be ended before it can come to an end."""
+    """A server that leaves signals to its caller, which must end the streams before the server can stop."""
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Take none."""
+        """Handle no signals."""
         yield

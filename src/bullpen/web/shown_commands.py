@@ -1,4 +1,4 @@
-"""Commands that show something: where the browser shows it, and what a program is told instead."""
+"""Commands that show something: where the browser shows it, and what a program gets instead."""
 
 from collections.abc import Callable
 from urllib.parse import quote
@@ -18,19 +18,19 @@ Address = Callable[[str, Typed], str]
 
 
 def shown_at(request: Request, opened: LiveConversation, typed: Typed) -> Response:
-    """Show it: in the page's notice, or on a page of its own."""
+    """Show the result of a command in the page's notice, or on a page of its own."""
     lines = lines_of(opened, typed)
     return notice(lines) if lines else sent_to(request, address_of(opened.conversation.id, typed))
 
 
 def lines_of(opened: LiveConversation, typed: Typed) -> list[str]:
-    """Return what a command shows in a few lines; nothing if it has a page of its own."""
+    """Return the lines that a command shows; none if it has a page of its own."""
     show = LINES.get(typed.command.name)
     return show(opened) if show else []
 
 
 def address_of(conversation_id: str, typed: Typed) -> str:
-    """Return the page that shows it."""
+    """Return the page that shows the result of a command."""
     return ADDRESSES[typed.command.name](f"/c/{conversation_id}", typed)
 
 

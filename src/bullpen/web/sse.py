@@ -20,7 +20,7 @@ STILL_HERE = b": still here\n\n"
 HEADERS = (
     (b"content-type", b"text/event-stream; charset=utf-8"),
     (b"cache-control", b"no-store"),
-    # For proxies that would wait until there is enough to be worth sending.
+    # For proxies that would buffer small responses.
     (b"x-accel-buffering", b"no"),
 )
 
@@ -44,17 +44,17 @@ class EventStream:
         self._first = first
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send events until the conversation is closed or the client is gone."""
+        """Send events until the conversation is closed or the client disconnects."""
         await send({"type": "http.response.start", "status": 200, "headers": list(HEADERS)})
         if scope["method"] == "HEAD":
             await send({"type": "http.response.body", "body": b""})
             return
-        gone = asyncio.ensure_future(_gone(receive))
+        gone = asyncio.ensure_future(_disconnected(receive))
         sending = asyncio.ensure_future(self._send_events(send))
         try:
             await asyncio.wait([gone, sending], return_when=asyncio.FIRST_COMPLETED)
             if sending.done():
-                # Who takes nothing for too long has been waited for; anything else is a bug, and rises.
+                # A timeout means that the client has stalled; any other exception is a bug, and is raised.
                 with contextlib.suppress(TimeoutError):
                     sending.result()
         finally:
@@ -84,6 +84,6 @@ async def _send(send: Send, data: bytes) -> None:
         await send({"type": "http.response.body", "body": data, "more_body": True})
 
 
-async def _gone(receive: Receive) -> None:
+async def _disconnected(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass

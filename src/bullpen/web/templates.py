@@ -1,4 +1,4 @@
-"""Templates and their filters. Everything that they print is escaped and visible."""
+"""Templates and their filters. All output is escaped and visible."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,7 +22,7 @@ def rendered(template: str, **values: Any) -> Markup:
 
 
 def clock(milliseconds: int | None) -> Markup:
-    """Return a moment, which the page shows in the reader's own time zone."""
+    """Return a time, which the page shows in the reader's own time zone."""
     try:
         moment = datetime.fromtimestamp((milliseconds or 0) / 1000, UTC)
     except (ValueError, OverflowError, OSError):
@@ -44,7 +44,7 @@ def initials(name: str) -> str:
 
 
 def moved_up(turns: list[str], index: int) -> list[str]:
-    """Return the order of a queue in which one turn is a place earlier."""
+    """Return the order of a queue with one turn moved up by one place."""
     return [*turns[: index - 1], turns[index], turns[index - 1], *turns[index + 1 :]]
 
 

@@ -1,4 +1,4 @@
-"""The timeline page: an SVG drawn from the data. Long silences are cut out, or two mornings would be two dots."""
+"""The timeline page: an SVG drawn from the data. Long pauses are cut out, or two mornings would be two dots."""
 
 from collections.abc import Iterable, Sequence
 
@@ -21,7 +21,7 @@ TOP = 28
 BAR_HEIGHT = 16
 SILENCE_WIDTH = 26
 LEAST_WIDTH = 3.0
-# A silence is cut out if it is longer than this part of all that is busy, and longer than a few seconds.
+# A pause is cut out if it is longer than this fraction of the busy time, and longer than a few seconds.
 SILENCE_PART, SILENCE_SECONDS = 0.15, 5.0
 
 
@@ -36,7 +36,7 @@ class Bar(Struct, frozen=True, kw_only=True):
 
 
 class Dot(Struct, frozen=True, kw_only=True):
-    """A message of a person."""
+    """A message from a person."""
 
     row: int
     x: float
@@ -57,7 +57,7 @@ class Row(Struct, frozen=True, kw_only=True):
 
 
 class Silence(Struct, frozen=True, kw_only=True):
-    """A time in which nothing happened, cut out."""
+    """A long pause, cut out."""
 
     x: float
     label: str
@@ -73,13 +73,13 @@ class Drawing(Struct, frozen=True, kw_only=True):
     height: float
     width: int = WIDTH
     curve: str = ""
-    """The cost so far, or the tokens where no cost is known, as points of a line."""
+    """The cost so far, or the tokens if no cost is known, as points of a line."""
     curve_end: str = ""
     began_at: int = 0
 
 
 class _Axis:
-    """From moments to places, without the long silences."""
+    """Maps times to positions, without the long pauses."""
 
     def __init__(self, busy: Sequence[tuple[int, int]]) -> None:
         merged = _merged(busy)
@@ -96,7 +96,7 @@ class _Axis:
                 self._parts.append((start, end))
         shown = sum(end - start for start, end in self._parts) or 1
         room = WIDTH - NAME_WIDTH - 12 - SILENCE_WIDTH * len(self.cuts)
-        # With hundreds of silences nothing else would be left.
+        # With hundreds of pauses there would be no room for anything else.
         self._silence = SILENCE_WIDTH if room > WIDTH / 3 else 0
         self._scale = (room if self._silence else WIDTH - NAME_WIDTH - 12) / shown
 
@@ -133,7 +133,7 @@ def drawing(timeline: Timeline) -> Drawing:
 
 
 def svg_of(drawn: Drawing) -> Markup:
-    """Return the drawing as SVG. Its colours are those of the page that it stands in."""
+    """Return the drawing as SVG. It uses the colors of the page."""
     return rendered("timeline.svg", drawn=drawn)
 
 
@@ -181,7 +181,7 @@ def _dot(message: TimelineMessage, row: int, axis: _Axis) -> Dot:
 
 
 def _curve(turns: Sequence[TimelineTurn], axis: _Axis, top: float) -> tuple[str, str]:
-    """Return the points of what was used so far, and its end in words."""
+    """Return the points of the usage so far, and the total in words."""
     ended = sorted(turns, key=lambda turn: turn.end)
     costs = [turn.cost_usd or 0.0 for turn in ended]
     amounts = costs if any(costs) else [float(turn.tokens) for turn in ended]

@@ -1,6 +1,6 @@
 """Updates of a page: every event of a conversation as a server-sent event, rendered once for all pages.
 
-A page gets pieces of text as JSON, and everything else as HTML that is ready to be put in its place.
+A page gets pieces of text as JSON, and everything else as HTML that is ready to insert.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ from bullpen.web.templates import rendered
 from bullpen.web.visible import visible
 
 QUICK_CHARACTERS = 4_000
-"""A longer message is rendered in a thread, where it delays nobody."""
+"""A longer message is rendered in a thread, so as not to block the event loop."""
 
 _ENCODE = msgspec.json.Encoder(enc_hook=str).encode
 
@@ -30,7 +30,7 @@ def server_sent(event: str, data: bytes, number: int | None = None) -> bytes:
     """Return one server-sent event."""
     # https://html.spec.whatwg.org/multipage/server-sent-events.html
     head = f"event: {event}\n".encode() + (b"" if number is None else b"id: %d\n" % number)
-    # All three ends of line would end the data.
+    # All three kinds of line end would end the data.
     lines = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
     return head + b"".join(b"data: %s\n" % line for line in lines) + b"\n"
 
@@ -55,18 +55,18 @@ def quick_frame(numbered: Numbered, conversation: Conversation) -> bytes | None:
         case Lagged():
             return server_sent("lagged", b"{}", numbered.number)
         case _:
-            # Only the state changes, which follows.
+            # Only the state changes, which is sent next.
             return b"id: %d\n" % numbered.number
 
 
 async def message_frame(numbered: Numbered, conversation: Conversation) -> bytes:
-    """Return what a page is sent for a long message."""
+    """Return what is sent to a page for a long message."""
     assert isinstance(numbered.event, Said)  # noqa: S101 (quick_frame makes all others)
     return await asyncio.to_thread(_said, numbered.number, numbered.event, conversation)
 
 
 def live_turn(running: RunningTurn, number: int, conversation: Conversation) -> Markup:
-    """Return a running turn as a page shows it, with everything up to the event with a number."""
+    """Return a running turn as a page shows it, with everything up to the event with this number."""
     steps = list(Steps([*running.steps, *([running.todo] if running.todo else [])]))
     # Half a line is not Markdown yet: it is shown as it was typed.
     lines, line_end, rest = running.text.rpartition("\n")
@@ -75,7 +75,7 @@ def live_turn(running: RunningTurn, number: int, conversation: Conversation) -> 
 
 
 def state_frame(view: ConversationView) -> bytes:
-    """Return what a page is sent of the state."""
+    """Return what is sent to a page when the state changes."""
     return server_sent("state", rendered("state.html", state=view).encode())
 
 
@@ -110,7 +110,7 @@ def _turn_event(number: int, turn_id: str, event: Event, conversation: Conversat
 def _step(
     number: int, turn_id: str, event: ToolStarted | ToolFinished | TodoList | Notice, running: RunningTurn | None
 ) -> bytes:
-    """Return what a page is sent for a step that has begun or changed."""
+    """Return what is sent to a page for a step that has started or changed."""
     steps = Steps()
     if isinstance(event, ToolFinished) and running is not None:
         calls = [step for step in running.steps if isinstance(step, ToolStarted) and step.id == event.id]

@@ -1,9 +1,9 @@
-"""Text from elsewhere, made visible: what would hide, reorder or vanish in a page is shown as what it is."""
+"""Making text from elsewhere visible: characters that would hide, reorder or vanish in a page are shown."""
 
 import re
 
-# Controls but tab and line feed; marks that reorder text; characters of no width; the invisible alphabet of tags.
-# U+200D stays: families of emoji are made with it, and so is correct Persian.
+# Controls except tab and line feed; bidi controls; zero-width characters; the invisible tag characters.
+# U+200D is kept: emoji sequences and correct Persian need it.
 _INVISIBLE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
 )
@@ -12,12 +12,12 @@ DELETE, SYMBOL_FOR_DELETE = "\x7f", "\u2421"
 
 
 def visible(text: str) -> str:
-    """Return the text with every character that people could not see replaced by a sign for it."""
-    # A Windows line end is no trick.
-    return text if text.isascii() and text.isprintable() else _INVISIBLE.sub(_sign, text.replace("\r\n", "\n"))
+    """Return the text with every invisible character replaced by a visible symbol."""
+    # A Windows line end is harmless.
+    return text if text.isascii() and text.isprintable() else _INVISIBLE.sub(_symbol, text.replace("\r\n", "\n"))
 
 
-def _sign(found: re.Match[str]) -> str:
+def _symbol(found: re.Match[str]) -> str:
     character = found[0]
     if character == DELETE:
         return SYMBOL_FOR_DELETE

@@ -36,7 +36,7 @@ READ_BYTES = 64 * 1024
 
 async def chat_in_terminal(opening: Opening, sender: str | None) -> int:
     """Talk until the person leaves. Return the exit code."""
-    async with open_team(opening.loaded, resume=opening.resume, db=opening.db) as conversation:
+    async with open_team(opening.loaded, resume=opening.resume, db=opening.opens) as conversation:
         chat = TerminalChat(conversation, sender)
         await chat.talk(is_resumed=opening.resume is not None)
         say_next(conversation, ending_of(conversation), opening.db)

@@ -2,7 +2,7 @@
 
 from _json import encode_basestring, make_encoder, make_scanner
 
-# Type checkers take this name for true. Importing it from typing would cost more than the rest of the program.
+# Type checkers treat this name as true. Importing it from typing would cost more than the rest of the program.
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:

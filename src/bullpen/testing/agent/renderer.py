@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from bullpen.testing.agent.quick_json import from_json
 from bullpen.testing.agent.streams import STDIN, read_all, read_line, write_record
 
-# Type checkers take this name for true. Importing it from typing would cost more than the rest of the program.
+# Type checkers treat this name as true. Importing it from typing would cost more than the rest of the program.
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:

@@ -1,0 +1,76 @@
+"""Opening a conversation again: its file is opened once, by whichever command."""
+
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from bullpen.testing.terminal import Terminal
+
+Write = Callable[..., Path]
+Bullpen = Callable[..., subprocess.CompletedProcess[str]]
+AtTerminal = Callable[..., Terminal]
+
+# Every Python process imports a module of this name when it starts.
+COUNTING = """
+import os, sys
+
+def note(event, arguments):
+    if event == "sqlite3.connect":
+        with open(os.environ["OPENINGS"], "a") as file:
+            file.write(f"{arguments[0]}\\n")
+
+sys.addaudithook(note)
+"""
+
+
+@pytest.fixture
+def openings(tmp_path: Path, environment: dict[str, str], write_team: Write, bullpen: Bullpen) -> Path:
+    """Leave a conversation behind, and return the file that every later connection to a database is noted in."""
+    write_team(ada="Hello.")
+    assert bullpen("run", "--trust", "team.toml", "Hi.").returncode == 0
+    (tmp_path / "sitecustomize.py").write_text(COUNTING)
+    environment["PYTHONPATH"] = os.pathsep.join(filter(None, [str(tmp_path), environment.get("PYTHONPATH")]))
+    environment["OPENINGS"] = str(tmp_path / "openings")
+    return tmp_path / "openings"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("run", "--resume", "last", "Go on."),
+        ("chat", "--resume", "last"),
+        ("preview", "--session", "last", "--to", "ada"),
+        ("sessions", "show", "last"),
+    ],
+    ids=" ".join,
+)
+def test_the_file_is_opened_once(openings: Path, bullpen: Bullpen, words: tuple[str, ...]) -> None:
+    done = bullpen(*words, stdin="Go on.\n")
+
+    assert done.returncode == 0, done.stderr
+    assert len(openings.read_text().splitlines()) == 1
+
+
+def test_at_a_terminal_too(openings: Path, at_terminal: AtTerminal) -> None:
+    with at_terminal("chat", "--plain", "--resume", "last") as terminal:
+        terminal.wait_for("Hello.")
+        terminal.press("\x04")
+        assert terminal.leave() == 0
+
+    assert len(openings.read_text().splitlines()) == 1
+
+
+def test_a_team_that_is_not_trusted_leaves_the_file_closed(
+    openings: Path, write_team: Write, bullpen: Bullpen, home: Path
+) -> None:
+    write_team(ada="Another one.")
+
+    refused = bullpen("run", "--resume", "last", "Go on.")
+
+    assert refused.returncode == 1
+    assert "--trust" in refused.stderr
+    assert len(openings.read_text().splitlines()) == 1
+    assert [file.name for file in (home / "data").glob("conversations.db*")] == ["conversations.db"]
