@@ -33,8 +33,8 @@ from bullpen.exchange.html import write_html
 from bullpen.exchange.markdown import quoted, write_markdown
 from bullpen.messages import ConversationMessage, Routing
 from bullpen.routing.missed_hand_overs import missed_hand_over
+from bullpen.routing.progress import sketch
 from bullpen.routing.queue import TurnQueue, WaitingTurn
-from bullpen.routing.repetition import sketch
 from bullpen.routing.router import Router
 from bullpen.store.sqlite import SqliteStore
 from bullpen.team.file import LoadedTeam
@@ -43,8 +43,7 @@ from bullpen.terminal.input_area import InputArea
 from bullpen.terminal.keys import KeyReader, Pressed, Typed
 from bullpen.terminal.line_editor import LineEditor
 from bullpen.terminal.wrapping import Wrapper, wrapped
-from bullpen.text.escape_sequences import EscapeStripper, strip_escape_sequences
-from bullpen.text.safe import printable
+from bullpen.text.safe import EscapeStripper, printable, strip_escape_sequences
 from bullpen.turn_events import TextDelta
 from bullpen.web.markdown import render
 

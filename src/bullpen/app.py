@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import secrets
 from collections.abc import AsyncIterator, Mapping
 from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
@@ -10,7 +11,6 @@ from bullpen.agents.crash_records import end_leftover_processes, may_have_left_s
 from bullpen.agents.runner import to_the_end
 from bullpen.config import default_database
 from bullpen.conversation.conversation import Conversation
-from bullpen.conversation.ids import new_conversation_id
 from bullpen.conversation.member_agent import NOTHING_EXTRA, Extra, agent_for
 from bullpen.conversation.owner import is_alive, this_process
 from bullpen.conversation.running_turn import milliseconds
@@ -122,3 +122,26 @@ def _release(store: Store, conversation_id: str, owner: Owner) -> None:
         store.release(conversation_id, owner)
     except (StoreError, UnknownConversation) as error:
         logger.warning("conversation not released conversation=%s error=%s", conversation_id, error)
+
+
+ADJECTIVES = """
+    amber bold brave bright brisk calm clear clever cool copper crisp deep early eager fair fast fine fresh gentle
+    glad golden good grand green happy honest humble jolly keen kind late light lively loyal lucky merry mild neat
+    noble patient plain polite proud quick quiet rapid ready rich round sharp silver simple smooth soft solid sunny
+    swift tidy true warm wild wise young
+"""
+NOUNS = """
+    anchor apple arrow badger beacon birch bridge brook cedar cliff cloud comet coral crane creek delta dune eagle
+    ember falcon fern field finch flame forest fox garden glade harbor hawk heron hill island juniper lake lantern
+    leaf lion maple meadow moon mountain oak ocean otter owl path pebble pine planet pond rain reef river robin sail
+    sparrow spring star stone thistle tiger tree valley
+"""
+
+
+def new_conversation_id() -> str:
+    """Return an id that is new as far as chance can tell."""
+    return f"{_one_of(ADJECTIVES)}-{_one_of(NOUNS)}-{secrets.token_hex(3)}"
+
+
+def _one_of(words: str) -> str:
+    return secrets.choice(words.split())

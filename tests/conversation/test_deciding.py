@@ -132,7 +132,7 @@ async def test_cancel_keeps_the_queue_and_the_half_sentence_which_is_no_message(
         (cancelled,) = await conversation.cancel()
         await conversation.until_quiet()
         assert cancelled.member == "a"
-        assert conversation.paused == "turn 1 of a was cancelled."
+        assert conversation.paused == "Turn 1 of a was cancelled."
         assert (waiting(conversation), await said(conversation)) == (["b"], ["kim: Go [NEXT: a, b]"])
         turn = await turn_of(conversation, "1")
         assert (turn.state, turn.failure and turn.failure.partial_text) == ("cancelled", "half of it")

@@ -9,7 +9,7 @@ import pytest
 from markdown_it import MarkdownIt
 from tests.markers.hostile_lines import NAME, hostile_lines, ordinary_lines
 
-from bullpen.markers import paragraphs, runs
+from bullpen.markers import code, runs
 from bullpen.markers.blocks import BlockReader
 from bullpen.markers.code import HIDDEN, hide_code
 
@@ -95,7 +95,7 @@ def test_runs_are_what_is_found_line_by_line(lines: Callable[[Random], str], mon
     texts = [lines(random) for _ in range(TEXTS)]
     in_runs = [visible_signs(text) for text in texts]
 
-    monkeypatch.setattr(paragraphs, "runs", line_by_line)
+    monkeypatch.setattr(code, "runs", line_by_line)
 
     assert in_runs == [visible_signs(text) for text in texts]
 

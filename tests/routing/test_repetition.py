@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bullpen.routing.repetition import LONGEST_TEXT, SKETCH_SIZE, alike, sketch
+from bullpen.routing.progress import LONGEST_TEXT, SKETCH_SIZE, alike, sketch
 
 
 def same(one: str, other: str) -> bool:
@@ -122,7 +122,7 @@ def test_a_long_text_without_a_space_has_a_full_sketch() -> None:
 
 
 def test_a_sketch_is_the_same_in_every_process() -> None:
-    program = f"from bullpen.routing.repetition import sketch\nprint(*sketch({REVIEW!r}))"
+    program = f"from bullpen.routing.progress import sketch\nprint(*sketch({REVIEW!r}))"
     printed = [
         subprocess.run(
             [sys.executable, "-c", program],

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from bullpen.store import search
+from bullpen.store.search import query_from, words_of
 from bullpen.store.sqlite import SqliteStore
-from bullpen.store.terms import query_from, words_of
 from bullpen.testing.store_contract import begin, said
 
 SAID = {

@@ -1,7 +1,6 @@
 """A member has the same colour in every door."""
 
-from bullpen.team.colors import PALETTE, colours_of
-from bullpen.team.team import Member, Team
+from bullpen.team.team import PALETTE, Member, Team, colours_of
 
 
 def team(*colours: str) -> Team:

@@ -133,5 +133,5 @@ def test_what_a_team_would_run(tmp_path: Path) -> None:
 def test_a_team_that_cannot_run_says_so(tmp_path: Path) -> None:
     with pytest.raises(UnknownAgent):
         what_it_runs(read_team(PERSON + '[[member]]\nname = "max"\nagent = "clade"\n'), tmp_path)
-    with pytest.raises(InvalidTeam, match="would be taken for an option"):
+    with pytest.raises(InvalidTeam, match="would be read as an option"):
         what_it_runs(read_team(PERSON + '[[member]]\nname = "max"\nagent = "claude"\nmodel = "--x"\n'), tmp_path)

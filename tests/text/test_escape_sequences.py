@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bullpen.text.escape_sequences import EscapeStripper, strip_escape_sequences
+from bullpen.text.safe import EscapeStripper, strip_escape_sequences
 
 SEQUENCES = [
     "\x1b[31m",

@@ -71,5 +71,5 @@ def test_every_module_is_searched_for_expressions() -> None:
         "bullpen.markers.grammar",
         "bullpen.routing.last_sentences",
         "bullpen.text.safe",
-        "bullpen.store.terms",
+        "bullpen.store.search",
     } <= modules

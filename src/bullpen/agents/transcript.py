@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from bullpen.agents.spec import AgentSpec, Emit
 from bullpen.agents.stream import LineSplitter, record_from
-from bullpen.text.escape_sequences import EscapeStripper, strip_escape_sequences
+from bullpen.text.safe import EscapeStripper, strip_escape_sequences
 from bullpen.text.secrets import without_secrets
 from bullpen.turn_events import (
     Event,

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import NoReturn
 
-from bullpen.conversation.running_agents import end_running_agents
+from bullpen.conversation.owner import end_running_agents
 
 INTERRUPTED_EXIT = 130
 # A shell reports a death by signal as 128 plus the signal's number.

@@ -4,6 +4,7 @@ import os
 import secrets
 
 from bullpen.agents import process_tree
+from bullpen.agents.process_tree import end_all_running
 from bullpen.store.base import Owner
 
 
@@ -18,3 +19,8 @@ def is_alive(owner: Owner) -> bool:
     """Tell whether an owner is still there, and not another process with its number."""
     same_boot = owner.boot_id == process_tree.boot_id()
     return same_boot and process_tree.is_alive(process_tree.ProcessId(owner.pid, owner.start_time))
+
+
+def end_running_agents() -> None:
+    """Kill every program that this process runs. The next start says which turns were interrupted."""
+    end_all_running()

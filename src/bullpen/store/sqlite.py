@@ -27,7 +27,7 @@ from bullpen.store.base import (
 )
 from bullpen.store.conversation_rows import Place, place_of
 from bullpen.store.database import Database
-from bullpen.store.terms import query_from
+from bullpen.store.search import query_from
 
 
 class SqliteStore:

@@ -1,5 +1,6 @@
 """Team, Member, Limits: who is in a conversation, what each may do, and when it pauses."""
 
+from itertools import cycle
 from typing import Literal
 
 from msgspec import Struct
@@ -99,3 +100,14 @@ class Team(Struct, frozen=True, kw_only=True):
     def agents(self) -> tuple[Member, ...]:
         """The members who are programs."""
         return tuple(member for member in self.members if member.type == "ai")
+
+
+# Red is for errors and white is neutral, so both come last.
+PALETTE = ("cyan", "magenta", "green", "yellow", "blue", "white", "red")
+
+
+def colours_of(team: Team) -> dict[str, str]:
+    """Return a color for every member: the one in the team file, else one that few others have."""
+    given = {member.color for member in team.members}
+    free = cycle([color for color in PALETTE if color not in given] or PALETTE)
+    return {member.name: member.color or next(free) for member in team.members}

@@ -3,8 +3,7 @@
 import os
 from typing import TextIO
 
-from bullpen.team.colors import colours_of
-from bullpen.team.team import Team
+from bullpen.team.team import Team, colours_of
 
 CODES = {
     "red": "31",

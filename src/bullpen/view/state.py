@@ -18,9 +18,8 @@ from bullpen.routing.missed_hand_overs import MissedHandOver
 from bullpen.routing.progress import MemberUsage, Progress, usage_of_turn
 from bullpen.routing.queue import WaitingTurn
 from bullpen.store.base import Store, StoredConversation, Turn
-from bullpen.team.colors import colours_of
 from bullpen.team.reader import examine_team
-from bullpen.team.team import Member, Team
+from bullpen.team.team import Member, Team, colours_of
 from bullpen.view.decisions import Decision, decisions
 
 MemberStatus = Literal["working", "undecided", "your_turn", "idle"]

@@ -4,7 +4,7 @@ from msgspec import Struct
 
 from bullpen.routing.progress import usage_of_turn
 from bullpen.store.base import Store, StoredMessage, Turn
-from bullpen.team.colors import colours_of
+from bullpen.team.team import colours_of
 from bullpen.view.state import team_of
 
 MOST_MESSAGES = 2_000

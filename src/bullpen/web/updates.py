@@ -13,7 +13,7 @@ from bullpen.conversation.broadcast import Numbered
 from bullpen.conversation.conversation import Conversation
 from bullpen.conversation.events import Lagged, Said, Trouble, TurnBegan, TurnEnded, TurnEvent
 from bullpen.conversation.running_turn import RunningTurn
-from bullpen.team.colors import colours_of
+from bullpen.team.team import colours_of
 from bullpen.turn_events import Event, Notice, TextDelta, Thinking, TodoList, ToolFinished, ToolStarted
 from bullpen.view.state import ConversationView
 from bullpen.view.steps import Steps
