@@ -44,7 +44,7 @@ class CrashRecords:
             self._file(turn_id).unlink()
 
     def are_there(self) -> bool:
-        """Tell whether there is any record, of a crash or of a child that runs: a look that delays nobody."""
+        """Return whether there is any record, of a crash or of a running child. This is fast."""
         return bool(self._files())
 
     def end_all(self) -> int:
@@ -72,7 +72,7 @@ _ended_by: set[int] = set()
 
 
 def end_leftover_processes(*, once: bool = False) -> None:
-    """End what an earlier process of ours left running; with `once`, only the first time in this process."""
+    """End what an earlier bullpen process left running; with `once`, only the first time in this process."""
     if once and os.getpid() in _ended_by:
         return
     _ended_by.add(os.getpid())
@@ -80,7 +80,7 @@ def end_leftover_processes(*, once: bool = False) -> None:
 
 
 def may_have_left_something() -> bool:
-    """Tell whether it is worth a thread to end what a crash left. Nearly always there is no record at all."""
+    """Return whether ending leftover processes is worth a thread. Nearly always there is no record at all."""
     return CrashRecords().are_there()
 
 

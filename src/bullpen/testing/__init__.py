@@ -1,1 +1,1 @@
-"""Stand-ins for the outside world, shipped so that what is built on bullpen can be tested too."""
+"""Test doubles for agents and models, shipped so that programs built on bullpen can be tested too."""

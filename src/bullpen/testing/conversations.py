@@ -1,4 +1,4 @@
-"""A small conversation with everything in it that a conversation can have, always the same: for tests and docs."""
+"""A small example conversation with every feature, always the same, for tests and docs."""
 
 from bullpen.context.manager import ContextManager
 from bullpen.context.prompt import AssemblerOutput
@@ -59,7 +59,7 @@ SAID = (
 
 
 def write_example(store: Store, conversation_id: str = EXAMPLE_ID) -> None:
-    """Store the conversation: six messages, and turns that ended well (1 to 3), failed (4) or wait (5)."""
+    """Store the conversation: six messages, and turns that succeeded (1 to 3), failed (4) or are waiting (5)."""
     store.create(
         conversation_id, team="Builders", team_file=EXAMPLE_TEAM, started_at=BEGINNING, team_task="Build the login."
     )

@@ -1,4 +1,4 @@
-"""Settings that point a genuine agent CLI at a ModelServer, and keep it from talking to anyone else."""
+"""Settings that make a real CLI use a ModelServer, and nothing else on the network."""
 
 import json
 import os
@@ -19,17 +19,17 @@ QWEN_SETTINGS = {
     "privacy": {"usageStatisticsEnabled": False},
     "telemetry": {"enabled": False},
     "general": {"enableAutoUpdate": False},
-    # After each turn it would ask the model, in a call that looks like any other, what is worth remembering.
+    # Otherwise it asks the model after each turn, in a call like any other, what to remember.
     "memory": {"enableManagedAutoMemory": False},
     "model": {"generationConfig": {"maxRetries": 0}},
 }
 
 
 class CliSettings(Struct, frozen=True, kw_only=True):
-    """What to start a CLI with, beside its usual arguments."""
+    """The environment and extra arguments for a CLI."""
 
     env: Mapping[str, str]
-    """Its whole environment: a variable of ours could lead it elsewhere."""
+    """Its whole environment: one of our variables could point it elsewhere."""
     arguments: tuple[str, ...] = ()
 
 
@@ -64,7 +64,7 @@ def codex_settings(base_url: str, home: Path) -> CliSettings:
         "analytics.enabled": False,
         "check_for_update_on_startup": False,
     }
-    # What JSON writes for text, numbers and booleans is TOML too, which is what codex reads.
+    # codex reads TOML; strings, numbers and booleans are the same in JSON.
     pairs = [("-c", f"{name}={json.dumps(value)}") for name, value in options.items()]
     arguments = (*chain.from_iterable(pairs), "-m", "gpt-5.5")
     codex_home = home / ".codex"
@@ -103,7 +103,7 @@ def _write_json(file: Path, value: object) -> None:
 
 
 def _environment(home: Path) -> dict[str, str]:
-    """Return the variables every program needs. The CLIs leave files in TMPDIR, so it is below home."""
+    """Return the variables every program needs. The CLIs leave files in TMPDIR, so it is inside home."""
     temporary = home / "tmp"
     temporary.mkdir(parents=True, exist_ok=True)
     return {"PATH": os.environ.get("PATH", os.defpath), "HOME": str(home), "TMPDIR": str(temporary), "LANG": "C.UTF-8"}

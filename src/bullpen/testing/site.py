@@ -1,4 +1,4 @@
-"""A site: `bullpen serve` without the command, on loopback, for tests, pictures and measurements."""
+"""A site: `bullpen serve` without the command, on loopback, for tests, pictures and benchmarks."""
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -16,7 +16,7 @@ from bullpen.web.server import new_url, serving
 
 
 class Site(Struct, frozen=True, kw_only=True):
-    """A server that runs."""
+    """A running server."""
 
     hub: Hub
     keys: Keys
@@ -29,11 +29,11 @@ class Site(Struct, frozen=True, kw_only=True):
 
     @property
     def headers(self) -> dict[str, str]:
-        """What a program sends to be let in."""
+        """The headers that give a program access."""
         return {"Authorization": f"Bearer {self.keys.token}"}
 
     def new_url(self) -> str:
-        """Return an address that lets one browser in, once."""
+        """Return an address that gives access to one browser, once."""
         return new_url(self.place, self.keys)
 
 
@@ -41,7 +41,7 @@ class Site(Struct, frozen=True, kw_only=True):
 async def site(
     folder: Path, team: Path | None = None, *, extra: Mapping[str, Extra] = NO_EXTRAS
 ) -> AsyncIterator[Site]:
-    """Serve on any free port of loopback, with a database in this folder, until the context is left."""
+    """Serve on a free port on loopback, with a database in this folder, until the context is left."""
     loaded = None if team is None else load_team(team)
     with listening("127.0.0.1", 0, tls=False) as (listener, place):
         async with serving(listener, place, team=loaded, db=folder / "conversations.db", extra=extra) as served:

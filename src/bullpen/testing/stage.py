@@ -1,4 +1,4 @@
-"""A stage: a team that plays from scripts, so that a conversation costs nothing and is always the same."""
+"""A stage: a team of scripted agents, so that a conversation costs nothing and is always the same."""
 
 import json
 import os
@@ -23,7 +23,7 @@ os.execv({python!r}, [{python!r}, "-m", "bullpen.testing.agent", "--as", {cli!r}
 
 
 def write_team(folder: Path, agents: Mapping[str, Script], *, people: Sequence[str] = ("kim",), head: str = "") -> Path:
-    """Write a team file whose agents each play one script in every turn; return its path."""
+    """Write a team file whose agents each run one script in every turn; return its path."""
     parts = [head or 'name = "stage"\n']
     parts += [f"[[member]]\nname = {json.dumps(person)}\n" for person in people]
     for name, script in agents.items():
@@ -35,9 +35,9 @@ def write_team(folder: Path, agents: Mapping[str, Script], *, people: Sequence[s
 
 
 def put_on_path(folder: Path, plays: Mapping[str, Sequence[Script]]) -> Path:
-    """Write programs with the names of CLIs, which play a script each turn, the last one again and again.
+    """Write programs with the names of CLIs, which run one script per turn, and then repeat the last one.
 
-    Return the folder that holds them; whoever puts it first on the PATH gets them instead of the genuine ones.
+    Return their folder; put it first on the PATH to run them instead of the real CLIs.
     """
     programs = folder / "bin"
     programs.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""What every store must do, as a class of tests: subclass it in a test module and say how to open the store.
+"""What every store must do, as a class of tests: subclass it in a test module and define how to open the store.
 
 class TestSqliteStore(StoreContract):
     def open_store(self, folder: Path) -> Store:
@@ -71,12 +71,12 @@ def asked(message_id: str, member: str = "max", *, turn_id: str = "", intent: in
 
 
 def alive(_: Owner) -> bool:
-    """Tell that every owner is alive."""
+    """Return that every owner is alive."""
     return True
 
 
 def dead(_: Owner) -> bool:
-    """Tell that no owner is alive."""
+    """Return that no owner is alive."""
     return False
 
 
@@ -86,7 +86,7 @@ def ids(turns: list[Turn]) -> list[str]:
 
 
 def sequences(messages: list[StoredMessage]) -> list[int]:
-    """Return the places of messages."""
+    """Return the numbers of messages."""
     return [stored.sequence for stored in messages]
 
 
@@ -94,19 +94,19 @@ class StoreContract:
     """What every store must do."""
 
     def open_store(self, folder: Path) -> Store:
-        """Open the store of this folder; what one of them has written, the next one finds."""
+        """Open the store in this folder; it contains what an earlier one has written."""
         raise NotImplementedError
 
     @pytest.fixture
     def empty(self, tmp_path: Path) -> Iterator[Store]:
-        """Give a new store."""
+        """Return a new store."""
         store = self.open_store(tmp_path)
         yield store
         store.close()
 
     @pytest.fixture
     def store(self, empty: Store) -> Store:
-        """Give a store with a conversation "c" that OWNER owns."""
+        """Return a store with a conversation "c" that OWNER owns."""
         begin(empty, "c")
         assert empty.claim("c", OWNER, is_alive=alive)
         return empty
@@ -509,7 +509,7 @@ def begin(store: Store, conversation_id: str, at: int = 0) -> None:
 
 
 def running(store: Store, message_id: str) -> None:
-    """Let a turn run that a new message asks for."""
+    """Start a turn that a new message asks for."""
     store.append("c", said(message_id), turns=[asked(message_id)])
     store.start_turn("c", f"{message_id}-max", owner=OWNER, given=GIVEN, at=110)
 

@@ -1,4 +1,4 @@
-"""A program at a terminal of its own, and what a person would see there. It knows what bullpen writes, not more."""
+"""A program in its own terminal, and what a person would see there. It supports only what bullpen writes."""
 
 import codecs
 import contextlib
@@ -24,21 +24,21 @@ _UNFINISHED = re.compile(r"\x1b(?:\[[0-9;?]*)?\Z")
 
 
 class Screen:
-    """Rows of cells, a cursor, and the few sequences that move it. Those it does not know are kept in `unknown`."""
+    """Rows of cells, a cursor, and the few sequences that move it. Unknown sequences are kept in `unknown`."""
 
     def __init__(self, columns: int = 80, rows: int = 24) -> None:
         self.columns = columns
         self.rows = rows
         self.unknown: list[str] = []
         self.gone: list[str] = []
-        """What has scrolled away at the top."""
+        """The lines that have scrolled off the top."""
         self.row = self.column = 0
         self._cells = [[" "] * columns for _ in range(rows)]
         self._rest = ""
 
     @property
     def lines(self) -> list[str]:
-        """What stands in each row, without what is behind the end of it."""
+        """The text of each row, without trailing spaces."""
         return ["".join(row).rstrip() for row in self._cells]
 
     @property
@@ -47,7 +47,7 @@ class Screen:
         return "\n".join([*self.gone, *self.lines]).rstrip()
 
     def feed(self, text: str) -> None:
-        """Show what a program writes."""
+        """Show the output of a program."""
         text = self._rest + text
         unfinished = _UNFINISHED.search(text)
         self._rest = unfinished[0] if unfinished else ""
@@ -107,7 +107,7 @@ class Screen:
 
 
 class Terminal:
-    """A process whose terminal we are. Everything it started ends with us."""
+    """A process in a terminal that we control. Everything it has started ends with us."""
 
     def __init__(
         self,
@@ -120,7 +120,7 @@ class Terminal:
     ) -> None:
         self.screen = Screen(columns, rows)
         self.written = b""
-        """All that the process wrote."""
+        """All output of the process."""
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
         self._file, child = pty.openpty()
         fcntl.ioctl(child, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
@@ -138,27 +138,27 @@ class Terminal:
         os.set_blocking(self._file, False)
 
     def press(self, text: str) -> None:
-        """Send keys, and read what the process writes meanwhile: neither waits for the other for ever."""
+        """Send keys, and read the output meanwhile, so that neither side blocks the other."""
         unsent = text.encode()
         deadline = time.monotonic() + PATIENCE_SECONDS
         while unsent:
             if time.monotonic() > deadline:
-                raise TimeoutError(f"{len(unsent)} bytes were not taken; the screen:\n{self.screen.text}")
+                raise TimeoutError(f"{len(unsent)} bytes were not read; the screen:\n{self.screen.text}")
             select.select([self._file], [self._file], [], 0.2)
             with contextlib.suppress(BlockingIOError):
                 unsent = unsent[os.write(self._file, unsent) :]
             self._read(0)
 
     def wait_for(self, *texts: str) -> None:
-        """Wait until all of these were shown."""
+        """Wait until all of these are shown."""
         self.wait_until(lambda: all(text in self.screen.text for text in texts), what=f"{texts}")
 
     def wait_until(self, is_so: Callable[[], bool], *, what: str = "it") -> None:
-        """Wait until something is so; if that takes too long, tell what is on the screen."""
+        """Wait until a condition is true; if that takes too long, raise an error with the screen."""
         deadline = time.monotonic() + PATIENCE_SECONDS
         while not is_so():
             if time.monotonic() > deadline or not self._read(0.2):
-                raise TimeoutError(f"waited for {what} in vain; the screen:\n{self.screen.text}")
+                raise TimeoutError(f"waited too long for {what}; the screen:\n{self.screen.text}")
 
     def leave(self) -> int:
         """Wait until the process has ended; return its exit code."""
@@ -168,7 +168,7 @@ class Terminal:
         return self.process.wait(PATIENCE_SECONDS)
 
     def _read(self, seconds: float) -> bool:
-        """Take what there is; return False at the end."""
+        """Read the available output; return False at the end."""
         if not select.select([self._file], [], [], seconds)[0]:
             return True
         try:

@@ -13,12 +13,12 @@ USAGE_EXIT = 2
 BROKEN_PIPE_EXIT = 1
 INTERRUPTED_EXIT = 130
 
-# The C half of signal; the other half makes enums of its numbers, which takes longer than an answer.
+# The C half of signal; the Python half makes enums of its numbers, which takes longer than an answer.
 _signal = import_module("_signal")
 
 
 def main(arguments: list[str]) -> int:
-    """Play the agent that the arguments name; return its exit status."""
+    """Run the agent that the arguments name; return its exit status."""
     renderer = _renderer(_option(arguments, "--as"))
     if renderer is None:
         return _refuse(USAGE)
@@ -39,7 +39,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _option(arguments: list[str], name: str) -> str:
-    """Return the value of an option. Arguments we do not know belong to the real CLI, so argparse has no place here."""
+    """Return the value of an option. Unknown arguments belong to the real CLI, so argparse cannot be used."""
     for position, argument in enumerate(arguments):
         if argument.startswith(f"{name}="):
             return argument.removeprefix(f"{name}=")
@@ -72,7 +72,7 @@ def _renderer(cli: str) -> Renderer | None:
 
 
 def _take_signals(renderer: Renderer) -> None:
-    """React to SIGINT and SIGTERM even if whoever started us ignores them."""
+    """Handle SIGINT and SIGTERM even if our parent ignores them."""
     _signal.signal(_signal.SIGINT, _signal.default_int_handler)
     status = renderer.sigterm_exit
     _signal.signal(_signal.SIGTERM, _signal.SIG_DFL if status is None else lambda *_: os._exit(status))
@@ -84,5 +84,5 @@ def _refuse(reason: str) -> int:
 
 
 if __name__ == "__main__":
-    # All is written, and tidying up the interpreter takes longer than an answer.
+    # Everything is written, and shutting down the interpreter takes longer than an answer.
     os._exit(main(sys.argv[1:]))

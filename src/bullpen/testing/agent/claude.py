@@ -1,4 +1,4 @@
-"""Claude Code as `claude -p --output-format stream-json --verbose --include-partial-messages` tells a turn."""
+"""A turn in the format of `claude -p --output-format stream-json --verbose --include-partial-messages`."""
 
 import os
 import time
@@ -13,7 +13,7 @@ DEFAULT_RETRIES = 10
 
 
 class ClaudeRenderer(Renderer):
-    """Every content block is told twice: in deltas, then whole. Blocks form one message until a tool returns."""
+    """Every content block is written twice: in deltas, then whole. Blocks form one message until a tool returns."""
 
     version = f"{shapes.VERSION} (Claude Code)"
     sigterm_exit = 143
@@ -28,11 +28,11 @@ class ClaudeRenderer(Renderer):
         self._todos: list[Record] = []
 
     def opening(self) -> list[Record]:
-        """Return the line that tells the session."""
+        """Return the line with the session."""
         return [shapes.session(self._session_id)]
 
     def closing(self) -> None:
-        """Write the result. It repeats what was said since the last tool, not the whole answer."""
+        """Write the result. It repeats the text since the last tool, not the whole answer."""
         self._close_message("end_turn")
         elapsed = self.elapsed_ms()
         self._result(
@@ -58,19 +58,19 @@ class ClaudeRenderer(Renderer):
         return 0
 
     def say(self, text: str, *, chunk: int = 0, delay: float = 0.0) -> None:
-        """Tell a text block."""
+        """Write a text block."""
         deltas: Iterator[Record] = ({"type": "text_delta", "text": piece} for piece in pieces(text, chunk, delay))
         self._block({"type": "text", "text": ""}, deltas, text=text)
         self.said.append(text)
         self._last_texts.append(text)
 
     def think(self, text: str) -> None:
-        """Tell a thinking block."""
+        """Write a thinking block."""
         empty: Record = {"type": "thinking", "thinking": "", "signature": ""}
         self._block(empty, self._thinking(text), thinking=text, signature=SIGNATURE)
 
     def use(self, call: ToolCall) -> None:
-        """Tell a tool_use block and the tool_result that answers it."""
+        """Write a tool_use block and its tool_result."""
         tool_id = self._call(call.name, call.input)
         time.sleep(call.seconds)
         if call.denied:
@@ -82,14 +82,14 @@ class ClaudeRenderer(Renderer):
             self._return(tool_id, call.output, {"stdout": call.output, "stderr": "", **flags})
 
     def todo(self, items: list[Record]) -> None:
-        """Tell the plan as a call of TodoWrite."""
+        """Write the plan as a call of TodoWrite."""
         self.tool_calls += 1
         before, self._todos = self._todos, [shapes.todo(item) for item in items]
         tool_id = self._call("TodoWrite", {"todos": self._todos})
         self._return(tool_id, "Todos have been modified.", {"oldTodos": before, "newTodos": self._todos})
 
-    def retry(self, cause: int | str, *, message: str = "", of: int = 0) -> None:  # noqa: ARG002 - not told
-        """Tell which HTTP status made it try again; null if there was no connection."""
+    def retry(self, cause: int | str, *, message: str = "", of: int = 0) -> None:  # noqa: ARG002 - not written
+        """Write which HTTP status caused a retry; null if there was no connection."""
         self.retries += 1
         self._system(
             "api_retry",
@@ -118,7 +118,7 @@ class ClaudeRenderer(Renderer):
         return 1
 
     def max_turns(self) -> int:
-        """Report the limit, without the text said so far."""
+        """Report the limit, without the text so far."""
         self._result(
             "error_max_turns",
             is_error=True,

@@ -1,4 +1,4 @@
-"""The records of Claude Code's stream as values: what they hold besides the turn itself."""
+"""The records of Claude Code's stream as values: what they contain besides the turn itself."""
 
 import os
 
@@ -6,7 +6,7 @@ from bullpen.testing.agent.renderer import Record, new_uuid
 
 VERSION = "2.1.197"
 MODEL = "claude-opus-4-8"
-# The name that bills: the same model with its long context.
+# The name used for billing: the same model with its long context.
 BILLED_MODEL = f"{MODEL}[1m]"
 
 ERROR_NAMES = {401: "authentication_failed", 403: "authentication_failed", 429: "rate_limit", 529: "overloaded"}
@@ -39,7 +39,7 @@ def session(session_id: str) -> Record:
 
 
 def message(message_id: str, content: list[Record], *, input_tokens: int, cached: int) -> Record:
-    """Return a message while it is streamed: its end and its output tokens are not known, and never corrected."""
+    """Return a message while it is streamed: its stop reason and output tokens are not known, and never corrected."""
     return {
         "id": message_id,
         "type": "message",
@@ -88,7 +88,7 @@ def usage(input_tokens: int = 0, output_tokens: int = 0, cached: int = 0, **serv
 
 
 def model_usage(input_tokens: int, output_tokens: int, cached: int, cost: float) -> Record:
-    """Return the same tokens once more, by model."""
+    """Return the same tokens by model."""
     tokens = {
         "inputTokens": input_tokens,
         "outputTokens": output_tokens,
@@ -103,7 +103,7 @@ def model_usage(input_tokens: int, output_tokens: int, cached: int, cost: float)
 
 
 def todo(item: Record) -> Record:
-    """Return an item of a plan as TodoWrite takes it."""
+    """Return an item of a plan in TodoWrite's format."""
     status = "completed" if item.get("completed") else "pending"
     return {"content": item["text"], "status": status, "activeForm": item["text"]}
 

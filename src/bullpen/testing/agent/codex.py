@@ -1,4 +1,4 @@
-"""Codex as `codex exec --json` tells a turn: whole items, no pieces."""
+"""A turn in the format of `codex exec --json`: whole items, no pieces."""
 
 import time
 
@@ -19,7 +19,7 @@ CHANGE_KINDS = {"Write": "add", "Edit": "update"}
 
 
 class CodexRenderer(Renderer):
-    """Items are numbered through the turn; the plan is one item that lives until its end."""
+    """Items are numbered within the turn; the plan is one item until the end of the turn."""
 
     version = "codex-cli 0.166.0"
 
@@ -29,7 +29,7 @@ class CodexRenderer(Renderer):
         self._plan: Record = {}
 
     def opening(self) -> list[Record]:
-        """Return the lines that tell the thread and the turn."""
+        """Return the lines that start the thread and the turn."""
         return [{"type": "thread.started", "thread_id": new_uuid()}, {"type": "turn.started"}]
 
     def closing(self) -> None:
@@ -45,21 +45,21 @@ class CodexRenderer(Renderer):
         self.emit({"type": "turn.completed", "usage": usage})
 
     def interrupted(self) -> int:
-        """Stop in the middle, without a word."""
+        """Stop in the middle, without any output."""
         return 1
 
     def say(self, text: str, *, chunk: int = 0, delay: float = 0.0) -> None:
-        """Tell a whole message, after the time that its pieces would have taken."""
+        """Write a whole message, after the time that its pieces would have taken."""
         self.start()
         self.said.extend(pieces(text, chunk, delay))
         self._item("completed", self._new_item("agent_message", text=text))
 
     def think(self, text: str) -> None:
-        """Tell a whole thought."""
+        """Write a whole thought."""
         self._item("completed", self._new_item("reasoning", text=text))
 
     def use(self, call: ToolCall) -> None:
-        """Tell a file change for Edit and Write, else a command; first begun, then done."""
+        """Write a file change for Edit and Write, else a command; first as started, then as completed."""
         status = "failed" if call.failed else "completed"
         if call.name in CHANGE_KINDS:
             change = {"path": call.input.get("file_path", ""), "kind": CHANGE_KINDS[call.name]}
@@ -74,20 +74,20 @@ class CodexRenderer(Renderer):
         self._item("completed", {**item, **outcome})
 
     def todo(self, items: list[Record]) -> None:
-        """Tell the plan, or how it has changed."""
+        """Write the plan, or its changes."""
         phase = "updated" if self._plan else "started"
         self._plan = {**(self._plan or self._new_item("todo_list")), "items": items}
         self._item(phase, self._plan)
 
     def retry(self, cause: int | str, *, message: str = "scripted error", of: int = 0) -> None:
-        """Tell an error that is none."""
+        """Write an error that does not end the turn."""
         self.retries += 1
         reason = cause if isinstance(cause, str) else _unexpected(cause, message)
         attempt = f"Reconnecting... {self.retries}/{of or DEFAULT_RETRIES}"
         self.emit({"type": "error", "message": f"{attempt} ({reason})"})
 
     def error(self, status: int, *, message: str = "scripted error") -> int:
-        """Fail the turn, in Codex's words more often than in the server's."""
+        """Fail the turn, usually with Codex's own text instead of the server's."""
         match status:
             case 400:
                 return self._fail(message)

@@ -1,4 +1,4 @@
-"""Gemini CLI as `gemini -o stream-json` tells a turn: the prompt back, then deltas, thoughts not at all."""
+"""A turn in the format of `gemini -o stream-json`: first the prompt, then deltas, no thoughts."""
 
 import time
 
@@ -25,13 +25,13 @@ STATUS_NAMES = {
 
 
 class GeminiRenderer(Renderer):
-    """Every line carries the time; what goes wrong is told on stderr too."""
+    """Every line has the time; errors also go to stderr."""
 
     version = "0.61.0"
     sigterm_exit = 0
 
     def opening(self) -> list[Record]:
-        """Return the lines that tell the session and repeat the whole prompt."""
+        """Return the lines with the session and the whole prompt."""
         prompt = self.prompt.decode(errors="replace")
         return [
             {"type": "init", "timestamp": timestamp(), "session_id": new_uuid(), "model": MODEL},
@@ -44,21 +44,21 @@ class GeminiRenderer(Renderer):
         self._emit("result", status="success", stats=_stats(*tokens, self.elapsed_ms(), self.tool_calls))
 
     def interrupted(self) -> int:
-        """Stop in the middle, as if all were well."""
+        """Stop in the middle, as if it had succeeded."""
         return 0
 
     def say(self, text: str, *, chunk: int = 0, delay: float = 0.0) -> None:
-        """Tell the pieces and never the whole."""
+        """Write the pieces, but never the whole text."""
         self.start()
         for piece in pieces(text, chunk, delay):
             self._emit("message", role="assistant", content=piece, delta=True)
         self.said.append(text)
 
     def think(self, text: str) -> None:
-        """Keep a thought to itself."""
+        """Write nothing."""
 
     def use(self, call: ToolCall) -> None:
-        """Tell a tool under Gemini's name for it, and its outcome."""
+        """Write a tool call with Gemini's name for it, and its result."""
         tool_id = self._call(TOOL_NAMES.get(call.name, call.name), call.input)
         time.sleep(call.seconds)
         if call.failed:
@@ -68,7 +68,7 @@ class GeminiRenderer(Renderer):
             self._emit("tool_result", tool_id=tool_id, status="success", output=call.output)
 
     def todo(self, items: list[Record]) -> None:
-        """Tell the plan as a call of write_todos."""
+        """Write the plan as a call of write_todos."""
         self.tool_calls += 1
         names = {True: "completed", False: "pending"}
         todos = [{"description": item["text"], "status": names[bool(item.get("completed"))]} for item in items]
@@ -76,13 +76,13 @@ class GeminiRenderer(Renderer):
         self._emit("tool_result", tool_id=tool_id, status="success", output="Successfully updated the todo list.")
 
     def retry(self, cause: int | str, *, message: str = "scripted error", of: int = 0) -> None:  # noqa: ARG002
-        """Tell on stderr alone that it tries again."""
+        """Report a retry, only on stderr."""
         self.start()
         self.retries += 1
         write_text(f"Attempt {self.retries} failed with status {cause}. Retrying with backoff... {message}\n", STDERR)
 
     def error(self, status: int, *, message: str = "scripted error") -> int:
-        """Report an error, with the HTTP status as far as it fits into an exit status."""
+        """Report an error, with the HTTP status modulo 256 as the exit status."""
         body: Record = {"code": status, "message": message, "status": STATUS_NAMES.get(status, "UNKNOWN")}
         quota = f"[API Error: {message}]\n{QUOTA_ADVICE}"
         text = quota if status == 429 else f"[API Error: {to_json({'error': body})}]"

@@ -1,4 +1,4 @@
-"""What no agent should do and some day one does. Nothing here knows a stream format."""
+"""What no agent should do, but some will. Independent of the stream formats."""
 
 import os
 import time
@@ -17,12 +17,12 @@ def leave(status: int) -> int:
 
 
 def no_result() -> int:
-    """End now as if all were well."""
+    """End now as if the turn had succeeded."""
     return 0
 
 
 def kill_self(name: str) -> None:
-    """Die of a signal, and leave no core file."""
+    """Kill this process with a signal, without a core file."""
     import resource
     import signal
 
@@ -47,12 +47,12 @@ def hang() -> None:
 
 
 def close_stdin() -> None:
-    """Let go of stdin, read or not."""
+    """Close stdin, read or not."""
     close(STDIN)
 
 
 def close_stdout() -> None:
-    """Let go of stdout; what is said later is lost."""
+    """Close stdout; later output is lost."""
     close(STDOUT)
 
 
@@ -67,7 +67,7 @@ def stderr(text: str) -> None:
 
 
 def flood(size: int, *, line: int = 1000, to: str = "stdout") -> None:
-    """Write exactly so many bytes in lines of so many bytes; the last byte ends a line."""
+    """Write a number of bytes in lines of a given length; the last byte ends a line."""
     fd = {"stdout": STDOUT, "stderr": STDERR}[to]
     block = (b"x" * (line - 1) + b"\n") * max(1, FLOOD_BLOCK_BYTES // line)
     whole, rest = divmod(size, len(block))
@@ -77,7 +77,7 @@ def flood(size: int, *, line: int = 1000, to: str = "stdout") -> None:
 
 
 def slow_write(size: int, *, chunk: int = 1, delay: float = 0.01) -> None:
-    """Write one line of so many bytes, a few at a time."""
+    """Write one line of a given length, a few bytes at a time."""
     line = b"x" * (size - 1) + b"\n"
     for start in range(0, size, chunk):
         time.sleep(delay)
@@ -92,7 +92,7 @@ def write_file(*, path: str, text: str) -> None:
 
 
 def child(seconds: float, *, pid_file: str = "", holds_output: bool = False) -> None:
-    """Leave a process that sleeps in our group."""
+    """Start a process that sleeps in our group, and leave it running."""
     dropped = (STDIN,) if holds_output else (STDIN, STDOUT, STDERR)
     actions = [(os.POSIX_SPAWN_OPEN, fd, os.devnull, os.O_RDWR, 0) for fd in dropped]
     pid = os.posix_spawnp("sleep", ["sleep", str(seconds)], os.environ, file_actions=actions)
@@ -101,7 +101,7 @@ def child(seconds: float, *, pid_file: str = "", holds_output: bool = False) -> 
 
 
 def orphan(seconds: float, *, pid_file: str = "", holds_output: bool = False) -> None:
-    """Leave a process that sleeps in a session of its own and whose parent has gone."""
+    """Start a process that sleeps in a session of its own, and leave it as an orphan."""
     parent = os.fork()
     if parent:
         os.waitpid(parent, 0)

@@ -1,4 +1,4 @@
-"""JSON by the C half of the standard library's json: the other half loads re and enum, a third of our start-up."""
+"""JSON with the C half of the standard library's json: the Python half imports re and enum, a third of our start-up."""
 
 from _json import encode_basestring, make_encoder, make_scanner
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class _Settings:
-    """What json.loads sets for its scanner."""
+    """The settings that json.loads passes to its scanner."""
 
     strict = True
     object_hook = object_pairs_hook = array_hook = None
@@ -19,7 +19,7 @@ class _Settings:
 
 
 def _refuse(value: object) -> object:
-    raise TypeError(f"{type(value).__name__} has no place in JSON")
+    raise TypeError(f"{type(value).__name__} cannot be written as JSON")
 
 
 _settings: "Any" = _Settings
@@ -43,5 +43,5 @@ def from_json(text: str) -> object:
 
 
 def to_json(value: object) -> str:
-    """Return a value in one line, without spaces and with every character as it is: so do all three CLIs."""
+    """Return a value on one line, without spaces and without escaping Unicode, as all three CLIs do."""
     return "".join(_encode(value, 0))

@@ -1,4 +1,4 @@
-"""What the renderers of all CLIs share: the turn as it stands, and the steps that each of them tells in its own way."""
+"""Shared by the renderers of all CLIs: the state of the turn, and the steps that each writes in its own format."""
 
 import os
 import time
@@ -21,12 +21,12 @@ SHORT = 200
 
 
 class ToolCall:
-    """A tool as the script tells it, in the words of Claude Code: Bash, Edit, Write, Read."""
+    """A tool call of the script, with Claude Code's tool names: Bash, Edit, Write, Read."""
 
     def __init__(
         self,
         name: str = "Bash",
-        input: Record | None = None,  # noqa: A002 - the script's own word
+        input: Record | None = None,  # noqa: A002 - the name in the script
         output: str = "",
         failed: bool = False,
         denied: bool = False,
@@ -72,12 +72,12 @@ class Renderer(ABC):
             self.prompt = read_all(STDIN)
 
     def wait_for_end_of_input(self) -> None:
-        """Stay as long as further messages may come."""
+        """Wait as long as further messages may come."""
         if self.reads_messages:
             read_all(STDIN)
 
     def start(self) -> None:
-        """Open the stream, unless it is open."""
+        """Open the stream, unless it is already open."""
         if not self._started:
             self._started = True
             for record in self.opening():
@@ -89,7 +89,7 @@ class Renderer(ABC):
         write_record(record)
 
     def finish(self) -> None:
-        """Write the final events, unless they are written."""
+        """Write the final events, unless they are already written."""
         if not self._finished:
             self._finished = True
             self.closing()
@@ -99,20 +99,20 @@ class Renderer(ABC):
         return 0 if self._finished else self.interrupted()
 
     def answer(self) -> None:
-        """Answer politely, whatever the prompt says."""
+        """Answer politely, no matter what the prompt is."""
         lines = self._prompt_text().strip().splitlines()
         self.say(f"Thank you. You said: {lines[-1][:SHORT]}" if lines else "Hello! You said nothing.")
 
     def echo(self, *, chunk: int = 0, delay: float = 0.0) -> None:
-        """Say the whole prompt back."""
+        """Answer with the whole prompt."""
         self.say(self._prompt_text(), chunk=chunk, delay=delay)
 
     def say_prompt_length(self, *, chunk: int = 0, delay: float = 0.0) -> None:
-        """Say how many bytes the prompt has."""
+        """Answer with the number of bytes in the prompt."""
         self.say(str(len(self.prompt)), chunk=chunk, delay=delay)
 
     def usage(self, *, cost: float = 0.0, **tokens: int) -> None:
-        """Set what the turn cost: input, output, cached and reasoning tokens."""
+        """Set the usage of the turn: input, output, cached and reasoning tokens."""
         self.cost = cost
         self._tokens = tokens
 
@@ -121,7 +121,7 @@ class Renderer(ABC):
         self.emit(record)
 
     def tool(self, **call: "Any") -> None:
-        """Use a tool and show what came of it."""
+        """Use a tool and write its result."""
         self.tool_calls += 1
         self.use(ToolCall(**call))
 
@@ -139,27 +139,27 @@ class Renderer(ABC):
 
     @abstractmethod
     def say(self, text: str, *, chunk: int = 0, delay: float = 0.0) -> None:
-        """Tell a part of the answer."""
+        """Write a part of the answer."""
 
     @abstractmethod
     def think(self, text: str) -> None:
-        """Tell a thought."""
+        """Write a thought."""
 
     @abstractmethod
     def use(self, call: ToolCall) -> None:
-        """Tell that a tool was used."""
+        """Write that a tool was used."""
 
     @abstractmethod
     def todo(self, items: list[Record]) -> None:
-        """Tell the plan: items of text and completed."""
+        """Write the plan: items of text and completed."""
 
     @abstractmethod
     def retry(self, cause: int | str, *, message: str = "", of: int = 0) -> None:
-        """Tell that a request failed and is made again."""
+        """Write that a request failed and is repeated."""
 
     @abstractmethod
     def error(self, status: int, *, message: str = "") -> int:
-        """End the turn as on this HTTP status."""
+        """End the turn as after this HTTP status."""
 
     @abstractmethod
     def max_turns(self) -> int:
@@ -179,7 +179,7 @@ class Renderer(ABC):
 
 
 def pieces(text: str, chunk: int, delay: float) -> Iterator[str]:
-    """Return the text in pieces of so many characters, each after so many seconds; 0: in one piece."""
+    """Return the text in pieces of `chunk` characters, each after `delay` seconds; 0: in one piece."""
     size = chunk or len(text) or 1
     for start in range(0, len(text), size):
         time.sleep(delay)

@@ -1,4 +1,4 @@
-"""The script: reading it, and playing it step by step."""
+"""The script: reading it, and running it step by step."""
 
 import os
 from collections.abc import Callable, Iterable
@@ -11,11 +11,11 @@ Action = Callable[[], int | None]
 
 
 class ScriptError(Exception):
-    """A script that cannot be played, and why."""
+    """A script that cannot be run, and why."""
 
 
 def load_script(source: str) -> list[Record]:
-    """Return the steps of a JSON text or of the file that has this path; without either, one polite answer."""
+    """Return the steps of a JSON text, or of the file at this path; without either, one polite answer."""
     if not source:
         return [{"answer": True}]
     try:
@@ -28,7 +28,7 @@ def load_script(source: str) -> list[Record]:
 
 
 def play(script: list[Record], renderer: Renderer) -> int:
-    """Do what the script says and return the exit status."""
+    """Run the script and return the exit status."""
     actions = [_action(step, renderer) for step in script]
     try:
         if script[:1] != [{"read": False}]:
@@ -49,7 +49,7 @@ def _play(actions: Iterable[Action], renderer: Renderer) -> int:
 
 
 def _action(step: Record, renderer: Renderer) -> Action:
-    """Return the call that a step asks for: true gives no argument, an object its members, all else the first one."""
+    """Return the call for a step: true means no argument, an object its members, anything else the first argument."""
     for name, value in step.items():
         if act := _step_named(name, renderer):
             options = {option: step[option] for option in step if option != name}

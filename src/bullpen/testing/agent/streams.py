@@ -1,4 +1,4 @@
-"""The process's own stdin, stdout and stderr, unbuffered: what a step writes has left when the next step begins."""
+"""The process's own stdin, stdout and stderr, unbuffered: a step's output is sent before the next step starts."""
 
 import os
 
@@ -6,13 +6,13 @@ from bullpen.testing.agent.quick_json import to_json
 
 STDIN, STDOUT, STDERR = 0, 1, 2
 
-# A pipe takes this many bytes whole or not at all.
+# A write of this many bytes to a pipe is atomic.
 ATOMIC_BYTES = os.pathconf("/", "PC_PIPE_BUF")
 READ_BYTES = 1 << 20
 
 
 def read_all(fd: int) -> bytes:
-    """Return everything up to the end; a closed file descriptor has nothing."""
+    """Return everything up to the end; nothing from a closed file descriptor."""
     pieces = []
     try:
         while piece := os.read(fd, READ_BYTES):
@@ -36,7 +36,7 @@ def read_line(fd: int) -> bytes:
 
 
 def write(data: bytes, fd: int = STDOUT) -> None:
-    """Write all the bytes, however slowly they are taken."""
+    """Write all the bytes, even to a slow reader."""
     rest = memoryview(data)
     while rest:
         rest = rest[os.write(fd, rest) :]
@@ -48,7 +48,7 @@ def write_text(text: str, fd: int = STDOUT) -> None:
 
 
 def write_record(record: dict[str, object]) -> None:
-    """Write one line of JSON. An interrupt comes before it or after it, never within."""
+    """Write one line of JSON. An interrupt comes before or after it, never in the middle."""
     # Half a surrogate pair stays an escape, as in JavaScript.
     line = to_json(record).encode(errors="backslashreplace") + b"\n"
     if len(line) <= ATOMIC_BYTES:
@@ -68,7 +68,7 @@ def _write_uninterrupted(line: bytes) -> None:
 
 
 def close(fd: int) -> None:
-    """Let go of a stream. Nothing stands in its place, so that no file opened later is taken for it."""
+    """Close a stream. Its descriptor stays reserved, so that no file opened later is mistaken for it."""
     nothing = os.open(os.devnull, os.O_RDWR)
     os.dup2(nothing, fd)
     os.close(nothing)

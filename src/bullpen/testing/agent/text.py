@@ -1,4 +1,4 @@
-"""Any other agent: the answer on stdout as it is, everything else on stderr or nowhere."""
+"""Any other agent: the plain answer on stdout, everything else on stderr or nowhere."""
 
 import time
 
@@ -10,7 +10,7 @@ INTERRUPTED_EXIT = 130
 
 
 class TextRenderer(Renderer):
-    """There is no stream, so nothing opens and nothing closes it."""
+    """There is no stream, so nothing opens or closes it."""
 
     version = f"bullpen {bullpen.__version__}"
 
@@ -22,7 +22,7 @@ class TextRenderer(Renderer):
         """Write nothing."""
 
     def interrupted(self) -> int:
-        """Stop as a shell's programs do."""
+        """Stop like a shell program."""
         return INTERRUPTED_EXIT
 
     def say(self, text: str, *, chunk: int = 0, delay: float = 0.0) -> None:
@@ -31,25 +31,25 @@ class TextRenderer(Renderer):
             write_text(piece)
 
     def think(self, text: str) -> None:
-        """Keep a thought to itself."""
+        """Write no thoughts."""
 
     def use(self, call: ToolCall) -> None:
         """Use a tool silently."""
         time.sleep(call.seconds)
 
     def todo(self, items: list[Record]) -> None:
-        """Keep the plan to itself."""
+        """Write no plan."""
 
     def retry(self, cause: int | str, *, message: str = "scripted error", of: int = 0) -> None:  # noqa: ARG002
-        """Tell on stderr that it tries again."""
+        """Report a retry on stderr."""
         write_text(f"{cause}: {message}, trying again\n", STDERR)
 
     def error(self, status: int, *, message: str = "scripted error") -> int:
-        """Tell the error on stderr."""
+        """Report the error on stderr."""
         write_text(f"error {status}: {message}\n", STDERR)
         return 1
 
     def max_turns(self) -> int:
-        """Tell on stderr that the limit is reached."""
+        """Report on stderr that the limit is reached."""
         write_text("Reached maximum number of turns\n", STDERR)
         return 1

@@ -1,4 +1,4 @@
-"""The vendors' model APIs on loopback, so that the genuine CLIs can be driven without a model."""
+"""The vendors' model APIs on loopback, so that the real CLIs can run without a model."""
 
 from bullpen.testing.models.script import ModelRequest, Reply, Script, ToolCall, Vendor
 from bullpen.testing.models.server import ModelServer

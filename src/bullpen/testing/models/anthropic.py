@@ -1,4 +1,4 @@
-"""Anthropic's Messages API, which claude speaks: https://docs.anthropic.com/en/api/messages-streaming."""
+"""Anthropic's Messages API, which claude uses: https://docs.anthropic.com/en/api/messages-streaming."""
 
 from collections.abc import Iterator
 
@@ -20,9 +20,9 @@ SIGNATURE = "c2NyaXB0ZWQ="
 
 
 def side_answer(request: ModelRequest) -> Reply | Json | None:
-    """Return what a call gets that is none of the conversation's."""
+    """Return the reply to a call that is not part of the conversation."""
     match request.method, request.path, request.body:
-        # claude asks for a title of the session like this. A conversation's own calls never name a schema.
+        # claude asks for a title of the session this way. A conversation's own calls never have a schema.
         case "POST", "/v1/messages", {"output_config": {"format": {"schema": schema}}}:
             return fitting_reply(schema)
         case "POST", "/v1/messages", dict():
@@ -36,7 +36,7 @@ def side_answer(request: ModelRequest) -> Reply | Json | None:
 
 
 def error_body(reply: Reply) -> Json:
-    """Return what the body of an error says."""
+    """Return the body of an error."""
     kind = ERROR_TYPES.get(reply.error or 500, "api_error")
     return {"type": "error", "error": {"type": kind, "message": reply.error_message}}
 
@@ -63,7 +63,7 @@ def stream(reply: Reply, model: str, reply_id: str) -> Iterator[StreamEvent]:
 
 
 class _Block(Struct, frozen=True, kw_only=True):
-    """One part of an answer: how it ends up, how it begins, and what is streamed in between."""
+    """One part of an answer: its final form, how it starts, and what is streamed in between."""
 
     whole: Json
     blank: Json
@@ -123,7 +123,7 @@ def _block_events(index: int, block: _Block, reply: Reply) -> Iterator[StreamEve
 
 
 def _message(model: str, reply_id: str) -> Json:
-    """Return the message as it is before anything is said."""
+    """Return the message before it has any content."""
     return {
         "id": f"msg_{reply_id}",
         "type": "message",

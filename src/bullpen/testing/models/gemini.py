@@ -1,4 +1,4 @@
-"""Google's Gemini API, which gemini speaks: https://ai.google.dev/api/generate-content."""
+"""Google's Gemini API, which gemini uses: https://ai.google.dev/api/generate-content."""
 
 from collections.abc import Callable, Iterator
 
@@ -19,9 +19,9 @@ FINISH_REASONS = {"end_turn": "STOP", "tool_use": "STOP", "max_tokens": "MAX_TOK
 
 
 def side_answer(request: ModelRequest) -> Reply | Json | None:
-    """Return what a call gets that is none of the conversation's."""
+    """Return the reply to a call that is not part of the conversation."""
     match request.method, request.path.rpartition(":")[2], request.body:
-        # gemini asks so which model shall answer. A conversation's own calls never name a schema.
+        # gemini asks this way which model should answer. A conversation's own calls never have a schema.
         case "POST", "generateContent", {"generationConfig": {"responseJsonSchema": schema}}:
             return fitting_reply(schema)
         case "POST", "generateContent", {"generationConfig": {"responseSchema": schema}}:
@@ -37,7 +37,7 @@ def side_answer(request: ModelRequest) -> Reply | Json | None:
 
 
 def error_body(reply: Reply) -> Json:
-    """Return what the body of an error says."""
+    """Return the body of an error."""
     status = reply.error or 500
     error = {"code": status, "message": reply.error_message, "status": ERROR_STATUSES.get(status, "UNKNOWN")}
     return {"error": error | _retry_info(reply.retry_after_seconds)}
@@ -56,7 +56,7 @@ def answer(reply: Reply, model: str, reply_id: str) -> Json:
 
 
 def stream(reply: Reply, model: str, reply_id: str) -> Iterator[StreamEvent]:
-    """Return the answer as the events of a stream: each looks like an answer, and the last says why it ended."""
+    """Return the answer as the events of a stream: each looks like an answer, and the last has the finish reason."""
     for part in _parts(reply, reply_id, cut=reply.chunks):
         yield StreamEvent(_response([part], model, reply_id), is_chunk=True)
     end = _response([{"text": ""}], model, reply_id, _finish_reason(reply))

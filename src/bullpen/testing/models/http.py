@@ -1,4 +1,4 @@
-"""A tiny HTTP/1.1 server: enough for any client that speaks the protocol, and not hurt by one that does not."""
+"""A tiny HTTP/1.1 server: enough for any client that follows the protocol, and robust against one that does not."""
 
 import asyncio
 import json
@@ -32,7 +32,7 @@ class HttpRequest(Struct, frozen=True, kw_only=True):
 
 
 class HttpResponse(Struct, frozen=True, kw_only=True):
-    """What to answer. A body that comes in pieces is sent as it comes."""
+    """A response. A body in pieces is streamed."""
 
     status: int = 200
     headers: Mapping[str, str] = {}
@@ -40,7 +40,7 @@ class HttpResponse(Struct, frozen=True, kw_only=True):
 
 
 class ConnectionDropped(Exception):
-    """Raised in a body: the connection is closed there, without the end that HTTP asks for."""
+    """Raised in a body: the connection is closed there, without the end that HTTP requires."""
 
 
 class BadRequest(Exception):
@@ -100,7 +100,7 @@ class HttpServer(ABC):
         except (OSError, ConnectionDropped, asyncio.IncompleteReadError) as error:
             logger.debug("connection ended error=%r", error)
         except asyncio.CancelledError:
-            # Whoever does not read on would keep the rest of an answer, and with it the connection, waiting.
+            # A client that stops reading would block the rest of a response, and with it the connection.
             writer.transport.abort()
             raise
         except Exception as error:
@@ -190,7 +190,7 @@ def _decompressed(body: bytes, encoding: str) -> bytes:
             return body
         case "gzip" | "deflate":
             try:
-                # 32 more than the largest window means: see for yourself whether it is gzip or zlib.
+                # 32 more than the largest window means: detect gzip or zlib automatically.
                 return zlib.decompress(body, wbits=zlib.MAX_WBITS + 32)
             except zlib.error as error:
                 raise BadRequest(400, f"The body cannot be decompressed: {error}") from None
@@ -219,7 +219,7 @@ def _head(response: HttpResponse) -> bytes:
 
 
 def _phrase(status: int) -> str:
-    """Return the words for a status; some in use (529) have none, which is allowed."""
+    """Return the reason phrase of a status; some in use (529) have none, which is allowed."""
     try:
         return HTTPStatus(status).phrase
     except ValueError:

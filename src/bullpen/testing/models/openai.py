@@ -1,4 +1,4 @@
-"""OpenAI's Responses API, which codex speaks: https://platform.openai.com/docs/api-reference/responses-streaming."""
+"""OpenAI's Responses API, which codex uses: https://platform.openai.com/docs/api-reference/responses-streaming."""
 
 from collections.abc import Iterator
 
@@ -18,7 +18,7 @@ COMPLETE_REASONS = ("end_turn", "tool_use")
 
 
 def side_answer(request: ModelRequest) -> Reply | Json | None:
-    """Return what a call gets that is none of the conversation's."""
+    """Return the reply to a call that is not part of the conversation."""
     match request.method, request.path, request.body:
         case "POST", "/v1/responses", dict():
             return None
@@ -33,7 +33,7 @@ def side_answer(request: ModelRequest) -> Reply | Json | None:
 
 
 def error_body(reply: Reply) -> Json:
-    """Return what the body of an error says."""
+    """Return the body of an error."""
     status = reply.error or 500
     kind = ERROR_TYPES.get(status, "invalid_request_error" if status < 500 else "server_error")
     return {"error": {"message": reply.error_message, "type": kind, "param": None, "code": ERROR_CODES.get(status)}}
@@ -67,7 +67,7 @@ def _events(reply: Reply, model: str, reply_id: str) -> Iterator[StreamEvent]:
 
 
 class _Part(Struct, frozen=True, kw_only=True):
-    """The part of an item that its text stands in."""
+    """The part of an item that contains its text."""
 
     whole: Json
     event: str
@@ -75,7 +75,7 @@ class _Part(Struct, frozen=True, kw_only=True):
 
 
 class _Item(Struct, frozen=True, kw_only=True):
-    """One part of an answer: how it ends up, how it begins, and what is streamed in between."""
+    """One part of an answer: its final form, how it starts, and what is streamed in between."""
 
     whole: Json
     blank: Json
@@ -119,7 +119,7 @@ def _message_item(text: str, item_id: str) -> _Item:
 
 
 def _tool_item(call: ToolCall, call_id: str) -> _Item:
-    """Return a function's call, or a free-form tool's if the arguments are text."""
+    """Return a function call, or a call of a free-form tool if the arguments are text."""
     free_form = isinstance(call.arguments, str)
     kind, prefix, field = ("custom_tool_call", "ctc", "input") if free_form else ("function_call", "fc", "arguments")
     whole = {"id": f"{prefix}_{call_id}", "type": kind, "status": "completed", "call_id": f"call_{call_id}"}
@@ -147,7 +147,7 @@ def _item_events(index: int, item: _Item, reply: Reply) -> Iterator[StreamEvent]
 
 
 def _response(model: str, reply_id: str) -> Json:
-    """Return the response as it is before anything is said."""
+    """Return the response before it has any content."""
     return {
         "id": f"resp_{reply_id}",
         "object": "response",

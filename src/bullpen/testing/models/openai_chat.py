@@ -1,4 +1,4 @@
-"""OpenAI's Chat Completions API, which qwen speaks: https://platform.openai.com/docs/api-reference/chat/streaming."""
+"""OpenAI's Chat Completions API, which qwen uses: https://platform.openai.com/docs/api-reference/chat/streaming."""
 
 from collections.abc import Iterator
 
@@ -10,7 +10,7 @@ FINISH_REASONS = {"end_turn": "stop", "tool_use": "tool_calls", "max_tokens": "l
 
 
 def side_answer(request: ModelRequest) -> Reply | Json | None:
-    """Return what a call gets that is none of the conversation's."""
+    """Return the reply to a call that is not part of the conversation."""
     match request.method, request.path, request.body:
         case "POST", "/v1/chat/completions", {"response_format": {"json_schema": {"schema": schema}}}:
             return fitting_reply(schema)
@@ -36,7 +36,7 @@ def answer(reply: Reply, model: str, reply_id: str) -> Json:
 
 
 def stream(reply: Reply, model: str, reply_id: str) -> Iterator[StreamEvent]:
-    """Return the answer as the events of a stream. OpenAI adds a [DONE], which is no JSON and which no client needs."""
+    """Return the answer as the events of a stream. OpenAI adds a [DONE], which is not JSON and not needed."""
     begun = _completion("chat.completion.chunk", model, reply_id)
 
     def event(delta: Json, *, is_chunk: bool = False, finish_reason: str | None = None) -> StreamEvent:
@@ -57,7 +57,7 @@ def stream(reply: Reply, model: str, reply_id: str) -> Iterator[StreamEvent]:
 
 
 def _deltas(reply: Reply) -> Iterator[Json]:
-    # OpenAI itself keeps its thoughts; this is where Qwen, DeepSeek and others put theirs.
+    # OpenAI does not send the model's thinking; Qwen, DeepSeek and others send it here.
     for thought in reply.chunks(reply.thinking):
         yield {"reasoning_content": thought}
     for text in reply.chunks(reply.text):
@@ -69,7 +69,7 @@ def _tool_call(call: ToolCall, call_id: str) -> Json:
 
 
 def _completion(kind: str, model: str, reply_id: str) -> Json:
-    """Return what every answer and every event begins with."""
+    """Return the fields that every answer and every event has."""
     return {"id": f"chatcmpl-{reply_id}", "object": kind, "created": 1_700_000_000, "model": model}
 
 

@@ -10,11 +10,11 @@ Vendor = Literal["anthropic", "openai", "gemini", "unknown"]
 
 
 class ToolCall(Struct, frozen=True, kw_only=True):
-    """One tool that the model wants to be run, by the name its CLI knows it by."""
+    """One tool call of the model, with the CLI's name for the tool."""
 
     name: str
     arguments: Mapping[str, Any] | str
-    """Text is sent as it is. codex's free-form tools (apply_patch) take it; for the other CLIs it is a broken call."""
+    """Text is sent unchanged. codex's free-form tools (apply_patch) accept it; for other CLIs it is a broken call."""
 
     @property
     def arguments_text(self) -> str:
@@ -23,27 +23,27 @@ class ToolCall(Struct, frozen=True, kw_only=True):
 
 
 class Reply(Struct, frozen=True, kw_only=True):
-    """One answer of the model: it thinks, speaks and calls tools, in this order. Or it fails."""
+    """One answer of the model: thinking, text and tool calls, in this order; or a failure."""
 
     text: str = ""
     thinking: str = ""
     tool_calls: tuple[ToolCall, ...] = ()
     stop_reason: str | None = None
-    """In Anthropic's words ("max_tokens", "refusal"), translated for the others; None: because all is said."""
+    """In Anthropic's terms ("max_tokens", "refusal"), translated for the others; None: the answer is complete."""
 
     error: int | None = None
-    """The HTTP status of a failure, in which nothing is said."""
+    """The HTTP status of a failure, which has no text."""
     error_message: str = "scripted error"
     retry_after_seconds: int | None = None
 
     delay_seconds: float = 0.0
     """Before the first byte."""
     chunk_characters: int = 40
-    """How much of the text, the thinking or a tool's arguments one event of a stream carries."""
+    """How much of the text, the thinking or a tool's arguments is in one event of a stream."""
     chunk_delay_seconds: float = 0.0
     """Between two chunks."""
     drop_after_chunks: int | None = None
-    """Close the connection there, in the middle of the answer. An answer that has fewer chunks arrives whole."""
+    """Close the connection after this many chunks. An answer with fewer chunks arrives whole."""
 
     input_tokens: int = 111
     output_tokens: int = 22
@@ -54,12 +54,12 @@ class Reply(Struct, frozen=True, kw_only=True):
             raise ValueError(f"chunk_characters must be positive, got {self.chunk_characters}")
 
     def chunks(self, text: str) -> Iterator[str]:
-        """Return the text cut into what one event carries."""
+        """Return the text split into the pieces of each event."""
         return (text[start : start + self.chunk_characters] for start in range(0, len(text), self.chunk_characters))
 
 
 class ModelRequest(Struct, frozen=True, kw_only=True):
-    """One request as it arrived, with its secrets blotted out."""
+    """One request as it arrived, with its secrets masked."""
 
     vendor: Vendor
     """Whose API the path belongs to."""
@@ -75,7 +75,7 @@ class ModelRequest(Struct, frozen=True, kw_only=True):
 
     @property
     def model(self) -> str:
-        """The model that was asked: Gemini's stands in the path, the others' in the body."""
+        """The requested model: Gemini's is in the path, the others' in the body."""
         match self.body:
             case {"model": str(model)}:
                 return model
@@ -84,7 +84,7 @@ class ModelRequest(Struct, frozen=True, kw_only=True):
 
     @property
     def wants_stream(self) -> bool:
-        """Whether the answer shall come in pieces."""
+        """Whether the answer should be streamed."""
         match self.body:
             case {"stream": True}:
                 return True
@@ -93,7 +93,7 @@ class ModelRequest(Struct, frozen=True, kw_only=True):
 
     @property
     def texts(self) -> list[str]:
-        """Every text in the body, in order: `prompt in request.texts` says that it arrived, unchanged."""
+        """Every text in the body, in order: if `prompt in request.texts`, it arrived unchanged."""
         return list(_texts(self.body))
 
 

@@ -22,7 +22,7 @@ DEFAULT_REPLY = Reply(text="This is a scripted answer.")
 
 
 class ModelServer(HttpServer):
-    """Answers model calls with its script, in order; when that is used up, with its last reply again.
+    """Answers model calls with its script, in order, and then repeats the last reply.
 
     An error raised by a function of the script is raised again when the server's context ends.
     """
@@ -32,21 +32,21 @@ class ModelServer(HttpServer):
         self.requests: list[ModelRequest] = []
         """The model calls, in order."""
         self.side_requests: list[ModelRequest] = []
-        """What else was asked: tokens to count, a title for the session, paths that do not exist."""
+        """All other requests: tokens to count, a title for the session, paths that do not exist."""
         self._script: deque[Script] = deque()
         self._last: Script = DEFAULT_REPLY
 
     @property
     def base_url(self) -> str:
-        """Where the server listens; the vendors' paths begin behind it."""
+        """The address of the server, without a vendor's path."""
         return f"http://127.0.0.1:{self.port}"
 
     def script(self, *replies: Script) -> None:
-        """Add to what will be answered."""
+        """Add replies to the script."""
         self._script.extend(replies)
 
     async def respond(self, request: HttpRequest) -> HttpResponse:
-        """Return the answer that is next in the script; calls beside the conversation get theirs from the vendor."""
+        """Return the next answer in the script; calls outside the conversation get theirs from the vendor."""
         api = next((api for api in VENDORS if request.path.startswith(api.paths)), None)
         recorded = _recorded(request, api.name if api else "unknown")
         if api is None:
@@ -119,6 +119,6 @@ def _server_sent(data: Json) -> bytes:
 
 
 async def _broken_off() -> AsyncGenerator[bytes, None]:
-    """Raise before the only chunk that an answer in one piece has."""
+    """Raise before the only chunk of an answer in one piece."""
     raise ConnectionDropped
     yield b""

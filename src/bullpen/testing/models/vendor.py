@@ -1,4 +1,4 @@
-"""What the server must know of a vendor's API, and what all of them share."""
+"""What the server needs to know about a vendor's API, and what all vendors share."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -19,17 +19,17 @@ class StreamEvent(Struct, frozen=True):
 
     data: Json
     is_chunk: bool = False
-    """It carries a piece of the text, the thinking or a tool's arguments."""
+    """Whether it contains a piece of the text, the thinking or a tool's arguments."""
 
 
 class VendorApi(Struct, frozen=True, kw_only=True):
-    """How one vendor's API speaks. An answer is made from a reply, the model's name and an id."""
+    """One vendor's API. An answer is made from a reply, the model's name and an id."""
 
     name: Vendor
     paths: tuple[str, ...]
-    """What its paths begin with."""
+    """The prefix of its paths."""
     side_answer: Callable[[ModelRequest], Reply | Json | None]
-    """What a call gets that is none of the conversation's and uses up no script; None: the model itself is asked."""
+    """The reply to a call that is not part of the conversation, and not in the script; None: it is a model call."""
     answer: Callable[[Reply, str, str], Json]
     """The answer in one piece."""
     stream: Callable[[Reply, str, str], Iterator[StreamEvent]]
@@ -38,13 +38,13 @@ class VendorApi(Struct, frozen=True, kw_only=True):
 
 
 def fitting_reply(schema: Any) -> Reply:
-    """Return a reply in JSON that fits a schema. It is free, so that it does not spoil the sums of a test."""
+    """Return a JSON reply that matches a schema. It uses no tokens, so that the sums of a test stay right."""
     text = json.dumps(example_of(schema))
     return Reply(text=text, input_tokens=0, output_tokens=0, cached_tokens=0)
 
 
 def example_of(schema: Any) -> Any:
-    """Return a small value that fits a JSON schema; Google writes the types in capitals."""
+    """Return a small value that matches a JSON schema; Google writes the types in capitals."""
     match schema:
         case {"enum": [first, *_]} | {"const": first}:
             return first
@@ -63,7 +63,7 @@ def _example_of_type(kind: str, schema: Json) -> Any:
         case "array":
             return [example_of(schema.get("items"))] * schema.get("minItems", 0)
         case "number" | "integer":
-            # gemini's router wants at least 1 of its complexity_score, and does not say so in the schema.
+            # gemini's router needs a complexity_score of at least 1, and its schema does not say so.
             return schema.get("minimum", 1)
         case "boolean":
             return False
