@@ -6,7 +6,7 @@ BullpenError
 │   ├── AgentNotSignedIn
 │   ├── QuotaExceeded
 │   ├── AgentOverloaded
-│   ├── PromptTooLong       for this CLI, whatever the byte budget
+│   ├── PromptTooLong       for this CLI, regardless of the byte budget
 │   ├── TurnLimitReached
 │   ├── PermissionRefused
 │   ├── AgentCrashed

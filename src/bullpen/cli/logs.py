@@ -30,7 +30,7 @@ class SafeFormatter(logging.Formatter):
 
 
 def is_debugging(environ: Mapping[str, str] = os.environ) -> bool:
-    """Tell whether DEBUG=1 is in the environment. Other programs use the name too, so other values do not count."""
+    """Return whether DEBUG=1 is in the environment. Other programs use the name too, so other values do not count."""
     return any(environ.get(name, "").lower() in ("1", "true", "yes", "on") for name in ("DEBUG", "BULLPEN_DEBUG"))
 
 

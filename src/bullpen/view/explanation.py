@@ -98,7 +98,7 @@ class Explanation(Struct, frozen=True, kw_only=True):
 
     @property
     def title(self) -> str:
-        """Which turn it is, or that it is none yet."""
+        """Which turn it is, or that there is none yet."""
         return "If asked now" if self.turn is None else f"Turn {self.turn.id}"
 
     @property

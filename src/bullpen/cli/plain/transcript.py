@@ -168,7 +168,7 @@ class Show:
                 return set()
 
     def _is_time_to_ask(self, event: ConversationEvent) -> bool:
-        """Tell whether decisions are written after an event: between turns, or when one that is written needs it."""
+        """Return whether decisions are written after an event: between turns, or when one that is written needs it."""
         match event:
             case Undecided(turn=turn):
                 return turn.id != self._live and turn.id not in self._later
