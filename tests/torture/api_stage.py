@@ -50,7 +50,7 @@ async def staged(folder: Path) -> AsyncIterator[Stage]:
     team.write_text(TEAM, encoding="utf-8")
     async with site(folder, team) as served:
         closed = (await served.hub.begin()).conversation.id
-        await served.hub.let_go(closed)
+        await served.hub.release(closed)
         conversation = (await served.hub.begin()).conversation
         for text, id_ in ((SAID, SAID_AS), ("And you? [NEXT: sarah]", None)):
             await conversation.say(text, message_id=id_)

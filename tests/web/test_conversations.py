@@ -108,7 +108,7 @@ def test_nothing_begins_without_a_team_and_nothing_unknown_is_resumed(tmp_path: 
             with pytest.raises(UnknownConversation):
                 await served.hub.resume("no-such")
             with pytest.raises(UnknownConversation):
-                await served.hub.need("no-such")
+                await served.hub.require("no-such")
 
     asyncio.run(story())
 
@@ -123,6 +123,6 @@ def test_a_conversation_with_somebody_at_work_is_not_closed(tmp_path: Path) -> N
             while not opened.conversation.running:
                 await asyncio.sleep(0.01)
             with pytest.raises(ReadOnlyHere, match="is working"):
-                await served.hub.let_go(opened.conversation.id)
+                await served.hub.release(opened.conversation.id)
 
     asyncio.run(story())

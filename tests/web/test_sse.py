@@ -171,7 +171,7 @@ def test_streams_end_when_a_conversation_is_closed_here(tmp_path: Path) -> None:
         ):
             conversation = await begun(served)
             async with client.stream("GET", f"/c/{conversation.id}/stream") as answer:
-                closing = asyncio.create_task(served.hub.let_go(conversation.id))
+                closing = asyncio.create_task(served.hub.release(conversation.id))
                 async for _ in answer.aiter_bytes():
                     pass
                 await closing

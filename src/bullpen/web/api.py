@@ -146,9 +146,9 @@ async def resume(request: Request) -> Response:
     return json((await hub_of(request).resume(id_in(request))).view())
 
 
-async def let_go(request: Request) -> Response:
+async def release(request: Request) -> Response:
     """Close a conversation here."""
-    await hub_of(request).let_go(id_in(request))
+    await hub_of(request).release(id_in(request))
     return await read_state(request)
 
 
@@ -163,7 +163,7 @@ async def read_messages(request: Request) -> Response:
 
 async def say(request: Request) -> Response:
     """Send a message."""
-    opened = await hub_of(request).need(id_in(request))
+    opened = await hub_of(request).require(id_in(request))
     given = msgspec.json.decode(await request.body() or b"{}", type=Say)
     stored = await opened.conversation.say(given.text, sender=given.sender, message_id=checked_id(given.id))
     message = Message(sequence=stored.sequence, message=stored.message)
@@ -172,7 +172,7 @@ async def say(request: Request) -> Response:
 
 async def do_command(request: Request) -> Response:
     """Run a typed command."""
-    opened = await hub_of(request).need(id_in(request))
+    opened = await hub_of(request).require(id_in(request))
     given = msgspec.json.decode(await request.body() or b"{}", type=TypedCommand)
     typed = read_command(given.text, opened.conversation.team)
     if typed is None:
@@ -197,7 +197,7 @@ async def watch(request: Request) -> Response:
 
 async def _stream(request: Request, encode: Encode) -> Response:
     exact_number_in(request, "after")
-    opened = await hub_of(request).need(id_in(request))
+    opened = await hub_of(request).require(id_in(request))
     return cast(Response, EventStream(opened.conversation, encode, after=position(request)))
 
 
@@ -225,7 +225,7 @@ async def search(request: Request) -> Response:
 
 def _acting(command: Command) -> Endpoint:
     async def act(request: Request) -> Response:
-        opened = await hub_of(request).need(id_in(request))
+        opened = await hub_of(request).require(id_in(request))
         given = msgspec.json.decode(await request.body() or b"{}", type=command.takes)
         if command.run is not None:
             await command.run(opened.conversation, given, None)
@@ -303,7 +303,7 @@ CALLS = (
         method="POST",
         path=f"{ONE}/close",
         summary="Close a conversation here, so that another process can continue it.",
-        endpoint=let_go,
+        endpoint=release,
         gives=ConversationView,
     ),
     Call(

@@ -42,7 +42,7 @@ ROUTES: tuple[tuple[str, str, Endpoint], ...] = (
     ("GET", "/c/{id}/complete", pages.complete),
     ("POST", "/c/{id}/messages", pages.say),
     ("POST", "/c/{id}/open", pages.resume),
-    ("POST", "/c/{id}/close", pages.let_go),
+    ("POST", "/c/{id}/close", pages.release),
     ("POST", "/c/{id}/do/{action}", pages.act),
     ("GET", openapi.PATH, openapi.openapi),
     *((call.method, call.path, call.endpoint) for call in CALLS),

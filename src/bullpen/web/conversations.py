@@ -48,7 +48,7 @@ class Hub:
         opened = self._open.get(conversation_id)
         return None if opened is None else opened.live
 
-    async def need(self, conversation_id: str) -> LiveConversation:
+    async def require(self, conversation_id: str) -> LiveConversation:
         """Return a conversation that is open here, or raise UnknownConversation or ReadOnlyHere."""
         opened = self.get(conversation_id)
         if opened is None:
@@ -70,9 +70,9 @@ class Hub:
         opened = self.get(conversation_id)
         return opened or await self._opened(await asyncio.to_thread(self._team_of, stored), conversation_id)
 
-    async def let_go(self, conversation_id: str) -> None:
+    async def release(self, conversation_id: str) -> None:
         """Close a conversation without running turns, so that another process may open it."""
-        opened = await self.need(conversation_id)
+        opened = await self.require(conversation_id)
         if opened.conversation.running:
             raise ReadOnlyHere("An agent is working in this conversation. Cancel its turn first, or wait.")
         await self._open.pop(conversation_id).close()

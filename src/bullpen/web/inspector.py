@@ -61,7 +61,7 @@ async def _explanation(request: Request, key: str) -> Explanation:
     if kind == "turn":
         return await hub.read(explain_referenced, conversation_id, name)
     if kind == "next":
-        return await explain_now((await hub.need(conversation_id)).conversation, name)
+        return await explain_now((await hub.require(conversation_id)).conversation, name)
     raise BullpenError("There is no such prompt. An address ends in turn-3 or next-max.")
 
 

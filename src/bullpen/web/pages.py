@@ -89,9 +89,9 @@ async def resume(request: Request) -> Response:
     return sent_to(request, f"/c/{opened.conversation.id}")
 
 
-async def let_go(request: Request) -> Response:
+async def release(request: Request) -> Response:
     """Close a conversation here, so that it can be continued elsewhere."""
-    await hub_of(request).let_go(id_in(request))
+    await hub_of(request).release(id_in(request))
     return sent_to(request, f"/c/{id_in(request)}")
 
 
@@ -144,13 +144,13 @@ async def newer(request: Request) -> Response:
 
 async def live(request: Request) -> Response:
     """Show a running turn as it is now."""
-    opened = await hub_of(request).need(id_in(request))
+    opened = await hub_of(request).require(id_in(request))
     return Response(opened.running_turn(request.path_params["turn"]), media_type="text/html")
 
 
 async def stream(request: Request) -> Response:
     """Stream all events of a conversation to a page."""
-    opened = await hub_of(request).need(id_in(request))
+    opened = await hub_of(request).require(id_in(request))
     if request.query_params.get("epoch", opened.epoch) != opened.epoch:
         # It was reopened since the page was rendered, so the page's event numbers are no longer valid.
         return Response(server_sent("reload", b"{}"), media_type="text/event-stream")
@@ -166,7 +166,7 @@ async def stream(request: Request) -> Response:
 
 async def say(request: Request) -> Response:
     """Send a message, or run a command."""
-    opened = await hub_of(request).need(id_in(request))
+    opened = await hub_of(request).require(id_in(request))
     talk = opened.conversation
     form = await form_of(request)
     text, sender, message_id = (_field(form, name) for name in ("text", "sender", "id"))
@@ -181,13 +181,13 @@ async def say(request: Request) -> Response:
 
 async def complete(request: Request) -> Response:
     """Return completions for what a person has typed."""
-    talk = (await hub_of(request).need(id_in(request))).conversation
+    talk = (await hub_of(request).require(id_in(request))).conversation
     return json(options_for(request.query_params.get("before", ""), names_of(talk.team)))
 
 
 async def act(request: Request) -> Response:
     """Run the action of a button."""
-    talk = (await hub_of(request).need(id_in(request))).conversation
+    talk = (await hub_of(request).require(id_in(request))).conversation
     command = ACTIONS.get(request.path_params["action"])
     if command is None or command.run is None:
         raise HTTPException(HTTPStatus.NOT_FOUND)
