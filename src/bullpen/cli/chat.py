@@ -14,10 +14,10 @@ from typing import Any
 from bullpen.app import open_team
 from bullpen.cli.exit_codes import ENDINGS, Ending, ending_of, say_next
 from bullpen.cli.logs import logs_held_back
+from bullpen.cli.opening import Opening, add_opening_options, prepare
 from bullpen.cli.plain.transcript import Show
 from bullpen.cli.plain.typed_line import ChatLines
 from bullpen.cli.signals import Interruptions
-from bullpen.cli.team_options import Opening, add_opening_options, prepare
 from bullpen.cli.viewer import following, show_state
 from bullpen.terminal.colors import Colours, wants_colours
 from bullpen.terminal.page import StreamPage

@@ -7,7 +7,7 @@ from bullpen.cli.database import add_database_option
 from bullpen.database import Database, Finding, database_path, open_database
 from bullpen.errors import NoConversations, StoreDamaged, UnknownConversation
 from bullpen.terminal.tables import safe_line
-from bullpen.text.words import counted
+from bullpen.text.numbers import counted
 from bullpen.view.listing import find_conversation
 
 

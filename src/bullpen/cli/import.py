@@ -9,7 +9,7 @@ from bullpen.errors import BullpenError
 from bullpen.exchange.importing import copies_of, import_conversation, read_import
 from bullpen.team.reader import read_team
 from bullpen.terminal.tables import safe_line
-from bullpen.text.words import counted
+from bullpen.text.numbers import counted
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

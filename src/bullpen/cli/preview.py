@@ -9,8 +9,8 @@ from pathlib import Path
 import msgspec
 
 from bullpen.cli.database import add_database_option
+from bullpen.cli.opening import team_file
 from bullpen.cli.plain.explanation import prompt_lines
-from bullpen.cli.team_options import team_file
 from bullpen.database import Database, open_database
 from bullpen.team.file import LoadedTeam, load_team
 from bullpen.text.safe import printable

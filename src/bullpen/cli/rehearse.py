@@ -10,8 +10,8 @@ import msgspec
 from bullpen.cli.trust_question import ensure_trusted
 from bullpen.rehearsal import Rehearsed, rehearse
 from bullpen.team.file import LoadedTeam, load_team
+from bullpen.text.numbers import duration
 from bullpen.text.safe import printable
-from bullpen.text.words import duration
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -11,9 +11,9 @@ from msgspec.structs import replace
 
 from bullpen.app import open_team
 from bullpen.cli.exit_codes import ENDINGS, EXIT_CODES, Ending, ending_of, say_next
+from bullpen.cli.opening import Opening, add_opening_options, prepare
 from bullpen.cli.plain.transcript import Show
 from bullpen.cli.signals import Interruptions
-from bullpen.cli.team_options import Opening, add_opening_options, prepare
 from bullpen.cli.viewer import Follower, following
 from bullpen.conversation.conversation import Conversation
 from bullpen.conversation.events import ConversationEvent, event_json

@@ -11,8 +11,8 @@ from bullpen.errors import BullpenError, OutputExists
 from bullpen.exchange.files import FORMATS, Format, write_export, write_private_file
 from bullpen.exchange.formatting import Writable
 from bullpen.terminal.tables import safe_line
+from bullpen.text.numbers import counted
 from bullpen.text.safe import printable
-from bullpen.text.words import counted
 from bullpen.view.listing import find_conversation
 
 

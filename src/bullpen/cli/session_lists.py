@@ -9,7 +9,7 @@ from bullpen.database import Database, open_database
 from bullpen.errors import BullpenError, NoConversations
 from bullpen.exchange.formatting import addressees_of, sender_of
 from bullpen.terminal.tables import print_heading, print_indented, print_table, safe_line
-from bullpen.text.words import counted, day_or_clock, local_time
+from bullpen.text.numbers import counted, day_or_clock, local_time
 from bullpen.view import listing
 from bullpen.view.listing import ConversationSummary, Hit, all_conversations, find_conversation
 from bullpen.view.messages import ShownMessage, plain_messages

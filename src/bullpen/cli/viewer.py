@@ -10,10 +10,10 @@ from bullpen.cli.plain.transcript import Show
 from bullpen.conversation.conversation import Conversation
 from bullpen.conversation.events import ConversationEvent
 from bullpen.terminal.tables import safe_line
-from bullpen.text.words import counted
+from bullpen.text.numbers import counted
 from bullpen.view.messages import plain_messages
 from bullpen.view.state import conversation_view
-from bullpen.view.status import status_line
+from bullpen.view.status_lines import status_line
 
 Tell = Callable[[ConversationEvent], None]
 Pause = Callable[[], None]

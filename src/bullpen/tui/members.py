@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from textual.content import Content
 from textual.widgets import Static
 
-from bullpen.text.words import counted, used
+from bullpen.text.numbers import counted, used
 from bullpen.tui.text import one_line
 from bullpen.tui.theme import COLORS
 from bullpen.view.state import ConversationView, MemberStatus, MemberView, Working
-from bullpen.view.status import seconds_of
+from bullpen.view.status_lines import seconds_of
 
 SIGNS: dict[MemberStatus, tuple[str, str]] = {
     "working": ("●", "$text-success"),

@@ -10,7 +10,7 @@ from textual.message import Message
 from textual.widgets import Static
 
 from bullpen.messages import ConversationMessage
-from bullpen.text.words import clock
+from bullpen.text.numbers import clock
 from bullpen.tui.markdown import SafeMarkdown
 from bullpen.tui.step_folds import LoadSteps, RecordedFold, StepsFold
 from bullpen.tui.text import beginning, one_line, shown

@@ -5,7 +5,7 @@ from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.widgets import Button, Static
 
-from bullpen.text.words import counted
+from bullpen.text.numbers import counted
 from bullpen.tui.text import beginning, one_line
 from bullpen.view.decisions import Choice, Decision
 

@@ -12,7 +12,7 @@ from textual.widgets import Static
 
 from bullpen.conversation.conversation import Conversation
 from bullpen.errors import BullpenError
-from bullpen.text.words import counted, duration, used_by
+from bullpen.text.numbers import counted, duration, used_by
 from bullpen.tui.text import one_line
 from bullpen.tui.text_screen import LinesView
 from bullpen.view.difference import Difference, difference

@@ -13,7 +13,7 @@ from textual.widgets.option_list import Option
 
 from bullpen.conversation.conversation import Conversation
 from bullpen.errors import BullpenError
-from bullpen.text.words import day_or_clock
+from bullpen.text.numbers import day_or_clock
 from bullpen.tui.text import one_line
 from bullpen.view.listing import Hit, search_in
 

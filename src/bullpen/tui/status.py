@@ -5,7 +5,7 @@ from textual.widgets import Static
 
 from bullpen.tui.text import one_line
 from bullpen.view.state import ConversationView
-from bullpen.view.status import seconds_of
+from bullpen.view.status_lines import seconds_of
 
 
 class StatusBar(Static):

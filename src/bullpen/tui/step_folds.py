@@ -6,7 +6,7 @@ from textual.content import Content
 from textual.widget import Widget
 from textual.widgets import Static
 
-from bullpen.text.words import duration
+from bullpen.text.numbers import duration
 from bullpen.tui.fold import Fold
 from bullpen.tui.text import beginning, one_line, shown
 from bullpen.view.steps import Step, Steps

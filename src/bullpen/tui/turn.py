@@ -9,7 +9,7 @@ from textual.content import Content
 from textual.widgets import Static
 
 from bullpen.conversation.running_turn import RunningTurn
-from bullpen.text.words import elapsed, used_by
+from bullpen.text.numbers import elapsed, used_by
 from bullpen.tui.markdown import SafeMarkdown
 from bullpen.tui.step_folds import StepFold
 from bullpen.tui.text import MOST_CHARACTERS, MOST_LINES, beginning, one_line, weight_of

@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from bullpen.conversation.state import UndecidedTurn
 from bullpen.routing.missed_hand_overs import MissedHandOver
-from bullpen.text.words import counted
+from bullpen.text.numbers import counted
 
 Kind = Literal["failed", "paused", "held", "missed", "trouble"]
 

@@ -15,7 +15,7 @@ from bullpen.agents.transcript import TooMuchText, Transcript
 from bullpen.errors import UnknownAgent
 from bullpen.store.base import Store, TurnRecord
 from bullpen.text.clean import one_line
-from bullpen.text.words import counted
+from bullpen.text.numbers import counted
 from bullpen.turn_events import Event, Notice, Thinking, TodoItem, TodoList, ToolFinished, ToolStarted
 
 MOST_STEPS = 500

@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from bullpen.exchange.files import FORMATS
 from bullpen.view.commands import COMMANDS, Typed, help_lines
-from bullpen.view.status import queue_lines, team_lines
+from bullpen.view.status_lines import queue_lines, team_lines
 from bullpen.view.turn_lookup import LAST
 from bullpen.web.live import LiveConversation
 from bullpen.web.responses import notice, sent_to

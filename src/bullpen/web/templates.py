@@ -8,7 +8,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from bullpen.markers.stripping import strip_all_markers
-from bullpen.text import words
+from bullpen.text import numbers
 from bullpen.web.assets import address
 from bullpen.web.markdown import code, plain, render
 from bullpen.web.visible import visible
@@ -62,9 +62,9 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         auto_reload=False,
     )
-    words_filters = (words.counted, words.duration, words.money, words.short_number, words.size, words.tokens)
-    filters = (*words_filters, clock, said, initials, moved_up, code, plain, render)
-    environment.globals.update(address=address, used=words.used)
+    spellings = (numbers.counted, numbers.duration, numbers.money, numbers.short_number, numbers.size, numbers.tokens)
+    filters = (*spellings, clock, said, initials, moved_up, code, plain, render)
+    environment.globals.update(address=address, used=numbers.used)
     environment.filters.update({function.__name__: function for function in filters})
     return environment
 

@@ -7,7 +7,7 @@ from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import Response
 
-from bullpen.text.words import duration, money, tokens, used
+from bullpen.text.numbers import duration, money, tokens, used
 from bullpen.view.timeline import Timeline, TimelineMessage, TimelineTurn
 from bullpen.view.timeline import timeline as read_timeline
 from bullpen.web.requests import hub_of, id_in

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from msgspec.structs import replace
 
 from bullpen.terminal.tables import print_heading, print_indented, safe_line
-from bullpen.text.words import counted, duration, local_time, money, short_number, tokens
+from bullpen.text.numbers import counted, duration, local_time, money, short_number, tokens
 from bullpen.turn_events import Usage
 from bullpen.view.difference import Difference
 from bullpen.view.explanation import Explanation, SeenMessage

@@ -10,10 +10,10 @@ from functools import partial
 
 from bullpen.app import open_team
 from bullpen.cli.exit_codes import ending_of, say_next
+from bullpen.cli.opening import Opening
 from bullpen.cli.plain.transcript import Show
 from bullpen.cli.plain.typed_line import ChatLines
 from bullpen.cli.signals import INTERRUPTED_EXIT, LEAVING, handling, leave_at_once
-from bullpen.cli.team_options import Opening
 from bullpen.cli.viewer import following, show_state, status_of
 from bullpen.conversation.conversation import Conversation
 from bullpen.conversation.events import ConversationEvent, TurnEvent

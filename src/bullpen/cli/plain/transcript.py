@@ -32,7 +32,7 @@ from bullpen.terminal.colors import Colours
 from bullpen.terminal.page import Page
 from bullpen.terminal.tables import safe_line
 from bullpen.terminal.wrapping import wrapped
-from bullpen.text.words import clock, counted
+from bullpen.text.numbers import clock, counted
 from bullpen.view.decisions import Choice, Decision, Kind
 
 INDENT = "  "

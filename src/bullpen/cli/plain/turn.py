@@ -9,8 +9,8 @@ from bullpen.terminal.page import Page
 from bullpen.terminal.tables import safe_line
 from bullpen.terminal.wrapping import Wrapper, wrapped
 from bullpen.text.clean import clean_text
+from bullpen.text.numbers import clock, duration, used_by
 from bullpen.text.safe import printable
-from bullpen.text.words import clock, duration, used_by
 from bullpen.turn_events import Event, TextDelta, Thinking, TodoItem
 from bullpen.view.steps import Step, Steps
 

@@ -13,13 +13,13 @@ from bullpen.conversation.conversation import Conversation
 from bullpen.database import Database
 from bullpen.errors import BullpenError
 from bullpen.exchange.files import export_to
-from bullpen.text.words import local_time
+from bullpen.text.numbers import local_time
 from bullpen.view.command_arguments import Member, Nothing, Text
 from bullpen.view.commands import COMMANDS, Typed, help_lines, read_command, run_command
 from bullpen.view.explanation import Explanation, explain, explain_now
 from bullpen.view.listing import search_in
 from bullpen.view.state import conversation_view
-from bullpen.view.status import queue_lines, team_lines
+from bullpen.view.status_lines import queue_lines, team_lines
 from bullpen.view.turn_lookup import LAST, find_turn
 
 HELP = """

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bullpen.text.words import (
+from bullpen.text.numbers import (
     clock,
     counted,
     duration,

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Iterator
 
-from bullpen.text.words import elapsed, used
+from bullpen.text.numbers import elapsed, used
 from bullpen.view.state import ConversationView, MemberView, Working
 
 
