@@ -70,7 +70,9 @@ def test_folders_that_cannot_be_worked_in(folder: Path) -> None:
     assert found(folder, 'agent = "claude"\ncwd = "none"\n') == [
         "error: line 6, member.2.cwd: there is no folder ROOT/none"
     ]
-    assert found(folder, 'agent = "claude"\ncwd = "file"\n') == ["error: line 6, member.2.cwd: ROOT/file is not a folder"]
+    assert found(folder, 'agent = "claude"\ncwd = "file"\n') == [
+        "error: line 6, member.2.cwd: ROOT/file is not a folder"
+    ]
     assert found(folder, 'agent = "claude"\ncwd = "file/below"\n') == [
         "error: line 6, member.2.cwd: there is no folder ROOT/file/below"
     ]
@@ -104,7 +106,8 @@ def test_instruction_files(folder: Path, tmp_path_factory: pytest.TempPathFactor
 
     def reason(name: str, head: str = "") -> str:
         [problem] = found(folder, f'{agent}instruction_file = "{name}"\n', head=head + HEAD) or [": : fine"]
-        return problem.split(": ", 2)[2].removeprefix("The instruction file ").removesuffix(" Agents will work without it")
+        text = problem.split(": ", 2)[2]
+        return text.removeprefix("The instruction file ").removesuffix(" Agents will work without it")
 
     stays_inside = "is outside ROOT. Move it into that folder, or set outside_files = true in the team file."
     assert reason("GOOD.md") == "fine"
@@ -131,8 +134,8 @@ def test_a_file_that_is_found_by_itself_is_looked_at_too(folder: Path) -> None:
 
     assert found(folder, 'agent = "claude"\n') == [
         (
-            "warning: line 3, member.2: The instruction file 'CLAUDE.md' is not valid UTF-8 (line 1). Save it as UTF-8. "
-            "Agents will work without it"
+            "warning: line 3, member.2: The instruction file 'CLAUDE.md' is not valid UTF-8 (line 1). "
+            "Save it as UTF-8. Agents will work without it"
         )
     ]
     assert found(folder, 'agent = "claude"\ninstruction_file = false\n') == []
