@@ -242,7 +242,7 @@ def test_after_kill_9_in_mid_turn_resume_offers_the_choices(
 
     with at_terminal("chat", "--plain", "--resume", "last") as terminal:
         terminal.wait_for(READY)
-        terminal.wait_for("Go! [NEXT: ada, ben]", "ada (turn 1): bullpen ended", "run the turn again", "Paused")
+        terminal.wait_for("Go! [NEXT: ada, ben]", "ada (turn 1): bullpen stopped", "run the turn again", "Paused")
         terminal.press("/hand ben\n")
         terminal.wait_for("turn 1: ben answers", "Here.")
 

@@ -173,7 +173,7 @@ async def test_a_turn_that_ran_when_the_process_was_killed_is_interrupted_and_wa
     stage.agent("a", HANG, "Again.")
     id_ = await _left_behind(stage, "Go [NEXT: a, b]", begun=True)
     async with stage.open(id_) as again:
-        assert again.paused == "bullpen ended while turn 1 of a ran. It may have changed files."
+        assert again.paused == "bullpen stopped during turn 1 of a. Files may have been changed."
         assert again.waits_for == "kim"
         kinds = [type(news).__name__ for news in events_so_far(again)]
         assert kinds == ["Paused", "Undecided"]
@@ -208,7 +208,7 @@ async def test_what_waited_when_the_process_was_killed_still_waits(stage: Stage)
     stage.people_and_agents("kim", "a b")
     id_ = await _left_behind(stage, "Go [NEXT: a, b]", begun=False)
     async with stage.open(id_) as again:
-        assert again.paused == "2 turns were waiting when bullpen ended."
+        assert again.paused == "2 turns were waiting when bullpen stopped."
         await again.until_quiet()
         assert len(await said(again)) == 1
         await again.continue_turns()

@@ -184,7 +184,7 @@ async def test_people_are_told_of_a_task_that_is_too_long_or_takes_all_of_a_mess
         troubles = [told.text for told in events_so_far(conversation, Trouble)]
         tasks = [told.task for told in events_so_far(conversation, TaskSet)]
     assert notes == [
-        "All of this message became the team's task. It is asked as the message, too.",
+        "The whole message became the team task. Agents also get it as the message.",
         "The team task has 6,000 bytes. Agents get the first 5,120 of them.",
     ]
     assert troubles == ["The team task has 7,000 bytes. Agents get the first 5,120 of them."]
@@ -316,7 +316,7 @@ async def test_people_are_told_of_a_message_of_nothing_but_markers(team: Stage) 
     async with team.open() as conversation:
         await tell(conversation, "[NEXT: a]")
         (note,) = events_so_far(conversation, Said)[0].notes
-    assert note == "This message holds nothing but markers, so who is asked gets only the conversation before it."
+    assert note == "This message contains only markers, so agents get only the conversation before it."
 
 
 async def test_two_members_of_an_unknown_type_are_warned_about_once(team: Stage) -> None:

@@ -33,7 +33,7 @@ def test_a_thousand_pieces_are_a_few_frames(stage: Stage, monkeypatch: pytest.Mo
         await transcript.begin("7", running, at=0)
         for number in range(1_000):
             event = TextDelta(f"{number} ")
-            running.take(event)
+            running.on_event(event)
             await transcript.on_turn_event("7", event)
         await scene.sees("997 998 999")
         assert "".join(appended).split() == [str(number) for number in range(1_000)]
@@ -63,7 +63,7 @@ def test_a_paragraph_that_grows_is_laid_out_for_each_line_and_not_for_each_word(
         monkeypatch.setattr(Screen, "_refresh_layout", counted)
         for word in words:
             event = TextDelta(f"{word} ")
-            running.take(event)
+            running.on_event(event)
             await transcript.on_turn_event("7", event)
             await scene.sees(word)
         shown = scene.app.screen.query_one(TurnView).query_one(Paragraph)
@@ -87,7 +87,7 @@ def test_text_and_tools_stand_in_the_order_in_which_they_came(stage: Stage) -> N
             ToolFinished(id="1", output="a.py", changed_files=("a.py",)),
             TextDelta("Now I know."),
         ):
-            running.take(event)
+            running.on_event(event)
             await transcript.on_turn_event("7", event)
         await scene.sees("I look first.", "✓ Bash ls  ± a.py", "Now I know.")
         places = [scene.text.index(words) for words in ("I look first.", "✓ Bash ls", "Now I know.")]

@@ -30,7 +30,7 @@ def test_the_latest_failure_comes_first_and_then_the_pause() -> None:
     )
 
     assert [(one.kind, one.turn) for one in found] == [("failed", "4"), ("failed", "3"), ("paused", "")]
-    assert found[0].text == "sarah (turn 4): bullpen ended while it ran. It may have changed files."
+    assert found[0].text == "sarah (turn 4): bullpen stopped during this turn. Files may have been changed."
     assert found[1].text == "max (turn 3): the quota is used up. Wait until noon."
     assert (found[1].partial_text, found[1].others) == ("I was", ("sarah",))
     assert [choice.typed for choice in found[1].choices] == ["/retry 3", "/skip 3", "/hand NAME 3"]

@@ -1,1 +1,1 @@
-"""One conversation: say → route → prompt → run → say. loop.py is the place to begin."""
+"""One conversation: say → route → prompt → run → say. Start with conversation.py."""

@@ -1,4 +1,4 @@
-"""What a message, or the end of a turn, sets in motion: entries, worked out before anything is written. Pure."""
+"""What a message or the end of a turn changes: entries, built before anything is written. Pure functions."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -31,7 +31,7 @@ from bullpen.store.base import TurnEnd
 from bullpen.team.team import Member, Team
 from bullpen.text.clean import byte_length
 
-# What an author wrote is kept for those who look, not to be read by machines again.
+# Raw markers are kept for people to look at. No code reads them again.
 MOST_RAW_MARKERS = 20
 LONGEST_RAW_MARKER = 200
 
@@ -49,7 +49,7 @@ def speaker_of(member: Member) -> Speaker:
 def person_message(
     router: Router, state: ConversationState, person: Member, text: str, markers: Markers, *, message_id: str, at: int
 ) -> Entry:
-    """Return what a person's message changes. What waits because of a pause keeps waiting; what is new may begin."""
+    """Return what a person's message changes. Turns that were waiting during a pause stay held; new ones may begin."""
     before = state.progress
     answered = tuple(turn for turn in state.queue.of(person.name) if not state.is_blocked(turn))
     awaited = {turn.message_id for turn in answered}
@@ -59,7 +59,7 @@ def person_message(
     kept = tuple(turn for turn in state.queue.waiting if turn not in drops)
     if any(turn.message_id in awaited for turn in kept):
         route = router.route(person, markers, last_to_hand_over=last_to_hand_over, in_relay=True)
-    # Who waited in a relay for this person continues; a pause does not change what the message means.
+    # A relay that was waiting for this person continues, paused or not.
     holds = tuple(turn for turn in kept if state.paused is not None and turn.message_id not in awaited)
     turns = _turns(route, state, message_id)
     progress = replace(
@@ -106,7 +106,9 @@ def agent_reply(
     )
     misses = {name: said for name, said in before.misses.items() if name != agent.name}
     if missed is not None:
-        misses[agent.name] = f"{missed.sentence} Nobody was asked. Write [NEXT: name] in the open to hand over."
+        misses[agent.name] = (
+            f"{missed.sentence} Nobody was asked. To hand over, write [NEXT: name] outside of code and quotes."
+        )
     elif route.notes:
         misses[agent.name] = " ".join(route.notes)
     kept = tuple(waiting for waiting in state.queue.waiting if waiting not in drops)
@@ -122,7 +124,7 @@ def agent_reply(
         handed_over={**before.handed_over, **handed_over},
     )
     message = _message(message_id, text, agent, markers, route, end.at, parent=turn.message_id)
-    noticed = [] if missed is None else [HandOverMissed.of(missed, message.id)]
+    missed_events = [] if missed is None else [HandOverMissed.of(missed, message.id)]
     return Entry(
         at=end.at,
         message=message,
@@ -131,14 +133,14 @@ def agent_reply(
         drops=drops,
         change=_change(route, progress, _waited_for(router, route, (*kept, *turns))),
         said=_said(message, route, state, turn_id=end.turn_id),
-        events=(*_queue_events(turns, drops), *noticed, _turn_ended(turn, end, seconds)),
+        events=(*_queue_events(turns, drops), *missed_events, _turn_ended(turn, end, seconds)),
     )
 
 
 def turn_begins(
     state: ConversationState, turn: WaitingTurn, given: AssemblerOutput, *, began_at: int, at: int
 ) -> Entry:
-    """Return that a turn begins, with what its agent is given."""
+    """Return what the beginning of a turn changes, with the agent's prompt."""
     progress = replace(state.progress, turns=state.progress.turns + 1, missed=None)
     size = byte_length(given.prompt) + byte_length(given.system_flag or "")
     began = TurnBegan(turn=turn, at=began_at, prompt_bytes=size, cuts=given.report.cuts)
@@ -151,7 +153,7 @@ def turn_begins(
 
 
 def turn_ends(state: ConversationState, turn: WaitingTurn, end: TurnEnd, *, seconds: float) -> Entry:
-    """Return that a turn ends without a reply: a person must decide about it."""
+    """Return what the end of a turn without a reply changes: a person must decide about it."""
     used = with_usage(state.progress, turn.member, usage_of_turn(end.usage, end.failure))
     progress = replace(used, undecided=(*used.undecided, turn.id))
     undecided = UndecidedTurn(turn=turn, state=end.state, failure=end.failure)
@@ -164,7 +166,7 @@ def turn_ends(state: ConversationState, turn: WaitingTurn, end: TurnEnd, *, seco
 
 
 def undecided_event(ended: UndecidedTurn) -> Undecided:
-    """Return what viewers learn of a turn that ended without a reply."""
+    """Return the event for a turn that ended without a reply."""
     state = ended.state if ended.state != "done" else "failed"
     return Undecided(turn=ended.turn, state=state, text=ended.sentence)
 
@@ -180,13 +182,13 @@ def _said(message: ConversationMessage, route: Route, state: ConversationState, 
 
 
 def _content_notes(message: ConversationMessage, route: Route) -> Iterator[str]:
-    """Yield what people should know about the text itself."""
+    """Yield notes about the text of a message."""
     sets_task = route.team_task is not None
     if (sets_task or route.asked) and not strip_all_markers(message.content):
         yield (
-            "All of this message became the team's task. It is asked as the message, too."
+            "The whole message became the team task. Agents also get it as the message."
             if sets_task
-            else "This message holds nothing but markers, so who is asked gets only the conversation before it."
+            else "This message contains only markers, so agents get only the conversation before it."
         )
     if route.team_task is not None and (note := task_too_long(route.team_task)):
         yield note
@@ -230,7 +232,7 @@ def _first_agent(team: Team, turns: Sequence[WaitingTurn]) -> str | None:
 
 
 def _waited_for(router: Router, route: Route, waiting: Iterable[WaitingTurn]) -> str | None:
-    """Return the person we wait for: who is named, else who holds up a relay, else who gets it back."""
+    """Return the person we wait for: the one named, else the next in a relay, else the one it returns to."""
     if route.waits_for in route.addressees:
         return route.waits_for
     return next((turn.member for turn in waiting if router.member(turn.member).type == "human"), route.waits_for)

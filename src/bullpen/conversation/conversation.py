@@ -1,4 +1,4 @@
-"""Conversation: people speak and decide, agents take turns, and everyone who watches learns of it."""
+"""Conversation: people speak and decide, agents take turns, and viewers get an event for everything."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
@@ -41,8 +41,8 @@ Result = TypeVar("Result")
 class Conversation:
     """One conversation that this process owns. `open_team` makes it; closing it ends the running turns.
 
-    Everything that changes it is an entry: worked out by a pure function, committed by the journal. Every method that
-    changes something returns when it is stored.
+    Every change is an entry: built by a pure function, committed by the journal. Methods that change something return
+    when it is stored.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class Conversation:
             return self._said_before(stored, text, markers, sender)
 
     def _said_before(self, stored: StoredMessage, text: str, markers: Markers, sender: str | None) -> StoredMessage:
-        """Return a message that is sent again. We may wait for someone else by now, but the sender must be the same."""
+        """Return a message that is sent again. Its sender must be the same, even if we now wait for someone else."""
         speaker = stored.message.speaker
         person = self._router.sender_of(markers, given=sender, waited_for=speaker.role_id)
         if stored.message.content != text or person.name != speaker.role_id:
@@ -103,7 +103,7 @@ class Conversation:
         return tuple(tasks)
 
     async def continue_turns(self) -> None:
-        """Lift a pause: what waits begins, and the caps count from zero."""
+        """End a pause: waiting turns begin, and the limits count from zero."""
         await self._decide(decisions.continue_turns)
 
     async def drop(self, *, member: str | None = None, turn_ids: Collection[str] = ()) -> tuple[WaitingTurn, ...]:
@@ -111,7 +111,7 @@ class Conversation:
         return (await self._decide(decisions.drop, self._router, member, turn_ids)).drops
 
     async def retry(self, turn_id: str | None = None) -> WaitingTurn:
-        """Do a turn again that ended without a reply; without an id, the latest."""
+        """Retry a turn that ended without a reply; without an id, the latest."""
         return (await self._decide(decisions.retry, self._router, turn_id)).turns[0]
 
     async def skip(self, turn_id: str | None = None) -> None:
@@ -133,14 +133,14 @@ class Conversation:
         await self._decide(decisions.reorder, turn_ids)
 
     async def set_task(self, task: str | None, *, by: str | None = None) -> None:
-        """Set what the team works on, or nothing."""
+        """Set the team task, or remove it."""
         person = by or decisions.last_person(self.team, self._state).name
         await self._decide(decisions.set_task, task, by=person)
         if note := task_too_long(task or ""):
             self._journal.publish(Trouble(text=note))
 
     async def dismiss_missed_hand_over(self) -> None:
-        """Leave a hand-over that an agent probably meant as it is."""
+        """Dismiss a missed hand-over."""
         await self._decide(decisions.dismiss_missed_hand_over)
 
     async def _decide(self, decision: Callable[..., Entry], *arguments: object, by: str = "") -> Entry:
@@ -152,12 +152,12 @@ class Conversation:
         return await self._journal.alone(commit)
 
     async def _pause_to_cancel(self, turn_id: str | None) -> list[WaitingTurn]:
-        """Return the turns to cancel: chosen here, where none of them can end meanwhile."""
+        """Return the turns to cancel. They are chosen here, where none of them can end meanwhile."""
         entry, turns = decisions.pause_to_cancel(self._state, turn_id, at=milliseconds())
         await self._journal.commit(entry)
         return turns
 
-    # What doors show
+    # What people see
 
     @property
     def id(self) -> str:
@@ -166,17 +166,17 @@ class Conversation:
 
     @property
     def context(self) -> ContextManager:
-        """What has been said, what the team works on, and what each agent gets to read of it."""
+        """The messages, the team task, and what each agent sees of them."""
         return self._journal.context
 
     @property
     def running(self) -> Mapping[str, RunningTurn]:
-        """The turns at work, by their ids."""
+        """The running turns, by their ids."""
         return self._turns.running
 
     @property
     def team_task(self) -> str | None:
-        """What the team works on, as agents read it."""
+        """The team task, as agents read it."""
         return self.context.get_team_task()
 
     @property
@@ -186,7 +186,7 @@ class Conversation:
 
     @property
     def paused(self) -> str | None:
-        """Why nothing begins until a person says so."""
+        """Why no turn begins until a person continues; None if not paused."""
         return self._state.paused
 
     @property
@@ -196,7 +196,7 @@ class Conversation:
 
     @property
     def held(self) -> tuple[WaitingTurn, ...]:
-        """Those of the queue that do not begin until a person lets them continue."""
+        """Waiting turns that do not begin until a person releases them."""
         return tuple(turn for turn in self.waiting if turn.id in self._state.progress.held)
 
     @property
@@ -206,11 +206,11 @@ class Conversation:
 
     @property
     def progress(self) -> Progress:
-        """What the caps have counted, what everyone has used, and what else is remembered."""
+        """What the limits have counted, what everyone has used, and what else is remembered."""
         return self._state.progress
 
     def member(self, name: str) -> Member:
-        """Return the member that somebody calls by this name, or raise UnknownMember."""
+        """Return the member with this name, or raise UnknownMember."""
         return self._router.member(name)
 
     @property
@@ -230,11 +230,11 @@ class Conversation:
                 yield numbered.event
 
     def viewing(self, after: int | None = None) -> AbstractContextManager[Viewer]:
-        """Watch from this moment on, or again from after a number."""
+        """Watch from now on, or from after the event with a number."""
         return self._journal.broadcast.viewing(after)
 
     async def until_quiet(self) -> None:
-        """Wait until nobody is at work and nothing can begin."""
+        """Wait until no turn is running and none can begin."""
         await self._journal.quiet.wait()
 
     async def messages(
@@ -249,7 +249,7 @@ class Conversation:
         *args: Arguments.args,
         **kwargs: Arguments.kwargs,
     ) -> Result:
-        """Call something with the store and the conversation's id, where it delays nobody."""
+        """Call something with the store and the conversation's id, outside of the event loop."""
         return await self._state.read(work, *args, **kwargs)
 
     async def preview(self, member: str) -> AssemblerOutput:
@@ -268,7 +268,7 @@ class Conversation:
     # Opening and closing
 
     async def start(self) -> None:
-        """Begin turns from now on. What an earlier process left running is interrupted; what waits needs a decision."""
+        """Begin turns from now on. Turns that an earlier process left running are interrupted, waiting ones paused."""
         entry = resume(self.team, self._state, at=milliseconds())
         if entry is not None or self._state.lost:
             await self._journal.alone(lambda: self._resume(entry))
@@ -277,12 +277,12 @@ class Conversation:
         self._journal.changed.set()
 
     async def close(self) -> None:
-        """Cancel the running turns, and store that. Everything that waits is there when it is opened again."""
+        """Cancel the running turns, and store that. Waiting turns are still there when it is opened again."""
         self._journal.closing.set()
         tasks = [*self._turns.tasks.values(), *([self._loop] if self._loop else [])]
         for task in tasks:
             task.cancel()
-        await to_the_end(_all_over([*tasks, *self._journal.changes]))
+        await to_the_end(_finish_all([*tasks, *self._journal.changes]))
         self._journal.broadcast.close()
         self._journal.quiet.set()
 
@@ -306,5 +306,5 @@ def _message_or_none(store: Store, conversation_id: str, message_id: str) -> Sto
         return None
 
 
-async def _all_over(tasks: list[asyncio.Task[Any]]) -> None:
+async def _finish_all(tasks: list[asyncio.Task[Any]]) -> None:
     await asyncio.gather(*tasks, return_exceptions=True)

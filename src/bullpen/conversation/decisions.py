@@ -1,6 +1,6 @@
-"""What a person decides beside speaking: pause, continue, drop, retry, skip, hand over, ask, reorder, set the task.
+"""What a person can decide besides speaking: pause, continue, drop, retry, skip, hand over, ask, reorder, set the task.
 
-Each is a function that returns an entry, or raises what is wrong with it. Pure.
+Each is a pure function that returns an entry, or raises an error.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -30,12 +30,12 @@ NOTHING_SAID_YET = "Nothing has been said yet. Say something first."
 
 
 def pause(kind: PauseKind, text: str, *, at: int) -> Entry:
-    """Let nothing begin until a person says so."""
+    """Let no turn begin until a person continues."""
     return Entry(at=at, change=Change(paused=text), events=(Paused(kind=kind, text=text),))
 
 
 def pause_to_cancel(state: ConversationState, turn_id: str | None, *, at: int) -> tuple[Entry, list[WaitingTurn]]:
-    """Pause, and name the turns to cancel: one, or all that run."""
+    """Pause, and return the turns to cancel: one, or all running ones."""
     turns = [turn for turn in state.running.values() if turn_id in (None, turn.id)]
     if not turns:
         raise NothingRuns(turn_id)
@@ -45,7 +45,7 @@ def pause_to_cancel(state: ConversationState, turn_id: str | None, *, at: int) -
 
 
 def continue_turns(state: ConversationState, *, at: int) -> Entry:
-    """Lift a pause: what waits begins, and the caps count from zero."""
+    """End a pause: waiting turns begin, and the limits count from zero."""
     return Entry(at=at, change=_after_a_decision(state, at), events=(Continued(),))
 
 
@@ -53,7 +53,7 @@ def drop(state: ConversationState, router: Router, member: str | None, turn_ids:
     """Take waiting turns out of the queue: those with these ids, else a member's, else all."""
     name = None if member is None else router.member(member).name
     turns = tuple(turn for turn in state.queue.of(name) if not turn_ids or turn.id in turn_ids)
-    _check_all_wait(turn_ids, turns)
+    _check_all_waiting(turn_ids, turns)
     is_empty = len(turns) == len(state.queue.waiting)
     return Entry(
         at=at,
@@ -64,7 +64,7 @@ def drop(state: ConversationState, router: Router, member: str | None, turn_ids:
 
 
 def retry(state: ConversationState, router: Router, turn_id: str | None, *, at: int) -> Entry:
-    """Do a turn again that ended without a reply; without an id, the latest."""
+    """Retry a turn that ended without a reply; without an id, the latest."""
     turn = _undecided_turn(state, turn_id)
     agent_named(router, turn.member)
     again = state.new_turn(turn.member, turn.message_id, intent=PUT_FIRST, step=turn.step)
@@ -73,7 +73,7 @@ def retry(state: ConversationState, router: Router, turn_id: str | None, *, at: 
         retries=turn.id,
         turns=(again,),
         change=_after_a_decision(state, at, about=turn, new_turns=1),
-        events=(Decided(turn_id=turn.id, choice=f"again, as turn {again.id}"), Queued(turns=(again,))),
+        events=(Decided(turn_id=turn.id, choice=f"retried as turn {again.id}"), Queued(turns=(again,))),
     )
 
 
@@ -92,7 +92,7 @@ def hand_over(state: ConversationState, router: Router, member: str, turn_id: st
     turn = _undecided_turn(state, turn_id)
     name = agent_named(router, member).name
     instead = state.new_turn(name, turn.message_id, intent=PUT_FIRST, step=turn.step)
-    # Nobody answers one message twice: whoever was to come later in the relay comes now.
+    # Nobody answers a message twice: a later turn of the same member in the relay is dropped.
     drops = tuple(later for later in state.queue.of(name) if later.message_id == turn.message_id)
     dropped = (Dropped(turns=drops),) if drops else ()
     return Entry(
@@ -113,11 +113,11 @@ def ask(
         raise NobodyToAsk(NOTHING_SAID_YET)
     if route.notes or not route.asked:
         raise NobodyToAsk(" ".join(route.notes) or f"{asked!r} does not name an agent.")
-    at_it = [*state.queue.waiting, *state.running.values()]
-    taken = {turn.member for turn in at_it if turn.message_id == message_id}
-    fresh = [one for one in route.asked if one.member not in taken]
+    open_turns = [*state.queue.waiting, *state.running.values()]
+    already_asked = {turn.member for turn in open_turns if turn.message_id == message_id}
+    fresh = [one for one in route.asked if one.member not in already_asked]
     if not fresh:
-        raise NobodyToAsk(f"{', '.join(one.member for one in route.asked)} will answer that already.")
+        raise NobodyToAsk(f"Already asked: {', '.join(one.member for one in route.asked)}.")
     turns = tuple(
         state.new_turn(one.member, message_id, intent=one.intent, step=one.step, number=number)
         for number, one in enumerate(fresh, start=1)
@@ -129,7 +129,7 @@ def ask(
 def reorder(state: ConversationState, turn_ids: Sequence[str], *, at: int) -> Entry:
     """Let these waiting turns begin first, in this order."""
     waiting = {turn.id: turn for turn in state.queue.waiting}
-    _check_all_wait(turn_ids, waiting.values())
+    _check_all_waiting(turn_ids, waiting.values())
     first = tuple(waiting[turn_id] for turn_id in turn_ids)
     others = tuple(turn for turn in state.queue.waiting if turn.id not in turn_ids)
     moved = tuple(replace(turn, intent=PUT_FIRST) for turn in first)
@@ -137,19 +137,19 @@ def reorder(state: ConversationState, turn_ids: Sequence[str], *, at: int) -> En
 
 
 def set_task(_: ConversationState, task: str | None, *, at: int) -> Entry:
-    """Set what the team works on, or nothing."""
+    """Set the team task, or remove it."""
     return Entry(at=at, change=Change(team_task=task or None))
 
 
 def dismiss_missed_hand_over(state: ConversationState, *, at: int) -> Entry:
-    """Leave a hand-over that an agent probably meant as it is."""
+    """Dismiss a missed hand-over."""
     if state.progress.missed is None:
         raise NobodyToAsk("There is no missed hand-over to dismiss.")
     return Entry(at=at, change=Change(progress=replace(state.progress, missed=None)), events=(HandOverDismissed(),))
 
 
 def agent_named(router: Router, name: str) -> Member:
-    """Return the agent that somebody calls by this name."""
+    """Return the agent with this name, or raise NobodyToAsk for a person."""
     member = router.member(name)
     if member.type != "ai":
         raise NobodyToAsk(f"{member.name} is a person.")
@@ -163,14 +163,14 @@ def last_person(team: Team, state: ConversationState) -> Member:
 
 
 def turn_names(turns: Iterable[WaitingTurn]) -> str:
-    """Return which turns of whom, for a sentence."""
+    """Return turns and their members, for a sentence."""
     return ", ".join(f"turn {turn.id} of {turn.member}" for turn in turns)
 
 
 def _after_a_decision(
     state: ConversationState, at: int, *, about: WaitingTurn | None = None, new_turns: int = 0
 ) -> Change:
-    """Return what every decision changes: nothing is paused or held any more, and the caps count again."""
+    """Return what every decision changes: no turn is paused or held any more, and the limits count from zero."""
     progress = counting_again(state.progress, at)
     undecided = tuple(turn_id for turn_id in progress.undecided if about is None or turn_id != about.id)
     turns_made = progress.turns_made + new_turns
@@ -188,7 +188,7 @@ def _undecided_turn(state: ConversationState, turn_id: str | None) -> WaitingTur
     return state.undecided[turn_id].turn
 
 
-def _check_all_wait(turn_ids: Iterable[str], turns: Iterable[WaitingTurn]) -> None:
+def _check_all_waiting(turn_ids: Iterable[str], turns: Iterable[WaitingTurn]) -> None:
     waiting = {turn.id for turn in turns}
     for turn_id in turn_ids:
         if turn_id not in waiting:

@@ -1,4 +1,4 @@
-"""Entry: all that changes at once in a conversation, worked out before anything is written."""
+"""Entry: one change of a conversation, built before anything is written."""
 
 from msgspec import UNSET, Struct, UnsetType
 
@@ -11,7 +11,7 @@ from bullpen.store.base import TurnEnd
 
 
 class Change(Struct, frozen=True, kw_only=True):
-    """What becomes different beside messages and turns; what is not given stays."""
+    """Changes besides messages and turns; UNSET fields stay as they are."""
 
     team_task: str | UnsetType | None = UNSET
     waits_for: str | UnsetType | None = UNSET
@@ -23,7 +23,7 @@ NO_CHANGE = Change()
 
 
 class BegunTurn(Struct, frozen=True, kw_only=True):
-    """A turn that begins, and what its agent is given."""
+    """A turn that begins, and its agent's prompt."""
 
     turn: WaitingTurn
     given: AssemblerOutput
@@ -38,7 +38,7 @@ class Entry(Struct, frozen=True, kw_only=True):
     ends: TurnEnd | None = None
     """The running turn that ends: with the message, if there is one, else without a reply."""
     retries: str | None = None
-    """The turn that the first of the new turns does again."""
+    """The turn that the first of the new turns retries."""
     turns: tuple[WaitingTurn, ...] = ()
     """New turns in the queue."""
     drops: tuple[WaitingTurn, ...] = ()
@@ -47,6 +47,6 @@ class Entry(Struct, frozen=True, kw_only=True):
     """Waiting turns that begin before all others, in this order."""
     change: Change = NO_CHANGE
     said: Said | None = None
-    """What viewers learn of the message."""
+    """The event for the message."""
     events: tuple[ConversationEvent, ...] = ()
-    """What else viewers learn, after that."""
+    """The events after that."""

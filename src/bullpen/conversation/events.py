@@ -1,4 +1,4 @@
-"""What those who watch a conversation learn of it, in the order in which it happens. Every event is one JSON object."""
+"""The events of a conversation, as viewers get them. Each is one JSON object."""
 
 from typing import Literal
 
@@ -22,19 +22,19 @@ class Said(Struct, frozen=True, kw_only=True, tag="said", tag_field="type"):
     turn_id: str | None = None
     """The turn that it ends, if an agent said it."""
     reason: str = ""
-    """Why it goes where it goes, when its author did not say."""
+    """Why it goes to its addressees, if its author did not name them."""
     notes: tuple[str, ...] = ()
-    """What did not work: names that are nobody's, hand-overs that are not allowed, markers that are not read."""
+    """What did not work: unknown names, hand-overs that are not allowed, markers that are not read."""
 
 
 class Queued(Struct, frozen=True, kw_only=True, tag="queued", tag_field="type"):
-    """Turns wait now that did not before."""
+    """Turns were added to the queue."""
 
     turns: tuple[WaitingTurn, ...]
 
 
 class Dropped(Struct, frozen=True, kw_only=True, tag="dropped", tag_field="type"):
-    """Turns do not wait any more, and will not begin."""
+    """Turns were removed from the queue, and will not begin."""
 
     turns: tuple[WaitingTurn, ...]
 
@@ -46,17 +46,17 @@ class Reordered(Struct, frozen=True, kw_only=True, tag="reordered", tag_field="t
 
 
 class TurnBegan(Struct, frozen=True, kw_only=True, tag="turn_began", tag_field="type"):
-    """An agent is at work."""
+    """An agent has begun a turn."""
 
     turn: WaitingTurn
     at: int
     prompt_bytes: int
     cuts: tuple[str, ...] = ()
-    """What was left out of its prompt, in words."""
+    """What was left out of its prompt, one phrase each."""
 
 
 class TurnEvent(Struct, frozen=True, kw_only=True, tag="turn_event", tag_field="type"):
-    """An agent at work says or does something."""
+    """An agent says or does something during its turn."""
 
     turn_id: str
     member: str
@@ -64,7 +64,7 @@ class TurnEvent(Struct, frozen=True, kw_only=True, tag="turn_event", tag_field="
 
 
 class TurnEnded(Struct, frozen=True, kw_only=True, tag="turn_ended", tag_field="type"):
-    """A turn is over. After a reply, Said comes first."""
+    """A turn has ended. If it has a reply, Said comes first."""
 
     turn_id: str
     member: str
@@ -86,7 +86,7 @@ class HandOverMissed(Struct, frozen=True, kw_only=True, tag="hand_over_missed", 
 
     @classmethod
     def of(cls, missed: MissedHandOver, message_id: str) -> "HandOverMissed":
-        """Return what viewers learn of a hand-over that was missed."""
+        """Return the event for a missed hand-over."""
         return cls(
             member=missed.sender,
             message_id=message_id,
@@ -97,7 +97,7 @@ class HandOverMissed(Struct, frozen=True, kw_only=True, tag="hand_over_missed", 
 
 
 class HandOverDismissed(Struct, frozen=True, kw_only=True, tag="hand_over_dismissed", tag_field="type"):
-    """A person left such a hand-over as it is."""
+    """A person dismissed a missed hand-over."""
 
 
 class Undecided(Struct, frozen=True, kw_only=True, tag="undecided", tag_field="type"):
@@ -109,50 +109,50 @@ class Undecided(Struct, frozen=True, kw_only=True, tag="undecided", tag_field="t
 
 
 class Decided(Struct, frozen=True, kw_only=True, tag="decided", tag_field="type"):
-    """A person has said what becomes of such a turn."""
+    """A person has decided about a turn that ended without a reply."""
 
     turn_id: str
     choice: str
 
 
 class Paused(Struct, frozen=True, kw_only=True, tag="paused", tag_field="type"):
-    """Nothing begins until a person says so."""
+    """No turn begins until a person continues."""
 
     kind: PauseKind
     text: str
 
 
 class Continued(Struct, frozen=True, kw_only=True, tag="continued", tag_field="type"):
-    """A person lifted the pause, and what waits begins."""
+    """A person ended the pause, and waiting turns begin."""
 
 
 class Held(Struct, frozen=True, kw_only=True, tag="held", tag_field="type"):
-    """A person spoke during a pause: what waited then stands still, and what they ask for now begins."""
+    """A person spoke during a pause: turns that were waiting are held, and the new ones begin."""
 
     turns: tuple[WaitingTurn, ...]
 
 
 class TaskSet(Struct, frozen=True, kw_only=True, tag="task_set", tag_field="type"):
-    """The team works on something else now."""
+    """The team task has changed."""
 
     task: str | None
     by: str
 
 
 class Quiet(Struct, frozen=True, kw_only=True, tag="quiet", tag_field="type"):
-    """Nobody is at work, and nothing can begin."""
+    """No turn is running, and none can begin."""
 
     waits_for: str | None
 
 
 class Trouble(Struct, frozen=True, kw_only=True, tag="trouble", tag_field="type"):
-    """Something went wrong with bullpen's own work; what to do is in the text."""
+    """Something went wrong in bullpen itself; the text says what to do."""
 
     text: str
 
 
 class Lagged(Struct, frozen=True, kw_only=True, tag="lagged", tag_field="type"):
-    """This viewer was too slow: so many events were left out for it. Messages can be read again."""
+    """This viewer was too slow and missed this many events. Messages can be read again."""
 
     missed: int
 
@@ -178,7 +178,7 @@ ConversationEvent = (
     | Lagged
 )
 
-# Names of an earlier version, which one more version understands.
+# Names that an earlier version used. They still work in this one.
 _OLD_TAGS = {b"continued": b"went_on", b"hand_over_missed": b"missed_hand_over"}
 _TAG = b'{"type":"'
 

@@ -1,4 +1,4 @@
-"""Journal: the one place where a conversation changes: an entry is stored, is true in memory, and is published."""
+"""Journal: the one place where a conversation changes: an entry is stored, applied in memory, and published."""
 
 import asyncio
 import logging
@@ -24,7 +24,7 @@ Result = TypeVar("Result")
 
 
 class Journal:
-    """Commits entries, one after the other, and tells those who watch."""
+    """Commits entries, one after the other, and publishes their events."""
 
     def __init__(self, team: Team, state: ConversationState, history: History) -> None:
         self.state = state
@@ -39,34 +39,34 @@ class Journal:
         )
         self.broadcast = Broadcast()
         self.changed = asyncio.Event()
-        """Set when something has changed, so that it is time to see whether a turn may begin."""
+        """Set when something has changed: a turn may be able to begin."""
         self.quiet = asyncio.Event()
-        """Set while nobody is at work and nothing can begin."""
+        """Set while no turn is running and none can begin."""
         self.closing = asyncio.Event()
         self.lock = asyncio.Lock()
-        """Whoever changes the conversation holds it, so that what was decided is still so when it is written."""
+        """Held during every change, so that nothing else changes between a decision and writing it."""
         self.changes: set[asyncio.Task[Any]] = set()
-        """What is being done at the moment."""
+        """The changes in progress."""
         self._entry: Entry | None = None
         self._task_set_by = ""
 
     async def alone(self, work: Callable[[], Awaitable[Result]]) -> Result:
-        """Do something alone and to its end, even if the caller does not wait any more."""
+        """Run a change alone and to its end, even if the caller is cancelled."""
         if self.closing.is_set():
             raise ConversationClosed(self.state.conversation_id)
         return await self.shielded(work)
 
     async def shielded(self, work: Callable[[], Awaitable[Result]]) -> Result:
-        """Do the same while the conversation is being closed."""
+        """Do the same, even while the conversation is being closed."""
         done: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
         task = asyncio.create_task(self._locked(work, done))
         self.changes.add(task)
         task.add_done_callback(self.changes.discard)
-        # asyncio.shield would do, but its caller learns of the end some rounds of the event loop later.
+        # asyncio.shield would work, but resumes its caller some iterations of the event loop later.
         return await done
 
     async def commit(self, entry: Entry, *, by: str = "") -> StoredMessage | None:
-        """Store an entry, let it be true in memory, and tell everyone. Only for who is alone."""
+        """Store an entry, apply it in memory, and publish its events. The caller must hold the lock."""
         stored = await self.state.commit(entry)
         if stored is not None and stored.already_stored:
             return stored
@@ -83,19 +83,19 @@ class Journal:
         return stored
 
     async def commit_message(self, build: Callable[..., Entry], message_id: str | None = None) -> StoredMessage:
-        """Commit a message under an id of the caller's, or under the next number."""
+        """Commit a message with the caller's id, or with the next number."""
         stored = await self.commit(build(message_id=message_id or self.context.next_message_id))
         if stored is None:
             raise TypeError("an entry without a message was committed as one")
         return stored
 
     def publish(self, *events: ConversationEvent) -> None:
-        """Tell everyone who watches."""
+        """Send events to all viewers."""
         for event in events:
             self.broadcast.publish(event)
 
     async def _locked(self, work: Callable[[], Awaitable[Result]], done: "asyncio.Future[Result]") -> None:
-        """Do something while nobody else changes the conversation, and hand the result to whoever still waits."""
+        """Run a change while nothing else changes the conversation, and pass the result to its caller."""
         try:
             async with self.lock:
                 result = await work()
@@ -106,7 +106,7 @@ class Journal:
         except BaseException:
             done.cancel()
             raise
-        # The caller comes first, and then those who see what may begin now.
+        # The caller continues first, and then the turn loop.
         if not done.done():
             done.set_result(result)
         self.changed.set()
@@ -118,7 +118,7 @@ class Journal:
             self.publish(self._entry.said)
 
     def _publish_task(self, task: str | None) -> None:
-        """Publish what the team works on after the context has learned it."""
+        """Publish the team task after the context has recorded it."""
         self.publish(TaskSet(task=task, by=self._task_set_by))
 
 

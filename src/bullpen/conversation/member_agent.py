@@ -1,4 +1,4 @@
-"""MemberAgent: one agent of a team at its place: its CLI, its folder, its permissions."""
+"""MemberAgent: one agent of a team: its CLI, its folder, its permissions."""
 
 import os
 from collections.abc import Mapping
@@ -42,7 +42,7 @@ class MemberAgent(Struct, frozen=True, kw_only=True):
         return unknown_type_warning(agent)
 
     async def take_turn(self, given: AssemblerOutput, running: RunningTurn, *, emit: Emit) -> Reply:
-        """Let the agent answer; everything that the team file says about it holds."""
+        """Let the agent answer, with all its settings from the team file."""
         member = self.member
         return await run_turn(
             self.spec,
@@ -55,8 +55,8 @@ class MemberAgent(Struct, frozen=True, kw_only=True):
             env={**self._environment(), **self.extra.env},
             idle_timeout=member.idle_timeout,
             total_timeout=member.total_timeout,
-            on_command=running.take_command,
-            on_output=running.take_output,
+            on_command=running.on_command,
+            on_output=running.on_output,
         )
 
     def _environment(self) -> dict[str, str]:

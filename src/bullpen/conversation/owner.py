@@ -9,14 +9,14 @@ from bullpen.store.base import Owner
 
 
 def this_process() -> Owner:
-    """Return this process as an owner, another one for every conversation it opens."""
+    """Return this process as an owner, with a new token for every conversation it opens."""
     identity = process_tree.process_id(os.getpid())
     start_time = identity.start_time if identity else 0
     return Owner(token=secrets.token_hex(8), pid=os.getpid(), start_time=start_time, boot_id=process_tree.boot_id())
 
 
 def is_alive(owner: Owner) -> bool:
-    """Tell whether an owner is still there, and not another process with its number."""
+    """Return whether an owner is still running, and is not another process with the same number."""
     same_boot = owner.boot_id == process_tree.boot_id()
     return same_boot and process_tree.is_alive(process_tree.ProcessId(owner.pid, owner.start_time))
 

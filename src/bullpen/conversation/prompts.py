@@ -1,4 +1,4 @@
-"""What an agent is given for a turn: the message it answers, the conversation before it, its instructions."""
+"""The prompt for a turn: the message to answer, the conversation before it, the agent's instructions."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -81,7 +81,7 @@ class Prompts:
         )
 
     def _everyone(self) -> tuple[str, ...]:
-        """Return everyone who could speak in the prompt: the team, and who has left it since."""
+        """Return everyone who could speak in the prompt: the team, and former members."""
         members = (name for member in self._team.members for name in _names_of(member))
         speakers = (speaker.role_name for speaker in self._store.speakers(self._conversation_id))
         return tuple(dict.fromkeys([*members, *speakers]))
@@ -108,10 +108,10 @@ class Prompts:
         ]
         people = {person.name for person in self._team.people}
         steps = {other.member: other.step for other in turns if other.member in people}
-        return [*replies, *self._words_of(steps, turn.message_id)] if steps else replies
+        return [*replies, *self._said_by_people(steps, turn.message_id)] if steps else replies
 
-    def _words_of(self, steps: Mapping[str, int], message_id: str) -> list[tuple[int, StoredMessage]]:
-        """Return what people said in a relay. Their turns do not run, but their messages know what they answer."""
+    def _said_by_people(self, steps: Mapping[str, int], message_id: str) -> list[tuple[int, StoredMessage]]:
+        """Return what people said in a relay. Their turns do not run, but their messages name the one they answer."""
         return [
             (steps[stored.message.speaker.role_id], stored)
             for stored in self._store.messages(self._conversation_id, limit=LOOK_BACK)
@@ -121,14 +121,14 @@ class Prompts:
         ]
 
     def _system_instruction(self, member: Member, remark: str) -> str:
-        """Return the configured instruction and what is said about the team; without a note, nothing is added."""
+        """Return the configured instruction and the hand-over note; without that note, nothing is added."""
         note = hand_over_note(self._team, member)
         return _joined([member.system_instruction, note, remark if self._team.hand_over_note else ""])
 
     def _instruction_files(self, agent: MemberAgent) -> tuple[str, list[str]]:
-        """Return the team's instruction file and the member's own, read anew for every turn.
+        """Return the team's instruction file and the member's own, read again for every turn.
 
-        One that cannot be read does not stop the turn: the prompt goes without it, and the report says why.
+        One that cannot be read does not stop the turn: the prompt does not contain it, and the report says why.
         """
         allowed = self._team.outside_files
         own = agent.member.instruction_file

@@ -1,4 +1,4 @@
-"""Opening a conversation again: running turns are interrupted, what waits is paused, who left the team is dropped."""
+"""Opening a conversation again: running turns are interrupted, waiting ones paused, former members' dropped."""
 
 from msgspec.structs import replace
 
@@ -13,14 +13,14 @@ from bullpen.team.team import Team
 
 
 def resume(team: Team, state: ConversationState, *, at: int) -> Entry | None:
-    """Return what must change because a conversation is opened by another process; None if nothing must.
+    """Return what must change when another process opens a conversation; None if nothing must.
 
-    Nothing begins by itself: whoever opens a conversation has not seen yet how it stands.
+    No turn begins by itself: the person has not seen the conversation's state yet.
     """
     members = {member.name for member in team.members}
     gone = tuple(turn for turn in state.queue.waiting if turn.member not in members)
     paused = _reason_to_pause(team, state, gone)
-    progress = _with_lost_turns(_without_those_who_left(team, state.progress), state.lost)
+    progress = _with_lost_turns(_without_former_members(team, state.progress), state.lost)
     people = {person.name for person in team.people}
     waits_for = state.waits_for if state.waits_for in people else None
     if state.lost:
@@ -33,7 +33,7 @@ def resume(team: Team, state: ConversationState, *, at: int) -> Entry | None:
 
 
 def opening_events(state: ConversationState) -> list[ConversationEvent]:
-    """Return what viewers should know first: why nothing begins, and which turns need a decision."""
+    """Return the first events for viewers: why no turn begins, and which turns need a decision."""
     paused = [] if state.paused is None else [Paused(kind=_kind(state), text=state.paused)]
     return [*paused, *map(undecided_event, state.undecided.values())]
 
@@ -44,7 +44,7 @@ def _kind(state: ConversationState) -> PauseKind:
 
 def _reason_to_pause(team: Team, state: ConversationState, gone: tuple[WaitingTurn, ...]) -> str | None:
     if state.lost:
-        return f"bullpen ended while {turn_names(state.lost)} ran. It may have changed files."
+        return f"bullpen stopped during {turn_names(state.lost)}. Files may have been changed."
     waiting = [turn for turn in state.queue.waiting if turn not in gone]
     may_begin = TurnQueue(waiting).next_group(
         people=[person.name for person in team.people],
@@ -54,10 +54,10 @@ def _reason_to_pause(team: Team, state: ConversationState, gone: tuple[WaitingTu
     if state.paused is not None or not may_begin:
         return state.paused
     count = len(waiting)
-    return f"{count} turn{'s were' if count != 1 else ' was'} waiting when bullpen ended."
+    return f"{count} turn{'s were' if count != 1 else ' was'} waiting when bullpen stopped."
 
 
-def _without_those_who_left(team: Team, before: Progress) -> Progress:
+def _without_former_members(team: Team, before: Progress) -> Progress:
     """Return what is remembered without members that the team file does not name any more."""
     people = {person.name for person in team.people}
     agents = {agent.name for agent in team.agents}

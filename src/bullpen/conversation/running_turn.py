@@ -1,4 +1,4 @@
-"""RunningTurn: one turn while it runs: what it has said so far for those who come later, and what will be recorded."""
+"""RunningTurn: one turn while it runs: what it has said so far, and what will be recorded."""
 
 import asyncio
 import logging
@@ -27,18 +27,18 @@ from bullpen.turn_events import (
 logger = logging.getLogger(__name__)
 
 CANCELLED = Failed(kind="cancelled", message="The turn was cancelled.")
-# Agents that use a thousand tools in a turn exist; nobody scrolls back through more than that.
+# Some agents use a thousand tools in a turn. Nobody scrolls back through more.
 MOST_STEPS = 1_000
 
 
 class RunningTurn:
-    """A turn at work."""
+    """A running turn."""
 
     def __init__(self, turn: WaitingTurn) -> None:
         self.turn = turn
         self.began_at = milliseconds()
         self.is_recorded = False
-        """Whether the store knows that it runs."""
+        """Whether the store has recorded that it is running."""
         self.usage: Usage | None = None
         self.todo: TodoList | None = None
         self.steps: list[ToolStarted | ToolFinished | Notice] = []
@@ -65,7 +65,7 @@ class RunningTurn:
         """How long it has been running."""
         return (milliseconds() - self.began_at) / 1000
 
-    def take(self, event: Event) -> None:
+    def on_event(self, event: Event) -> None:
         """Remember what an event says."""
         match event:
             case TextDelta():
@@ -89,16 +89,16 @@ class RunningTurn:
             case _:
                 pass
 
-    def take_command(self, command: tuple[str, ...]) -> None:
+    def on_command(self, command: tuple[str, ...]) -> None:
         """Remember the command line."""
         self._command = command
 
-    def take_output(self, data: bytes) -> None:
-        """Keep what the program writes, as it is, as far as there is room."""
+    def on_output(self, data: bytes) -> None:
+        """Keep what the program writes, up to a limit."""
         self._packer.feed(data)
 
     def end(self, state: EndState, failure: Failed | None = None) -> TurnEnd:
-        """Return what is recorded about the turn at its end. Nothing can be added to its stream after that."""
+        """Return the record of the turn's end. Nothing can be added to its stream after that."""
         if state == "cancelled":
             failure = self._cancelled
         if failure is not None and not failure.partial_text:
@@ -121,7 +121,7 @@ class RunningTurn:
 
 
 def how_it_ended(error: BaseException) -> tuple[EndState, Failed | None]:
-    """Return the state that an error leaves a turn in, and what is said about it."""
+    """Return the state of a turn after an error, and its failure."""
     match error:
         case asyncio.CancelledError():
             return "cancelled", None
@@ -130,8 +130,8 @@ def how_it_ended(error: BaseException) -> tuple[EndState, Failed | None]:
         case BullpenError():
             return "failed", Failed(kind="not_prepared", message=str(error))
         case _:
-            logger.error("a turn met a bug", exc_info=error)
-            # It is stored and shown, and may hold whatever we were at work on.
+            logger.error("unexpected error in a turn", exc_info=error)
+            # The error is stored and shown, and its text may contain anything.
             message = without_secrets(f"This is a bug in bullpen, sorry: {type(error).__name__}: {error}")
             return "failed", Failed(kind="not_prepared", message=message, hint="Please report it.")
 

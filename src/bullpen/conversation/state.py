@@ -1,4 +1,4 @@
-"""ConversationState: one conversation as it stands. Everything is on the disk before it is true in memory."""
+"""ConversationState: the state of one conversation. Every change is on disk before it is applied in memory."""
 
 from collections.abc import Callable, Collection, Iterable
 from typing import Concatenate, ParamSpec, TypeVar
@@ -19,7 +19,7 @@ Result = TypeVar("Result")
 
 
 class UndecidedTurn(Struct, frozen=True, kw_only=True):
-    """A turn that ended without a reply, until a person decides what becomes of it."""
+    """A turn that ended without a reply, until a person decides about it."""
 
     turn: WaitingTurn
     state: EndState
@@ -39,7 +39,7 @@ class UndecidedTurn(Struct, frozen=True, kw_only=True):
     def reason(self) -> str:
         """Why it ended, in a sentence."""
         if self.failure is None:
-            return "bullpen ended while it ran. It may have changed files."
+            return "bullpen stopped during this turn. Files may have been changed."
         return " ".join(filter(None, (_as_sentence(self.failure.message), self.failure.hint)))
 
     @property
@@ -61,7 +61,7 @@ class ConversationState:
         self.messages = stored.messages
         """How many messages there are."""
         self.team_task = stored.team_task
-        """As it was written; the context cuts it to what a task may have."""
+        """As it was written; the context cuts it to the limit."""
         self.waits_for = stored.waits_for
         self.paused = stored.paused
         self.progress = stored_progress(store, stored)
@@ -72,7 +72,7 @@ class ConversationState:
         self.undecided = {turn.id: undecided_turn(turn) for turn in undecided}
         running = store.running(stored.id) if stored.running else ()
         self.lost = tuple(turn.waiting for turn in running)
-        """The turns that ran when the process before us ended."""
+        """The turns that were running when the previous process ended."""
         self._store = store
         self._owner = owner
         self._thread = thread
@@ -80,24 +80,24 @@ class ConversationState:
     # Writing
 
     async def commit(self, entry: Entry) -> StoredMessage | None:
-        """Store an entry, then let it be true here. A message that is stored already changes nothing."""
+        """Store an entry, then apply it here. A message that is already stored changes nothing."""
         stored = await self.in_store(_write, self._store, self.conversation_id, self._owner, entry)
         if stored is None or not stored.already_stored:
             self._apply(entry)
         return stored
 
     async def interrupt_lost_turns(self, at: int) -> None:
-        """Let the turns that ran when the process before us ended be interrupted in the store, too."""
+        """Mark the turns that the previous process left running as interrupted in the store, too."""
         await self.in_store(self._store.recover, self.conversation_id, at=at)
 
-    def take(self, turns: tuple[WaitingTurn, ...]) -> tuple[WaitingTurn, ...]:
-        """Take turns out of the queue to begin them. The store learns of it when what they are given is known."""
+    def begin(self, turns: tuple[WaitingTurn, ...]) -> tuple[WaitingTurn, ...]:
+        """Take turns out of the queue to begin them. They are stored as begun when their prompts are known."""
         self.queue.remove(_ids(turns))
         self.running.update({turn.id: turn for turn in turns})
         return turns
 
     def put_back(self, turn: WaitingTurn) -> None:
-        """Let a turn wait again that was taken and not begun."""
+        """Put a turn back that was taken out of the queue and could not begin."""
         del self.running[turn.id]
         self.queue = TurnQueue([turn, *self.queue.waiting])
 
@@ -124,13 +124,13 @@ class ConversationState:
         return self.queue.next_group(people=people, held=self.progress.held, undecided=undecided)
 
     def is_blocked(self, turn: WaitingTurn) -> bool:
-        """Tell whether others come before it in its relay, who wait, are at work, or have failed."""
+        """Return whether an earlier step of its relay is waiting, running, or failed."""
         ended = (ended.turn for ended in self.undecided.values())
         others = [*self.queue.waiting, *self.running.values(), *ended]
         return any(other.message_id == turn.message_id and other.step < turn.step for other in others)
 
     def new_turn(self, member: str, message_id: str, *, intent: int, step: int = 0, number: int = 1) -> WaitingTurn:
-        """Return a turn with the next number, or the one after it; whoever stores it counts it in turns_made."""
+        """Return a turn with the next number, or a later one; the caller adds it to turns_made."""
         turn_id = str(self.progress.turns_made + number)
         return WaitingTurn(id=turn_id, member=member, message_id=message_id, intent=intent, step=step)
 
@@ -167,7 +167,7 @@ class ConversationState:
 
 
 def _write(store: Store, conversation_id: str, owner: Owner, entry: Entry) -> StoredMessage | None:
-    """Store all of an entry, or nothing."""
+    """Store a whole entry, or nothing."""
     change = _for_store(entry.change)
     if entry.message is not None:
         return store.append(

@@ -8,7 +8,7 @@ from bullpen.messages import ConversationMessage
 from bullpen.store.base import Store
 
 READ_AT_ONCE = 64
-"""Messages that are read when one is missing: prompts ask for one after the other, from the newest on."""
+"""Messages that are read at once: prompts ask for one after the other, from the newest on."""
 
 
 class StoredHistory:
@@ -58,7 +58,7 @@ class StoredHistory:
         return View(range(self._count), self.message)
 
     def have_ready(self, first: int, last: int) -> None:
-        """Read the messages between two positions, at most as many as are wanted at once, the newest."""
+        """Read the messages between two positions, at most READ_AT_ONCE, the newest."""
         first = max(first, last - READ_AT_ONCE + 1)
         if not all(position in self._ready for position in range(first, last + 1)):
             read = self._store.messages(self._conversation_id, after=first, before=last + 2)
@@ -69,7 +69,7 @@ class StoredHistory:
         if last <= first:
             return []
         stored = self._store.envelopes(self._conversation_id, after=first, before=last + 1)
-        # The newest message may be one that is only supposed.
+        # A preview's newest message is not in the store.
         if len(stored) < last - first and self._newest is not None:
             stored.append(envelope_of(self._newest))
         return stored

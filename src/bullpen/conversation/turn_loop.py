@@ -30,7 +30,7 @@ from bullpen.turn_events import Event, Failed, Finished, Notice
 
 logger = logging.getLogger(__name__)
 
-# How long to wait before storing again what an agent said and could not be stored; the last one is repeated.
+# How long to wait before storing a reply again that could not be stored; the last one is repeated.
 STORE_RETRY_SECONDS = (0.2, 1.0, 5.0, 15.0)
 
 
@@ -41,7 +41,7 @@ class TurnLoop:
         self, team: Team, router: Router, journal: Journal, agents: Mapping[str, MemberAgent], prompts: Prompts
     ) -> None:
         self.running: dict[str, RunningTurn] = {}
-        """The turns at work, by their ids."""
+        """The running turns, by their ids."""
         self.tasks: dict[str, asyncio.Task[None]] = {}
         self._team = team
         self._router = router
@@ -64,30 +64,30 @@ class TurnLoop:
                 self.tasks[turn.id] = asyncio.create_task(self._take_turn(turn))
 
     async def prompt_for(self, turn: WaitingTurn) -> AssemblerOutput:
-        """Return what an agent is given for a turn."""
+        """Return the prompt for a turn."""
         remark = self._state.progress.misses.get(turn.member, "")
         return await self._state.in_store(self._prompts.for_turn, turn, self._agents[turn.member], remark=remark)
 
     async def _next_turns(self) -> tuple[WaitingTurn, ...]:
-        """Take out of the queue what may begin now: nothing while something runs, during a pause, or at a cap."""
+        """Take the turns out of the queue that may begin now: none while one is running, in a pause, or at a limit."""
         state, limits = self._state, self._team.limits
         if state.running:
             return ()
         group = state.next_group(self._people)
         if not group or state.paused is not None:
-            self._settle_down()
+            self._become_quiet()
             return ()
         if reason := cap_reached(state.progress, limits, milliseconds()):
-            await self._pause_at_a_cap(reason)
-            self._settle_down()
+            await self._pause_at_limit(reason)
+            self._become_quiet()
             return ()
-        turns = state.take(group[: room_for_turns(state.progress, limits)])
+        turns = state.begin(group[: room_for_turns(state.progress, limits)])
         self.running.update({turn.id: RunningTurn(turn) for turn in turns})
         self._was_busy = True
         return turns
 
     async def _take_turn(self, turn: WaitingTurn) -> None:
-        """Prompt, run, reply. However it goes, the turn ends, and viewers learn how."""
+        """Prompt, run, reply. The turn always ends, and viewers get an event that says how."""
         running = self.running[turn.id]
         try:
             given = await self.prompt_for(turn)
@@ -103,7 +103,7 @@ class TurnLoop:
         except Exception as error:
             await to_the_end(self._stored(partial(self._give_up, running, error)))
         finally:
-            self._leave(running)
+            self._forget(running)
             del self.tasks[turn.id]
             self._journal.changed.set()
 
@@ -124,7 +124,7 @@ class TurnLoop:
             seconds=running.seconds,
         )
         await self._journal.commit_message(build)
-        self._leave(running)
+        self._forget(running)
 
     async def _end(self, running: RunningTurn, end: TurnEnd) -> None:
         """Record that a turn ended without a reply, unless its reply was stored just before."""
@@ -133,33 +133,33 @@ class TurnLoop:
             return
         if not running.is_recorded:
             if self._journal.closing.is_set():
-                self._leave(running)
+                self._forget(running)
                 self._state.put_back(turn)
                 return
-            await self._begin(running, _nothing(self._agents[turn.member]))
+            await self._begin(running, _no_prompt(self._agents[turn.member]))
         await self._journal.commit(turn_ends(self._state, turn, end, seconds=running.seconds))
-        self._leave(running)
+        self._forget(running)
 
     async def _put_back(self, running: RunningTurn, error: BullpenError) -> None:
-        """Let a turn wait again that could not even be recorded."""
-        self._leave(running)
+        """Put a turn back into the queue that could not be recorded."""
+        self._forget(running)
         self._state.put_back(running.turn)
         self._pause_in_memory(str(error))
 
     async def _give_up(self, running: RunningTurn, error: Exception) -> None:
-        """Let go of a turn that cannot be recorded as it ended, so that it keeps nobody waiting."""
+        """Give up a turn whose end cannot be recorded, so that nobody waits for it."""
         try:
             await self._end(running, running.end(*how_it_ended(error)))
         except StoreError:
             raise
         except Exception:
             logger.exception("the end of a turn could not be recorded conversation=%s", self._state.conversation_id)
-            self._leave(running)
+            self._forget(running)
             self._state.running.pop(running.turn.id, None)
             self._pause_in_memory(f"The end of turn {running.turn.id} could not be recorded: {error}")
 
     async def _stored(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """Do something that must be stored; if the disk is full or fails, again and again until it works."""
+        """Store something; if the disk is full or fails, try again until it works."""
         closing = self._journal.closing
         for seconds in chain(STORE_RETRY_SECONDS, repeat(STORE_RETRY_SECONDS[-1])):
             is_last = closing.is_set()
@@ -167,7 +167,7 @@ class TurnLoop:
                 return await self._journal.shielded(work)
             except StoreError as error:
                 logger.warning("not stored conversation=%s error=%s", self._state.conversation_id, error)
-                text = f"{error} What was said is kept here, and will be stored when that works."
+                text = f"{error} The reply is kept in memory until it can be stored."
                 self._journal.publish(Trouble(text=text))
             if is_last:
                 return None
@@ -175,44 +175,44 @@ class TurnLoop:
                 await asyncio.wait_for(closing.wait(), seconds)
         return None
 
-    async def _pause_at_a_cap(self, reason: str) -> None:
+    async def _pause_at_limit(self, reason: str) -> None:
         try:
             await self._journal.commit(decisions.pause("cap", reason, at=milliseconds()))
         except StoreError as error:
             self._pause_in_memory(f"{reason} {error}")
 
     def _pause_in_memory(self, text: str) -> None:
-        """Pause although that cannot be stored: whoever opens the conversation again finds it paused in any case."""
+        """Pause although that cannot be stored: a conversation that is opened again is paused anyway."""
         self._state.paused = text
         self._journal.publish(Paused(kind="trouble", text=text))
 
-    def _settle_down(self) -> None:
+    def _become_quiet(self) -> None:
         if self._was_busy:
             self._was_busy = False
             self._journal.publish(Quiet(waits_for=self._state.waits_for))
         self._journal.quiet.set()
 
     def _emit(self, running: RunningTurn, event: Event) -> None:
-        running.take(event)
+        running.on_event(event)
         # How a turn ended is published when it is stored.
         if not isinstance(event, Finished | Failed):
             turn = running.turn
             self._journal.publish(TurnEvent(turn_id=turn.id, member=turn.member, event=event))
 
     def _warn_once(self, running: RunningTurn) -> None:
-        """Say what people should know about an agent type, at its first turn."""
+        """Publish a warning about an agent type, at its first turn."""
         warning = self._agents[running.turn.member].warning
         if warning and warning not in self._warned:
             self._warned.add(warning)
             logger.warning("%s", warning)
             self._emit(running, Notice(kind="warning", text=warning))
 
-    def _leave(self, running: RunningTurn) -> None:
-        """Take a turn off those at work, at the moment when its end is known: the next one may begin right after."""
+    def _forget(self, running: RunningTurn) -> None:
+        """Remove a turn from the running ones as soon as its end is known: the next one may begin right after."""
         self.running.pop(running.turn.id, None)
 
 
-def _nothing(agent: MemberAgent) -> AssemblerOutput:
-    """Return what an agent was given whose prompt could not be made."""
+def _no_prompt(agent: MemberAgent) -> AssemblerOutput:
+    """Return an empty prompt, for an agent whose prompt could not be built."""
     report = PromptReport(agent_type=agent.spec.name, max_bytes=agent.member.max_bytes, section_bytes={})
     return AssemblerOutput(prompt="", report=report)
