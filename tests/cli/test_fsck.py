@@ -35,7 +35,7 @@ def test_a_changed_message_is_named_and_the_file_left_alone(database: Path, caps
         assert main(words) == 1
         said = capsys.readouterr().out
         assert said.startswith(
-            "Conversation quiet-river-4f2a: message 'm2' is not as it was stored: its hash does not fit.\n"
+            "Conversation quiet-river-4f2a: message 'm2' has changed since it was stored: its hash does not match.\n"
         )
         assert f"1 finding. Nothing was changed. Copy {database} to a safe place first" in said
 
@@ -82,7 +82,7 @@ def test_a_damaged_index_loses_no_message(database: Path, capsys: Printed) -> No
 
     assert main(["fsck"]) == 1
     said = capsys.readouterr().out
-    assert said.startswith("The index for searching: the next messages would not be found by a search.\n")
+    assert said.startswith("The index for searching: a search would not find the next messages.\n")
     assert "All messages are complete" in said
 
 

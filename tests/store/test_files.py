@@ -238,7 +238,7 @@ def test_nothing_is_put_behind_a_damaged_message(path: Path) -> None:
     change(path, "UPDATE messages SET content = 'hallo' WHERE id = 'reply'")
 
     with untouched(path), SqliteStore(path) as store:
-        with pytest.raises(StoreDamaged, match="'reply' is not as it was stored"):
+        with pytest.raises(StoreDamaged, match="'reply' has changed since it was stored"):
             store.append("c", said("next"))
         with pytest.raises(StoreDamaged):
             begin(store, "e")

@@ -103,7 +103,7 @@ def test_a_changed_message_is_found(path: Path, change: str) -> None:
 def test_a_finding_says_what_and_where(path: Path) -> None:
     tamper(path, "UPDATE messages SET content = 'Short' WHERE id = 'm2'")
 
-    text = "message 'm2' is not as it was stored: its hash does not fit"
+    text = "message 'm2' has changed since it was stored: its hash does not match"
     assert findings(path) == [Finding(kind="changed", conversation_id="c", text=text)]
 
 

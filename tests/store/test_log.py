@@ -63,7 +63,7 @@ def test_a_log_that_is_too_short_is_found(killed: Path, size: int) -> None:
     content = beside(killed, "-wal").read_bytes()
     beside(killed, "-wal").write_bytes(content[:size])
 
-    with pytest.raises(StoreDamaged, match=r"removing bullpen\.db-shm lets it open"):
+    with pytest.raises(StoreDamaged, match=r"remove bullpen\.db-shm to open it"):
         SqliteStore(killed)
 
 

@@ -158,7 +158,7 @@ def begin_the_log_anew_often() -> None:
     from bullpen.store import database
 
     database.SETTINGS += f"PRAGMA wal_autocheckpoint = {FEW_PAGES};"
-    database.CAREFUL = database.CAREFUL.replace("1000", str(FEW_PAGES))
+    database.FULL_SYNC = database.FULL_SYNC.replace("1000", str(FEW_PAGES))
 
 
 def planted(fault: str) -> None:
@@ -168,9 +168,9 @@ def planted(fault: str) -> None:
     match fault:
         case "commit before sync":
             database.SETTINGS = database.SETTINGS.replace("synchronous = FULL", "synchronous = OFF")
-            database.CAREFUL = database.CAREFUL.replace("synchronous = FULL", "synchronous = OFF")
+            database.FULL_SYNC = database.FULL_SYNC.replace("synchronous = FULL", "synchronous = OFF")
         case "log begun anew without sync":
-            database.HASTY = database.HASTY.replace("synchronous = NORMAL", "synchronous = OFF")
+            database.NORMAL_SYNC = database.NORMAL_SYNC.replace("synchronous = NORMAL", "synchronous = OFF")
         case "folder not synced":
             files._sync = _not_synced
         case "":

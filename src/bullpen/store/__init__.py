@@ -1,1 +1,1 @@
-"""Where conversations are kept: every message, every turn and what each agent saw, on disk before anyone is told so."""
+"""Where conversations are kept: every message, turn and prompt, on disk before any caller continues."""

@@ -1,4 +1,4 @@
-"""The Store protocol, and the values that go in and come out. Times are milliseconds since 1970."""
+"""The Store protocol, and the values that it reads and writes. Times are milliseconds since 1970."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, Protocol, Self
@@ -20,10 +20,10 @@ FindingKind = Literal["file", "index", "changed", "missing", "out_of_order", "tu
 
 
 class Owner(Struct, frozen=True, kw_only=True):
-    """A process that owns a conversation, so that it cannot be mistaken for a later one with the same number."""
+    """A process that owns a conversation. It cannot be mistaken for a later process with the same number."""
 
     token: str
-    """Another one for every claim; two conversations in one process do not share it."""
+    """New for every claim; two conversations in one process do not share it."""
     pid: int
     start_time: int
     boot_id: str
@@ -33,15 +33,15 @@ IsAlive = Callable[[Owner], bool]
 
 
 class StateChange(Struct, frozen=True, kw_only=True):
-    """What becomes different about a conversation; what is not given stays."""
+    """Changes to a conversation's state; UNSET fields stay as they are."""
 
     team_task: str | UnsetType | None = UNSET
     waits_for: str | UnsetType | None = UNSET
-    """The person whose word is awaited."""
+    """The person we wait for."""
     paused: str | UnsetType | None = UNSET
-    """Why nothing goes on until a person says so."""
+    """Why no turn begins until a person continues."""
     progress: dict[str, Any] | UnsetType = UNSET
-    """What else must survive a restart, such as what the caps count. JSON, always given whole."""
+    """What else must survive a restart, such as what the limits count. JSON, always replaced as a whole."""
     team_path: str | UnsetType = UNSET
 
 
@@ -49,14 +49,14 @@ NO_CHANGE = StateChange()
 
 
 class StoredConversation(Struct, frozen=True, kw_only=True):
-    """One conversation and how it stands."""
+    """One conversation and its state."""
 
     id: str
     team: str
     team_file: str
     """The text of the team file that it was started with."""
     team_path: str
-    """Where that file lies; empty if it was no file."""
+    """The path of that file; empty if there was none."""
     started_at: int
     last_at: int
     messages: int
@@ -73,7 +73,7 @@ class StoredConversation(Struct, frozen=True, kw_only=True):
 
     @property
     def state(self) -> Activity:
-        """What goes on in it, the most urgent thing first."""
+        """What is happening in it, the most urgent thing first."""
         if self.running:
             return "running"
         if self.paused is not None:
@@ -84,7 +84,7 @@ class StoredConversation(Struct, frozen=True, kw_only=True):
 
 
 class StoredMessage(Struct, frozen=True, kw_only=True):
-    """A message and its place."""
+    """A message and its position."""
 
     sequence: int
     """1 is the first of its conversation."""
@@ -92,11 +92,11 @@ class StoredMessage(Struct, frozen=True, kw_only=True):
     hash: bytes
     """SHA-256 over everything stored about the message, and the hash before it."""
     already_stored: bool = False
-    """Only from append: the message was there before, and nothing was changed."""
+    """Only from append: the message was already stored, and nothing was changed."""
 
 
 class Turn(Struct, frozen=True, kw_only=True):
-    """One member's turn to answer a message, and what became of it."""
+    """One member's turn to answer a message, and its result."""
 
     id: str
     member: str
@@ -109,12 +109,12 @@ class Turn(Struct, frozen=True, kw_only=True):
     started_at: int | None = None
     ended_at: int | None = None
     retry_of: str | None = None
-    """The turn that this one does again."""
+    """The turn that this one retries."""
     reply_id: str | None = None
     """The message that it ended with."""
     usage: Usage | None = None
     failure: Failed | None = None
-    """Why it did not end with a message; holds what the agent had said by then."""
+    """Why it did not end with a message, and what the agent had said by then."""
 
     @property
     def waiting(self) -> WaitingTurn:
@@ -125,11 +125,11 @@ class Turn(Struct, frozen=True, kw_only=True):
 
 
 class PackedStream(Struct, frozen=True, kw_only=True):
-    """What a program wrote or we made of it, compressed; StreamPacker makes it."""
+    """A program's output, compressed by StreamPacker."""
 
     data: bytes
     is_cut: bool
-    """Whether there was more than we keep."""
+    """Whether the output was longer than what is kept."""
 
 
 class TurnEnd(Struct, frozen=True, kw_only=True):
@@ -145,7 +145,7 @@ class TurnEnd(Struct, frozen=True, kw_only=True):
 
 
 class TurnRecord(Struct, frozen=True, kw_only=True):
-    """What an agent was given in a turn, and what came back."""
+    """The prompt and the output of a turn."""
 
     prompt: str
     system: str | None
@@ -167,19 +167,19 @@ class Found(Struct, frozen=True, kw_only=True):
 
 
 class Finding(Struct, frozen=True, kw_only=True):
-    """One thing that is wrong with what is stored."""
+    """One problem that fsck found."""
 
     kind: FindingKind
     conversation_id: str | None
-    """None: it concerns the whole file."""
+    """None if it is about the whole file."""
     text: str
 
 
 class Store(Protocol):
-    """Keeps conversations. What a method has returned from is on the disk; what has raised has changed nothing.
+    """Keeps conversations. When a method returns, its change is on disk; when it raises, nothing has changed.
 
     Methods block, and may be called from any thread. They raise StoreError when the disk fails, StoreConflict when
-    somebody else was quicker, and UnknownConversation, UnknownMessage or UnknownTurn for ids that do not exist.
+    another process was faster, and UnknownConversation, UnknownMessage or UnknownTurn for ids that do not exist.
     """
 
     def create(
@@ -202,7 +202,7 @@ class Store(Protocol):
         """Return one conversation."""
 
     def delete(self, conversation_id: str, *, at: int) -> None:
-        """Remove a conversation for good, with all that is known of its turns."""
+        """Remove a conversation and its turns permanently."""
 
     def append(
         self,
@@ -214,10 +214,10 @@ class Store(Protocol):
         finishes: TurnEnd | None = None,
         change: StateChange = NO_CHANGE,
     ) -> StoredMessage:
-        """Store a message and all that it causes, or nothing: the turns it asks for, the queued turns it drops.
+        """Store a message with all its effects, or nothing: the turns it asks for, the queued turns it drops.
 
-        `finishes` ends the running turn whose reply the message is. A message whose id is stored already is returned
-        as it is stored, and nothing changes; if its speaker or content is another, that raises MessageDiffers.
+        `finishes` ends the running turn whose reply the message is. A message whose id is already stored is returned
+        as it is stored, and nothing changes; if its speaker or content differs, this raises MessageDiffers.
         """
 
     def update(
@@ -261,7 +261,7 @@ class Store(Protocol):
         at: int,
         change: StateChange = NO_CHANGE,
     ) -> Turn:
-        """Take a queued turn and store what its agent is given. Of many that try, one succeeds."""
+        """Start a queued turn and store its prompt. If several processes try, one succeeds."""
 
     def end_turn(self, conversation_id: str, end: TurnEnd, *, change: StateChange = NO_CHANGE) -> Turn:
         """End a running turn that has no reply; append ends those that have one."""
@@ -269,16 +269,16 @@ class Store(Protocol):
     def requeue(
         self, conversation_id: str, turn_id: str, turn: WaitingTurn, *, at: int, change: StateChange = NO_CHANGE
     ) -> Turn:
-        """Put a new turn first in the queue that does again what failed, was cancelled or interrupted, once."""
+        """Put a new turn first in the queue that retries one that failed, was cancelled or interrupted, once."""
 
     def reorder(self, conversation_id: str, turn_ids: Sequence[str]) -> None:
-        """Put queued turns first in the queue, in this order, whatever their intents were."""
+        """Put queued turns first in the queue, in this order, regardless of their intents."""
 
     def turns(self, conversation_id: str, *, message_id: str | None = None) -> list[Turn]:
-        """Return every turn there ever was, or those that one message asked for, oldest first."""
+        """Return all turns, also ended ones, or those that one message asked for, oldest first."""
 
     def queued(self, conversation_id: str) -> list[Turn]:
-        """Return the turns that wait: those put first, then as they came. Intents are for TurnQueue to order by."""
+        """Return the waiting turns: those put first, then in order of arrival. TurnQueue orders them by intent."""
 
     def running(self, conversation_id: str) -> list[Turn]:
         """Return the turns that were started and have not ended."""
@@ -287,32 +287,32 @@ class Store(Protocol):
         """Return one turn."""
 
     def record(self, conversation_id: str, turn_id: str) -> TurnRecord | None:
-        """Return what an agent was given and what came back, or None for a turn that never started."""
+        """Return the prompt and the output of a turn, or None if it never started."""
 
     def claim(self, conversation_id: str, owner: Owner, *, is_alive: IsAlive) -> bool:
-        """Become the owner, unless another one is alive: `conversation(…).owner` says who."""
+        """Become the owner, unless another owner is alive: `conversation(…).owner` says which."""
 
     def release(self, conversation_id: str, owner: Owner) -> None:
         """Stop being the owner."""
 
     def recover(self, conversation_id: str, *, at: int) -> list[Turn]:
-        """Mark running turns that the present owner did not start as interrupted, and return those just marked."""
+        """Mark running turns that the current owner did not start as interrupted, and return them."""
 
     def search(self, query: str, *, conversation_id: str | None = None, limit: int = 20) -> list[Found]:
         """Return the newest messages that hold every word of the query.
 
-        A word also finds longer words that begin with it. Chinese, Japanese and Korean are found anywhere. What stands
-        in double quotes, or is written without a space, must occur as it is written.
+        A word also finds longer words that begin with it. Chinese, Japanese and Korean are found anywhere. Text in
+        double quotes, or without spaces, must occur exactly as it is written.
         """
 
     def fsck(self, conversation_id: str | None = None) -> list[Finding]:
         """Return what is wrong with one conversation, or with all and the file they are in.
 
-        Changes nothing; and if anything is wrong, this store writes nothing any more.
+        Changes nothing. If anything is wrong, this store stops writing.
         """
 
     def close(self) -> None:
-        """Give everything back. Closing twice is harmless."""
+        """Close the store. Closing twice is harmless."""
 
     def __enter__(self) -> Self: ...
 

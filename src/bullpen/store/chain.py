@@ -1,8 +1,8 @@
-"""The chain of hashes: each message's covers all that is stored about it, and the hash before it.
+"""The chain of hashes: each message's hash covers all that is stored about it, and the hash before it.
 
-It is the SHA-256 of the hash before, a line of JSON (an array, without spaces, that escapes only what JSON must), a
-line feed, and the text, all in UTF-8. Fields that are not ours are the last in the array, if there are any. So any
-program can compute it again, from this store, another or an export.
+It is the SHA-256 of the hash before, a line of JSON (an array without spaces that escapes only what JSON must), a
+line feed, and the text, all in UTF-8. Fields from other systems come last in the array, if there are any. So any
+program can recompute it, from this store, another or an export.
 """
 
 import hashlib
@@ -11,12 +11,12 @@ import msgspec
 
 from bullpen.messages import ConversationMessage
 
-# Only fields that are not ours are objects; their keys are sorted, since an order means nothing in JSON.
+# Only fields from other systems are objects; their keys are sorted, since their order means nothing in JSON.
 _line = msgspec.json.Encoder(order="deterministic").encode
 
 
 def first_link(conversation_id: str, team: str, team_file: str, started_at: int) -> bytes:
-    """Return what the first message of a conversation follows."""
+    """Return the hash that the first message of a conversation follows."""
     return _hash(b"", [conversation_id, team, started_at], team_file)
 
 

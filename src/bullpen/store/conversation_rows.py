@@ -1,4 +1,4 @@
-"""Conversations as rows: begun, listed, changed, owned, and deleted for good."""
+"""Conversations as rows: creating, listing, changing, owning and deleting them."""
 
 import json
 from collections.abc import Mapping
@@ -27,13 +27,13 @@ SELECT = """
 """
 
 _progress_decoder = msgspec.json.Decoder(dict[str, Any])
-# The standard library refuses what JSON cannot say, such as a number that is none.
+# The standard library refuses what JSON cannot express, such as NaN.
 _progress_encoder = json.JSONEncoder(allow_nan=False)
 _owner_decoder = msgspec.json.Decoder(Owner)
 
 
 class Place(Struct, frozen=True):
-    """Where a conversation stands in the tables, and where its messages end."""
+    """Where a conversation is in the tables, and where its messages end."""
 
     number: int
     messages: int
@@ -73,7 +73,7 @@ def create(
 
 
 def place_of(db: Connection, conversation_id: str) -> Place:
-    """Return where a conversation stands, or raise UnknownConversation."""
+    """Return where a conversation is, or raise UnknownConversation."""
     row = db.execute(
         "SELECT conversation, messages, head, owner FROM states"
         " JOIN conversations ON conversations.number = states.conversation WHERE conversations.id = ?",
@@ -85,7 +85,7 @@ def place_of(db: Connection, conversation_id: str) -> Place:
         case (int(number), int(messages), bytes(head), str() | None as owner):
             return Place(number, messages, head, _owner(owner))
         case _:
-            raise DamagedData("the state of a conversation has a field of another type")
+            raise DamagedData("the state of a conversation has a field of the wrong type")
 
 
 def listed(db: Connection) -> list[StoredConversation]:
@@ -104,7 +104,7 @@ def find(db: Connection, conversation_id: str) -> StoredConversation:
 def apply(
     db: Connection, conversation: int, change: StateChange, at: int, end: tuple[int, bytes] | None = None
 ) -> None:
-    """Record what became different, and when; `end` is the number and the hash of a new last message."""
+    """Record a change and its time; `end` is the number and the hash of a new last message."""
     values: dict[str, object] = {
         "waits_for": change.waits_for,
         "paused": change.paused,
@@ -131,7 +131,7 @@ def set_owner(db: Connection, conversation: int, owner: Owner | None) -> None:
 
 
 def delete(db: Connection, conversation: int, at: int) -> None:
-    """Empty a conversation, so that only its id is left. Its words are out of the index already."""
+    """Empty a conversation, so that only its id is left. The index must not contain its words any more."""
     key = (conversation,)
     db.execute("DELETE FROM prompts WHERE turn IN (SELECT number FROM turns WHERE conversation = ?)", key)
     db.execute("DELETE FROM streams WHERE turn IN (SELECT number FROM turns WHERE conversation = ?)", key)

@@ -1,4 +1,4 @@
-"""One connection to one file: opened with care, locked while in use, its errors told as ours."""
+"""One connection to one file: checked when opened, locked while in use, its errors translated to ours."""
 
 import os
 import sqlite3
@@ -22,9 +22,9 @@ from bullpen.store import files, log, schema
 from bullpen.store.packing import DamagedData
 
 BUSY_SECONDS = 10.0
-# How often to look at a file that others change while we do.
-LOOKS = 10
-# A large prompt makes the log grow; when its content is in the file, it is cut to this again.
+# How many times to check a file that others change meanwhile.
+TRIES = 10
+# A large prompt makes the log grow; once its content is in the file, it is cut to this size again.
 LOG_BYTES = 8 * 1024 * 1024
 
 SETTINGS = f"""
@@ -37,20 +37,20 @@ PRAGMA trusted_schema = OFF;
 PRAGMA journal_size_limit = {LOG_BYTES};
 """
 
-# Without waiting for the disk, except at the beginning of a log: if a power cut kept an old beginning, what is left
-# of the old log would cover what is newer in the file. Putting the log into the file is left to those who wait anyway.
-HASTY = "PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 0;"
-CAREFUL = "PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 1000;"
+# Without waiting for the disk, except at the start of a log: if a power cut kept an old start, the rest of the old log
+# would cover newer data in the file. Checkpoints are left to the writes that wait for the disk anyway.
+NORMAL_SYNC = "PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 0;"
+FULL_SYNC = "PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 1000;"
 
 
-# Whoever closes a file takes all locks of his process off it, also those that SQLite relies on: so we may look at a
-# file ourselves only while no connection to it is open here. https://www.sqlite.org/howtocorrupt.html (2.2)
+# Closing a file releases all locks that its process has on it, also SQLite's: so we may read a file ourselves only
+# while no connection to it is open in this process. https://www.sqlite.org/howtocorrupt.html (2.2)
 _opening = Lock()
 _open_here: "WeakSet[Database]" = WeakSet()
 
 
 class Database:
-    """A file of conversations that can be read and written. Damage that is found ends all writing."""
+    """A file of conversations that can be read and written. After damage is found, nothing is written any more."""
 
     def __init__(self, path: Path) -> None:
         self.path = path.absolute()
@@ -58,36 +58,36 @@ class Database:
         self._damage = ""
         self._connection: Connection | None = None
         self._is_closed = False
-        self._may_only_read = False
+        self._is_read_only = False
         self._inode: tuple[int, int] | None = None
         if not os.path.lexists(self.path):
             files.create_file(self.path, self._fill)
         self._connect()
 
     def reading(self) -> AbstractContextManager[Connection]:
-        """Let the block see one state of the file, whatever others write meanwhile."""
+        """Let the block see one state of the file, no matter what others write meanwhile."""
         return self._transaction("BEGIN")
 
     def writing(self) -> AbstractContextManager[Connection]:
-        """Let the block change the file: all of it is on the disk when the block is left, or nothing is changed."""
+        """Let the block change the file: when it ends, everything is on disk, or nothing has changed."""
         self._check_writable()
         return self._transaction("BEGIN IMMEDIATE")
 
-    def noting(self) -> AbstractContextManager[Connection]:
-        """Let the block change what means nothing after a power cut: others see it, and nobody waits for the disk.
+    def writing_without_sync(self) -> AbstractContextManager[Connection]:
+        """Let the block change what does not matter after a power cut: others see it, and nobody waits for the disk.
 
-        The next thing that is written takes it to the disk.
+        The next normal write puts it on disk.
         """
         self._check_writable()
-        return self._transaction("BEGIN IMMEDIATE", HASTY, CAREFUL)
+        return self._transaction("BEGIN IMMEDIATE", NORMAL_SYNC, FULL_SYNC)
 
     def empty_log(self) -> None:
-        """Take out of the log what is not in the file any more, as far as others and the disk let us."""
+        """Remove from the log what was deleted from the file, as far as other processes and the disk allow."""
         with self._lock, suppress(sqlite3.Error, StoreError):
             self._open_connection().execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
 
-    def note_damage(self, reason: str) -> None:
-        """End all writing, since somebody has found damage. Closing leaves a log as it is, then."""
+    def stop_writing(self, reason: str) -> None:
+        """Write nothing any more, because of damage. Closing then leaves the log as it is."""
         self._damage = self._damage or reason
 
     def close(self) -> None:
@@ -103,14 +103,14 @@ class Database:
     def _open_connection(self) -> Connection:
         if self._is_closed:
             raise ValueError("The store is closed.")
-        if self._may_only_read:
+        if self._is_read_only:
             self._disconnect()
         return self._connection or self._connect()
 
     def _connect(self) -> Connection:
         with _opening:
             connection = self._connection = self._open()
-            self._may_only_read = False
+            self._is_read_only = False
             self._inode = files.inode(self.path)
             _open_here.add(self)
         return connection
@@ -144,19 +144,19 @@ class Database:
 
     @contextmanager
     def _translating(self) -> Iterator[None]:
-        """Turn errors of SQLite and of our own checks into ours."""
+        """Turn SQLite's errors and damage into ours."""
         try:
             yield
         except (sqlite3.Error, DamagedData, UnicodeDecodeError) as error:
-            raise self._noted(store_error(self.path, error)) from error
+            raise self._remembered(store_error(self.path, error)) from error
 
-    def _noted(self, error: StoreError) -> StoreError:
-        # Not the error itself: it would keep alive what was going on, and so the connection.
+    def _remembered(self, error: StoreError) -> StoreError:
+        # Not the error itself: its traceback would keep the connection alive.
         if isinstance(error, StoreDamaged):
             self._damage = error.reason
         if isinstance(error, StoreReadOnly):
-            # SQLite opens what it may not write to for reading, also when a full disk was the reason, and stays so.
-            self._may_only_read = True
+            # SQLite opens a file that it cannot write as read-only, also when the disk is full, and keeps it read-only.
+            self._is_read_only = True
         return error
 
     def _fill(self, draft: Path) -> None:
@@ -164,13 +164,13 @@ class Database:
             schema.build(db)
 
     def _open(self) -> Connection:
-        """Return a connection to a file that nothing stands against, or raise what does, without writing a byte."""
-        for _ in range(LOOKS):
+        """Return a connection to a sound file, or raise what is wrong with it, without writing a byte."""
+        for _ in range(TRIES):
             seen = files.fingerprint(self.path)
             try:
                 return self._open_checked()
             except StoreDamaged:
-                # Another process may have put its log into the file meanwhile, and what we saw was half of that.
+                # Another process may have been copying its log into the file, and we saw half of that.
                 if files.fingerprint(self.path) == seen:
                     raise
                 self._damage = ""
@@ -183,15 +183,15 @@ class Database:
             if has_log and (reason := log.damage(self.path)):
                 raise StoreDamaged(self.path, reason)
         files.make_private(self.path)
-        with self._translating(), ExitStack() as unless_all_is_well:
+        with self._translating(), ExitStack() as on_error:
             if has_log:
-                # A writer who leaves puts the log into the file, even if he has only looked. So a reader looks first.
+                # Closing a writable connection copies the log into the file, so a read-only one checks first.
                 with closing(_connect(self.path, "mode=ro")) as reader:
                     self._check_tables(reader)
-            db = unless_all_is_well.enter_context(closing(_connect(self.path, "mode=rw")))
+            db = on_error.enter_context(closing(_connect(self.path, "mode=rw")))
             self._check_tables(db)
             self._set_up(db)
-            unless_all_is_well.pop_all()
+            on_error.pop_all()
         return db
 
     def _is_open_here(self) -> bool:
@@ -199,7 +199,7 @@ class Database:
         return inode is not None and any(other._inode == inode for other in _open_here)
 
     def _check_tables(self, db: Connection) -> None:
-        # In one transaction, so that SQLite takes its locks once and not for every table.
+        # In one transaction, so that SQLite locks the file once and not for every table.
         db.execute("BEGIN")
         try:
             version = schema.version_of(db)
@@ -211,12 +211,12 @@ class Database:
 
     def _set_up(self, db: Connection) -> None:
         if db.execute("PRAGMA journal_mode = WAL").fetchone() != ("wal",):
-            raise StoreFailed(self.path, "SQLite cannot keep a write-ahead log in this file system")
+            raise StoreFailed(self.path, "SQLite cannot keep a write-ahead log on this file system")
         db.executescript(SETTINGS)
         schema.migrate(db)
 
     def _close_without_writing(self, connection: Connection) -> None:
-        """Close, but leave the log as it is: the last to close copies it into the file, unless it may only read."""
+        """Close, but leave the log as it is: the last connection to close copies it, unless that one is read-only."""
         with suppress(sqlite3.Error), closing(_connect(self.path, "mode=ro")) as reader:
             reader.execute("SELECT 1 FROM sqlite_master").fetchone()
             connection.close()
@@ -229,8 +229,8 @@ def _connect(path: Path, mode: str) -> Connection:
 
 
 def store_error(path: Path, error: Exception) -> StoreError:
-    """Return an error of SQLite, or damage that we found ourselves, in words for people."""
-    # Without a code it is our own check, or Python could not read the text in a column or in SQLite's complaint.
+    """Return an error of SQLite, or damage that we found ourselves, as an error for people."""
+    # Without a code, it is from our own checks, or Python could not decode text in a column or an error message.
     code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT)
     if code in (sqlite3.SQLITE_IOERR_WRITE, sqlite3.SQLITE_IOERR_SHMSIZE, sqlite3.SQLITE_IOERR_TRUNCATE):
         return StoreFull(path)
@@ -244,6 +244,6 @@ def store_error(path: Path, error: Exception) -> StoreError:
         case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
             return StoreBusy(path)
         case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_PERM | sqlite3.SQLITE_CANTOPEN:
-            return StoreReadOnly(path, f"or its folder may not be written to ({error})")
+            return StoreReadOnly(path, f"or its folder is not writable ({error})")
         case _:
             return StoreFailed(path, str(error))

@@ -1,4 +1,4 @@
-"""The file itself: made private and at once, and looked at before SQLite may touch it."""
+"""The file itself: created private and in one step, and checked before SQLite opens it."""
 
 import errno
 import os
@@ -21,7 +21,7 @@ HEADER_BYTES = 100
 
 
 def create_file(path: Path, fill: Callable[[Path], None]) -> None:
-    """Make a file with its folder, filled under another name, so that it appears whole or not at all."""
+    """Create a file and its folder. It is filled under another name, so that it appears whole or not at all."""
     try:
         _make_folder(path.parent)
         draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}.new")
@@ -43,9 +43,9 @@ def _make_folder(folder: Path) -> None:
         return
     _make_folder(folder.parent)
     folder.mkdir(exist_ok=True)
-    # Not in mkdir: the umask takes from that, and may take everything.
+    # Not in mkdir, where the umask could remove any permission.
     folder.chmod(FOLDER_MODE)
-    # Or a power cut takes the folder, and with it all that was synced inside. Some parents we may not even open.
+    # Otherwise a power cut could lose the folder and everything in it. Some parents cannot be opened.
     with suppress(PermissionError):
         _sync(folder.parent)
 
@@ -63,7 +63,7 @@ def _link(draft: Path, path: Path) -> None:
     try:
         path.hardlink_to(draft)
     except FileExistsError:
-        # Another process was quicker, and its file is as good as ours.
+        # Another process was faster, and its file is as good as ours.
         return
 
 
@@ -76,9 +76,9 @@ def _sync(path: Path) -> None:
 
 
 def check_file(path: Path, latest_version: int, *, has_log: bool) -> None:
-    """Raise the error that says why this file must not be opened, if there is one. Only reads.
+    """Raise an error if this file must not be opened. Only reads.
 
-    With a log, part of what belongs into the file may still be in there.
+    With a log, part of the file's content may still be in the log.
     """
     header, size = _header(path)
     if not header.startswith(MAGIC):
@@ -92,11 +92,11 @@ def check_file(path: Path, latest_version: int, *, has_log: bool) -> None:
     if reason := _wrong_header(header) or ("" if has_log else _wrong_size(header, size)):
         raise StoreDamaged(path, reason)
     if not os.access(path, os.R_OK | os.W_OK) or not os.access(path.parent, os.W_OK | os.X_OK):
-        raise StoreReadOnly(path, "or its folder may not be written to")
+        raise StoreReadOnly(path, "or its folder is not writable")
 
 
 def make_private(path: Path) -> None:
-    """Take from others what permissions they have; SQLite gives its files beside this one the same."""
+    """Remove other users' permissions; SQLite gives the files next to this one the same permissions."""
     try:
         if stat.S_IMODE(path.stat().st_mode) & 0o077:
             path.chmod(FILE_MODE)
@@ -105,12 +105,12 @@ def make_private(path: Path) -> None:
 
 
 def has_log(path: Path) -> bool:
-    """Tell whether there is something in the write-ahead log, from a crash or because others are at work."""
+    """Return whether the write-ahead log has content, from a crash or because the file is in use."""
     return fingerprint(path.with_name(path.name + "-wal"))[1] > 0
 
 
 def fingerprint(path: Path) -> tuple[int, int]:
-    """Return when a file was last changed and its size: together another after every change."""
+    """Return a file's time of change and size, which differ after every change."""
     try:
         status = path.stat()
     except OSError:
@@ -119,7 +119,7 @@ def fingerprint(path: Path) -> tuple[int, int]:
 
 
 def inode(path: Path) -> tuple[int, int] | None:
-    """Return what a file is known by, whatever its names are."""
+    """Return what identifies a file under any name."""
     try:
         status = path.stat()
     except OSError:
@@ -132,13 +132,13 @@ def _header(path: Path) -> tuple[bytes, int]:
         # Opening a pipe would wait for its other end.
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     except PermissionError as error:
-        raise StoreReadOnly(path, "may not be read") from error
+        raise StoreReadOnly(path, "is not readable") from error
     except OSError as error:
         raise NotAStore(path, f"cannot be opened ({error.strerror})") from error
     try:
         status = os.fstat(handle)
         if not stat.S_ISREG(status.st_mode):
-            raise NotAStore(path, "is no file")
+            raise NotAStore(path, "is not a file")
         return os.read(handle, HEADER_BYTES), status.st_size
     finally:
         os.close(handle)
@@ -159,7 +159,7 @@ def _wrong_header(header: bytes) -> str:
         and _number(header, 60) > 0
         and not any(header[72:92])
     )
-    return "" if possible else "its header is not as SQLite writes it"
+    return "" if possible else "its header is not a valid SQLite header"
 
 
 def _wrong_size(header: bytes, size: int) -> str:

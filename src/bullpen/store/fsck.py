@@ -1,4 +1,4 @@
-"""Reading all that is stored, and saying what cannot be as it was written. Nothing is changed."""
+"""Checks everything that is stored, and reports what was damaged or changed. Writes nothing."""
 
 import sqlite3
 from collections.abc import Callable, Iterator
@@ -20,7 +20,7 @@ CONVERSATIONS = """
     WHERE deleted_at IS NULL AND (:id IS NULL OR id = :id) ORDER BY number
 """
 
-# What the table checks when a row is written, and what it cannot check.
+# What the table checks when a row is written, and more.
 IMPOSSIBLE_TURNS = """
     SELECT id, state FROM turns WHERE conversation = :conversation AND (
         state NOT IN ('queued', 'running', 'done', 'failed', 'cancelled', 'interrupted', 'dropped')
@@ -40,12 +40,12 @@ RECORDS = """
     WHERE conversation = ? ORDER BY number
 """
 
-# Python cannot even read the complaint when the name of a damaged table is part of it.
+# Python cannot decode the error message if it contains the name of a damaged table.
 UNREADABLE = (sqlite3.DatabaseError, UnicodeDecodeError)
 
 
 class Conversation(Struct, frozen=True):
-    """A row of CONVERSATIONS. What it holds may be of any type, if the file is damaged."""
+    """A row of CONVERSATIONS. In a damaged file, its values may be of any type."""
 
     number: int
     id: str
@@ -57,7 +57,7 @@ class Conversation(Struct, frozen=True):
     head: object
 
     def finding(self, kind: FindingKind, text: str) -> Finding:
-        """Return something that is wrong with it."""
+        """Return a problem with this conversation."""
         return Finding(kind=kind, conversation_id=self.id, text=text)
 
 
@@ -75,11 +75,11 @@ def check_file(db: Connection) -> Iterator[Finding]:
 
 
 def check_index(db: Connection) -> Iterator[Finding]:
-    """Yield what is wrong with the index of words. Waits for writers, and lets none write while it runs."""
+    """Yield what is wrong with the search index. Waits for writers, and blocks them while it runs."""
     try:
         ((unknown,),) = db.execute("SELECT (SELECT number FROM indexed) > coalesce(max(number), 0) FROM messages")
         if unknown:
-            yield Finding(kind="index", conversation_id=None, text="the next messages would not be found by a search")
+            yield Finding(kind="index", conversation_id=None, text="a search would not find the next messages")
         db.execute("INSERT INTO said (said) VALUES ('integrity-check')")
     except UNREADABLE as error:
         if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY:
@@ -101,13 +101,13 @@ def _check_conversation(db: Connection, conversation: Conversation) -> list[Find
     with _damaged_text_allowed(db):
         for check in (_check_beginning, _check_chain, _check_order, _check_turns, _check_records):
             findings += _readable(check, db, conversation)
-    # Those before say it better, if they have found the same.
+    # The checks above describe the same problem better.
     return findings or list(_readable(_check_state, db, conversation))
 
 
 @contextmanager
 def _damaged_text_allowed(db: Connection) -> Iterator[None]:
-    """Let text be read that is no UTF-8 any more: then the message is named, and those behind it are checked too."""
+    """Read text that is not valid UTF-8, too: then its message can be named, and those after it are checked."""
     db.text_factory = partial(str, encoding="utf-8", errors="replace")
     try:
         yield
@@ -116,7 +116,7 @@ def _damaged_text_allowed(db: Connection) -> Iterator[None]:
 
 
 def _readable(check: Check, db: Connection, conversation: Conversation) -> Iterator[Finding]:
-    """Yield what a check finds, and go on with the next when the file cannot even be read."""
+    """Yield what a check finds, and continue with the next one if the file cannot be read."""
     try:
         yield from check(db, conversation)
     except UNREADABLE as error:
@@ -124,15 +124,15 @@ def _readable(check: Check, db: Connection, conversation: Conversation) -> Itera
 
 
 def _check_state(db: Connection, conversation: Conversation) -> Iterator[Finding]:
-    """Read what is shown of a conversation without its messages, as everybody does who lists them."""
+    """Read what a list of conversations shows of this one."""
     try:
         conversation_rows.find(db, conversation.id)
         turn_rows.all_of(db, conversation.number, None)
     except UnknownConversation:
-        # Its state is missing, which the end of the chain says.
+        # Its state is missing, which _check_chain reports.
         return
     except DamagedData as error:
-        yield conversation.finding("record", f"how it stands cannot be read: {error}")
+        yield conversation.finding("record", f"its state cannot be read: {error}")
 
 
 def _check_beginning(_: Connection, conversation: Conversation) -> Iterator[Finding]:
@@ -140,10 +140,10 @@ def _check_beginning(_: Connection, conversation: Conversation) -> Iterator[Find
         team_file = unpacked(conversation.team_file).decode()
         expected = first_link(conversation.id, conversation.team, team_file, conversation.started_at)
     except (DamagedData, TypeError) as error:
-        yield conversation.finding("changed", f"its beginning cannot be read: {error}")
+        yield conversation.finding("changed", f"its start cannot be read: {error}")
         return
     if conversation.first_link != expected:
-        yield conversation.finding("changed", "its team or its beginning is not as it was stored")
+        yield conversation.finding("changed", "its team or its start has changed since it was stored")
 
 
 def _check_chain(db: Connection, conversation: Conversation) -> Iterator[Finding]:
@@ -151,9 +151,9 @@ def _check_chain(db: Connection, conversation: Conversation) -> Iterator[Finding
     for row in db.execute(f"{message_rows.SELECT} TRUE ORDER BY sequence", (conversation.number,)):
         sequence, message_id, *_, link = row
         if isinstance(sequence, int) and sequence != last + 1:
-            yield conversation.finding("missing", f"what stood before message {message_id!r} is missing")
+            yield conversation.finding("missing", f"messages before message {message_id!r} are missing")
         elif problem := _problem(row, previous):
-            yield conversation.finding("changed", f"message {message_id!r} is not as it was stored: {problem}")
+            yield conversation.finding("changed", f"message {message_id!r} has changed since it was stored: {problem}")
         last, previous = (sequence if isinstance(sequence, int) else last + 1), link
     if (last, previous) != (conversation.messages, conversation.head):
         yield conversation.finding("missing", f"its last message is number {last}, not {conversation.messages}")
@@ -166,7 +166,7 @@ def _problem(row: message_rows.Row, previous: object) -> str:
     except DamagedData as error:
         return str(error)
     expected = next_link(previous if isinstance(previous, bytes) else b"", stored.sequence, stored.message)
-    return "" if expected == stored.hash else "its hash does not fit"
+    return "" if expected == stored.hash else "its hash does not match"
 
 
 def _check_order(db: Connection, conversation: Conversation) -> Iterator[Finding]:
@@ -174,14 +174,14 @@ def _check_order(db: Connection, conversation: Conversation) -> Iterator[Finding
     query = "SELECT id, number FROM messages WHERE conversation = ? ORDER BY sequence"
     for message_id, number in db.execute(query, (conversation.number,)):
         if number < last:
-            yield conversation.finding("out_of_order", f"message {message_id!r} is older than the one it follows")
+            yield conversation.finding("out_of_order", f"message {message_id!r} is older than the message before it")
         last = number
 
 
 def _check_turns(db: Connection, conversation: Conversation) -> Iterator[Finding]:
     values = {"conversation": conversation.number, "messages": conversation.messages}
     for turn_id, state in db.execute(IMPOSSIBLE_TURNS, values):
-        yield conversation.finding("turn", f"turn {turn_id!r} cannot be {state!r} with what else is known of it")
+        yield conversation.finding("turn", f"turn {turn_id!r} is {state!r}, which contradicts its other fields")
 
 
 def _check_records(db: Connection, conversation: Conversation) -> Iterator[Finding]:
@@ -191,4 +191,4 @@ def _check_records(db: Connection, conversation: Conversation) -> Iterator[Findi
             for blob in filter(None, (usage, failure)):
                 unpacked(blob)
         except DamagedData as error:
-            yield conversation.finding("record", f"what is kept of turn {turn_id!r} cannot be read: {error}")
+            yield conversation.finding("record", f"the record of turn {turn_id!r} cannot be read: {error}")

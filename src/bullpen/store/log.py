@@ -1,7 +1,7 @@
-"""The write-ahead log, looked at before SQLite does: what is damaged in it would be left out without a word.
+"""The write-ahead log, checked before SQLite reads it: SQLite would silently ignore what is damaged in it.
 
-To SQLite a page that does not fit its checksum is the end of the log, as after a power cut. But when a process was only
-killed, the log's index (-shm) says how far it was written, and up to there nothing may be missing.
+To SQLite, a page with a wrong checksum is the end of the log, as after a power cut. But if a process was only killed,
+the log's index (-shm) says how far it was written, and up to there nothing may be missing.
 https://www.sqlite.org/walformat.html
 """
 
@@ -20,14 +20,14 @@ FRAME_HEADER_BYTES = 24
 MAGIC = (0x377F0682, 0x377F0683)
 MASK = 0xFFFFFFFF
 
-# Of the index: what each of its two equal headers holds, and the byte that whoever uses the log has locked.
+# Of the index: the format of its two equal headers, and the byte that is locked while the log is in use.
 INDEX_HEADER = struct.Struct("=IIIBBHIIIIIIII")
 LOCKED_BYTE = 128
 FLOCK = "hhqqi"
 
 
 class Witness(Struct, frozen=True):
-    """How far a log was written, as its index tells."""
+    """How far a log was written, according to its index."""
 
     frames: int
     salts: tuple[int, int]
@@ -44,19 +44,19 @@ def damage(path: Path) -> str:
         last = _last_sound_frame(log.read_bytes(), witness)
     except OSError:
         return ""
-    # Somebody who writes meanwhile may have begun the log anew.
+    # A writer may have restarted the log meanwhile.
     if last is None or last >= witness.frames or _witness(index) != witness:
         return ""
     return (
-        f"its log {log.name} held {witness.frames:,} pages, and cannot be read from page {last + 1:,} on. After copying"
-        f" all its files, removing {index.name} lets it open without what was stored in these pages"
+        f"its log {log.name} has {witness.frames:,} pages, but cannot be read from page {last + 1:,} on. Back up all"
+        f" its files; then remove {index.name} to open it without those pages"
     )
 
 
 def _witness(index: Path) -> Witness | None:
-    """Return what an index says that nobody uses; while somebody does, SQLite does not read the log anew.
+    """Return what an index says, unless it is in use: then SQLite does not read the log again.
 
-    One from before this machine was started knows nothing: a power cut keeps and loses what it likes.
+    An index from before this machine's last start says nothing: a power cut may have lost any part of the log.
     """
     try:
         handle = os.open(index, os.O_RDONLY | os.O_NONBLOCK)
@@ -92,16 +92,16 @@ def _sound_witness(headers: bytes) -> Witness | None:
     if _checksum((0, 0), struct.unpack_from("=10I", header)) != (check0, check1):
         return None
     page_bytes = 65536 if page_size == 1 else page_size
-    # Salts are kept as they stand in the log, whatever the byte order of the machine.
+    # Salts are stored as in the log, regardless of the machine's byte order.
     salt0, salt1 = struct.unpack_from(">II", header, 32)
     return Witness(frames, (salt0, salt1), FRAME_HEADER_BYTES + page_bytes)
 
 
 def _last_sound_frame(log: bytes, witness: Witness) -> int | None:
-    """Return how many pages of a log are sound, or None if it is not the one that the witness knows."""
+    """Return how many pages of a log are sound, or None if it is not the witness's log."""
     header = log[:HEADER_BYTES]
     if not any(header) and witness.salts not in _salts(log, witness):
-        # SQLite had cut it, and of what was written since, the beginning had not reached the disk.
+        # SQLite had truncated it, and the start of what was written since did not reach the disk.
         return None
     if len(header) < HEADER_BYTES:
         return 0
@@ -134,7 +134,7 @@ def _checksum(before: tuple[int, int], words: Iterable[int]) -> tuple[int, int]:
     first, second = before
     pairs = iter(words)
     for word, other in zip(pairs, pairs, strict=True):
-        # It stays small enough to be masked once, at the end.
+        # The first sum stays small enough to be masked once, at the end.
         first += word + second
         second = (second + other + first) & MASK
     return first & MASK, second

@@ -1,4 +1,4 @@
-"""Messages as rows: appended, read back, and every one that is read checked against its hash."""
+"""Messages as rows: appending and reading them. Every message that is read is checked against its hash."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
@@ -37,14 +37,14 @@ _routing_decoder = msgspec.json.Decoder(
 def add(
     db: Connection, conversation: int, previous: bytes, sequence: int, message: ConversationMessage
 ) -> tuple[int | None, bytes]:
-    """Store a message behind another; return its number, or None if its id is stored already, and its hash."""
+    """Store a message after another; return its number, or None if its id is already stored, and its hash."""
     link = next_link(previous, sequence, message)
     speaker, routing = msgspec.json.encode(message.speaker).decode(), _routing_text(message.routing)
     extra = None if message.extra is None else msgspec.json.encode(message.extra).decode()
     content = packed_text(message.content)
     _check_readable(message, speaker, routing, extra)
     row = (conversation, sequence, message.id, _speaker_number(db, conversation, speaker))
-    # That the index refuses an id twice costs nothing; to ask for it first would.
+    # The index refuses a second use of an id at no cost; a query first would cost something.
     cursor = db.execute(
         "INSERT INTO messages (conversation, sequence, id, speaker, timestamp, routing, extra, content, hash)"
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (conversation, id) DO NOTHING",
@@ -54,22 +54,22 @@ def add(
 
 
 def _check_readable(message: ConversationMessage, speaker: str, routing: str | None, extra: str | None) -> None:
-    """Raise TypeError for a message that could be written and not be read: an unknown type of speaker, for example."""
+    """Raise TypeError for a message that could be written but not read: an unknown type of speaker, for example."""
     types = [type(message.id), type(message.timestamp), type(message.content)]
     try:
         back = (speaker_from(speaker), _routing(routing), _extra(extra))
-        comes_back = back == (message.speaker, message.routing, message.extra)
+        is_unchanged = back == (message.speaker, message.routing, message.extra)
     except DamagedData as error:
         raise TypeError(f"This message cannot be stored: {error}.") from error
-    if types != [str, int, str] or not comes_back:
-        raise TypeError("This message cannot be stored: it would not come back as it is.")
+    if types != [str, int, str] or not is_unchanged:
+        raise TypeError("This message cannot be stored: it would not be the same when read again.")
 
 
 def stored_before(db: Connection, conversation: int, message: ConversationMessage) -> StoredMessage:
-    """Return the message that is stored under this id, or raise MessageDiffers if it says something else."""
+    """Return the message that is stored with this id, or raise MessageDiffers if it differs."""
     stored = find(db, conversation, message.id)
     if stored is None:
-        raise DamagedData(f"message {message.id!r} has lost its speaker")
+        raise DamagedData(f"the speaker of message {message.id!r} is missing")
     if (stored.message.speaker, stored.message.content) != (message.speaker, message.content):
         raise MessageDiffers(message.id)
     return msgspec.structs.replace(stored, already_stored=True)
@@ -82,7 +82,7 @@ def find(db: Connection, conversation: int, message_id: str) -> StoredMessage | 
 
 
 def sequence_of(db: Connection, conversation: int, message_id: str) -> int:
-    """Return the place of a message, or raise UnknownMessage."""
+    """Return the position of a message, or raise UnknownMessage."""
     key = (conversation, message_id)
     row = db.execute("SELECT sequence FROM messages WHERE conversation = ? AND id = ?", key).fetchone()
     if row is None:
@@ -91,20 +91,20 @@ def sequence_of(db: Connection, conversation: int, message_id: str) -> int:
 
 
 def first_of(db: Connection, conversation: int, after: int, before: int, limit: int) -> list[StoredMessage]:
-    """Return the oldest messages between two places."""
+    """Return the oldest messages between two positions."""
     where = f"{SELECT} sequence > ? AND sequence < ? ORDER BY sequence LIMIT ?"
     return list(checked(db, conversation, db.execute(where, (conversation, after, before, limit))))
 
 
 def last_of(db: Connection, conversation: int, before: int, limit: int) -> list[StoredMessage]:
-    """Return the newest messages before a place, oldest first."""
+    """Return the newest messages before a position, oldest first."""
     where = f"{SELECT} sequence < ? ORDER BY sequence DESC LIMIT ?"
     rows = db.execute(where, (conversation, before, limit)).fetchall()
     return list(checked(db, conversation, reversed(rows)))
 
 
 def check_end(db: Connection, conversation: int, count: int, head: bytes, newest: Sequence[StoredMessage] = ()) -> None:
-    """Raise DamagedData if the last message is not the one that the conversation's state knows.
+    """Raise DamagedData if the last message is not the one that the conversation's state names.
 
     `newest` are the last messages, if they have been read already.
     """
@@ -115,14 +115,14 @@ def check_end(db: Connection, conversation: int, count: int, head: bytes, newest
 
 
 def checked(db: Connection, conversation: int, rows: Iterable[Row]) -> Iterator[StoredMessage]:
-    """Yield messages that follow each other, or raise DamagedData at the first that is not as it was stored."""
+    """Yield messages that follow each other, or raise DamagedData at the first that has changed since it was stored."""
     previous: bytes | None = None
     for row in rows:
         stored = stored_message(row)
         if previous is None:
             previous = link_before(db, conversation, stored.sequence)
         if stored.hash != next_link(previous, stored.sequence, stored.message):
-            raise DamagedData(f"message {stored.message.id!r} is not as it was stored")
+            raise DamagedData(f"message {stored.message.id!r} has changed since it was stored")
         previous = stored.hash
         yield stored
 
@@ -143,7 +143,7 @@ def link_before(db: Connection, conversation: int, sequence: int) -> bytes:
 def stored_message(row: Row) -> StoredMessage:
     """Return the message in a row of SELECT, or raise DamagedData."""
     if tuple(map(type, row)) not in _TYPES:
-        raise DamagedData("a message has a field of another type")
+        raise DamagedData("a message has a field of the wrong type")
     sequence, id_, speaker, timestamp, routing, extra, content, link = row
     message = ConversationMessage(
         id=id_,
@@ -172,7 +172,7 @@ def speakers_of(db: Connection, conversation: int) -> list[Speaker]:
 
 
 def envelopes(db: Connection, conversation: int, after: int, before: int) -> list[Envelope]:
-    """Return who said the messages between two places, and to whom."""
+    """Return who said the messages between two positions, and to whom."""
     rows = db.execute(
         "SELECT speakers.speaker, routing FROM messages JOIN speakers ON speakers.number = messages.speaker"
         " WHERE messages.conversation = ? AND sequence > ? AND sequence < ? ORDER BY sequence",
@@ -214,7 +214,7 @@ def _extra(text: str | None) -> dict[str, Any] | None:
     try:
         return msgspec.json.decode(text, type=dict[str, Any])
     except msgspec.MsgspecError as error:
-        raise DamagedData(f"the fields that are not ours cannot be read: {error}") from error
+        raise DamagedData(f"fields from other systems cannot be read: {error}") from error
 
 
 def _routing(text: str | None) -> Routing | None:
@@ -223,7 +223,7 @@ def _routing(text: str | None) -> Routing | None:
     try:
         addressees, markers, drops, parent, intent = _routing_decoder.decode(text)
     except msgspec.MsgspecError as error:
-        raise DamagedData(f"a routing cannot be read: {error}") from error
+        raise DamagedData(f"the routing of a message cannot be read: {error}") from error
     return Routing(
         resolved_addressees=addressees,
         raw_next_markers=markers,

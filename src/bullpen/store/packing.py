@@ -1,4 +1,4 @@
-"""Text and bytes as they lie on the disk: compressed, with a checksum in front, so that a changed byte is noticed."""
+"""Text and bytes as they are on disk: compressed, after a checksum, so that a changed byte is noticed."""
 
 import zlib
 
@@ -8,21 +8,21 @@ CHECKSUM_BYTES = 4
 MAX_STREAM_BYTES = 4 * 1024 * 1024
 """Of a packed stream."""
 MAX_RAW_STREAM_BYTES = 64 * 1024 * 1024
-"""Of what it holds: one line repeated for hours shrinks to nothing, and would fill the memory of its reader."""
+"""Of its content: one line repeated for hours compresses to nothing, but would fill its reader's memory."""
 
-# Without header and trailer: the checksum in front does more than theirs, since it also covers what deflate ignores.
+# Without header and trailer: our checksum does more than theirs, since it also covers what deflate ignores.
 RAW_DEFLATE = -zlib.MAX_WBITS
 LEVEL = 6
-# Below that, compressing gains nothing.
+# Compressing shorter text gains nothing.
 SMALLEST_PACKED_TEXT = 64
 
 PIECE_BYTES = 64 * 1024
-# What zlib may still hold back is one block of 16 Ki symbols; none takes more than four bytes.
+# zlib may hold back one block of 16 Ki symbols, of at most four bytes each.
 HELD_BACK_BYTES = 2 * PIECE_BYTES
 
 
 class DamagedData(Exception):
-    """Stored data that cannot be what was stored."""
+    """Stored data that was damaged or changed."""
 
 
 def packed(data: bytes) -> bytes:
@@ -36,7 +36,7 @@ def unpacked(blob: object) -> bytes:
         raise DamagedData(f"a packed value is of type {type(blob).__name__}")
     deflated = blob[CHECKSUM_BYTES:]
     if blob[:CHECKSUM_BYTES] != _checksum(deflated):
-        raise DamagedData("a checksum does not fit")
+        raise DamagedData("a checksum does not match")
     try:
         return zlib.decompress(deflated, wbits=RAW_DEFLATE)
     except zlib.error as error:
@@ -63,7 +63,7 @@ def unpacked_text(stored: object) -> str:
 
 
 class StreamPacker:
-    """Packs a stream piece by piece, in bounded memory. What does not fit any more is left out."""
+    """Packs a stream piece by piece, in bounded memory. What exceeds the limit is left out."""
 
     def __init__(self, max_bytes: int = MAX_STREAM_BYTES, max_raw_bytes: int = MAX_RAW_STREAM_BYTES) -> None:
         self._room = max_bytes - CHECKSUM_BYTES - HELD_BACK_BYTES
@@ -73,7 +73,7 @@ class StreamPacker:
         self._is_cut = False
 
     def feed(self, data: bytes) -> None:
-        """Add what comes next."""
+        """Add the next piece."""
         for start in range(0, len(data), PIECE_BYTES):
             if self._is_cut:
                 return

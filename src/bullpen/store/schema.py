@@ -1,4 +1,4 @@
-"""The tables: made and brought up to date by the scripts in sql/, and recognised when a file is opened."""
+"""The tables: created and migrated by the scripts in sql/, and checked when a file is opened."""
 
 import hashlib
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from bullpen.store.packing import DamagedData
 
 SCRIPTS = Path(__file__).with_name("sql")
 
-# Checking all pages takes a millisecond per megabyte, so larger files are only looked at where they will be written.
+# Checking all pages takes a millisecond per megabyte, so larger files are only checked where they will be written.
 SMALL_PAGES = 1024
 
 
@@ -27,14 +27,14 @@ def latest_version() -> int:
 
 
 def build(db: Connection) -> None:
-    """Make the tables in a new file."""
+    """Create the tables in a new file."""
     db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
     migrate(db)
     db.execute("PRAGMA journal_mode = WAL")
 
 
 def migrate(db: Connection) -> None:
-    """Apply the scripts that this file has not seen yet, each in a transaction of its own."""
+    """Apply the scripts that are new to this file, each in its own transaction."""
     version = version_of(db)
     for number, script in enumerate(scripts()[version:], start=version + 1):
         _apply(db, number, script)
@@ -43,7 +43,7 @@ def migrate(db: Connection) -> None:
 def _apply(db: Connection, number: int, script: Path) -> None:
     db.execute("BEGIN IMMEDIATE")
     try:
-        # Another process may have been quicker.
+        # Another process may have been faster.
         if version_of(db) < number:
             for statement in _statements(script.read_text(encoding="utf-8")):
                 db.execute(statement)
@@ -56,7 +56,7 @@ def _apply(db: Connection, number: int, script: Path) -> None:
 
 
 def _statements(script: str) -> Iterator[str]:
-    # Connection.executescript would do, if it did not commit first.
+    # Not Connection.executescript, which would commit first.
     statement = ""
     for line in script.splitlines(keepends=True):
         statement += line
@@ -66,9 +66,9 @@ def _statements(script: str) -> Iterator[str]:
 
 
 def check(db: Connection) -> None:
-    """Raise DamagedData or sqlite3.Error if the tables are not as we made them, as far as a quick look can tell."""
+    """Raise DamagedData or sqlite3.Error if the tables are not ours, as far as a quick check can tell."""
     if not _is_as_recorded(db):
-        raise DamagedData("its tables are not those that bullpen made")
+        raise DamagedData("its tables are not those that bullpen created")
     (pages,) = db.execute("PRAGMA page_count").fetchone()
     if pages <= SMALL_PAGES:
         _check_pages(db)
@@ -81,15 +81,15 @@ def _is_as_recorded(db: Connection) -> bool:
     try:
         return bool(db.execute(query).fetchone() == (_schema_sha256(db),))
     except OperationalError as error:
-        # No such table or column; without a code, text that is none.
+        # No such table or column; without a code, text that cannot be decoded.
         if getattr(error, "sqlite_errorcode", SQLITE_ERROR) == SQLITE_ERROR:
             return False
         raise
 
 
 def _check_pages(db: Connection) -> None:
-    """Raise DamagedData with the first thing that SQLite's own check finds."""
-    # A row that cannot be is for fsck to find, which can name it.
+    """Raise DamagedData with the first problem that SQLite's own check finds."""
+    # fsck finds impossible rows, and can name them.
     db.execute("PRAGMA ignore_check_constraints = ON")
     (result,) = db.execute("PRAGMA quick_check(1)").fetchone()
     db.execute("PRAGMA ignore_check_constraints = OFF")
@@ -98,7 +98,7 @@ def _check_pages(db: Connection) -> None:
 
 
 def _touch(db: Connection) -> None:
-    """Walk to the end of every table, which is where the next message goes."""
+    """Read the end of every table, which is where the next message goes."""
     for table in (
         "conversations",
         "states",
@@ -121,7 +121,7 @@ def version_of(db: Connection) -> int:
 
 
 def _schema_sha256(db: Connection) -> bytes:
-    # What SQLite keeps for itself may come and go, and VACUUM moves tables; neither makes them others.
+    # SQLite's internal tables may come and go, and VACUUM moves tables; neither changes the schema.
     rows = db.execute(
         "SELECT type, name, tbl_name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\'"
     )

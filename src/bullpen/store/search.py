@@ -1,4 +1,4 @@
-"""The index of words: filled some messages at a time, asked for candidates, which are then read and compared."""
+"""The search index: filled some messages at a time. It finds candidates, which are then read and compared."""
 
 import re
 import unicodedata
@@ -13,7 +13,7 @@ from bullpen.store.base import Found
 from bullpen.store.message_rows import speaker_from
 from bullpen.store.packing import unpacked_text
 
-# Scripts that put no spaces between words: Thai to Khmer, then kana, ideographs, Hangul, and their newer blocks.
+# Scripts without spaces between words: Thai to Khmer, then kana, ideographs, Hangul, and their newer blocks.
 UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30fa\u30fc-\u312f\u3131-\u318e\u31a0-\u31ff"
 UNSPACED += "\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff\U00020000-\U0003ffff"
 SYMBOLS = "\u2190-\u2bff\U0001f000-\U0001faff"
@@ -21,50 +21,50 @@ SYMBOLS = "\u2190-\u2bff\U0001f000-\U0001faff"
 _UNSPACED = re.compile(f"[{UNSPACED}]+")
 _OTHERS = re.compile(rf"[^\W_{UNSPACED}]+|[{SYMBOLS}]")
 _ANY = re.compile(f"{_UNSPACED.pattern}|{_OTHERS.pattern}")
-# Accents, but not the marks of kana and other scripts, which make another letter.
+# Accents, but not the marks of kana and other scripts, which make a different letter.
 _ACCENTS = re.compile("[\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]+")
 _PARTS = re.compile(r'"([^"]+)"|([^\s"]+)')
 
-# Hashes and encoded data are long and of no use to anybody; a beginning is enough to find them by.
+# Hashes and encoded data are long; their start is enough to find them.
 LONGEST_WORD = 40
-# More would only slow the index down: what it finds is compared with the whole query anyway.
+# More would only slow the index down: candidates are compared with the whole query anyway.
 MOST_TERMS = 32
 
 SNIPPET_BEFORE, SNIPPET_CHARACTERS = 30, 120
 
 
 class Term(Struct, frozen=True):
-    """A word that a message must have, or the beginning of one."""
+    """A word that a message must contain, or the beginning of one."""
 
     text: str
     is_beginning: bool
 
     def is_in(self, words: set[str]) -> bool:
-        """Tell whether a message with these words has it."""
+        """Return whether these words include it."""
         return self.text in words or (self.is_beginning and any(word.startswith(self.text) for word in words))
 
 
 class Query(Struct, frozen=True):
-    """What a person looks for."""
+    """What a person searches for."""
 
     terms: tuple[Term, ...]
     """For the index."""
     parts: tuple[str, ...]
-    """What must stand in the folded text as it is."""
+    """What the folded text must contain exactly."""
 
 
 def words_of(text: str) -> set[str]:
-    """Return what a text is found by."""
+    """Return the words that find a text."""
     text = folded(text)
     found = {word[:LONGEST_WORD] for word in _OTHERS.findall(text)}
     for run in () if text.isascii() else _UNSPACED.findall(text):
-        # The last one stands alone, so that every single character begins some word.
+        # The last character is also a word, so that every character begins one.
         found.update(map("".join, pairwise(run)), run[-1])
     return found
 
 
 def query_from(text: str) -> Query | None:
-    """Return what a person's words ask for, or None if there is nothing to look for in them."""
+    """Return the query that a person wrote, or None if there is nothing to search for."""
     written = (_on_one_line(quoted or plain) for quoted, plain in _PARTS.findall(folded(text)))
     parts = [part for part in map(_core, written) if part]
     terms = list(dict.fromkeys(term for part in parts for term in _terms(part)))
@@ -72,19 +72,19 @@ def query_from(text: str) -> Query | None:
 
 
 def snippet(content: str, query: Query) -> str | None:
-    """Return the surroundings of the first part of a query in a text, or None if not all of them stand in it."""
+    """Return the text around the first part of a query, or None if a part is missing."""
     text = _on_one_line(folded(content))
     places = [text.find(part) for part in query.parts]
     if -1 in places:
         return None
-    # Folding may have changed the length, and a snippet need not begin at an exact place.
+    # Folding may have changed the length; a snippet need not start at an exact position.
     start = max(0, min(places) * len(content) // len(text) - SNIPPET_BEFORE)
     end = start + SNIPPET_CHARACTERS
     return f"{'…' if start else ''}{_on_one_line(content[start:end])}{'…' if end < len(content) else ''}"
 
 
 def folded(text: str) -> str:
-    """Return what spellings that people take for the same have in common: "Café", "CAFE" and "ｃａｆｅ" are "cafe"."""
+    """Return a text without differences that a search ignores: "Café", "CAFE" and "ｃａｆｅ" become "cafe"."""
     if text.isascii():
         return text.lower()
     return unicodedata.normalize("NFKC", _ACCENTS.sub("", unicodedata.normalize("NFKD", text).casefold()))
@@ -95,7 +95,7 @@ def _on_one_line(text: str) -> str:
 
 
 def _core(part: str) -> str:
-    """Return the part of a query from the first to the last thing that is in the index."""
+    """Return the part of a query from its first to its last indexed character."""
     runs = list(_ANY.finditer(part))
     return part[runs[0].start() : runs[-1].end()] if runs else ""
 
@@ -110,8 +110,8 @@ def _terms(part: str) -> Iterator[Term]:
             yield Term(text[:LONGEST_WORD], is_beginning=is_unspaced or run.end() == len(part))
 
 
-# How many messages are put into the index together: each time costs about as much as storing a message.
-# A search reads those that wait one by one.
+# How many messages are indexed together: each time costs about as much as storing a message.
+# A search reads those that are not indexed yet one by one.
 MOST_WAITING = 64
 
 WAITING = """
@@ -137,7 +137,7 @@ INDEXED = """
 
 
 def add(db: Connection, newest: int) -> None:
-    """Put the messages that wait into the index, whenever that many more have been stored."""
+    """Index the messages that are not indexed yet, whenever MOST_WAITING more have been stored."""
     if newest % MOST_WAITING:
         return
     query = "SELECT number, content FROM messages WHERE number > (SELECT number FROM indexed)"
@@ -147,13 +147,13 @@ def add(db: Connection, newest: int) -> None:
 
 
 def remove(db: Connection, conversation: int) -> None:
-    """Take the words of a conversation out of the index, so that they are not even hidden in it."""
+    """Remove the words of a conversation from the index completely."""
     query = "SELECT number, content FROM messages WHERE conversation = ? AND number <= (SELECT number FROM indexed)"
     for number, content in db.execute(query, (conversation,)):
         values = (number, _joined_words(content))
         db.execute("INSERT INTO said (said, rowid, words) VALUES ('delete', ?, ?)", values)
     db.execute("INSERT INTO said (said) VALUES ('optimize')")
-    # SQLite will give the numbers behind the last message that stays to others.
+    # SQLite will reuse the numbers after the last remaining message.
     query = "SELECT number FROM messages WHERE conversation <> ? ORDER BY number DESC LIMIT 1"
     (last,) = db.execute(query, (conversation,)).fetchone() or (0,)
     db.execute("UPDATE indexed SET number = min(number, ?)", (last,))
@@ -170,7 +170,7 @@ def found(db: Connection, query: Query, conversation: int | None) -> Iterator[Fo
 
 
 def _match(row: tuple[Any, ...], query: Query) -> Found | None:
-    """Return the message in a row if all parts of the query stand in it."""
+    """Return the message in a row if it contains all parts of the query."""
     conversation_id, message_id, sequence, speaker, timestamp, content = row
     shown = snippet(unpacked_text(content), query)
     if shown is None:

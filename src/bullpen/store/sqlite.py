@@ -1,4 +1,4 @@
-"""SqliteStore: all conversations of one user in one file. The default, with nothing to install."""
+"""SqliteStore: all conversations of one user in one file. The default; needs nothing installed."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
@@ -31,7 +31,7 @@ from bullpen.store.search import query_from
 
 
 class SqliteStore:
-    """A Store in one SQLite file, which is made if it is not there. Store says what the methods promise."""
+    """A Store in one SQLite file, which is created if it is missing. Store documents the methods."""
 
     def __init__(self, path: Path | str) -> None:
         self._database = Database(Path(path))
@@ -40,7 +40,7 @@ class SqliteStore:
 
     @property
     def path(self) -> Path:
-        """The file, from the root on."""
+        """The absolute path of the file."""
         return self._database.path
 
     def __enter__(self) -> Self:
@@ -79,7 +79,7 @@ class SqliteStore:
             return conversation_rows.find(db, conversation_id)
 
     def delete(self, conversation_id: str, *, at: int) -> None:
-        """Remove a conversation for good."""
+        """Remove a conversation permanently."""
         with self._database.writing() as db:
             number = place_of(db, conversation_id).number
             search.remove(db, number)
@@ -96,7 +96,7 @@ class SqliteStore:
         finishes: TurnEnd | None = None,
         change: StateChange = NO_CHANGE,
     ) -> StoredMessage:
-        """Store a message and all that it causes, or nothing."""
+        """Store a message with all its effects, or nothing."""
         with self._database.writing() as db:
             place = place_of(db, conversation_id)
             self._check_end(db, place)
@@ -181,7 +181,7 @@ class SqliteStore:
         at: int,
         change: StateChange = NO_CHANGE,
     ) -> Turn:
-        """Take a queued turn and store what its agent is given."""
+        """Start a queued turn and store its prompt."""
         with self._database.writing() as db:
             place = place_of(db, conversation_id)
             if place.owner != owner:
@@ -201,7 +201,7 @@ class SqliteStore:
     def requeue(
         self, conversation_id: str, turn_id: str, turn: WaitingTurn, *, at: int, change: StateChange = NO_CHANGE
     ) -> Turn:
-        """Put a new turn first in the queue that does another again."""
+        """Put a new turn first in the queue that retries another."""
         with self._database.writing() as db:
             number = place_of(db, conversation_id).number
             turn_rows.requeue(db, number, turn_id, turn, at)
@@ -214,12 +214,12 @@ class SqliteStore:
             turn_rows.reorder(db, place_of(db, conversation_id).number, turn_ids)
 
     def turns(self, conversation_id: str, *, message_id: str | None = None) -> list[Turn]:
-        """Return every turn there ever was, or those that one message asked for, oldest first."""
+        """Return all turns, or those that one message asked for, oldest first."""
         with self._database.reading() as db:
             return turn_rows.all_of(db, place_of(db, conversation_id).number, message_id)
 
     def queued(self, conversation_id: str) -> list[Turn]:
-        """Return the turns that wait."""
+        """Return the waiting turns."""
         with self._database.reading() as db:
             return turn_rows.open_in(db, place_of(db, conversation_id).number, "queued")
 
@@ -234,17 +234,17 @@ class SqliteStore:
             return turn_rows.find(db, place_of(db, conversation_id).number, turn_id)
 
     def record(self, conversation_id: str, turn_id: str) -> TurnRecord | None:
-        """Return what an agent was given and what came back."""
+        """Return the prompt and the output of a turn."""
         with self._database.reading() as db:
             return turn_rows.record(db, place_of(db, conversation_id).number, turn_id)
 
     def claim(self, conversation_id: str, owner: Owner, *, is_alive: IsAlive) -> bool:
-        """Become the owner, unless another one is alive."""
+        """Become the owner, unless another owner is alive."""
         with self._database.reading() as db:
             before = place_of(db, conversation_id).owner
         if before not in (None, owner) and is_alive(before):
             return False
-        with self._database.noting() as db:
+        with self._database.writing_without_sync() as db:
             place = place_of(db, conversation_id)
             if place.owner == before:
                 conversation_rows.set_owner(db, place.number, owner)
@@ -252,13 +252,13 @@ class SqliteStore:
 
     def release(self, conversation_id: str, owner: Owner) -> None:
         """Stop being the owner."""
-        with self._database.noting() as db:
+        with self._database.writing_without_sync() as db:
             place = place_of(db, conversation_id)
             if place.owner == owner:
                 conversation_rows.set_owner(db, place.number, None)
 
     def recover(self, conversation_id: str, *, at: int) -> list[Turn]:
-        """Mark running turns that the present owner did not start as interrupted, and return those just marked."""
+        """Mark running turns that the current owner did not start as interrupted, and return them."""
         with self._database.writing() as db:
             place = place_of(db, conversation_id)
             return turn_rows.interrupt(db, place.number, place.owner.token if place.owner else None, at)
@@ -274,7 +274,7 @@ class SqliteStore:
         """Return what is wrong with one conversation, or with all and the file they are in."""
         findings = self._findings(conversation_id)
         if findings:
-            self._database.note_damage(findings[0].text)
+            self._database.stop_writing(findings[0].text)
         return findings
 
     def _findings(self, conversation_id: str | None) -> list[Finding]:
@@ -287,7 +287,7 @@ class SqliteStore:
             return [*findings, *fsck.check_index(db)]
 
     def _check_end(self, db: Connection, place: Place, newest: Sequence[StoredMessage] = ()) -> None:
-        """Look at the last message before anything is put after it: once, and whenever it has been read anyway."""
+        """Check the last message before anything is added: once, and whenever it has been read anyway."""
         if newest or self._intact.get(place.number) != place.head:
             message_rows.check_end(db, place.number, place.messages, place.head, newest)
             self._intact[place.number] = place.head

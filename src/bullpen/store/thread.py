@@ -1,6 +1,6 @@
-"""StoreThread: the thread that a store is used in, so that a slow disk delays nobody on the event loop.
+"""StoreThread: the thread that uses a store, so that a slow disk does not block the event loop.
 
-An executor would do; but `say` waits for every step on the way there and back, and this way has fewer.
+An executor would work, too, but takes more steps, and `say` waits for each of them.
 """
 
 import asyncio
@@ -17,26 +17,26 @@ Job = tuple[asyncio.AbstractEventLoop, "asyncio.Future[Any]", Callable[[], Any]]
 
 
 class StoreThread:
-    """Does one thing after the other, in the order in which they were asked for."""
+    """Runs one job after the other, in order."""
 
     def __init__(self) -> None:
         self._jobs: SimpleQueue[Job | None] = SimpleQueue()
         self._is_closed = False
-        # Whoever ends without closing it need not wait for it: what was not stored by then was not promised.
+        # A process that exits without closing it need not wait: nobody was told that the rest is stored.
         self._thread = Thread(target=self._work, name="bullpen-store", daemon=True)
         self._thread.start()
 
     async def do(self, work: Callable[Arguments, Result], *args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
-        """Do something that blocks. It is done even if nobody waits for it any more."""
-        return await self._asked(partial(work, *args, **kwargs))
+        """Run something that blocks. It runs to its end even if the caller is cancelled."""
+        return await self._submit(partial(work, *args, **kwargs))
 
     def close(self) -> None:
-        """End after what was asked for. Closing twice is harmless."""
+        """End after the jobs in the queue. Closing twice is harmless."""
         self._is_closed = True
         self._jobs.put(None)
         self._thread.join()
 
-    def _asked(self, work: Callable[[], Result]) -> "asyncio.Future[Result]":
+    def _submit(self, work: Callable[[], Result]) -> "asyncio.Future[Result]":
         if self._is_closed:
             raise ValueError("The store is closed.")
         loop = asyncio.get_running_loop()
@@ -51,10 +51,10 @@ class StoreThread:
                 settle = partial(_settle, done, work())
             except BaseException as error:
                 settle = partial(_settle, done, None, error)
-            # The loop may be closed by now, and with it everybody who waited.
+            # The loop may be closed by now.
             with suppress(RuntimeError):
                 loop.call_soon_threadsafe(settle)
-            # An error keeps this frame alive, and so would keep all of these until the next job.
+            # An error keeps this frame alive, and would keep these alive until the next job.
             del job, loop, done, work, settle
 
 

@@ -1,4 +1,4 @@
-"""Turns as rows: every step from one state to the next is one UPDATE that only the expected state lets through."""
+"""Turns as rows: every change of state is one UPDATE that requires the expected state."""
 
 from collections.abc import Iterable, Sequence
 from sqlite3 import Connection, Cursor
@@ -40,12 +40,12 @@ def queue(db: Connection, conversation: int, turns: Iterable[WaitingTurn], at: i
 
 
 def requeue(db: Connection, conversation: int, turn_id: str, turn: WaitingTurn, at: int) -> None:
-    """Add a turn that does another again, before all others."""
+    """Add a turn that retries another, before all others."""
     number, state = _number_and_state(db, conversation, turn_id)
     if state not in CAN_BE_RETRIED:
         raise TurnConflict(turn_id, state, " or ".join(CAN_BE_RETRIED))
     if db.execute("SELECT 1 FROM turns WHERE retry_of = ?", (number,)).fetchone():
-        raise TurnConflict(turn_id, "queued again already", state)
+        raise TurnConflict(turn_id, "already queued again", state)
     _insert(db, conversation, turn, at, position=_end_of_queue(db, conversation, "min") - 1, retry_of=number)
 
 
@@ -63,7 +63,7 @@ def drop(db: Connection, conversation: int, turn_ids: Iterable[str], at: int) ->
 
 
 def start(db: Connection, conversation: int, turn_id: str, owner: str, given: AssemblerOutput, at: int) -> None:
-    """Take a turn out of the queue and let it run."""
+    """Take a turn out of the queue and start it."""
     changes = "state = 'running', owner = ?, started_at = ?"
     number = _step(db, conversation, turn_id, "queued", changes, (owner, at))
     system = None if given.system_flag is None else packed(given.system_flag.encode())
@@ -88,7 +88,7 @@ def end(db: Connection, conversation: int, end: TurnEnd) -> None:
 
 
 def interrupt(db: Connection, conversation: int, owner: str | None, at: int) -> list[Turn]:
-    """End the running turns of all but the present owner, and return them."""
+    """End the running turns of all but the current owner, and return them."""
     lost = f"{SELECT} AND {OPEN} = 'running' AND turns.owner IS NOT ? ORDER BY turns.number"
     turns = [_turn(row) for row in db.execute(lost, (conversation, owner))]
     for turn in turns:
@@ -121,7 +121,7 @@ def find(db: Connection, conversation: int, turn_id: str) -> Turn:
 
 
 def record(db: Connection, conversation: int, turn_id: str) -> TurnRecord | None:
-    """Return what a turn was given and what came back, as far as it went."""
+    """Return the prompt and the output of a turn so far."""
     number, _ = _number_and_state(db, conversation, turn_id)
     row = db.execute(
         "SELECT prompt, system, report, command, stream FROM prompts LEFT JOIN streams USING (turn) WHERE turn = ?",
@@ -159,7 +159,7 @@ def _insert(
     key = (conversation, turn.id)
     taken = db.execute("SELECT state FROM turns WHERE conversation = ? AND id = ?", key).fetchone()
     if taken is not None:
-        raise TurnConflict(turn.id, f"{taken[0]} already", "new")
+        raise TurnConflict(turn.id, f"already {taken[0]}", "new")
     asked_by = sequence_of(db, conversation, turn.message_id)
     db.execute(
         "INSERT INTO turns (conversation, id, member, asked_by, intent, step, position, state, retry_of, queued_at)"
@@ -169,7 +169,7 @@ def _insert(
 
 
 def _end_of_queue(db: Connection, conversation: int, end: Literal["min", "max"]) -> int:
-    """Return the place of the first or the last open turn."""
+    """Return the position of the first or the last open turn."""
     query = f"SELECT {end}(position) FROM turns WHERE conversation = ? AND ended_at IS NULL"  # noqa: S608
     (place,) = db.execute(query, (conversation,)).fetchone()
     return place or 0
@@ -178,7 +178,7 @@ def _end_of_queue(db: Connection, conversation: int, end: Literal["min", "max"])
 def _step(
     db: Connection, conversation: int, turn_id: str, expected: str, changes: str, values: tuple[object, ...]
 ) -> int:
-    """Change a turn that is in the expected state, and return its number; raise TurnConflict if it is in another."""
+    """Change a turn that is in the expected state, and return its number; else raise TurnConflict."""
     update = f"UPDATE turns SET {changes} WHERE conversation = ? AND id = ? AND state = ?"  # noqa: S608
     cursor: Cursor = db.execute(update, (*values, conversation, turn_id, expected))
     number, state = _number_and_state(db, conversation, turn_id)
