@@ -1,10 +1,11 @@
 """The page: a summary, and then one figure after the other, in words, a table and a picture where something grows."""
 
+import json
 import os
 import platform
 import re
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -15,6 +16,7 @@ from benchmarks.plot import Plot
 
 PAGE = Path(__file__).parents[1] / "docs" / "benchmarks.md"
 PICTURES = PAGE.parent / "pictures"
+EARLIER = Path(__file__).with_name("earlier.json")
 
 INTRODUCTION = """# How fast is bullpen, and how much memory does it take?
 
@@ -44,7 +46,8 @@ class Figure(Struct, frozen=True, kw_only=True):
 
 def page(figures: Sequence[Figure]) -> str:
     """Return the whole page in Markdown."""
-    parts = [INTRODUCTION, _table(("machine", ""), _machine()), summary(figures), *map(section, figures)]
+    about = [_table(("machine", ""), _machine()), summary(figures), *comparison(figures)]
+    parts = [INTRODUCTION, *about, *map(section, figures)]
     return "\n\n".join(parts) + "\n"
 
 
@@ -67,6 +70,18 @@ def summary(figures: Sequence[Figure]) -> str:
     ]
     table = _table(("figure", "goal", "measured", "verdict"), rows, numbers=False)
     return f"## Summary\n\n{met} of {len(figures)} goals are met.\n\n{table}"
+
+
+def comparison(figures: Sequence[Figure]) -> Iterator[str]:
+    """Yield what an earlier run of all figures measured beside this one, if there was one of the same figures."""
+    earlier = json.loads(EARLIER.read_text(encoding="utf-8"))
+    if len(figures) == len(earlier["measured"]):
+        rows = [
+            (figure.title, before, figure.measured or "see below")
+            for figure, before in zip(figures, earlier["measured"], strict=True)
+        ]
+        table = _table(("figure", f"before, {earlier['date']}", "now"), rows, numbers=False)
+        yield f"## Compared with the run of {earlier['date']}\n\n{table}"
 
 
 def section(figure: Figure) -> str:
