@@ -218,7 +218,7 @@ def first_message(**fields: object) -> object:
         (changed(schemaVersion="2.0"), "schemaVersion is '2.0'"),
         (without("context", "version"), "version"),
         (changed(context={"version": 1, "messages": []}), "no messages"),
-        (first_message(id="msg-2"), "stands twice"),
+        (first_message(id="msg-2"), "is used twice"),
         (first_message(content=7), "Expected `str`"),
         (first_message(speaker={"id": "x", "type": "robot"}), "robot"),
         (first_message(timestamp="soon"), "Invalid isoformat"),

@@ -37,7 +37,7 @@ def all_patterns() -> dict[str, re.Pattern[str]]:
             continue  # An extra that is not installed.
         found |= {f"{module.name}.{name}": value for name, value in values.items() if _is_pattern(value)}
     for assembler in (ClaudeContextAssembler(), GeminiContextAssembler()):
-        assembler._begin_with(("max", "a -> b"))
+        assembler._set_names(("max", "a -> b"))
         found |= {
             f"{type(assembler).__name__}.{name}": value
             for name, value in vars(assembler._message_guard).items()

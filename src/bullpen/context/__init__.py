@@ -1,11 +1,11 @@
-"""From a conversation's history to one agent's prompt: pure, synchronous, no input or output.
+"""From a conversation's history to one agent's prompt: pure and synchronous, without I/O.
 
-Each name is imported when it is first used, so `import bullpen.context` costs next to nothing.
+Each name is imported when it is first used, so `import bullpen.context` is fast.
 """
 
 from importlib import import_module
 
-# Type checkers take this name for true. Importing it from typing would double the cost of this module.
+# Type checkers treat this name as true. Importing it from typing would double this module's import time.
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:

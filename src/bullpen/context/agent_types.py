@@ -1,4 +1,4 @@
-"""Which assembler an agent type gets, under any of its names."""
+"""The assembler for each agent type, under any of its names."""
 
 import logging
 
@@ -27,27 +27,27 @@ KINDS: dict[str, type[ContextAssembler]] = {
 
 
 def normalize_agent_type(agent_type: str) -> str:
-    """Return the full name of a known agent type, whatever its case; any other comes back as it is."""
+    """Return the full name of a known agent type, in any case; others are returned unchanged."""
     if not isinstance(agent_type, str):
         raise TypeError(f"Agent type must be a string, not {type(agent_type).__name__}")
     return ALIASES.get(agent_type.lower(), agent_type)
 
 
 def unknown_type_warning(agent_type: str) -> str:
-    """Return what the specification says of an agent type that nobody knows."""
+    """Return the specification's warning about an unknown agent type."""
     normalized = normalize_agent_type(agent_type)
     return f'[ContextManager] Unknown agentType "{agent_type}" (normalized: "{normalized}"), using PlainTextAssembler'
 
 
 class AssemblerSet:
-    """One assembler of each kind, and plain text for agents that nobody knows."""
+    """One assembler of each kind, and plain text for unknown agents."""
 
     def __init__(self) -> None:
         self._made: dict[type[ContextAssembler], ContextAssembler] = {}
         self._warned: set[str] = set()
 
     def for_agent(self, agent_type: str) -> ContextAssembler:
-        """Return the assembler for an agent type; an unknown one is warned about once."""
+        """Return the assembler for an agent type; warn once about an unknown one."""
         normalized = normalize_agent_type(agent_type)
         kind = KINDS.get(normalized)
         if kind is None and normalized not in self._warned:
@@ -56,7 +56,7 @@ class AssemblerSet:
         return self.of_kind(kind or PlainTextAssembler)
 
     def of_kind(self, kind: type[ContextAssembler]) -> ContextAssembler:
-        """Return the one assembler of a kind, made when it is first asked for. It remembers the lines it has made."""
+        """Return the one assembler of a kind, created on first use. It caches its lines."""
         if kind not in self._made:
             self._made[kind] = kind()
         return self._made[kind]

@@ -28,7 +28,7 @@ class PromptLayout(Struct, frozen=True, kw_only=True):
     """How one agent wants its prompt: five strings. An empty header is not printed."""
 
     system_header: str | None
-    """None: the system text travels beside the prompt, as a flag."""
+    """None: the system text is passed separately, as a flag."""
     team_task_header: str
     context_header: str
     message_header: str
@@ -37,7 +37,7 @@ class PromptLayout(Struct, frozen=True, kw_only=True):
 
     @property
     def headings(self) -> tuple[str, ...]:
-        """The lines that only this layout may write."""
+        """The lines that only this layout may contain."""
         headers = (self.system_header, self.team_task_header, self.context_header, self.message_header)
         return tuple(header for header in headers if header)
 
@@ -48,7 +48,7 @@ class PromptLayout(Struct, frozen=True, kw_only=True):
 
 
 class ContextAssembler:
-    """Assembles prompts in its layout. The fixed text is paid for first, then the message, then the newest history."""
+    """Assembles prompts in its layout. The fixed text is added first, then the message, then the newest history."""
 
     agent_type: ClassVar[str]
     layout: ClassVar[PromptLayout]
@@ -56,14 +56,14 @@ class ContextAssembler:
     def __init__(self) -> None:
         self._line_pieces = _PLACEHOLDERS.split(self.layout.context_line)
         self._body_pieces = _PLACEHOLDERS.split(self.layout.context_line.removeprefix("- "))
-        self._begin_with(())
+        self._set_names(())
 
     def get_agent_type(self) -> str:
-        """Return the agent type whose prompts these are."""
+        """Return the agent type of these prompts."""
         return self.agent_type
 
     def assemble(self, source: AssemblerInput, *, overflow: Overflow = "cut") -> AssemblerOutput:
-        """Return the prompt and its report, together with the system text at most source.max_bytes.
+        """Return the prompt and its report. Prompt and system text have at most source.max_bytes.
 
         The oldest context is dropped first, then the current message is cut. System text and team task never are:
         if they do not fit, or with overflow="error" the message does not, this raises PromptTooLarge.
@@ -71,11 +71,11 @@ class ContextAssembler:
         if overflow not in ("cut", "error"):
             raise ValueError(f"overflow must be 'cut' or 'error', got {overflow!r}")
         if source.names != self._names:
-            self._begin_with(source.names)
+            self._set_names(source.names)
         budget = Budget(source.max_bytes)
         flag, *fixed = self._fixed_sections(source, budget)
         message, message_bytes_cut, changed_message = self._message_section(source, budget, overflow)
-        # After a cut a few bytes may be left over. They must not bring old history back.
+        # After a cut, a few bytes may be left. They must not be filled with old history.
         affordable = () if message_bytes_cut else source.context_messages
         context = self._context_lines(affordable, budget)
         dropped = len(source.context_messages) - sum(map(_messages, context))
@@ -96,8 +96,8 @@ class ContextAssembler:
         prompt = _joined([*([section] for section in fixed), header + lines, [message]])
         return AssemblerOutput(prompt=prompt, system_flag=flag or None, report=report)
 
-    def _begin_with(self, names: Sequence[str]) -> None:
-        """Know these people from now on. Lines that were made without knowing them are forgotten."""
+    def _set_names(self, names: Sequence[str]) -> None:
+        """Use these names from now on. Cached lines are forgotten, since they were built without them."""
         self._names = names
         starts = self.layout.line_starts(names)
         bare_starts = tuple(start.removeprefix("- ") for start in starts)
@@ -107,12 +107,12 @@ class ContextAssembler:
         self._history_lines = HistoryLines(self._lines)
 
     def _fixed_sections(self, source: AssemblerInput, budget: Budget) -> tuple[str, str, str]:
-        """Return the system flag, the system section (one of the two is empty) and the team task section, paid for."""
+        """Return the system flag, the system section (one of the two is empty) and the team task section."""
         system = join_instructions(source.system_instruction, source.instruction_file_text) or ""
         flag = system if self.layout.system_header is None else ""
         section = "" if flag else _section(self.layout.system_header, system)
         task = _section(self.layout.team_task_header, trimmed(source.team_task))
-        budget.spend_beside("system", byte_length(flag))
+        budget.spend_separately("system", byte_length(flag))
         budget.spend("system", byte_length(section))
         budget.spend("team_task", byte_length(task))
         if budget.left < 0:
@@ -122,9 +122,9 @@ class ContextAssembler:
     def _message_section(
         self, source: AssemblerInput, budget: Budget, overflow: Overflow
     ) -> tuple[str, int, tuple[ChangedMessage, ...]]:
-        """Return the current message's section, paid for, how many bytes of it did not fit, and what was changed."""
+        """Return the current message's section, how many bytes of it did not fit, and what was changed."""
         header = self.layout.message_header
-        who, message = self._who_asks(source), trimmed(source.current_message)
+        who, message = self._message_start(source), trimmed(source.current_message)
         if not message:
             return "", 0, ()
         guarded = whole = self._guarded(who, message)
@@ -146,7 +146,7 @@ class ContextAssembler:
         return guard.guarded(message, has_own_start=bool(who))
 
     def _context_lines(self, messages: Sequence[PromptContextMessage], budget: Budget) -> list[Line]:
-        """Return the lines of the newest messages that fit, paid for with their heading."""
+        """Return the lines of the newest messages that fit together with their heading."""
         heading = _header_bytes(self.layout.context_header)
         self._lines.max_bytes = max(self._lines.max_bytes, 2 * budget.left)
         lines, size = self._history_lines.newest_that_fit(messages, budget.room - heading)
@@ -163,14 +163,14 @@ class ContextAssembler:
         change = ChangedMessage(id="", indented_lines=indented, code_closed=closed)
         return Line(text, byte_length(text), changes=((0, change),) if indented or closed else ())
 
-    def _who_asks(self, source: AssemblerInput) -> str:
-        """Return what stands before the current message."""
+    def _message_start(self, source: AssemblerInput) -> str:
+        """Return what comes before the current message in its line."""
         if source.current_from is None:
             return ""
         return _fill(self._body_pieces, source.current_from, source.current_to, "")
 
     def _cut(self, who: str, message: str, room: int) -> GuardedText:
-        """Return as much of a message as fits. It is guarded as it is sent: a cut may open code, or make a heading."""
+        """Return as much of a message as fits. It is guarded after cutting, which may open code or create a heading."""
         wanted = room = room - byte_length(who)
         tries = 0
         while wanted > 0:
@@ -179,7 +179,7 @@ class ContextAssembler:
             if excess <= 0:
                 return guarded
             tries += 1
-            # Nearly always the first try is the last but one. A text made to take long is halved instead.
+            # Nearly always the second try fits. A text crafted to take long is halved instead.
             wanted = wanted - excess if tries < MOST_TRIES else wanted // 2
         return GuardedText("")
 
@@ -189,7 +189,7 @@ class ContextAssembler:
 
 
 class ClaudeContextAssembler(ContextAssembler):
-    """Claude Code takes the system text beside the prompt."""
+    """Claude Code gets the system text separately."""
 
     agent_type = "claude-code"
     layout = PromptLayout(
@@ -202,7 +202,7 @@ class ClaudeContextAssembler(ContextAssembler):
 
 
 class CodexContextAssembler(ContextAssembler):
-    """Codex takes everything in the prompt."""
+    """Codex gets everything in the prompt."""
 
     agent_type = "openai-codex"
     layout = PromptLayout(
@@ -215,7 +215,7 @@ class CodexContextAssembler(ContextAssembler):
 
 
 class GeminiContextAssembler(ContextAssembler):
-    """Gemini takes everything in the prompt, in plain words and without addressees."""
+    """Gemini gets everything in the prompt, with plain headings and without addressees."""
 
     agent_type = "google-gemini"
     layout = PromptLayout(
@@ -228,7 +228,7 @@ class GeminiContextAssembler(ContextAssembler):
 
 
 class PlainTextAssembler(ContextAssembler):
-    """For any other agent: text alone, as in a chat log."""
+    """For any other agent: only text, as in a chat log."""
 
     agent_type = "unknown"
     layout = PromptLayout(
@@ -247,7 +247,7 @@ def join_instructions(system_instruction: str | None, instruction_file_text: str
 
 
 def _joined(sections: list[list[str]]) -> str:
-    """Return the lines of all sections with an empty line between them, in one copy: they may be megabytes."""
+    """Return the lines of all sections with an empty line between them. Copies only once: they may be megabytes."""
     lines: list[str] = []
     for section in sections:
         if any(section):

@@ -1,4 +1,4 @@
-"""Spending bytes: a budget for the sections of one prompt, and the newest lines that fit into it."""
+"""Byte budgets: one for the sections of a prompt, and the newest lines that fit into it."""
 
 from collections.abc import Iterable
 from typing import Protocol, TypeVar
@@ -15,7 +15,7 @@ Sized = TypeVar("Sized", bound=_HasSize)
 
 
 class Budget:
-    """What one prompt may still spend, and what each section has cost."""
+    """The bytes one prompt has left, and how many each section has used."""
 
     def __init__(self, max_bytes: int) -> None:
         self.left = max_bytes
@@ -28,15 +28,15 @@ class Budget:
         return self.left - self._next_separator
 
     def spend(self, section: str, size: int) -> None:
-        """Pay for a section of the prompt, and for the separator between it and the others."""
+        """Count a section of the prompt and the separator before it."""
         if size:
             self.section_bytes["separators"] += self._next_separator
             self.left -= self._next_separator
             self._next_separator = len(SECTION_SEPARATOR)
-            self.spend_beside(section, size)
+            self.spend_separately(section, size)
 
-    def spend_beside(self, section: str, size: int) -> None:
-        """Pay for a section that travels beside the prompt."""
+    def spend_separately(self, section: str, size: int) -> None:
+        """Count a section that is passed separately from the prompt."""
         self.section_bytes[section] = size
         self.left -= size
 
@@ -44,10 +44,10 @@ class Budget:
 def newest_that_fit(newest_first: Iterable[Sized], room: int) -> tuple[list[Sized], int]:
     """Return the lines, oldest first, that fit into room bytes when joined by newlines, and the bytes they take.
 
-    The first that does not fit ends the walk: what is older is left out too.
+    The first line that does not fit is left out, and so are all older ones.
     """
     fitting: list[Sized] = []
-    # Every line pays for a newline, so the one that the last line does not need is given back beforehand.
+    # Every line counts a newline. The last one does not need it, hence the extra byte.
     left = room + 1
     for line in newest_first:
         if line.size >= left:

@@ -1,4 +1,4 @@
-"""build_prompt: merge the instructions, pick the assembler, and explain what was sent."""
+"""build_prompt: merge the instructions, pick the assembler, and report what was sent."""
 
 from collections.abc import Sequence
 
@@ -22,10 +22,10 @@ from bullpen.text.clean import byte_length, trimmed, truncate_to_bytes
 PromptOutput = AssemblerOutput
 """The specification has two names for what goes to an agent; it is one thing."""
 
-# A configured instruction over the limit would leave no room; the file still gets one part in so many.
+# A long configured instruction would leave no room; the file still gets this fraction of the limit.
 SMALLEST_FILE_SHARE = 8
 SMALLEST_FILE_TEXT = 32
-"""Bytes of the file that stay, beside the mark, however small the limit is."""
+"""Bytes of the file that are always kept, besides the note about the cut."""
 
 _assemblers = AssemblerSet()
 
@@ -46,19 +46,19 @@ class PromptInput(Struct, frozen=True, kw_only=True):
     system_instruction_text: str | None = None
     """From the configuration; never shortened."""
     instruction_file_text: str | None = None
-    """From CLAUDE.md or its like; shortened in the middle when the system text is over its limit."""
+    """From CLAUDE.md or a similar file; shortened in the middle when the system text is over its limit."""
     instruction_problems: Sequence[str] = ()
-    """Why some instruction file could not be read, a sentence for each; only for the report."""
+    """Why instruction files could not be read, a sentence for each; only for the report."""
     team_task: str | None = None
     team_task_bytes_cut: int = 0
-    """How much longer the task was than a task may be; only for the report."""
+    """How many bytes the task was over its limit; only for the report."""
     max_bytes: int = DEFAULT_MAX_BYTES
     max_system_bytes: int | None = None
     """The limit for both instructions together. None means half of max_bytes."""
     current_from: str | None = None
     current_to: str | None = None
     names: Sequence[str] = ()
-    """Who could have said something, so that nobody else's text can say it for them."""
+    """Everyone who may have spoken, so that no other text can pass for theirs."""
 
 
 def build_prompt(
@@ -66,7 +66,7 @@ def build_prompt(
 ) -> PromptOutput:
     """Return what to send to the agent. Neither instruction can erase the other, and no cut is silent.
 
-    The agent type picks the assembler, unless one is given: an agent that the specification does not know brings its
+    The agent type picks the assembler, unless one is given: agents that the specification does not know have their
     own.
     """
     if source.window is not None and source.window < 0:
@@ -81,7 +81,7 @@ def build_prompt(
 
 
 def _assembled(source: PromptInput, assembler: ContextAssembler, overflow: Overflow) -> PromptOutput:
-    """Return the prompt. If it is too large because of the instruction file, it holds less of it, or none."""
+    """Return the prompt. If the instruction file makes it too large, it contains less of the file, or none."""
     configured, file_text = trimmed(source.system_instruction_text), trimmed(source.instruction_file_text)
     limit = source.max_bytes // 2 if source.max_system_bytes is None else source.max_system_bytes
     room = _room_for_file(limit, configured, byte_length(file_text))
@@ -123,26 +123,26 @@ def _assembler_input(source: PromptInput, configured: str, file_text: str) -> As
 
 
 def _room_for_file(limit: int, configured: str, size: int) -> int:
-    """Return the bytes an instruction file may take: what the configured text leaves, but never next to nothing."""
+    """Return the bytes an instruction file may have: what the configured text leaves, but at least a minimum."""
     taken = byte_length(configured) + len(SECTION_SEPARATOR) if configured else 0
-    return max(limit - taken, limit // SMALLEST_FILE_SHARE, byte_length(_cut_mark(size)) + SMALLEST_FILE_TEXT)
+    return max(limit - taken, limit // SMALLEST_FILE_SHARE, byte_length(_cut_note(size)) + SMALLEST_FILE_TEXT)
 
 
 def _shorten(text: str, room: int) -> tuple[str, int]:
-    """Return the file's head and tail with a mark between them, in room bytes if that holds the mark, and the loss."""
+    """Return the file's head and tail with a note between them, in room bytes, and how many bytes were cut."""
     size = byte_length(text)
     if size <= room:
         return text, 0
-    if room < byte_length(_cut_mark(size)):
+    if room < byte_length(_cut_note(size)):
         return "", size
-    room_for_text = max(room - byte_length(_cut_mark(size)), 0)
+    room_for_text = max(room - byte_length(_cut_note(size)), 0)
     tail_room = room_for_text // 3
     head = truncate_to_bytes(text, room_for_text - tail_room)
     tail = text.encode()[size - tail_room :].decode(errors="ignore")
     bytes_cut = size - byte_length(head) - byte_length(tail)
-    shortened = f"{head}{_cut_mark(bytes_cut)}{tail}"
+    shortened = f"{head}{_cut_note(bytes_cut)}{tail}"
     return (shortened, bytes_cut) if byte_length(shortened) < size else (text, 0)
 
 
-def _cut_mark(bytes_cut: int) -> str:
+def _cut_note(bytes_cut: int) -> str:
     return f"\n\n[... {bytes_cut:,} bytes of the instruction file left out ...]\n\n"

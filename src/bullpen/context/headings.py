@@ -1,7 +1,7 @@
 """Lines in a message that would read as a heading of the prompt, or as another speaker's line: indented and reported.
 
-What a message shows as code stays as it is: a reader of Markdown does not take it for anything else. For that to be
-true, a message must not leave its code open, or the lines of the next speaker would read as code, too.
+Code in a message is not changed: in Markdown, it cannot be mistaken for a heading. For that, a message must not leave
+its code open, or the lines of the next speaker would read as code, too.
 """
 
 import re
@@ -30,7 +30,7 @@ class GuardedText(Struct, frozen=True):
 
 
 class LineGuard:
-    """Protects the lines that only a prompt itself may write: its headings, and how its speakers' lines begin."""
+    """Protects the lines that only a prompt itself may contain: its headings, and the starts of its speakers' lines."""
 
     def __init__(self, headings: tuple[str, ...], speaker_starts: tuple[str, ...]) -> None:
         self._texts = (*headings, *speaker_starts)
@@ -40,7 +40,7 @@ class LineGuard:
         self._protected = re.compile(rf"(?<![^{LINE_BREAKS}])(?={heading}|{_any_of(speaker_starts)})")
 
     def guarded(self, text: str, *, has_own_start: bool) -> GuardedText:
-        """Return the text with protected lines indented. Its first line is not one if our own start comes before it."""
+        """Return the text with protected lines indented; its first line only if it has no start of its own."""
         if not any(protected in text for protected in self._texts):
             return GuardedText(text)
         places = [match.start() for match in self._protected.finditer(text)]
@@ -53,19 +53,19 @@ class LineGuard:
         return GuardedText(INDENT.join(pieces), tuple(_line_numbers(text, places)))
 
     def closed(self, text: str) -> str:
-        """Return a text after which another line can follow without reading as its code."""
+        """Return the text with open code closed, so that the next line does not read as code."""
         if not self._knows_speakers:
             return text
         if ("```" in text or "~~~" in text) and (fence := _open_fence(text)):
             return f"{text}\n{fence}"
-        # A list item ends the paragraph before it, and a code span with it. Any other line may continue both.
+        # A list item ends the paragraph before it and its code span. Any other line may continue both.
         if not self._speakers_begin_items and "`" in text and has_open_code_span(text):
             return f"{text}\n"
         return text
 
 
 class _Line(Struct, frozen=True):
-    """One line of a text, and where protected lines begin in it: at its start, or after another sign for a new line."""
+    """One line of a text, and where protected lines begin in it: at its start, or after another line break."""
 
     text: str
     start: int
@@ -73,12 +73,12 @@ class _Line(Struct, frozen=True):
 
     @property
     def indented(self) -> str:
-        """The line as it is when it is indented, for what follows: a list item moves what belongs to it."""
+        """The line as it will be in the prompt: indenting a list item moves its content, too."""
         return INDENT + self.text if self.places[:1] == (self.start,) else self.text
 
 
 def _outside_code(text: str, places: list[int]) -> list[int]:
-    """Return the places that are in no closed fenced block and in no code span.
+    """Return the places that are neither in a closed fenced block nor in a code span.
 
     Every line is read as it will be in the prompt. A block whose end is missing does not protect what is in it.
     """
@@ -111,7 +111,7 @@ def _outside_code(text: str, places: list[int]) -> list[int]:
 
 
 def _fenced_lines(reader: BlockReader, lines: list[_Line], number: int) -> int:
-    """Return how many lines from this one on are a fenced block that ends; 0 if none opens, or one without an end."""
+    """Return how many lines from this one on are a closed fenced block; 0 if none opens here, or it is not closed."""
     line = lines[number]
     if "```" not in line.text and "~~~" not in line.text:
         return 0
@@ -157,7 +157,7 @@ def _lines(text: str, places: list[int]) -> Iterator[_Line]:
 
 
 def _open_fence(text: str) -> str | None:
-    """Return the mark that would close the fenced block a text ends in; None if it ends outside of one.
+    """Return the fence that would close the block a text ends in; None if it ends outside of one.
 
     A block in a list or a quote ends with them, so nothing needs to close it.
     """
@@ -176,5 +176,5 @@ def _line_numbers(text: str, places: list[int]) -> Iterator[int]:
 
 
 def _any_of(texts: tuple[str, ...]) -> str:
-    # An alternative of nothing would be found everywhere.
+    # An empty alternative would match everywhere.
     return "|".join(map(re.escape, texts)) or r"(?!)"

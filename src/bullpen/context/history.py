@@ -1,4 +1,4 @@
-"""Where a ContextManager keeps messages: the History protocol, and a history in as little memory as its text takes."""
+"""Where a ContextManager keeps messages: the History protocol, and a history in little more memory than its text."""
 
 from collections.abc import Iterable, Sequence
 from operator import attrgetter
@@ -49,10 +49,10 @@ class History(Protocol):
         """Return where a message is, or raise UnknownMessage."""
 
     def messages(self) -> Sequence[ConversationMessage]:
-        """Return the messages as they are now; later ones do not show in it."""
+        """Return the current messages, without later ones."""
 
-    def have_ready(self, first: int, last: int) -> None:
-        """Expect to be asked for the messages between two positions."""
+    def preload(self, first: int, last: int) -> None:
+        """Prepare to return the messages between two positions."""
 
     def envelopes(self, first: int, last: int) -> Sequence[Envelope]:
         """Return who said the messages from one position up to another, and to whom."""
@@ -65,7 +65,7 @@ class History(Protocol):
 
 
 class Row(Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """One message as it is kept. Its JSON is that of a ConversationMessage."""
+    """One message as it is kept in memory. Its JSON is that of a ConversationMessage."""
 
     id: str
     content: str | Raw
@@ -74,7 +74,7 @@ class Row(Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
     timestamp: int
     routing: Routing | None = None
     extra: Raw | None = None
-    """An object of JSON."""
+    """A JSON object."""
 
 
 class MemoryHistory:
@@ -120,8 +120,8 @@ class MemoryHistory:
         """Return the id of the message at a position."""
         return self.rows[position].id
 
-    def have_ready(self, first: int, last: int) -> None:
-        """Expect to be asked for some messages: in memory, all of them are ready."""
+    def preload(self, first: int, last: int) -> None:
+        """Do nothing: all messages are in memory."""
 
     def envelopes(self, first: int, last: int) -> Sequence[Envelope]:
         """Return who said the messages from one position up to another, and to whom."""
@@ -142,19 +142,19 @@ class MemoryHistory:
         return max(map(message_number, map(_ID, self.rows)), default=0)
 
     def messages(self) -> "Messages":
-        """Return the messages as they are now; later ones do not show in it."""
+        """Return the current messages, without later ones."""
         return Messages(self)
 
     def position_of(self, message_id: str) -> int:
-        """Return where a message stands."""
-        # Ids count up from msg-1 unless a snapshot brought others, so the number nearly always is the place.
+        """Return where a message is, or raise UnknownMessage."""
+        # Ids count up from msg-1 unless a snapshot brought others, so the number is nearly always the position.
         guess = message_number(message_id) - 1
         if 0 <= guess < len(self.rows) and self.rows[guess].id == message_id:
             return guess
         return self._indexed_position_of(message_id)
 
     def shared_speaker(self, speaker: Speaker) -> Speaker:
-        """Return the equal speaker, cleaned, that earlier messages hold: a conversation keeps each one once."""
+        """Return the equal speaker, cleaned, of earlier messages: each speaker is kept in memory once."""
         known = self._speakers.get(speaker)
         return known or self._speakers.setdefault(speaker, clean_strings(speaker))
 
@@ -167,7 +167,7 @@ class MemoryHistory:
         parent_message_id: str | None,
         intent: str | None,
     ) -> Routing:
-        """Return a routing, cleaned, that has all but its parent in common with the equal ones of earlier messages."""
+        """Return a routing, cleaned, that shares all but its parent with equal ones of earlier messages."""
         key = (resolved_addressees, raw_next_markers, drop_targets, intent)
         common = self._routings.get(key)
         if common is None:
@@ -190,7 +190,7 @@ class MemoryHistory:
         )
 
     def _shared(self, routing: Routing) -> Routing:
-        # A list is as good as a tuple to write, but only tuples can be found again.
+        # Lists can be written like tuples, but only tuples can be keys.
         return self.shared_routing(
             resolved_addressees=tuple(routing.resolved_addressees),
             raw_next_markers=tuple(routing.raw_next_markers),
@@ -200,7 +200,7 @@ class MemoryHistory:
         )
 
     def _known_id(self, message_id: str) -> str:
-        """Return the id as its message holds it, so that it is in memory only once."""
+        """Return the id object of its message, so that it is in memory only once."""
         position = message_number(message_id) - 1
         known = self.rows[position].id if 0 <= position < len(self.rows) else message_id
         return known if known == message_id else message_id
@@ -240,17 +240,17 @@ def packed(text: str) -> str | Raw:
         encoded = msgspec.json.encode(text.replace("\0", SYMBOL_FOR_NULL))
     except UnicodeEncodeError:
         encoded = msgspec.json.encode(clean_text(text))
-    # A copy, since msgspec's has room for half as much again.
+    # A copy, since msgspec's buffer may be half as large again.
     return Raw(memoryview(encoded).tobytes())
 
 
 def packed_extra(extra: object) -> Raw | None:
-    """Return fields that are not ours as a row keeps them."""
+    """Return fields from other systems as a row keeps them."""
     return Raw(msgspec.json.encode(extra)) if extra else None
 
 
 def unpacked_extra(extra: Raw | None) -> dict[str, Any] | None:
-    """Return a row's fields that are not ours."""
+    """Return a row's fields from other systems."""
     return None if extra is None else msgspec.json.decode(extra, type=dict[str, Any])
 
 

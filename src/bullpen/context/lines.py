@@ -1,4 +1,4 @@
-"""The lines of a prompt's history: the newest that fit, and those that stand together in many prompts joined once."""
+"""The lines of a prompt's history: the newest that fit. Runs that many prompts contain are joined once."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from operator import itemgetter
@@ -14,7 +14,7 @@ from bullpen.context.report import ChangedMessage
 from bullpen.context.views import Window
 
 RUN = 32
-"""Messages in a run. A run is joined once: copying one text is much faster than looking at each line of it."""
+"""Messages in a run. A run is joined once: copying one text is much faster than handling each line of it."""
 
 
 class Line(NamedTuple):
@@ -25,15 +25,15 @@ class Line(NamedTuple):
     """In UTF-8."""
     messages: int = 1
     changes: tuple[tuple[int, ChangedMessage], ...] = ()
-    """The messages that are not as they were said, by their place in the line; their ids are not known yet."""
+    """The messages that were changed, by their position in the line; their ids are not known yet."""
 
 
 class HistoryLines:
-    """The lines of one history after another. Each line is remembered, or else the run that it is in."""
+    """The lines of one history after another. Each line is cached, either alone or in its run."""
 
     def __init__(self, lines: SelfFillingCache[PromptContextMessage, Line]) -> None:
         self._lines = lines
-        # By the position of their first message. It may hold twice what the largest prompt so far has room for.
+        # By the position of their first message. Its limit is twice the room of the largest prompt so far.
         self._runs: ByteBoundedCache[int, Line] = ByteBoundedCache(0, size_of=itemgetter(1))
         self._source: object = None
 
@@ -67,7 +67,7 @@ class HistoryLines:
 
 
 def changed_messages(lines: Iterable[Line], ids: Sequence[str], first: int) -> Iterator[ChangedMessage]:
-    """Yield what was changed in lines that begin at a place among the messages with these ids."""
+    """Yield what was changed in these lines; `first` is the position of their first message among the ids."""
     for line in lines:
         for place, change in line.changes:
             yield replace(change, id=ids[first + place])

@@ -28,7 +28,7 @@ Argument = TypeVar("Argument")
 
 
 class ContextManager:
-    """Messages, in memory or in a store, the team task, and what each agent gets to read of them."""
+    """Messages, in memory or in a store, the team task, and what each agent sees of them."""
 
     _next_message_id: int
 
@@ -46,14 +46,14 @@ class ContextManager:
     ) -> None:
         """Begin with an empty history in memory, unless one is given.
 
-        `task_setters` are the ids of those whose [TEAM_TASK] counts: a task of others is part of what they said. None
-        means everyone.
+        `task_setters` are the ids of those whose [TEAM_TASK] counts: for others, it is ordinary text. None means
+        everyone.
         """
         self._context_window_size = _count("context_window_size", context_window_size)
         self._max_bytes = _count("max_bytes", max_bytes)
         self._on_message_added = on_message_added
         self._on_team_task_changed = on_team_task_changed
-        strip_all_markers("", whitespace)  # an unknown word for white space is an error now, not at the first prompt
+        strip_all_markers("", whitespace)  # an unknown mode is an error now, not at the first prompt
         self._whitespace = whitespace
         self._task_setters = task_setters
         self._assemblers = AssemblerSet()
@@ -64,7 +64,7 @@ class ContextManager:
         return self.record(self.new_message(draft))
 
     def new_message(self, draft: MessageDraft, *, message_id: str | None = None) -> ConversationMessage:
-        """Return a message with the next id, or with one of the caller's own, without recording it."""
+        """Return a message with the next id, or with the caller's, without recording it."""
         check_message(draft)
         return ConversationMessage(
             id=message_id or self.next_message_id,
@@ -81,7 +81,7 @@ class ContextManager:
         return f"msg-{self._next_message_id}"
 
     def record(self, message: ConversationMessage) -> ConversationMessage:
-        """Record a message that has its id, and return it as it is kept."""
+        """Record a message that has an id, and return it as it is kept."""
         position = len(self._history)
         self._history.append(message)
         self._next_message_id = max(self._next_message_id, message_number(message.id) + 1)
@@ -95,22 +95,22 @@ class ContextManager:
         return list(self._history.messages())
 
     def get_latest_message(self) -> ConversationMessage | None:
-        """Return the message that came last."""
+        """Return the last message."""
         return self._history.message(-1) if len(self._history) else None
 
     def set_team_task(self, task: str) -> None:
-        """Set what the team works on; what exceeds 5 KB is cut off, with a warning."""
+        """Set the team task; what exceeds 5 KB is cut off, with a warning."""
         if not isinstance(task, str):
             raise TypeError(f"Team task must be a string, not {type(task).__name__}")
         self._set_team_task(task)
         _call(self._on_team_task_changed, self._team_task)
 
     def get_team_task(self) -> str | None:
-        """Return what the team works on, as agents read it."""
+        """Return the team task, as agents read it."""
         return self._team_task
 
     def clear_team_task(self) -> None:
-        """Let the team work on nothing in particular."""
+        """Remove the team task."""
         self._set_team_task(None)
         _call(self._on_team_task_changed, None)
 
@@ -136,7 +136,7 @@ class ContextManager:
         """Return what the agent needs to answer the latest message, or the one that message_id names.
 
         The context is the last messages before that one, as many as the window holds, without the hidden ones; pinned
-        ones are in it however old they are. With visibility="addressed" it holds only what the agent said itself, what
+        ones are always in it. With visibility="addressed" it holds only what the agent said itself, what
         was addressed to it (by its id, these names, or any name it has spoken under), and what went to everyone.
         """
         normalize_agent_type(agent_type)
@@ -149,7 +149,7 @@ class ContextManager:
         positions = self._visible(agent_id, names, current, size, visibility, hidden)
         pinned = {self._history.position_of(message_id) for message_id in pinned_ids}
         positions = self._without_repetition(with_pinned(positions, pinned, current), current)
-        self._history.have_ready(positions[0] if positions else current, current)
+        self._history.preload(positions[0] if positions else current, current)
         return AssemblerInput(
             context_messages=self._prepared.window(positions),
             current_message=self._prepared.message(current).content if current >= 0 else "",
@@ -170,7 +170,7 @@ class ContextManager:
         return output
 
     def clear(self) -> None:
-        """Forget everything; the next message is msg-1 again. A history in a store is kept: that is an error."""
+        """Forget everything; the next message is msg-1 again. A stored history cannot be cleared: that is an error."""
         self._check_replaceable()
         self._start(MemoryHistory(), team_task=None)
         _call(self._on_team_task_changed, None)
@@ -186,7 +186,7 @@ class ContextManager:
         )
 
     def import_snapshot(self, snapshot: ContextSnapshot) -> None:
-        """Replace the state by a snapshot's; one that is not valid raises InvalidSnapshot and changes nothing."""
+        """Replace the state with a snapshot's; an invalid one raises InvalidSnapshot and changes nothing."""
         self._check_replaceable()
         self._start(history_of(snapshot), snapshot.team_task, snapshot.extra)
         _call(self._on_team_task_changed, self._team_task)
@@ -205,7 +205,7 @@ class ContextManager:
 
     def _check_replaceable(self) -> None:
         if not isinstance(self._history, MemoryHistory):
-            raise TypeError("A stored conversation is never cleared or replaced. Open a new one instead.")
+            raise TypeError("A stored conversation cannot be cleared or replaced. Open a new one instead.")
 
     def _visible(
         self,
@@ -231,7 +231,7 @@ class ContextManager:
 
 
 def task_too_long(task: str) -> str:
-    """Return a sentence about a team task that will be cut, and nothing about any other."""
+    """Return a sentence about a team task that will be cut, or nothing."""
     size = byte_length(clean_text(task))
     if size <= MAX_TEAM_TASK_BYTES:
         return ""
@@ -239,7 +239,7 @@ def task_too_long(task: str) -> str:
 
 
 def limited_team_task(task: str | None) -> str | None:
-    """Return a team task, cut to what one may have, with a warning."""
+    """Return a team task, cut to its limit with a warning."""
     if task is None:
         return None
     task = clean_text(task)
@@ -262,7 +262,7 @@ def _count(name: str, value: int) -> int:
 
 
 def _call(hook: Callable[[Argument], None] | None, argument: Argument) -> None:
-    """Call a hook; what it raises is its own problem, and must not lose the message that is already recorded."""
+    """Call a hook. An error in it is only logged: the message is already recorded."""
     if hook is None:
         return
     try:

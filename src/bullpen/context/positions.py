@@ -1,4 +1,4 @@
-"""Which messages a window holds: positions in a history, however many, in a few ranges."""
+"""Which messages a window contains: any number of positions in a history, in a few ranges."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import chain
@@ -6,7 +6,7 @@ from typing import overload
 
 
 class Ranges(Sequence[int]):
-    """Numbers that count up, as a few ranges."""
+    """Increasing numbers, as a few ranges."""
 
     __slots__ = ("ranges",)
 
@@ -24,7 +24,7 @@ class Ranges(Sequence[int]):
         if isinstance(index, slice):
             start, stop, step = index.indices(len(self))
             if step != 1:
-                raise ValueError("only slices of neighbours are possible")
+                raise ValueError("the step of a slice must be 1")
             return Ranges(self._between(start, stop))
         left = index if index >= 0 else index + len(self)
         for numbers in self.ranges:
@@ -58,7 +58,7 @@ class Ranges(Sequence[int]):
 
 
 def newest_positions(before: int, count: int | None, hidden: Collection[int] = ()) -> Sequence[int]:
-    """Return the last positions before one, without the hidden ones; None counts all."""
+    """Return the last positions before one, without the hidden ones; None means all."""
     ends = sorted((position for position in hidden if position < before), reverse=True)
     ranges: list[range] = []
     stop, left = max(before, 0), count
@@ -71,7 +71,7 @@ def newest_positions(before: int, count: int | None, hidden: Collection[int] = (
 
 
 def with_pinned(positions: Sequence[int], pinned: Collection[int], before: int) -> Sequence[int]:
-    """Return the positions with the pinned ones among them, as far as they are before another."""
+    """Return the positions with the pinned ones that are before another."""
     missing = sorted(position for position in pinned if position < before and position not in positions)
     if not missing:
         return positions

@@ -12,19 +12,19 @@ from bullpen.text.clean import byte_length
 
 
 class PreparedHistory:
-    """Prepares messages when they are asked for, and remembers about cache_bytes of them."""
+    """Prepares messages on first use, and caches about cache_bytes of them."""
 
     def __init__(
         self, history: History, whitespace: Whitespace, cache_bytes: int, task_setters: Collection[str] | None = None
     ) -> None:
         self._history = history
         self._source = object()
-        # Not a method, which would tie history and cache into a knot that only the garbage collector can undo.
+        # Not a method, which would create a reference cycle of history and cache.
         prepare = partial(_prepare, history, whitespace, task_setters)
         self._known = SelfFillingCache(cache_bytes, prepare, size_of=_size)
 
     def window(self, positions: Sequence[int]) -> Window[PromptContextMessage]:
-        """Return the messages at these positions; none is prepared before it is looked at."""
+        """Return the messages at these positions; each is prepared when it is read."""
         return Window(positions, self._known.__getitem__, self._history.id_at, self._source)
 
     def message(self, position: int) -> PromptContextMessage:
@@ -32,7 +32,7 @@ class PreparedHistory:
         return self._known[position]
 
     def is_repeated(self, position: int, current: int) -> bool:
-        """Tell whether an AI's current message is the one at position over again."""
+        """Return whether an AI's current message repeats the one at a position."""
         if self._history.message(current).speaker.type != "ai":
             return False
         earlier, latest = self.message(position), self.message(current)
@@ -56,5 +56,5 @@ def _size(message: PromptContextMessage) -> int:
 
 
 def format_addressees(addressees: Sequence[str] | None) -> str:
-    """Return the addressees as one text; nobody in particular is everyone."""
+    """Return the addressees as one text; an empty list means everyone."""
     return ", ".join(addressees) if addressees else EVERYONE

@@ -1,4 +1,4 @@
-"""What an assembler takes and what it gives."""
+"""The input and the output of an assembler."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -35,7 +35,7 @@ class AssemblerInput(Struct, frozen=True, kw_only=True):
     current_message: str = ""
     team_task: str | None = None
     team_task_bytes_cut: int = 0
-    """How much longer the task was than a task may be; only for the report."""
+    """How many bytes the task was over its limit; only for the report."""
     later_messages: int = 0
     """How many messages came after the current one; only for the report."""
     system_instruction: str | None = None
@@ -43,19 +43,19 @@ class AssemblerInput(Struct, frozen=True, kw_only=True):
     max_bytes: int = DEFAULT_MAX_BYTES
     """For prompt and system text together, in UTF-8."""
     current_from: str | None = None
-    """Who says the current message. None leaves it unsaid, as the specification does."""
+    """The speaker of the current message. None omits it, as in the specification."""
     current_to: str | None = None
-    """To whom, in layouts that show it; counts only with current_from."""
+    """Its addressees, in layouts that show them; only used with current_from."""
     names: Sequence[str] = ()
-    """Who could have said something: a line in a text that begins like one of theirs is indented."""
+    """Everyone who may have spoken: a line in a text that begins like one of theirs is indented."""
 
 
 class AssemblerOutput(Struct, frozen=True, kw_only=True):
-    """What is sent to an agent, and the account of it."""
+    """What is sent to an agent, and the report about it."""
 
     prompt: str
     """For the agent's standard input."""
     system_flag: str | None = None
-    """For agents that take the system text beside the prompt."""
+    """For agents that get the system text separately."""
     report: PromptReport = NO_REPORT
-    """An assembler of your own need not make one."""
+    """Custom assemblers need not provide one."""

@@ -1,4 +1,4 @@
-"""The account of one prompt: what went in, what was left out, and what each part took."""
+"""The report about one prompt: what it contains, what was left out, and the size of each part."""
 
 from collections.abc import Sequence
 
@@ -8,18 +8,18 @@ MOST_LINES_NAMED = 10
 
 
 class ChangedMessage(Struct, frozen=True, kw_only=True):
-    """A message that is not in the prompt quite as it was said, so that nobody takes its lines for somebody else's."""
+    """A message that was changed in the prompt, so that its lines cannot be mistaken for somebody else's."""
 
     id: str
     """Empty for the message that is answered."""
     indented_lines: tuple[int, ...] = ()
     """The lines, counted from 1, that begin like a heading of the prompt or like another speaker's line."""
     code_closed: bool = False
-    """Whether its last code block, which it had left open, was closed."""
+    """Whether its open code block was closed."""
 
     @property
     def sentence(self) -> str:
-        """All of it, for people."""
+        """The change, in a sentence for people."""
         which = self.id or "the message"
         count = len(self.indented_lines)
         lines = ", ".join(map(str, self.indented_lines[:MOST_LINES_NAMED])) + (
@@ -29,7 +29,7 @@ class ChangedMessage(Struct, frozen=True, kw_only=True):
             f"line{'s' if count != 1 else ''} {lines} indented, which would read as a heading or as another speaker's"
             if count
             else "",
-            "code that was left open is closed" if self.code_closed else "",
+            "open code block closed" if self.code_closed else "",
         ]
         return f"{which}: {'; '.join(filter(None, parts))}"
 
@@ -42,27 +42,27 @@ class PromptReport(Struct, frozen=True, kw_only=True):
     section_bytes: dict[str, int]
     """UTF-8 bytes with headings: system, team_task, context, message, and the separators between them."""
     context_ids: Sequence[str] = ()
-    """The messages that were offered, oldest first; "#1" is the first of those that have no id."""
+    """The messages that were offered, oldest first; "#1" is the first one if they have no ids."""
     dropped_messages: int = 0
     """How many of the offered messages, from the oldest on, did not fit."""
     message_bytes_cut: int = 0
     """How much of the current message did not fit."""
     instruction_bytes_cut: int = 0
-    """How much was taken out of the middle of the instruction file."""
+    """How many bytes were cut out of the middle of the instruction file."""
     instruction_problems: tuple[str, ...] = ()
-    """Instruction files that could not be read, a sentence for each: the prompt does not hold them."""
+    """Instruction files that could not be read, a sentence for each. They are missing in the prompt."""
     team_task_bytes_cut: int = 0
-    """How much of the team task was cut off, since it may have 5 KB."""
+    """How much of the team task was cut off: its limit is 5 KB."""
     message_id: str = ""
     """The message that is answered; empty if the caller did not say."""
     later_messages: int = 0
     """How many messages came after the one that is answered. They are not offered."""
     changed: tuple[ChangedMessage, ...] = ()
-    """The messages, oldest first, that are not quite as they were said."""
+    """The messages that were changed, oldest first."""
 
     @property
     def total_bytes(self) -> int:
-        """What is sent: the prompt and the system text."""
+        """The size of the prompt and the system text."""
         return sum(self.section_bytes.values())
 
     @property
@@ -82,7 +82,7 @@ class PromptReport(Struct, frozen=True, kw_only=True):
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """Everything that is not as one might expect, a phrase for each: cuts, changed lines, what came too late."""
+        """Everything unexpected, a phrase for each: cuts, changed lines, messages that came too late."""
         later = self.later_messages
         came_later = f"CONTEXT without {later:,} message{'s' if later > 1 else ''} that came after the one it answers"
         changes = (f"CHANGED {changed.sentence}" for changed in self.changed)
@@ -90,7 +90,7 @@ class PromptReport(Struct, frozen=True, kw_only=True):
 
     @property
     def cuts(self) -> tuple[str, ...]:
-        """Every cut in a phrase; empty when all of it was sent."""
+        """A phrase for every cut; empty if everything was sent."""
         phrases = (
             *((True, f"SYSTEM without an instruction file: {why.rstrip('.')}") for why in self.instruction_problems),
             (self.instruction_bytes_cut, f"SYSTEM instruction file shortened by {self.instruction_bytes_cut:,} bytes"),

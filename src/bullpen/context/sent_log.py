@@ -1,4 +1,4 @@
-"""The record in the log that explains a prompt."""
+"""The log record that explains a prompt."""
 
 import logging
 
@@ -8,7 +8,7 @@ logger = logging.getLogger(__name__)
 
 
 def log_sent(output: AssemblerOutput) -> None:
-    """Log, at debug, one record that says what is sent and what was cut: as a line, and as data in `record.sent`."""
+    """Log what is sent and what was cut, at debug level: as a line, and as data in `record.sent`."""
     if not logger.isEnabledFor(logging.DEBUG):
         return
     report = output.report

@@ -1,4 +1,4 @@
-"""The state of a conversation as JSON: ours, and that of the TypeScript system it began with."""
+"""The state of a conversation as JSON: our format, and that of the original TypeScript system."""
 
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -20,11 +20,11 @@ EXPORT_FORMAT = "bullpen conversation"
 EXPORT_FIELDS = ("format", "conversation", "turns")
 MESSAGE_FIELDS = ("sequence", "hash")
 SET_APART = "foreign"
-"""Where an export keeps fields of other systems that have the same names."""
+"""Where an export keeps fields from other systems that have the same names."""
 
 
 class ContextSnapshot(Struct, frozen=True, kw_only=True, rename="camel"):
-    """All that a ContextManager holds, at one moment."""
+    """The state of a ContextManager at one moment."""
 
     messages: Sequence[ConversationMessage]
     team_task: str | None = None
@@ -32,10 +32,10 @@ class ContextSnapshot(Struct, frozen=True, kw_only=True, rename="camel"):
     """When it was taken, in milliseconds since 1970."""
     version: int = VERSION
     extra: Mapping[str, Any] | None = None
-    """Fields of other systems, kept as they are."""
+    """Fields from other systems, kept unchanged."""
 
     def to_json(self) -> bytes:
-        """Return the snapshot with the specification's names, and with the fields that are not ours."""
+        """Return the snapshot with the specification's names, and with the fields from other systems."""
         fields = {**(self.extra or {}), **_fields(self, _FIELDS), "messages": _messages_as_json(self.messages)}
         return msgspec.json.encode(fields)
 
@@ -83,7 +83,7 @@ def _check_ids(history: MemoryHistory) -> None:
         if not row.id:
             raise TypeError("every message needs an id")
         if row.id in seen:
-            raise TypeError(f"the id {row.id!r} stands twice")
+            raise TypeError(f"the id {row.id!r} is used twice")
         seen.add(row.id)
 
 
@@ -96,13 +96,13 @@ def _fields(value: Struct, names: Mapping[str, str]) -> dict[str, Any]:
 
 def _messages_as_json(messages: Sequence[ConversationMessage]) -> list[object]:
     if isinstance(messages, Messages):
-        # Rows are written as they are, which is quick, unless they hold fields that are not ours.
+        # Rows are written directly, which is fast, unless they have fields from other systems.
         return [row if row.extra is None else message_as_json(messages[at]) for at, row in enumerate(messages.rows)]
     return [message_as_json(message) for message in messages]
 
 
 def message_as_json(message: ConversationMessage) -> dict[str, Any]:
-    """Return a message under the specification's names, with the fields that are not ours where they were."""
+    """Return a message with the specification's names, and the fields from other systems where they were."""
     ours: dict[str, Any] = msgspec.to_builtins(msgspec.structs.replace(message, extra=None))
     extra = message.extra or {}
     merged = {**extra, **ours}
@@ -112,15 +112,14 @@ def message_as_json(message: ConversationMessage) -> dict[str, Any]:
     return merged
 
 
-# What the files hold. The TypeScript system called the same things by other names at different times; what we do not
-# know is kept beside it.
+# What the files contain. The TypeScript system used different names at different times; unknown fields are kept, too.
 
 
 _SPELLINGS = {"roleId": "id", "roleName": "name", "roleTitle": "displayName"}
-"""Ours, and the one that the TypeScript system also used."""
+"""Our names, and the other ones of the TypeScript system."""
 
-# No field of anybody's is called so.
-_EXTRA = "(fields that are not ours)"
+# No real field has this name.
+_EXTRA = "(other fields)"
 
 
 class _Speaker(Struct, frozen=True, forbid_unknown_fields=True, rename="camel", gc=False):
@@ -163,8 +162,8 @@ def _decode(data: bytes | str) -> _Snapshot:
         return _decoder.decode(data)
     except msgspec.DecodeError:
         pass
-    # Either it holds fields that are not ours, which are set apart, or half an emoji, which JavaScript writes as
-    # "\ud83d" and which is not Unicode. The standard library reads that all the same.
+    # Either it has fields from other systems, which are set apart, or half an emoji, which JavaScript writes as
+    # "\ud83d" and which is not Unicode. The standard library reads that anyway.
     try:
         document = msgspec.json.decode(data)
     except msgspec.DecodeError:
@@ -176,7 +175,7 @@ def _decode(data: bytes | str) -> _Snapshot:
 
 
 def is_export(document: Mapping[str, Any]) -> bool:
-    """Tell whether a document is an export of ours, or was one before somebody changed it."""
+    """Return whether a document is a bullpen export, or was one before somebody changed it."""
     if not isinstance(document.get("messages"), list):
         return False
     about = document.get("conversation")
@@ -185,7 +184,7 @@ def is_export(document: Mapping[str, Any]) -> bool:
 
 
 def with_export_fields(fields: Mapping[str, Any], ours: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what an export holds: fields of a snapshot or a message, and ours. What has the same name is set apart."""
+    """Return the fields of a snapshot or a message with our own. Fields with the same name are set apart."""
     same = {name: fields[name] for name in fields if name in ours or name == SET_APART}
     set_apart = {SET_APART: same} if same else {}
     return {**{name: value for name, value in fields.items() if name not in same}, **set_apart, **ours}
@@ -205,7 +204,7 @@ def _with_extra(messages: object) -> object:
 
 
 def _message_with_extra(message: object) -> object:
-    """Return a message whose unknown fields, and those of its speaker and routing, are together."""
+    """Return a message with its unknown fields, and those of its speaker and routing, in one place."""
     if not isinstance(message, dict):
         return message
     parts = {"speaker": _speaker_with_extra(message), "routing": _routing_with_extra(message)}
@@ -219,7 +218,7 @@ def _message_with_extra(message: object) -> object:
 
 
 def _speaker_with_extra(message: dict[str, Any]) -> object:
-    """Return a speaker in our spelling. A field of the other spelling that we do not need is kept beside it."""
+    """Return a speaker with our names. A field with the other name that we do not need is kept, too."""
     speaker = message.get("speaker")
     if not isinstance(speaker, dict):
         return speaker
@@ -231,7 +230,7 @@ def _speaker_with_extra(message: dict[str, Any]) -> object:
 
 
 def _routing_with_extra(message: dict[str, Any]) -> object:
-    """Return a routing whose addressees are names. If they were more than that, they are kept beside it."""
+    """Return a routing whose addressees are names. If they were objects, those are kept, too."""
     routing = _set_apart(message.get("routing"), _Routing)
     addressees = routing.get("resolvedAddressees") if isinstance(routing, dict) else None
     if not isinstance(routing, dict) or not isinstance(addressees, list):
@@ -253,16 +252,16 @@ def _name_of(addressee: object) -> object:
 
 
 def _set_apart(fields: object, kind: type[Struct], **readers: Callable[[object], object]) -> object:
-    """Return an object whose fields that are not of a kind are set apart."""
+    """Return an object with the fields that its kind does not have set apart."""
     if not isinstance(fields, dict):
         return fields
     known = {*kind.__struct_encode_fields__} - {_EXTRA}
-    ours = {name: readers.get(name, _as_it_is)(value) for name, value in fields.items() if name in known}
+    ours = {name: readers.get(name, _unchanged)(value) for name, value in fields.items() if name in known}
     unknown = {name: value for name, value in fields.items() if name not in known}
     return {**ours, _EXTRA: unknown} if unknown else ours
 
 
-def _as_it_is(value: object) -> object:
+def _unchanged(value: object) -> object:
     return value
 
 
@@ -270,9 +269,9 @@ def _snapshot(wire: _Snapshot) -> ContextSnapshot:
     if wire.version != VERSION:
         raise ValueError(f"version {wire.version} is not {VERSION}")
     history = MemoryHistory()
-    # There are few speakers, however many messages: each is translated once.
+    # There are few speakers: each is converted once.
     speaker = cache(_speaker)
-    # Each is forgotten as soon as it is translated, so that the conversation is not in memory twice.
+    # Each is removed as soon as it is converted, so that the conversation is not in memory twice.
     wire.messages.reverse()
     while wire.messages:
         message = wire.messages.pop()

@@ -1,4 +1,4 @@
-"""What a message must be before it may enter a conversation."""
+"""Checks of a message before it enters a conversation."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -57,7 +57,7 @@ def _check_routing(routing: Routing) -> None:
 
 
 def _check_extra(extra: object) -> None:
-    """Raise TypeError for fields that would stand in the place of ours when the message is written as JSON."""
+    """Raise TypeError for fields that would replace ours when the message is written as JSON."""
     if not isinstance(extra, Mapping):
         raise TypeError("Message extra must be a mapping")
     ours = {*ConversationMessage.__struct_encode_fields__} - {"speaker", "routing"}
@@ -69,7 +69,7 @@ Value = TypeVar("Value", Speaker, Routing)
 
 
 def clean_strings(value: Value) -> Value:
-    """Return the value with every text in it as every program can take it."""
+    """Return the value with all its texts cleaned."""
     clean = {name: _clean(field) for name, field in msgspec.structs.asdict(value).items()}
     return value if clean == msgspec.structs.asdict(value) else msgspec.structs.replace(value, **clean)
 

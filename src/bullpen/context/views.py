@@ -1,4 +1,4 @@
-"""Sequences that make their items when asked, so that a long conversation costs only what is looked at."""
+"""Sequences that build their items on access, so that a long conversation costs only what is read."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Generic, TypeVar, overload
@@ -7,7 +7,7 @@ Item = TypeVar("Item")
 
 
 class View(Sequence[Item], Generic[Item]):
-    """A read-only sequence of the items that `make` gives for some positions. Equal to any sequence of equal items."""
+    """A read-only sequence of what `make` returns for some positions. Equal to any sequence of equal items."""
 
     __slots__ = ("_make", "_positions")
 

@@ -9,11 +9,11 @@ from itertools import chain, islice
 from bullpen.context.history import Envelope, History
 
 FIRST_LOOK = 1024
-"""Messages that are looked at when the first one is wanted. Only if these do not do, twice as many are, and so on."""
+"""Messages that are looked at first. If they are not enough, twice as many are, and so on."""
 
 
 class VisibleMessages:
-    """The positions of messages by who sent them to whom; there are few such pairs, however long the conversation.
+    """The positions of messages by who sent them to whom; even a long conversation has few such pairs.
 
     The newest messages are looked at first, and none is looked at twice.
     """
@@ -21,18 +21,18 @@ class VisibleMessages:
     def __init__(self, history: History) -> None:
         self._history = history
         self._first = self._last = len(history)
-        """What has been looked at: the positions from the first up to, and without, the last."""
+        """The positions that have been looked at: from the first up to, but not including, the last."""
         self._newer: dict[Envelope, array[int]] = {}
-        """Counting up, from where we began."""
+        """Counting up from the first look."""
         self._older: dict[Envelope, array[int]] = {}
-        """Counting down, from where we began."""
+        """Counting down from the first look."""
 
     def newest(
         self, agent_id: str, names: Collection[str], *, before: int, count: int | None, hidden: Collection[int] = ()
     ) -> list[int]:
         """Return the last positions of messages that the agent said, that went to it, or that went to everyone.
 
-        Others know it by its id, by these names, and by every name it has spoken under, in any case.
+        Others may call it by its id, by these names, and by every name it has spoken under, in any case.
         """
         agent = _Agent(agent_id, names, self._history)
         self._look_at_new_messages()
@@ -72,7 +72,7 @@ class VisibleMessages:
 
 
 class _Agent:
-    """Whom messages come from and go to: an id and some names, in any case."""
+    """The agent that messages come from and go to: an id and some names, in any case."""
 
     def __init__(self, agent_id: str, names: Collection[str], history: History) -> None:
         self._id = agent_id
@@ -80,7 +80,7 @@ class _Agent:
         self._known_as = {*self._own_names, *map(str.casefold, (agent_id, *history.names_of(agent_id)))}
 
     def may_see(self, envelope: Envelope) -> bool:
-        """Tell whether the agent said a message, or is among those to whom it went."""
+        """Return whether the agent sent a message, or is among its addressees."""
         if not envelope.addressees or envelope.speaker_id == self._id:
             return True
         if envelope.speaker_name.casefold() in self._own_names:

@@ -40,7 +40,7 @@ class StoredHistory:
         if self._newest is not None and position == self._count - 1:
             return self._newest
         if position not in self._ready:
-            self.have_ready(max(0, position - READ_AT_ONCE + 1), position)
+            self.preload(max(0, position - READ_AT_ONCE + 1), position)
         return self._ready[position]
 
     def id_at(self, position: int) -> str:
@@ -57,7 +57,7 @@ class StoredHistory:
         """Return the messages as they are now; each is read when it is looked at."""
         return View(range(self._count), self.message)
 
-    def have_ready(self, first: int, last: int) -> None:
+    def preload(self, first: int, last: int) -> None:
         """Read the messages between two positions, at most READ_AT_ONCE, the newest."""
         first = max(first, last - READ_AT_ONCE + 1)
         if not all(position in self._ready for position in range(first, last + 1)):
