@@ -1,1 +1,1 @@
-"""Markers such as [NEXT: name]: reading them, stripping them, and where a text is code so that nothing is one."""
+"""Markers such as [NEXT: name]: reading and stripping them, and finding the code in a text, which has none."""

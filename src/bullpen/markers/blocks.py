@@ -1,7 +1,7 @@
-"""What a line of a text in Markdown is, given the lines before it: code, quoted, or text, and of which paragraph.
+"""The kind of a Markdown line, given the lines before it: code, quote, or text, and of which paragraph.
 
 It follows https://spec.commonmark.org/0.31.2/#appendix-a-parsing-strategy as far as markers need it. HTML is text, as
-in our pages, and so is what is merely indented.
+on our pages, and so are indented lines.
 """
 
 import re
@@ -16,7 +16,7 @@ _LONE_RETURN = re.compile(r"\r(?!\n)")
 _ITEM = re.compile(r"([-*+]|([0-9]{1,9})[.)])(?:[ \t]|$)")
 _SIGNS = frozenset(">`~#=-*_+0123456789")
 CODE_INDENT = 4
-# Every line may continue all of them, so there must be an end to it. Nobody writes so deep.
+# Every line may continue all of them, so there must be a limit. Nobody nests that deep.
 MOST_NESTED = 32
 
 
@@ -33,10 +33,10 @@ def normal_line_breaks(text: str) -> str:
 
 
 class BlockReader:
-    """Knows within which quotes and list items the next line stands."""
+    """Knows which quotes and list items the next line is in."""
 
     def __init__(self, depth: int = 0) -> None:
-        """Begin a text that stands in so many quotes itself."""
+        """Begin a text that is itself inside `depth` quotes."""
         self._depth = depth
         self._containers: list[_Container] = []
         self.fence = ""
@@ -47,7 +47,7 @@ class BlockReader:
         """Whether the last line is part of a fenced block, in a quote, too."""
 
     def copy(self) -> "BlockReader":
-        """Return a reader in the same place, to look ahead."""
+        """Return a reader in the same state, to look ahead."""
         other = BlockReader(self._depth)
         other._containers = [_Container(one.width, one.is_empty) for one in self._containers]
         other.fence, other._in_paragraph = self.fence, self._in_paragraph
@@ -61,12 +61,12 @@ class BlockReader:
 
     @property
     def may_nest(self) -> bool:
-        """Whether what the last line stands in may hold one more list item or quote."""
+        """Whether one more list item or quote may be nested in the last line's containers."""
         return self._may_nest(len(self._containers))
 
     @property
     def is_inside_quote(self) -> bool:
-        """Whether all of the text that is read stands in a quote."""
+        """Whether the whole text is inside a quote."""
         return self._depth > 0
 
     @property
@@ -75,20 +75,20 @@ class BlockReader:
         return self._in_paragraph
 
     def leave_all(self, *, in_paragraph: bool = False) -> None:
-        """Go on outside of every list item, quote and fenced block."""
+        """Continue outside of every list item, quote and fenced block."""
         self._containers, self.fence, self._in_paragraph = [], "", in_paragraph
 
     def inside_quote(self) -> "BlockReader":
-        """Return a reader for what a quote holds that begins here."""
+        """Return a reader for the content of a quote that begins here."""
         return BlockReader(self._depth + 1)
 
     def leave_quote_open(self, inside: "BlockReader") -> None:
-        """Go on after a quote whose lines were read by another reader."""
+        """Continue after a quote whose lines were read by another reader."""
         self._containers = [_Container(0), *inside._containers]
         self.fence, self._in_paragraph = inside.fence, inside._in_paragraph
 
     def read(self, line: str) -> str:
-        """Return what a line is: "code", "quote", "text" that begins a block, "more" of the same paragraph, "blank"."""
+        """Return the kind of a line: "code", "quote", "text" that begins a block, "more" of a paragraph, "blank"."""
         line = line.removesuffix("\r")
         if "\t" in line:
             line = _with_spaces(line)
@@ -103,7 +103,7 @@ class BlockReader:
         return self._begun(rest, matched)
 
     def _continued(self, line: str) -> tuple[str, int]:
-        """Return what is left of a line behind the marks of the containers that it continues, and how many they are."""
+        """Return the rest of a line after the markers of the containers that it continues, and their number."""
         for number, container in enumerate(self._containers):
             stripped = line.lstrip(" ")
             indent = len(line) - len(stripped)
@@ -115,7 +115,7 @@ class BlockReader:
                 container.is_empty = False
                 line = line[container.width :]
             elif stripped.startswith(">") and indent < CODE_INDENT:
-                line = _behind_quote_mark(stripped)
+                line = _after_quote_marker(stripped)
             else:
                 return line, number
         return line, len(self._containers)
@@ -127,7 +127,7 @@ class BlockReader:
             self.fence = ""
 
     def _begun(self, rest: str, matched: int) -> str:
-        """Return what the rest of a line is that is not in a fenced block, and open what it opens."""
+        """Return the kind of the rest of a line that is not in a fenced block, and open its containers."""
         opened: list[_Container] = []
         in_paragraph = self._in_paragraph and matched == len(self._containers)
         while stripped := rest.lstrip(" "):
@@ -148,7 +148,7 @@ class BlockReader:
     def _block_of_one_line(
         self, stripped: str, matched: int, opened: list[_Container], in_paragraph: bool
     ) -> str | None:
-        """Return what a line is that opens a fenced block, or is a block of its own; None if it is neither."""
+        """Return the kind of a line that opens a fenced block, or is a block of its own; None if it is neither."""
         sign = stripped[0]
         if sign in "`~" and (fence := _FENCE.match(stripped)):
             self._leaf(matched, opened, "code")
@@ -162,7 +162,7 @@ class BlockReader:
         return None
 
     def _text(self, matched: int, opened: list[_Container], in_paragraph: bool, *, begins_paragraph: bool) -> str:
-        """Return what a line of text is: more of a paragraph, or the beginning of one, or of a block of its own."""
+        """Return the kind of a line of text: more of a paragraph, or the beginning of a paragraph or block."""
         if self._in_paragraph and not opened and matched < len(self._containers):
             self.continues = True
             return _quoted_or("more", self._containers[:matched])
@@ -197,14 +197,14 @@ def _with_spaces(line: str) -> str:
     return before.expandtabs(CODE_INDENT) + text
 
 
-def _behind_quote_mark(stripped: str) -> str:
+def _after_quote_marker(stripped: str) -> str:
     return stripped[2:] if stripped[1:2] == " " else stripped[1:]
 
 
 def _container(stripped: str, indent: int, in_paragraph: bool) -> tuple[_Container | None, str]:
     """Return the quote or list item that a line opens, and the rest of the line in it."""
     if stripped[0] == ">":
-        return _Container(0), _behind_quote_mark(stripped)
+        return _Container(0), _after_quote_marker(stripped)
     item = _ITEM.match(stripped)
     if not item:
         return None, stripped

@@ -1,7 +1,7 @@
-"""Where a text is code or a quote: there nothing is a marker.
+"""Where a text is code or a quote: there are no markers in it.
 
-The rules are Markdown's: fenced blocks, code spans within a paragraph, and lines that begin with ">". What differs from
-them on purpose is in docs/decisions.md, 3. Where parsers do not agree, what one of them may call code is hidden.
+The rules are Markdown's: fenced blocks, code spans within a paragraph, and lines that begin with ">". Deliberate
+differences are in docs/decisions.md, 3. Where parsers disagree, everything that one of them treats as code is hidden.
 """
 
 import re
@@ -24,11 +24,11 @@ class Block(Struct, frozen=True):
     follows_quote: bool = False
     """Whether it is the rest of a paragraph that begins in a quote."""
     is_whole: bool = False
-    """Whether it is many paragraphs and quotes, of which no code span leaves its line."""
+    """Whether it is many paragraphs and quotes, in which every code span ends in its line."""
 
 
 def blocks(text: str) -> Iterator[Block]:
-    """Yield what is hidden in a text and the paragraphs in it, in order. There is no code in what is neither."""
+    """Yield the hidden blocks and the paragraphs of a text, in order. The rest contains no code."""
     paragraph: int | None = None
     follows_quote = False
     for kind, start, end in runs(text, BlockReader()):
@@ -36,7 +36,7 @@ def blocks(text: str) -> Iterator[Block]:
             yield Block(paragraph, start, hidden=False, follows_quote=follows_quote)
             paragraph = None
         if kind in ("code", "quote"):
-            # The last line's end stays, so that the line after it still begins one.
+            # The last line break stays visible, so that the next line still begins after one.
             yield Block(start, end - 1, hidden=True)
         elif kind == "whole":
             yield Block(start, end, hidden=False, is_whole=True)
@@ -53,12 +53,12 @@ _QUOTED_LINES = re.compile(r"^[ \t]*+(?:(?:[-*+]|[0-9]{1,9}[.)])[ \t][ \t]*+)*+>
 
 
 def hide_code(text: str) -> str:
-    """Return a text of the same length in which everything that is code or quote is blotted out."""
+    """Return a text of the same length in which all code and quotes are replaced by HIDDEN."""
     return "".join(visible_pieces(text))
 
 
 def visible_pieces(text: str) -> Iterator[str]:
-    """Yield the pieces that make the text with its code and quotes blotted out, each as soon as it is known."""
+    """Yield the pieces of the text with its code and quotes hidden, each as soon as it is known."""
     if "`" not in text and "~~~" not in text and ">" not in text:
         yield text
         return
@@ -75,7 +75,7 @@ def visible_pieces(text: str) -> Iterator[str]:
             yield from _pieces_of_paragraph(_with_quoted_lines_hidden(said), follows_quote=False)
         elif ">" in said:
             seen = "".join(_pieces_of_paragraph(said, block.follows_quote))
-            yield from _blotted_out(seen, (line.span() for line in _QUOTED_LINES.finditer(said)))
+            yield from _with_hidden(seen, (line.span() for line in _QUOTED_LINES.finditer(said)))
         else:
             yield from _pieces_of_paragraph(said, block.follows_quote)
         done = block.end
@@ -83,7 +83,7 @@ def visible_pieces(text: str) -> Iterator[str]:
 
 
 def has_open_code_span(text: str) -> bool:
-    """Tell whether a backtick at the end of a text may open a code span that goes on in the line after it."""
+    """Return whether a backtick at the end of a text may open a code span that continues in the next line."""
     reader = BlockReader()
     paragraph: list[str] = []
     for line in normal_line_breaks(text).split("\n"):
@@ -93,17 +93,17 @@ def has_open_code_span(text: str) -> bool:
         if not reader.is_code:
             paragraph.append(line)
     last = "\n".join(paragraph)
-    return any("`" in piece for piece in _blotted_out(last, code_spans(last)))
+    return any("`" in piece for piece in _with_hidden(last, code_spans(last)))
 
 
 def _pieces_of_paragraph(paragraph: str, follows_quote: bool) -> Iterator[str]:
     if paragraph.count("`") < 2:  # a lone backtick opens nothing
         yield paragraph
     elif follows_quote and _INDENTED_LINE.search(paragraph, 0, paragraph.rfind("`")):
-        # Parsers do not agree whether such a line belongs to the quote or is code, nor which spans follow from it.
+        # Parsers disagree whether such a line belongs to the quote or is code, and so which spans there are.
         yield _all_between_backticks_hidden(paragraph)
     elif "``" in paragraph or "\\`" in paragraph:
-        yield from _blotted_out(paragraph, _insides(paragraph))
+        yield from _with_hidden(paragraph, _insides(paragraph))
     else:
         yield _every_second_piece_hidden(paragraph)
 
@@ -113,7 +113,7 @@ def _with_quoted_lines_hidden(text: str) -> str:
 
 
 def _insides(paragraph: str) -> Iterator[tuple[int, int]]:
-    """Yield the code spans without their backticks, which stay to be seen."""
+    """Yield the code spans without their backticks, which stay visible."""
     for start, end in code_spans(paragraph):
         span = paragraph[start:end]
         backticks = (len(span) - len(span.strip("`"))) // 2
@@ -121,20 +121,20 @@ def _insides(paragraph: str) -> Iterator[tuple[int, int]]:
 
 
 def _all_between_backticks_hidden(paragraph: str) -> str:
-    """Hide what may be a code span, wherever its paragraph begins."""
+    """Hide everything that may be a code span."""
     first, end = paragraph.find("`"), paragraph.rfind("`") + 1
-    return "".join(_blotted_out(paragraph, [(first, end)]))
+    return "".join(_with_hidden(paragraph, [(first, end)]))
 
 
 def _every_second_piece_hidden(paragraph: str) -> str:
-    """Hide the code spans of a paragraph whose backticks are single ones, as nearly always."""
+    """Hide the code spans of a paragraph with single backticks only, the usual case."""
     pieces = paragraph.split("`")
     closed = slice(1, len(pieces) - 1, 2)
     pieces[closed] = [HIDDEN * len(code) for code in pieces[closed]]
     return "`".join(pieces)
 
 
-def _blotted_out(text: str, spans: Iterable[tuple[int, int]]) -> Iterator[str]:
+def _with_hidden(text: str, spans: Iterable[tuple[int, int]]) -> Iterator[str]:
     done = 0
     for start, end in spans:
         yield text[done:start]

@@ -2,7 +2,7 @@ r"""The one grammar of markers: [FROM: x], [NEXT: a, b], [TEAM_TASK] …, [TEAM_
 
 Reading and stripping use the same grammar, so what is removed is exactly what was understood. Case does not matter;
 full-width brackets, colons, commas and exclamation marks count, since many people type Chinese. Nothing in code or in a
-quote is a marker, and neither is "\[NEXT: x\]": in Markdown, a bracket after a backslash is a mere character. Nobody
+quote is a marker, and neither is "\[NEXT: x\]": in Markdown, a bracket after a backslash is ordinary text. Nobody
 writes a thousand markers or names in one message, so no more than that are read.
 """
 
@@ -20,13 +20,13 @@ MarkerKind = Literal["from", "next", "drop", "team_task"]
 
 DEFAULT_INTENT = 2
 MOST_MARKERS = 1_000
-"""Of one message. Those after them are text."""
+"""In one message. Any after that are text."""
 MOST_NAMES = 1_000
 """In all [NEXT: …] and [DROP: …] of one message together."""
 FIRST_LOOK = 16 * 1024
-"""Characters after which it is first looked whether there are more markers than are read."""
+"""Characters after which we first check whether there are too many markers."""
 LONGEST_REMEMBERED = 200
-"""Characters. A cache must not hold megabytes of what some agent made up."""
+"""Characters. A cache must not keep megabytes that some agent made up."""
 
 T = TypeVar("T")
 
@@ -34,11 +34,11 @@ _KINDS: dict[str, MarkerKind] = {"FROM": "from", "NEXT": "next", "DROP": "drop",
 
 _OPEN, _CLOSE, _COLON = "[\\[［]", "[\\]］]", "[:：]"
 _PLAIN = rf"(?:[^\[\]［］\n]++|\n(?![ \t\r]*+[\n{HIDDEN}]))"
-"""Any text but brackets, empty lines and lines of code or quotes: a forgotten bracket must not swallow what follows."""
+"""Any text but brackets, empty lines and lines of code or quotes: an unclosed bracket must not swallow the rest."""
 
 
 def _balanced(levels: int) -> str:
-    """Return a pattern for text in which brackets nest at most so deep and open no marker."""
+    """Return a pattern for text whose brackets nest at most `levels` deep and open no marker."""
     if levels == 0:
         return f"{_PLAIN}*+"
     no_marker = f"(?!(?:FROM|NEXT|DROP|TEAM_TASK)(?:{_COLON}|{_CLOSE}))"
@@ -48,7 +48,7 @@ def _balanced(levels: int) -> str:
 def _marker(group: str) -> str:
     """Return the grammar; the group is "(" to read a marker's parts, and "(?:" to find markers only.
 
-    Possessive throughout: no part of a text is tried again in another way, so the scan is linear.
+    Possessive throughout: there is no backtracking, so the scan is linear.
     """
     keyword = f"{group}FROM(?!{_COLON}{_CLOSE})|NEXT|DROP|TEAM_TASK)"
     bracketed = f"{keyword}{_COLON}{group}{_balanced(3)}){_CLOSE}"
@@ -64,7 +64,7 @@ _MARKER_PARTS = re.compile(f"(?ai){_marker('(')}")
 _OPENS = f"(?=[FNDT])(?=(?:FROM|NEXT|DROP|TEAM_TASK)(?:{_COLON}|{_CLOSE}))"
 OPENING = re.compile(f"(?ai){_OPEN}{_OPENS}")
 OPENINGS = {bracket: re.compile(f"(?ai){re.escape(bracket)}{_OPENS}") for bracket in "[［"}
-"""For each bracket by itself."""
+"""One pattern for each bracket."""
 _INTENTS = {"P1": 1, "P2": 2, "P3": 3}
 _BETWEEN_COMMAS = re.compile("[^,，、]++")
 _BETWEEN_AMPERSANDS = re.compile("[^&＆]++")
@@ -72,14 +72,14 @@ _NAME_TO_DROP = re.compile("[^,，、|｜&＆]++")
 
 
 class Addressee(Struct, frozen=True, gc=False):
-    """One name in a [NEXT: …] and how soon it should answer: 1 next in line, 2 in turn, 3 when nothing else waits."""
+    """One name in a [NEXT: …] and when it should answer: 1 first, 2 in order, 3 when nobody else is waiting."""
 
     name: str
     intent: int = DEFAULT_INTENT
 
 
 class Marker(Struct, frozen=True, gc=False):
-    """One marker, and where in the text it stands."""
+    """One marker, and where it is in the text."""
 
     kind: MarkerKind
     value: str
@@ -97,7 +97,7 @@ class Markers(Struct, frozen=True):
     drop: tuple[str, ...] = ()
     team_task: str | None = None
     are_cut: bool = False
-    """Whether the message has more markers or names than are read."""
+    """Whether the message has too many markers or names to read all."""
 
     @property
     def addressees(self) -> tuple[str, ...]:
@@ -121,11 +121,11 @@ class Found(Struct, frozen=True):
     """The text as the patterns see it: without code, quotes and escaped brackets. It may end after the last marker."""
     spans: list[tuple[int, int]]
     are_cut: bool
-    """Whether there are more markers than are read."""
+    """Whether there are too many markers to read all."""
 
 
 def read_markers(text: str) -> Markers:
-    """Return what the markers in the text say. The last sender and the last non-empty team task win."""
+    """Return what the markers in the text mean. The last sender and the last non-empty team task win."""
     places = find_markers(text)
     if places is None:
         return Markers()
@@ -146,7 +146,7 @@ def read_markers(text: str) -> Markers:
 
 
 def find_markers(text: str) -> Found | None:
-    """Return where the markers of a text are; None if nothing in it can be one, in code or not."""
+    """Return where the markers of a text are; None if it contains none, not even in code."""
     if not any(bracket in text for bracket in "[［") or not any(bracket in text for bracket in "]］"):
         return None
     if not OPENING.search(text):
@@ -172,15 +172,15 @@ def _may_be_too_many(visible: str) -> bool:
 
 
 def _spans(visible: str) -> list[tuple[int, int]]:
-    """Return where the markers are that are read, and one more if there are more."""
+    """Return where the markers are, at most one more than are read."""
     return [marker.span() for marker in islice(_MARKER.finditer(visible), MOST_MARKERS + 1)]
 
 
 def _without_escaped_brackets(text: str) -> str:
-    """Return a text of the same length in which brackets after a backslash are blotted out."""
+    """Return a text of the same length in which brackets after a backslash are hidden."""
     if "\\[" not in text and "\\]" not in text:
         return text
-    # Two backslashes are one that is written: pairs go first, from the left, and what is left of a run escapes.
+    # Two backslashes mean one: pairs are hidden first, from the left, and a single one that is left escapes.
     unpaired = text.replace("\\\\", HIDDEN * 2)
     return unpaired.replace("\\[", HIDDEN * 2).replace("\\]", HIDDEN * 2)
 
@@ -194,7 +194,7 @@ def _read(text: str, found: Found) -> Iterator[Marker]:
 
 
 def _first_groups(groups: Iterator[tuple[T, ...]], names: int) -> tuple[list[tuple[T, ...]], bool]:
-    """Return the groups up to so many names, and whether there are more."""
+    """Return the groups up to a number of names, and whether there are more."""
     first: list[tuple[T, ...]] = []
     for group in groups:
         if len(group) > names:
@@ -209,7 +209,7 @@ def _relay(value: str) -> Iterator[tuple[Addressee, ...]]:
 
 
 def _group(names: str) -> tuple[Addressee, ...]:
-    # Names are few and short, and come again and again. What is long is not a name, and not worth remembering.
+    # Names are few and short, and are repeated often. A long text is not a name, and not worth caching.
     return _known_group(names) if len(names) <= LONGEST_REMEMBERED else _read_group(names)
 
 

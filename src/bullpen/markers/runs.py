@@ -1,7 +1,7 @@
-"""A text in Markdown as runs of lines of one kind: one pattern finds what a reader would need many steps for.
+"""A Markdown text as runs of lines of one kind: one pattern finds what a reader would need many steps for.
 
-Every run hides what a reader finds line by line, and leaves the reader in the same state as that would. Where no
-pattern fits, above all in fenced blocks within lists, lines are read one by one.
+Every run hides the same text as reading line by line, and leaves the reader in the same state. Where no pattern
+matches, above all in fenced blocks within lists, lines are read one by one.
 """
 
 import re
@@ -12,22 +12,22 @@ from functools import lru_cache
 from bullpen.markers.blocks import BlockReader
 
 Run = tuple[str, int, int]
-"""What lines are, where they begin, and where the line after them begins.
+"""The kind of some lines, where they begin, and where the line after them begins.
 
-They are what BlockReader.read says, or "whole": lines of any kind, except those of fenced blocks, in which every code
+The kind is that of BlockReader.read, or "whole": lines of any kind, except those of fenced blocks, in which every code
 span ends in its line.
 """
 
 SHORT_QUOTE = 512
-"""Characters. It is worth looking whether a quote that is shorter can be part of a longer run."""
+"""Characters. For a shorter quote, it is worth checking whether it can be part of a longer run."""
 
 _LINE_END = r"(?:\n|\Z)"
 _BLANK_LINE = r"(?:[ \t]*+\r?+\n)"
-# What a line of a paragraph begins with for certain: nothing that may be the sign of another block.
+# The start of a line that is certainly in a paragraph: not a character that may begin another block.
 _LETTER_BEGINS = r"(?:[^\s>#`~=\-*+_0-9]|[*_]{1,2}[^\s*_`]|[0-9]++(?![.)]))"
 _CODE_SPAN_BEGINS = r"[*_]{0,2}`{1,2}+(?!`)"
 _TEXT_LINES = rf"(?: {{0,3}}(?:{_LETTER_BEGINS}|{_CODE_SPAN_BEGINS})[^\n]*+{_LINE_END})++{_BLANK_LINE}*+"
-# A code span that ends in the line in which it begins, and what may stand between such spans.
+# A code span that ends in the line in which it begins, and what may be between such spans.
 _SPAN_IN_LINE = r"(?:`(?!`)[^`\n]++`(?!`)|``(?!`)(?:[^`\n]++|`(?!`))++``(?!`))"
 _BETWEEN_SPANS = r"(?:\\[\\`]?+|~{1,2}+(?!~))"
 # Few spans, since a line of nothing else is a run of its own, and need not be looked at twice.
@@ -43,7 +43,7 @@ _QUOTE_BEGINS = r"[ \t]*+(?:(?:[-*+]|[0-9]{1,9}[.)])[ \t]++)*+>"
 _INDENTED = r"(?: {4}| {0,3}\t)"
 # Many quoted lines are a run of their own.
 _LONG_QUOTE = r"(?: {0,3}>[^\n]*+\n){8}"
-# Where a paragraph that begins in a quote goes on with such a line, spans are hidden in another way.
+# Where a paragraph that begins in a quote continues with such a line, spans are hidden in another way.
 _QUOTE_BEFORE_INDENTED = (
     rf"{_QUOTE_BEGINS}[^\n]*+\n(?:(?!{_BLANK_LINE}|{_QUOTE_BEGINS}|{_INDENTED})[^\n]*+\n)*+(?!{_BLANK_LINE}){_INDENTED}"
 )
@@ -57,7 +57,7 @@ _FENCE_BEGINS = re.compile(rf"`{{3,}}+[^`\n]*+{_LINE_END}|~{{3}}")
 
 
 def _fenced_block(sign: str, information: str) -> str:
-    """Return a pattern for a block whose first fence has three signs, with the blank lines after it."""
+    """Return a pattern for a block whose opening fence has three characters, with the blank lines after it."""
     closing = rf" {{0,3}}{sign}{{3,}}+[ \t]*+\r?+{_LINE_END}"
     opening = rf" {{0,3}}{sign}{{3}}(?!{sign}){information}*+\n"
     return rf"{opening}(?:(?!{closing})[^\n]*+\n)*+{closing}{_BLANK_LINE}*+"
@@ -67,12 +67,12 @@ _FENCED_WITH_BACKTICKS, _FENCED_WITH_TILDES = _fenced_block("`", r"[^`\n]"), _fe
 _FENCED_BLOCKS = rf"(?:{_FENCED_WITH_BACKTICKS}|{_FENCED_WITH_TILDES})++"
 _HIDDEN_LINES = rf"(?P<quote>{_QUOTED_LINES})|(?P<code>{_FENCED_BLOCKS})"
 _IN_PARAGRAPH = re.compile(rf"(?P<more>{_TEXT_LINES})|(?P<blank>{_BLANK_LINE}++)|{_HIDDEN_LINES}")
-# Several paragraphs of which no span leaves its line are as good as one.
+# Several paragraphs in which every span ends in its line are as good as one.
 _OUTSIDE_PARAGRAPH = re.compile(rf"(?P<text>{_PLAIN_LINES}|{_TEXT_LINES})|{_HIDDEN_LINES}")
 
 
 def runs(text: str, reader: BlockReader) -> Iterator[Run]:
-    """Yield a text in runs, of one line where no pattern fits, and move the reader along."""
+    """Yield a text in runs, of one line where no pattern matches, and advance the reader."""
     patterns = _Patterns(text, reader)
     place = 0
     while place < len(text):
@@ -96,7 +96,7 @@ class _Patterns:
         self._reader = reader
         self._has_backticks = "`" in text
         self._sign = -1
-        """Where the next sign is of what is not in a run of whole spans."""
+        """Where the next character is that cannot be in a run of whole spans."""
 
     def run(self, place: int) -> Run | None:
         """Return the run that begins here, if one does, and move the reader to its end."""
@@ -132,10 +132,10 @@ class _Patterns:
         return "code", place, closing.end() + 1
 
     def _lines_of_whole_spans(self, place: int) -> Run | None:
-        """Return the lines up to the last one that nothing above it changes, if no code but spans is in them.
+        """Return the lines up to the last one that nothing above it changes, if they contain no code but spans.
 
-        What else they are does not matter, since every span ends in its line. Where a paragraph goes on in which a
-        span may be open, there must be no backticks.
+        Their kind does not matter, since every span ends in its line. Where a paragraph continues in which a span may
+        be open, there must be no backticks.
         """
         if place <= self._sign:
             return None
@@ -152,7 +152,7 @@ class _Patterns:
         return "whole", place, end
 
     def _last_beginning(self, place: int) -> int:
-        """Return where the last line before the next sign begins at which all that was open ends.
+        """Return where the last line before the next sign begins that ends all open blocks.
 
         Such a line follows a blank one or begins a list, a heading or a fenced block, and is not indented.
         """
@@ -175,7 +175,7 @@ class _Patterns:
         return "quote", place, end
 
     def _is_closed(self, start: int, end: int) -> bool:
-        """Tell whether no line after a quote can belong to it: it ends with an empty line, or one follows."""
+        """Return whether no line after a quote can belong to it: it ends with an empty line, or one follows."""
         if end >= len(self._text):
             return not self._reader.is_inside_quote
         last_line = self._text.rfind("\n", start, end - 1) + 1 or start

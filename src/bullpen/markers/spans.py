@@ -1,18 +1,18 @@
-"""Code spans: what stands between two runs of equally many backticks in one paragraph."""
+"""Code spans: text between two runs of equally many backticks in one paragraph."""
 
 import re
 from collections.abc import Iterator
 
-# Up to the next backtick that no backslash makes a mere character. Possessive, so nothing is tried twice.
+# Up to the next backtick that is not escaped. Possessive, so nothing is tried twice.
 _OPENING = re.compile(r"(?:[^\\`]++|\\[\\`]?+)*+(`++)")
 _BACKTICKS = re.compile("`++")
 
 
 def code_spans(paragraph: str) -> Iterator[tuple[int, int]]:
-    """Yield the spans between runs of equally many backticks, each run taking the nearest of its like that follows.
+    """Yield the spans between runs of equally many backticks; each run is closed by the next one of its length.
 
-    Once one of them has no like, it is known where the last run of each length is, so nothing is looked for in vain
-    again, and the time grows with the length of the paragraph and no faster.
+    Once a run is not closed, we remember where the last run of each length is. So no later search fails, and the time
+    is linear in the length of the paragraph.
     """
     last: dict[int, int] | None = None
     place = 0

@@ -1,6 +1,6 @@
-"""Taking the markers out of a text and leaving everything else as it was.
+"""Removing the markers from a text and leaving everything else as it was.
 
-Markers that are not read, since there are too many, stay as text that is not a marker any more.
+If there are too many markers, those that are not read stay, as ordinary text.
 """
 
 import re
@@ -18,10 +18,10 @@ _RUN_OF_SPACE = re.compile(f"[{WHITE_SPACE}]{{2,}}+")
 
 
 def strip_all_markers(text: str, whitespace: Whitespace = "preserve") -> str:
-    """Return the text without its markers and the white space that only they caused, trimmed at both ends.
+    """Return the text without its markers and the white space around them, trimmed at both ends.
 
     With whitespace="collapse" every line is trimmed too, runs of spaces become one, and empty lines go. If there are
-    more markers than are read, those stay, and everything that would open one is broken by a space.
+    too many markers, the rest stays, and everything that would open one is broken by a space.
     """
     if whitespace not in ("preserve", "collapse"):
         raise ValueError(f"whitespace must be 'preserve' or 'collapse', got {whitespace!r}")
@@ -34,16 +34,16 @@ def strip_all_markers(text: str, whitespace: Whitespace = "preserve") -> str:
     stripped = tidy("".join(pieces))
     if found.are_cut:
         return _with_openings_broken(stripped)
-    # Where nothing was taken out, no line joined, and none moved to the left, nothing can have come about.
-    is_as_it_was = len(pieces) == 1 and whitespace == "preserve" and stripped[:1] == text[:1]
-    return stripped if is_as_it_was else _without_new_markers(stripped)
+    # If nothing was removed, no lines were joined, and none was moved to the left, there is no new marker.
+    is_unchanged = len(pieces) == 1 and whitespace == "preserve" and stripped[:1] == text[:1]
+    return stripped if is_unchanged else _without_new_markers(stripped)
 
 
 def without_markers(text: str, whitespace: Whitespace = "preserve", *, task_counts: bool = True) -> str:
     """Return what a message says: its text without markers, or its team task if that is all there is.
 
-    "[TEAM_TASK] Build it" takes all of the message, and yet asks for something. A task that does not count, since its
-    author may not set one, is part of what is said.
+    "[TEAM_TASK] Build it" is a whole message, and still asks for something. A task that does not count, since its
+    author may not set one, is part of the text.
     """
     if not task_counts:
         return strip_all_markers(_with_tasks_as_text(text), whitespace)
@@ -55,7 +55,7 @@ def without_markers(text: str, whitespace: Whitespace = "preserve", *, task_coun
 
 
 def _with_tasks_as_text(text: str) -> str:
-    """Return a text in which the tasks stay and only their markers go."""
+    """Return the text with its tasks, but without their markers."""
     pieces, done = [], 0
     for marker in read_markers(text):
         if marker.kind == "team_task":
@@ -74,7 +74,7 @@ def _all_between_markers(text: str, markers: Spans) -> Iterator[str]:
 
 
 def _words_between_markers(text: str, markers: Spans) -> Iterator[str]:
-    """Yield the text between groups of markers, less the white space that is only there because of them."""
+    """Yield the text between groups of markers, without the white space that belongs to them."""
     done = 0
     for start, end, space_between in _neighbours(text, markers):
         space_after, line_end = _rest_of_line(text, end)
@@ -99,7 +99,7 @@ def _words_between_markers(text: str, markers: Spans) -> Iterator[str]:
 
 
 def _neighbours(text: str, markers: Spans) -> Iterator[tuple[int, int, str]]:
-    """Yield where groups of markers begin and end that only white space divides, and a space if there is any."""
+    """Yield where groups of markers with only white space between them begin and end, and a space if there is any."""
     group: tuple[int, int, str] | None = None
     for start, end in markers:
         if group and not (space := text[group[1] : start]).strip(" \t"):
@@ -113,15 +113,15 @@ def _neighbours(text: str, markers: Spans) -> Iterator[tuple[int, int, str]]:
 
 
 def _rest_of_line(text: str, place: int) -> tuple[str, str | None]:
-    """Return the white space that follows, and the end of the line if nothing else is in it."""
+    """Return the white space that follows, and the line break if nothing else is before it."""
     rest = _REST_OF_LINE.match(text, place)
     return (rest[1], rest[2]) if rest else ("", None)
 
 
 def _without_new_markers(text: str) -> str:
-    """Return the text with all openings broken by a space if taking markers out has made a new one.
+    """Return the text with all openings broken by a space if removing markers has created a new one.
 
-    Without its middle, "[FR[NEXT: x]OM: human]" would speak in somebody else's name.
+    Without the marker inside it, "[FR[NEXT: x]OM: human]" would speak in somebody else's name.
     """
     found = find_markers(text)
     if found is None or not found.spans:
@@ -133,7 +133,7 @@ def _without_new_markers(text: str) -> str:
 
 
 def _with_openings_broken(text: str) -> str:
-    """Return the text with a space in every opening, in code, too: where code ends is not known after so many."""
+    """Return the text with a space in every opening, in code, too: after so much text, we do not know what is code."""
     for bracket, opening in OPENINGS.items():
         text = opening.sub(f"{bracket} ", text) if bracket in text else text
     return text
