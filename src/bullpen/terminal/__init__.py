@@ -1,1 +1,1 @@
-"""A terminal: keys and the line that a person edits, and text that is safe, wrapped and in our colors."""
+"""The terminal: keys and the line that a person edits, and text that is safe, wrapped and coloured."""

@@ -1,11 +1,11 @@
-"""Columns that a text takes on a terminal, as rich knows them; but letters are not joined as emoji are."""
+"""How wide a text is on a terminal. We use rich's widths, but join only emoji, not letters."""
 
 import re
 from collections.abc import Iterator
 
 from rich.cells import cell_len, split_graphemes
 
-# rich counts nothing for what follows a joiner. That is right between emoji, and wrong between letters: Persian and
+# rich counts no width for what follows a joiner. That is right between emoji, but wrong between letters: Persian and
 # Hindi have joiners too, and a text could hide the rest of its line after them.
 _EMOJI = "\u2190-\u2bff\U0001f000-\U0001faff"
 _LETTER_JOINER = re.compile(f"(?<![{_EMOJI}\ufe0f])\u200d|\u200d(?![{_EMOJI}])")
@@ -13,12 +13,12 @@ _JOINS_NOTHING = "\u200b"
 
 
 def width(text: str) -> int:
-    """Return how many columns a text takes: Chinese takes two each, and so does an emoji of several characters."""
+    """Return how many columns a text needs: a Chinese character needs two, and so does an emoji of any length."""
     return len(text) if text.isascii() else cell_len(_measurable(text))
 
 
 def clusters(text: str) -> Iterator[tuple[str, int]]:
-    """Yield what is seen as one character, and how many columns it takes."""
+    """Yield what people see as one character, and its width in columns."""
     if text.isascii():
         yield from ((letter, 1) for letter in text)
         return
@@ -27,7 +27,7 @@ def clusters(text: str) -> Iterator[tuple[str, int]]:
 
 
 def cut(text: str, room: int) -> str:
-    """Return as much of a text as there is room for, with a mark if that is not all."""
+    """Return as much of a text as there is room for, with "…" if that is not all."""
     if width(text) <= room:
         return text
     kept, taken = "", 0

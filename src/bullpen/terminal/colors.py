@@ -1,4 +1,4 @@
-"""Our colours: who speaks, what matters, what does not. None where nobody would see them."""
+"""Our colours: who speaks, what matters, what does not. Off where nobody would see them."""
 
 import os
 from typing import TextIO
@@ -20,7 +20,7 @@ RESET = "\x1b[0m"
 
 
 class Colours:
-    """Paints texts that are safe already."""
+    """Colours texts that are already safe."""
 
     def __init__(self, team: Team | None, *, on: bool) -> None:
         self._on = on
@@ -37,5 +37,5 @@ class Colours:
 
 
 def wants_colours(stream: TextIO) -> bool:
-    """Tell whether colours would be seen, and are wanted: https://no-color.org."""
+    """Return whether colours are possible and wanted: https://no-color.org."""
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"

@@ -1,4 +1,4 @@
-"""InputArea: a terminal with a line to write in at its bottom, and everything else above it."""
+"""InputArea: a terminal with an input line at the bottom, and everything else above it."""
 
 import re
 import sys
@@ -34,7 +34,7 @@ class _Block(NamedTuple):
 
 
 class InputRows:
-    """Lays out a text that has a prompt, in so many columns."""
+    """Lays out a text with a prompt in a number of columns."""
 
     def __init__(self, text: str, prompt: str, columns: int) -> None:
         self._text = text
@@ -42,7 +42,7 @@ class InputRows:
         self._columns = max(columns, 1)
 
     def around(self, cursor: int, most: int) -> tuple[list[str], tuple[int, int]]:
-        """Return at most so many rows with the cursor in their middle, and in which row and column of them it is."""
+        """Return at most `most` rows around the cursor, and the row and column of the cursor in them."""
         block = self._block_at(cursor)
         rows = list(self._rows(block))
         at = next((number for number, row in enumerate(rows) if cursor <= row.end), len(rows) - 1)
@@ -65,32 +65,32 @@ class InputRows:
     def _rows(self, block: _Block) -> Iterator[Row]:
         """Yield the rows of a block."""
         start, end = self._start(block), self._start(block._replace(number=block.number + 1))
-        before = "" if block.number else self._mark(block)
+        before = "" if block.number else self._line_prompt(block)
         for row_end in self._row_ends(start, end, self._columns - width(before)):
             yield Row(before, start, row_end)
             start, before = row_end, ""
         yield Row(before, start, end)
 
     def _row_ends(self, start: int, end: int, room: int) -> Iterator[int]:
-        """Yield where rows end within a part of the text, if its first one has so much room."""
+        """Yield where rows end within a part of the text; `room` is the width of the first one."""
         part = self._text[start:end]
         if part.isascii() and "\t" not in part:
             yield from range(start + max(room, 0), end, self._columns)
             return
         place = start
         for cluster, size in clusters(printable(part).replace("\t", "\ufffd")):
-            taken = len(TAB) if self._text[place] == "\t" else size
-            if room < min(taken, self._columns):
+            columns = len(TAB) if self._text[place] == "\t" else size
+            if room < min(columns, self._columns):
                 yield place
                 room = self._columns
-            room -= taken
+            room -= columns
             place += len(cluster)
 
-    def _mark(self, block: _Block) -> str:
+    def _line_prompt(self, block: _Block) -> str:
         return CONTINUES if block.line_start else self._prompt
 
     def _block_at(self, place: int) -> _Block:
-        """Return the block that holds a place in the text; the end of a block belongs to it."""
+        """Return the block that contains a place in the text; the end of a block belongs to it."""
         start = self._text.rfind("\n", 0, place) + 1
         end = self._text.find("\n", place)
         line = _Block(start, len(self._text) if end < 0 else end, 0)
@@ -122,7 +122,7 @@ class InputRows:
 
     def _first_end(self, block: _Block) -> int:
         """Return where the first block of a line ends: less fits into its first row."""
-        return block.line_start + max(self._size - width(self._mark(block)), 1)
+        return block.line_start + max(self._size - width(self._line_prompt(block)), 1)
 
     @property
     def _size(self) -> int:
@@ -163,7 +163,7 @@ class InputArea:
         self._put(out + self._drawn())
 
     def status(self, text: str) -> None:
-        """Set the line above the prompt, which is safe already."""
+        """Set the line above the prompt; the text is already safe."""
         if text != self._status:
             out = self._erased()
             self._status = text
@@ -179,17 +179,17 @@ class InputArea:
         self._put(CLEAR_ALL + self._drawn())
 
     def leave(self, *, keep: str = "") -> None:
-        """Take the area away; what was sent stays as a line above."""
+        """Remove the area; what was sent stays as a line above."""
         out = self._erased() + ("\n" if self._column else "") + keep
         self._column = 0
         self._put(out)
 
     def forget(self) -> None:
-        """Learn that the terminal shows something else now, such as after a stop."""
+        """Forget what the terminal shows, because something else has been written, such as after Ctrl-Z."""
         self._cursor_row, self._column = -1, 0
 
     def _erased(self) -> str:
-        """Return what takes the area away and goes back to where the text above ends."""
+        """Return what removes the area and moves back to where the text above ends."""
         if self._cursor_row < 0:
             return ""
         up = f"\x1b[{self._cursor_row}A" if self._cursor_row else ""

@@ -1,4 +1,4 @@
-"""What a person has typed before: in a file of their own, one JSON text per line, so that a message keeps its lines."""
+"""What a person has typed before: a private file with one JSON string per line, so that messages keep their lines."""
 
 import json
 import os

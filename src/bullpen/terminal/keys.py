@@ -1,4 +1,4 @@
-"""Keys: from the bytes that a terminal sends to what was pressed."""
+"""Keys: from the bytes that a terminal sends to the keys that were pressed."""
 
 import codecs
 import re
@@ -75,7 +75,7 @@ Key = Pressed | Typed
 
 
 class KeyReader:
-    """Reads pieces of input; a sequence or a character that is split over two pieces is put together."""
+    """Reads pieces of input, and joins sequences and characters that are split over two pieces."""
 
     def __init__(self) -> None:
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
@@ -106,7 +106,7 @@ class KeyReader:
             self._rest = unfinished[0]
             text = text[: unfinished.start()]
         plain = _lines(text)
-        # Nobody types lines at once: a terminal that does not mark it sends a paste so. Pasting never sends.
+        # Nobody types several lines at once: this is a paste from a terminal without paste marks. Pasting never sends.
         if "\n" in plain[:-1] and "\x1b" not in plain:
             yield Typed(plain)
             return

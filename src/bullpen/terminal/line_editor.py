@@ -1,4 +1,4 @@
-"""LineEditor: the line that a person is writing: keys in, text out. Knows no terminal."""
+"""LineEditor: the line that a person is writing: keys in, text out. Independent of the terminal."""
 
 from collections.abc import Callable, Sequence
 
@@ -17,7 +17,7 @@ class LineEditor:
         self.text = ""
         self.cursor = 0
         self.choices: tuple[str, ...] = ()
-        """What the last Tab could not decide between."""
+        """The possible completions after the last Tab."""
         self._history = list(history)
         self._place = len(self._history)
         self._draft = ""
@@ -25,7 +25,7 @@ class LineEditor:
         self._complete = complete
 
     def press(self, key: Key) -> str | None:
-        """Take a key. Return the text if it is to be sent, and start over with an empty line."""
+        """Handle a key. If it sends the text, return the text and start again with an empty line."""
         self.choices = ()
         if isinstance(key, Typed):
             self._insert(_writable(key.text))
@@ -43,7 +43,7 @@ class LineEditor:
         self._replace(text)
 
     def clear(self) -> str:
-        """Empty the line; return what stood there."""
+        """Empty the line; return its text."""
         text = self.text
         self._replace("")
         return text
@@ -74,21 +74,21 @@ class LineEditor:
 
     def _backspace(self) -> None:
         if self.cursor:
-            self._take(self.cursor - 1, self.cursor, keep=False)
+            self._remove(self.cursor - 1, self.cursor, keep=False)
 
     def _delete(self) -> None:
-        self._take(self.cursor, self.cursor + 1, keep=False)
+        self._remove(self.cursor, self.cursor + 1, keep=False)
 
     def _cut_word(self) -> None:
-        self._take(self._word_start(), self.cursor)
+        self._remove(self._word_start(), self.cursor)
 
     def _cut_to_start(self) -> None:
-        self._take(self._line_start(), self.cursor)
+        self._remove(self._line_start(), self.cursor)
 
     def _cut_to_end(self) -> None:
-        self._take(self.cursor, self._line_end())
+        self._remove(self.cursor, self._line_end())
 
-    def _take(self, start: int, end: int, *, keep: bool = True) -> None:
+    def _remove(self, start: int, end: int, *, keep: bool = True) -> None:
         if keep and start < end:
             self._cut = self.text[start:end]
         self.text = self.text[:start] + self.text[end:]
@@ -196,7 +196,7 @@ def _is_writable(letter: str) -> bool:
 
 
 def _common_beginning(choices: Sequence[str]) -> str:
-    """Return what all begin with, in the letters of the first."""
+    """Return the common beginning of all, as the first one spells it."""
     first, *others = choices
     length = len(first)
     for other in others:

@@ -1,22 +1,22 @@
-"""Where a conversation is written to: a stream that grows at its end."""
+"""Where a conversation is written: a stream that only grows."""
 
 import os
 from typing import Protocol, TextIO
 
 
 class Page(Protocol):
-    """Takes texts that are safe and wrapped already."""
+    """Receives texts that are already safe and wrapped."""
 
     @property
     def columns(self) -> int | None:
-        """How wide a line may be; None: as wide as it is."""
+        """How wide a line may be; None means no limit."""
 
     def write(self, text: str) -> None:
         """Write something; it may begin or end within a line."""
 
 
 class StreamPage:
-    """Writes to a stream, at once."""
+    """Writes to a stream, without buffering."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -27,13 +27,13 @@ class StreamPage:
         return terminal_columns(self._stream)
 
     def write(self, text: str) -> None:
-        """Write it, and let it be seen."""
+        """Write and flush."""
         self._stream.write(text)
         self._stream.flush()
 
 
 def terminal_columns(stream: TextIO) -> int | None:
-    """Return how wide a text on this terminal may be, or None if it is none."""
+    """Return how wide a text on this terminal may be, or None if it is not a terminal."""
     if not stream.isatty():
         return None
     try:

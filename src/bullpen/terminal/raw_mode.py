@@ -1,4 +1,4 @@
-"""A terminal that sends every key at once, shows none by itself, and marks what is pasted; afterwards as it was."""
+"""A terminal that sends every key at once, does not echo, and marks what is pasted; restored afterwards."""
 
 import contextlib
 import os
@@ -19,15 +19,15 @@ class RawTerminal:
 
     @contextlib.contextmanager
     def on(self) -> Iterator[None]:
-        """Take every key for a while."""
-        self.take()
+        """Receive every key for a while."""
+        self.enter()
         try:
             yield
         finally:
-            self.give_back()
+            self.restore()
 
-    def take(self) -> None:
-        """Take every key."""
+    def enter(self) -> None:
+        """Receive every key at once."""
         mode = termios.tcgetattr(self._file)
         mode[INPUT_FLAGS] &= ~termios.IXON
         mode[LOCAL_FLAGS] &= ~(termios.ECHO | termios.ICANON | termios.IEXTEN)
@@ -36,8 +36,8 @@ class RawTerminal:
         termios.tcsetattr(self._file, termios.TCSADRAIN, mode)
         _write(PASTE_MARKS_ON)
 
-    def give_back(self) -> None:
-        """Leave the terminal as it was."""
+    def restore(self) -> None:
+        """Restore the terminal's settings."""
         # The terminal may be gone, and nobody may be reading what we write.
         with contextlib.suppress(OSError, termios.error, ValueError):
             _write(PASTE_MARKS_OFF + SHOW_CURSOR)
@@ -46,7 +46,7 @@ class RawTerminal:
 
 
 def is_terminal() -> bool:
-    """Tell whether a person sits in front of both ends of us, at a terminal that can move its cursor."""
+    """Return whether input and output are a terminal that can move its cursor."""
     return sys.stdin.isatty() and sys.stdout.isatty() and os.environ.get("TERM", "") not in ("", "dumb")
 
 

@@ -1,4 +1,4 @@
-"""Printing for people: tables and texts, in our colours on a terminal, plain elsewhere. All of it made safe."""
+"""Printing for people: tables and texts, coloured on a terminal, plain elsewhere, and always made safe."""
 
 import os
 import shutil
@@ -21,8 +21,8 @@ def safe_line(text: str) -> str:
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """Print rows below their columns. On a terminal, the last column is cut where the line ends.
 
-    Not a table of rich: importing that would make listing conversations slower by a seventh, it fills every line with
-    spaces up to the longest one, also in a pipe, and when there is little room it cuts the ids, too.
+    Not a table of rich: importing that would make listing conversations a seventh slower, it pads every line with
+    spaces, also in a pipe, and when there is little room it cuts the ids, too.
     """
     table = [tuple(columns), *(tuple(map(safe_line, row)) for row in rows)]
     widths = [max(map(width, cells)) for cells in zip(*table, strict=True)]
@@ -40,14 +40,14 @@ def print_heading(text: str) -> None:
 
 
 def print_indented(text: str) -> None:
-    """Print a text of any length to the right of the margin, so that no line of it looks like one of ours."""
+    """Print a text of any length indented, so that no line of it looks like one of ours."""
     lines = [printable(line) for line in text.splitlines()]
     if sys.stdout.isatty():
         from rich.console import Console
         from rich.padding import Padding
         from rich.text import Text
 
-        # A terminal would continue at the margin where a long line ends; rich knows where that is.
+        # A terminal would continue long lines at the margin; rich wraps them.
         Console(highlight=False).print(Padding(Text("\n".join(lines)), (0, 0, 0, len(INDENT)), expand=False))
     else:
         for line in lines:

@@ -1,6 +1,6 @@
-"""Wrapper: an agent's words as they come, made safe, indented and wrapped, so that no line of theirs looks like ours.
+"""Wrapper: an agent's words as they come, made safe, indented and wrapped, so that none of its lines looks like ours.
 
-No sequence for the terminal gets through, however it is split over pieces, and every character is looked at once.
+No escape sequence gets through, even if it is split over pieces, and every character is read once.
 """
 
 import math
@@ -24,18 +24,18 @@ class Wrapper:
 
     def __init__(self, columns: int | None, indent: str = "  ") -> None:
         self.column = 0
-        """Where the next character goes; 0 is the beginning of a line. Only that is known if lines are not wrapped."""
+        """Where the next character goes; 0 is the start of a line. If lines are not wrapped, only 0 is exact."""
         self._right = None if columns is None else max(columns, NARROWEST)
         self._indent = indent
         self._room = math.inf if self._right is None else self._right - len(indent)
         self._word: list[str] = []
         self._word_width = 0
         self._last = ""
-        """The last character of the word as people see it: what comes next may still belong to it."""
+        """The last character of the word as people see it: the next piece may still belong to it."""
         self._after_return = False
 
     def feed(self, piece: str) -> str:
-        """Return what of the text so far can be written now."""
+        """Return the text that can be written now."""
         parts = (_LINE if self._right is None else _WORD).findall(piece)
         out = "".join(shown for part in parts for shown in self._part(part))
         return out if self._right is not None else out + self.flush()
@@ -47,7 +47,7 @@ class Wrapper:
         return before + self._written_word()
 
     def end_line(self) -> str:
-        """Return what ends the line, if one is begun."""
+        """Return what ends the line, if one was started."""
         out = self.flush()
         if not self.column:
             return out
@@ -55,8 +55,8 @@ class Wrapper:
         return out + "\n"
 
     def _part(self, part: str) -> Iterator[str]:
-        """Yield what can be written now that this follows: a word, a space, an end of line; or a line without tabs."""
-        # A lone return would let one line hide another; before a line feed it only ends a line.
+        """Yield what can be written after the next part: a word, a space, a line break; or a line without tabs."""
+        # A lone return would let one line hide another; before a line feed, it is part of a line break.
         lone_return, self._after_return = self._after_return and part != "\n", part == "\r"
         if lone_return:
             yield from self._run("\ufffd")
@@ -69,7 +69,7 @@ class Wrapper:
             yield from self._run(printable(part))
 
     def _run(self, text: str) -> Iterator[str]:
-        """Yield what can be written now that this continues the word."""
+        """Yield what can be written after adding to the word."""
         if self._right is None:
             self._add(text, len(text))
             return
@@ -87,7 +87,7 @@ class Wrapper:
             yield self._keep(last, width(last))
 
     def _keep(self, cluster: str, size: int) -> str:
-        """Add to the word; Chinese can be broken anywhere, and so can what is longer than a line."""
+        """Add to the word; Chinese can be broken anywhere, and so can words longer than a line."""
         too_long = self._word_width + size > self._room
         out = self._written_word() if too_long or (size == 2 and self._word) else ""
         self._add(cluster, size)
@@ -109,7 +109,7 @@ class Wrapper:
 
     def _space(self, size: int) -> str:
         if self._right is not None and self.column + size >= self._right:
-            # The end of the line takes its place.
+            # The line break replaces it.
             self.column = self._right
             return ""
         return self._at_margin(" " * size, size)
@@ -121,6 +121,6 @@ class Wrapper:
 
 
 def wrapped(text: str, columns: int | None, indent: str = "  ") -> str:
-    """Return a whole text, safe, indented and wrapped, with an end of line."""
+    """Return a whole text, safe, indented and wrapped, with a line break at its end."""
     wrapper = Wrapper(columns, indent)
     return wrapper.feed(text) + wrapper.end_line()

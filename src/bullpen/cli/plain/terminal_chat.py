@@ -158,7 +158,7 @@ class TerminalChat:
         """Cancel the running turns on Ctrl-C; leave if it comes twice."""
         now = time.monotonic()
         if self._left.is_set():
-            self._terminal.give_back()
+            self._terminal.restore()
             leave_at_once(INTERRUPTED_EXIT)
         if now - self._interrupted_at < TWICE_SECONDS:
             self._leave(INTERRUPTED_EXIT)
@@ -189,11 +189,11 @@ class TerminalChat:
     def _stop(self) -> None:
         """Give the terminal back while we are stopped."""
         self._area.leave()
-        self._terminal.give_back()
+        self._terminal.restore()
         os.kill(os.getpid(), signal.SIGSTOP)
 
     def _continue(self) -> None:
-        self._terminal.take()
+        self._terminal.enter()
         self._area.forget()
         self._area.draw()
 
