@@ -141,7 +141,7 @@ def test_a_cap_asks_whether_to_continue(stage: Stage) -> None:
 
     async def story(scene: Scene) -> None:
         await scene.say("Go.")
-        await scene.sees("taken 1 turns since you last spoke", "F5 Continue", "Drop the queue")
+        await scene.sees("taken 1 turn since you last spoke", "F5 Continue", "Drop the queue")
         await scene.press("f5")
         await scene.sees("Thank you.")
 

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from bullpen.markers.stripping import strip_all_markers
 from bullpen.routing.missed_hand_overs import MissedHandOver
 from bullpen.team.team import Limits
+from bullpen.text.numbers import counted, duration, money, tokens
 from bullpen.turn_events import Failed, Usage
 
 SKETCH_SIZE = 32
@@ -173,21 +174,21 @@ def with_reply(progress: Progress, agent: str, text: str, hands_over_to: str | N
 
 def cap_reached(progress: Progress, limits: Limits, now: int) -> str | None:
     """Return why no agent may start a turn now, in a sentence, or None."""
-    minutes = (now - progress.since) / 60_000
+    seconds = (now - progress.since) / 1_000
     repeats = [name for name, count in progress.same_replies.items() if count >= limits.identical_replies]
     if progress.turns >= limits.turns_per_message:
-        return f"The agents have taken {progress.turns} turns since you last spoke."
+        return f"The agents have taken {counted(progress.turns, 'turn')} since you last spoke."
     if progress.pair_turns >= limits.back_and_forth:
         first, second = progress.pair
         return f"{first} and {second} have handed over to each other {progress.pair_turns} times in a row."
     if repeats:
         return f"{repeats[0]} has said nearly the same {progress.same_replies[repeats[0]]} times in a row."
-    if limits.minutes is not None and minutes >= limits.minutes:
-        return f"The agents have worked for {minutes:.0f} minutes since you last spoke."
+    if limits.minutes is not None and seconds >= 60 * limits.minutes:
+        return f"The agents have worked for {duration(seconds)} since you last spoke."
     if limits.tokens is not None and progress.tokens >= limits.tokens:
-        return f"The agents have used {progress.tokens:,} tokens since you last spoke."
+        return f"The agents have used {tokens(progress.tokens)} since you last spoke."
     if limits.cost_usd is not None and progress.cost_usd >= limits.cost_usd:
-        return f"The agents have spent ${progress.cost_usd:.2f} since you last spoke."
+        return f"The agents have spent {money(progress.cost_usd)} since you last spoke."
     return None
 
 
