@@ -184,12 +184,12 @@ _TAG = b'{"type":"'
 
 
 def old_event_json(event: ConversationEvent) -> bytes:
-    """Return an event as an earlier version wrote it: its tag is called "news"."""
+    """Return an event as an earlier version wrote it, with the old name of its type."""
     tag, _, rest = msgspec.json.encode(event).removeprefix(_TAG).partition(b'"')
     return b'{"news":"%s"%s' % (_OLD_TAGS.get(tag, tag), rest)
 
 
 def event_json(event: ConversationEvent) -> bytes:
-    """Return an event as one JSON object; for one more version its type is also called "news"."""
+    """Return an event as one JSON object, in this version also with the old name of its type."""
     tag, _, rest = msgspec.json.encode(event).removeprefix(_TAG).partition(b'"')
     return b'%s%s","news":"%s"%s' % (_TAG, tag, _OLD_TAGS.get(tag, tag), rest)
