@@ -1,1 +1,1 @@
-"""Measurements behind docs/benchmarks.md: `make bench` runs them all and writes that page."""
+"""The measurements of docs/benchmarks.md: `make bench` runs them all and writes that page."""

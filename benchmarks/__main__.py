@@ -1,4 +1,4 @@
-"""Run every benchmark and write docs/benchmarks.md; with --quick smaller ones, or some by name, printed only.
+"""Run every benchmark and write docs/benchmarks.md; with --quick or with names, only print smaller or named ones.
 
 A benchmark is a module with `measure(*, quick: bool) -> Figure`; to add one, name it in BENCHMARKS.
 """
@@ -50,7 +50,7 @@ BENCHMARKS = (*ABOUT_CONTEXT, *ABOUT_AGENTS, *ABOUT_CONVERSATIONS, *ABOUT_DOORS)
 
 
 def main(arguments: list[str]) -> None:
-    """Print each figure when it is known, and write the page when all are; with names, only those, and no page."""
+    """Print each figure as soon as it is measured, then write the page; with names, only those, and no page."""
     quick = "--quick" in arguments
     names = [argument for argument in arguments if argument != "--quick"]
     chosen = [benchmark for benchmark in BENCHMARKS if not names or _name(benchmark) in names]
@@ -70,9 +70,9 @@ def main(arguments: list[str]) -> None:
 
 
 def measured(benchmarks: Sequence[ModuleType], *, quick: bool) -> Iterator[tuple[str, Figure | None]]:
-    """Yield the figures, each from a new process, so that no benchmark finds the memory of another; None if one failed.
+    """Yield the figures, each from a new process, so that no benchmark affects the memory of another.
 
-    One that fails does not take the others with it: a whole run is long.
+    None if a benchmark failed. The others still run: a whole run is long.
     """
     for benchmark in benchmarks:
         figure: Figure | None = None

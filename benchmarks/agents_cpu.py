@@ -1,4 +1,4 @@
-"""Figure: the CPU time a turn takes from our own process, over starting the same program bare."""
+"""Figure: the CPU time of our own process in a turn, compared with only starting the same program."""
 
 import asyncio
 import os
@@ -24,7 +24,7 @@ PROGRAM = f"#!/bin/sh\nread -r line\necho '{RESULT}'\n"
 
 
 def measure(*, quick: bool) -> Figure:
-    """Compare run_turn with the two ways of the standard library, in processes of different sizes."""
+    """Compare run_turn with two functions of the standard library, in processes of different sizes."""
     rounds = 30 if quick else 200
     with own_folder() as folder:
         program = folder / "claude"
@@ -34,12 +34,12 @@ def measure(*, quick: bool) -> Figure:
         version = _cpu_of_version(folder)
     return Figure(
         title="The CPU time of a turn",
-        goal=f"run_turn takes at most {duration(GOAL_SECONDS)} more from our process than asyncio's own subprocess, "
+        goal=f"run_turn uses at most {duration(GOAL_SECONDS)} more CPU time of our process than asyncio's subprocess, "
         f"and at most {GOAL_SHARE:.0%} of what `claude --version` takes",
         met=all(_is_met(times, version) for times in taken.values()),
         measured=_measured(taken, version),
         columns=(
-            "our process holds",
+            "our process has",
             "subprocess.run",
             "asyncio",
             "run_turn",
@@ -49,8 +49,8 @@ def measure(*, quick: bool) -> Figure:
         ),
         rows=[_row(megabytes, times, version) for megabytes, times in taken.items()],
         meaning=f"CPU time of our process alone, for a program of two lines of sh that prints one result. "
-        f"{_version_note(version)} A child made by fork copies the page tables of our process, which takes longer the "
-        f"more it holds; a child made by vfork does not.",
+        f"{_version_note(version)} A child created with fork copies the page tables of our process, which takes longer "
+        f"the larger it is; a child created with vfork does not.",
     )
 
 
@@ -89,7 +89,7 @@ def _run_with_subprocess(program: Path) -> None:
 
 
 def _cpu_of_version(folder: Path) -> float | None:
-    """Return what the genuine Claude Code takes to tell its version, if the tests have installed it."""
+    """Return the time that the real Claude Code needs to print its version, if the tests have installed it."""
     found = sorted(REAL_CLIS.glob("*/node_modules/.bin/claude"))
     if not found:
         return None
@@ -123,5 +123,5 @@ def _row(megabytes: int, taken: dict[str, float], version: float | None) -> tupl
 
 def _version_note(version: float | None) -> str:
     if version is None:
-        return "Claude Code is not installed under `.cache/real_cli`, so there is nothing to take a share of."
-    return f"`claude --version` takes {duration(version)} of CPU time, and the last column is the part of that."
+        return "Claude Code is not installed under `.cache/real_cli`, so there is nothing to compare with."
+    return f"`claude --version` takes {duration(version)} of CPU time, and the last column is relative to that."

@@ -1,4 +1,4 @@
-"""Figure: how fast the stream of a CLI becomes events."""
+"""Figure: how fast the stream of a CLI is turned into events."""
 
 from functools import partial
 from time import process_time
@@ -18,7 +18,7 @@ SIZE, QUICK_SIZE = 8_000_000, 3_000_000
 
 
 def measure(*, quick: bool) -> Figure:
-    """Compare reading a stream with decoding its JSON and nothing else."""
+    """Compare reading a stream with only decoding its JSON."""
     sources = streams(QUICK_SIZE if quick else SIZE)
     parsing: dict[tuple[str, str], Run] = {
         (name, "events"): partial(_events, cli, data) for name, (cli, data) in sources.items()
@@ -50,7 +50,7 @@ def measure(*, quick: bool) -> Figure:
         ],
         meaning=f"The streams are the recordings of `tests/recordings` with texts of `benchmarks/corpus.py` in them, "
         f"read in chunks of {CHUNK_BYTES // 1024} KiB, each as one turn. JSON alone is msgspec decoding every line "
-        f"into dicts: the limit for whoever reads all of a line.",
+        f"into dicts: the limit for any reader of whole lines.",
     )
 
 

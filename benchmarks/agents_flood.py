@@ -1,6 +1,6 @@
 """Figure: our process while an agent writes without end.
 
-Each flood has a process of its own: `python -m benchmarks.agents_flood` with the two arguments of `report`.
+Each flood runs in its own process: `python -m benchmarks.agents_flood` with the two arguments of `report`.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ SIZE, QUICK_SIZE = 10_000_000_000, 200_000_000
 TICK_SECONDS = 0.005
 STATUS = Path("/proc/self/status")
 
-# Writes a block again and again, each time with another number in the place of %d, and then a result.
+# Writes a block many times, each time with a new number instead of %d, and then a result.
 REPEAT = """
 import os
 block, left, number = {block}, {size}, 0
@@ -47,7 +47,7 @@ MESSAGE = '{"type":"stream_event","event":{"type":"message_start","message":{"id
 
 
 class Peak(Struct, kw_only=True):
-    """What one process found out."""
+    """What one process measured."""
 
     written: int
     before: int
@@ -61,7 +61,7 @@ class Peak(Struct, kw_only=True):
 
 
 class Flood(Struct, kw_only=True):
-    """An agent that writes so many bytes, or so many times a share of them where all of them would take too long."""
+    """An agent that writes a number of bytes, or a share of them where all would take too long."""
 
     cli: str = "claude"
     command: Callable[[int], tuple[str, ...]]
@@ -69,7 +69,7 @@ class Flood(Struct, kw_only=True):
 
 
 def measure(*, quick: bool) -> Figure:
-    """Let every kind of flood pass through run_turn and look at the highest mark of our memory."""
+    """Run every kind of flood through run_turn and measure our highest memory use."""
     size = QUICK_SIZE if quick else SIZE
     peaks = {name: _peak(name, size) for name in FLOODS}
     return Figure(
@@ -79,9 +79,9 @@ def measure(*, quick: bool) -> Figure:
         measured=f"at most {max(peak.highest for peak in peaks.values()) / 1e6:.0f} MB",
         columns=("the agent writes", "up to", "before", "highest", "CPU time", "longest stop", "ends as"),
         rows=[_row(name, peak) for name, peak in peaks.items()],
-        meaning="Resident memory of a process that does nothing else. What is no event is counted and dropped, a line "
-        "is cut at 8 MiB, an answer is stopped at 16 MiB. The longest stop is the time, by the clock, in which our "
-        "event loop could do nothing for other agents.",
+        meaning="Resident memory of a process that does nothing else. Lines that are not events are counted and "
+        "dropped, a line is cut at 8 MiB, an answer is stopped at 16 MiB. The longest stop is the wall-clock "
+        "time in which our event loop could do nothing for other agents.",
     )
 
 
@@ -103,7 +103,7 @@ def _row(name: str, peak: Peak) -> tuple[str, ...]:
 
 
 def report(name: str, size: str) -> Peak:
-    """Return what a flood does to this process."""
+    """Return the effect of a flood on this process."""
     flood = FLOODS[name]
     written = round(int(size) * flood.share)
     spec = played_by(flood.cli, *flood.command(written))
@@ -145,7 +145,7 @@ def _nobody(_: Event) -> None:
 
 
 def _highest() -> int:
-    """Return the most memory that this process has had. What getrusage knows may be that of the process before exec."""
+    """Return the most memory that this process has had. getrusage may report the process before exec instead."""
     if STATUS.exists():
         line = next(line for line in STATUS.read_text().splitlines() if line.startswith("VmHWM:"))
         return int(line.split()[1]) * 1024
@@ -157,7 +157,7 @@ def _noise(to: str) -> Callable[[int], tuple[str, ...]]:
 
 
 def _repeated(block: str) -> Callable[[int], tuple[str, ...]]:
-    """Return a program that writes the bytes of a Python expression again and again."""
+    """Return a program that repeatedly writes the bytes of a Python expression."""
     return lambda size: python(REPEAT.format(block=block, size=size, result=RESULT.encode()))
 
 
@@ -167,7 +167,7 @@ def _lines(line: str, times: int = 1) -> str:
 
 
 FLOODS = {
-    "lines that are no events": Flood(command=_noise("stdout")),
+    "lines that are not events": Flood(command=_noise("stdout")),
     "the same to stderr": Flood(command=_noise("stderr")),
     "one line": Flood(command=_repeated("b'x' * 65536")),
     "thoughts": Flood(command=_repeated(_lines(THOUGHT, 256)), share=0.2),

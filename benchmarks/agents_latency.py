@@ -20,9 +20,9 @@ PAUSE_SECONDS = 0.004
 LINES, QUICK_LINES = 500, 150
 ROUNDS, QUICK_ROUNDS = 9, 3
 IGNORED_LINES = 20
-"""The first ones, while other agents still start."""
+"""The first ones, while other agents are still starting."""
 
-# Says every few milliseconds what time it is. The clock is the same in every process of a machine.
+# Writes the time every few milliseconds. All processes of a machine have the same clock.
 PROGRAM = """
 import os, time
 for _ in range({lines}):
@@ -41,14 +41,14 @@ Reader = Callable[[Command, Path], Awaitable[list[int]]]
 
 
 class Delay(Struct, frozen=True):
-    """How long lines were on their way, in seconds."""
+    """The delay of lines, in seconds."""
 
     median: float
     p99: float
 
 
 def measure(*, quick: bool) -> Figure:
-    """Read one agent and ten at once in both ways, in turn, and compare the delays."""
+    """Read one agent and ten at once in both ways, alternating, and compare the delays."""
     lines, rounds = (QUICK_LINES, QUICK_ROUNDS) if quick else (LINES, ROUNDS)
     delta, result = BEFORE_TIME + b"%d" + AFTER_TIME, f"{RESULT}\n".encode()
     command = python(PROGRAM.format(lines=lines, pause=PAUSE_SECONDS, delta=delta, result=result))
@@ -62,8 +62,8 @@ def measure(*, quick: bool) -> Figure:
             ours.median <= GOAL_MEDIAN * plain.median and ours.p99 <= GOAL_P99 * plain.p99
             for plain, ours in delays.values()
         ),
-        reason="one late line in a hundred decides the 99th percentile, and whatever else the machine did in that "
-        "moment is in it.",
+        reason="one late line in a hundred decides the 99th percentile, and that includes anything else the machine "
+        "did at that moment.",
         measured="; ".join(
             f"{agents} at once: {times(ours.median / plain.median)} and {times(ours.p99 / plain.p99)} times"
             for agents, (plain, ours) in delays.items()
@@ -71,13 +71,13 @@ def measure(*, quick: bool) -> Figure:
         columns=("agents at once", "plain, median", "run_turn", "ratio", "plain, 99th percentile", "run_turn", "ratio"),
         rows=[_row(agents, plain, ours) for agents, (plain, ours) in delays.items()],
         meaning=f"Every agent writes a piece of its answer each {duration(PAUSE_SECONDS)}. The plain reader is "
-        f"asyncio's `connect_read_pipe` and `readline` and does not look into the line; run_turn has decoded it and "
-        f"made an event. Times are by the clock, and medians over {rounds} rounds of {lines} lines from each agent.",
+        f"asyncio's `connect_read_pipe` and `readline` and does not decode the line; run_turn has decoded it and "
+        f"created an event. Wall-clock times, medians over {rounds} rounds of {lines} lines from each agent.",
     )
 
 
 def _compared(command: Command, folder: Path, agents: int, rounds: int) -> tuple[Delay, Delay]:
-    """Return the delays of the plain reader and of run_turn, which take turns."""
+    """Return the delays of the plain reader and of run_turn, which alternate."""
     plain: list[Delay] = []
     ours: list[Delay] = []
     for _ in range(rounds):

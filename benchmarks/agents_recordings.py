@@ -1,4 +1,4 @@
-"""Long streams made from the recordings: the same records again and again, with texts of the sizes that CLIs write."""
+"""Long streams made from the recordings: the same records repeated, with texts of the sizes that CLIs write."""
 
 from collections.abc import Iterator
 from copy import deepcopy
@@ -14,7 +14,7 @@ from benchmarks.corpus import SEED, code, mixed, prose
 RECORDINGS = Path(__file__).parents[1] / "tests" / "recordings"
 ANSWER_CHARACTERS = 1_000
 LONGEST_ANSWER_CHARACTERS = 256 * 1024
-"""What 64,000 tokens come to: the most that Claude Code asks for at once."""
+"""About 64,000 tokens: the most that Claude Code asks for at once."""
 TOOL_OUTPUT_CHARACTERS = 3_000
 CLAUDE_PIECE_CHARACTERS = 24
 GEMINI_PIECE_CHARACTERS = 200
@@ -23,7 +23,7 @@ Record = dict[str, Any]
 
 
 def streams(size: int) -> dict[str, tuple[str, bytes]]:
-    """Return turns of about so many bytes by what is in them, each with the CLI that writes it."""
+    """Return turns of about this size by their content, each with the CLI that writes it."""
     return {
         "claude, text in pieces": ("claude", _turn(_claude(ANSWER_CHARACTERS), size)),
         "claude, 256 KiB in pieces": ("claude", _turn(_claude(LONGEST_ANSWER_CHARACTERS), size)),
@@ -35,7 +35,7 @@ def streams(size: int) -> dict[str, tuple[str, bytes]]:
 
 
 def _turn(records: Iterator[Record], size: int) -> bytes:
-    """Return an endless turn up to about so many bytes; the last line is whole."""
+    """Return an endless turn cut to about this size; the last line is whole."""
     lines: list[bytes] = []
     for record in records:
         lines.append(msgspec.json.encode(record) + b"\n")
@@ -110,7 +110,7 @@ def _records(name: str) -> list[Record]:
 
 
 def _with(record: Record, value: object, *place: str | int) -> Record:
-    """Return the record with another value in one place."""
+    """Return the record with one value replaced."""
     changed = deepcopy(record)
     *path, last = place
     within: Any = changed

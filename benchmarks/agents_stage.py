@@ -1,4 +1,4 @@
-"""What the figures about agents share: a folder of their own, a prompt, and programs in the place of a CLI."""
+"""What the figures about agents share: a temporary folder, a prompt, and programs instead of a CLI."""
 
 import json
 import os
@@ -19,7 +19,7 @@ RESULT = '{"type":"result","subtype":"success","status":"success","is_error":fal
 
 @contextmanager
 def own_folder() -> Iterator[Path]:
-    """Yield a new folder to work in. The records of running children go there too, not to those of this user."""
+    """Yield a new folder to work in. The records of running children go there, too, not to the user's folder."""
     before = os.environ.get("XDG_STATE_HOME")
     with TemporaryDirectory(prefix="bullpen-bench-") as folder:
         os.environ["XDG_STATE_HOME"] = str(Path(folder, "state"))
@@ -32,7 +32,7 @@ def own_folder() -> Iterator[Path]:
 
 
 def played_by(cli: str, *command: str) -> AgentSpec:
-    """Return the spec of a CLI with another program in its place."""
+    """Return the spec of a CLI with another program instead of it."""
     spec = command_agent(command) if cli == "text" else agent_spec(cli)
     return replace(spec, command=command, permissions={"read-only": ()}, last_arguments=())
 
@@ -44,7 +44,7 @@ def scripted(cli: str, script: Sequence[Mapping[str, object]]) -> tuple[str, ...
 
 
 def python(program: str) -> tuple[str, ...]:
-    """Return the command for a small Python program, started without what it does not need."""
+    """Return the command for a small Python program, started without site packages."""
     return sys.executable, "-I", "-S", "-c", program
 
 

@@ -1,4 +1,4 @@
-"""Figure: how long the command line takes to start, beside bare Python and the vendors' command lines."""
+"""Figure: how long the command line takes to start, compared with bare Python and the vendors' command lines."""
 
 import os
 import subprocess
@@ -26,12 +26,12 @@ ROUNDS, QUICK_ROUNDS, VENDOR_ROUNDS = 60, 10, 5
 
 
 def measure(*, quick: bool) -> Figure:
-    """Start everything in turn, in an empty home."""
+    """Start everything in turn, in an empty home folder."""
     with own_folder() as folder:
         starts = {name: partial(_run, [sys.executable, *arguments], folder) for name, arguments in OURS.items()}
         taken = medians(starts, rounds=QUICK_ROUNDS if quick else ROUNDS, clock=children_cpu)
         vendors = _vendors(folder)
-        # Seconds each, so they get fewer rounds of their own.
+        # They take seconds each, so they get fewer rounds.
         if vendors:
             taken |= medians(vendors, rounds=1 if quick else VENDOR_ROUNDS, clock=children_cpu)
     bare, ours = taken[ARGPARSE], taken[HELP]
@@ -43,12 +43,12 @@ def measure(*, quick: bool) -> Figure:
         columns=("command", "time", "÷ empty argparse"),
         rows=[(code(name), duration(time), times(time / bare)) for name, time in taken.items()],
         meaning="Processor time of the whole process and its children. No command is imported before it is chosen. "
-        "`bullpen sessions` opens the database and finds nothing in it. " + _note(vendors),
+        "`bullpen sessions` opens an empty database. " + _note(vendors),
     )
 
 
 def _vendors(folder: Path) -> dict[str, Run]:
-    """Return the genuine CLIs that the tests have installed."""
+    """Return the real CLIs that the tests have installed."""
     found = {name: sorted(REAL_CLIS.glob(f"*/node_modules/.bin/{name}")) for name in VENDORS}
     return {
         f"{name} --version": partial(_run, [str(paths[0]), "--version"], folder)
@@ -59,8 +59,8 @@ def _vendors(folder: Path) -> dict[str, Run]:
 
 def _note(vendors: dict[str, Run]) -> str:
     if not vendors:
-        return "The vendors' command lines are not here: they are not installed under `.cache/real_cli`."
-    return "The vendors' command lines are the genuine ones that the tests install, asked for their version only."
+        return "The vendors' command lines are missing: they are not installed under `.cache/real_cli`."
+    return "The vendors' command lines are the real ones that the tests install, and only print their version."
 
 
 def _run(command: list[str], folder: Path) -> None:

@@ -31,7 +31,7 @@ TO_LEE = Routing(resolved_addressees=("lee",))
 
 
 def measure(*, quick: bool) -> Figure:
-    """Let both append the same messages in turn, in short and long conversations."""
+    """Append the same messages both ways in turn, in short and long conversations."""
     lengths = QUICK_LENGTHS if quick else LENGTHS
     count = QUICK_MESSAGES if quick else MESSAGES
     with own_folder() as folder:
@@ -48,9 +48,9 @@ def measure(*, quick: bool) -> Figure:
         measured=f"{times(min(says))} to {times(max(says))} times, from the call to its return; storing the message "
         f"alone {times(min(appends))} to {times(max(appends))} times",
         reason="storing the message in the store's thread, so that a slow disk delays no agent, already takes "
-        f"{times(min(crossings))} to {times(max(crossings))} times as long. Reading the markers, routing, working out "
-        "what changes, telling everyone and five rounds of the event loop come on top, all of it with cold caches: "
-        "each message comes after a wait for the disk.",
+        f"{times(min(crossings))} to {times(max(crossings))} times as long. Reading the markers, routing, building the "
+        "change, publishing events and five iterations of the event loop come on top, all with cold caches: each "
+        "message comes after a wait for the disk.",
         columns=(
             "messages before",
             "bare commit",
@@ -63,9 +63,9 @@ def measure(*, quick: bool) -> Figure:
             "processor time of say",
         ),
         rows=[one.row(length) for length, one in taken.items()],
-        meaning="By the clock, from the call until the commit is known. The bare commit inserts the same text into a "
-        "table of its own. Our append also compresses, chains the hashes, and keeps the state and the index for the "
-        "search. `say` reads the markers, routes, tells everyone who watches, and crosses into the store's thread and "
+        meaning="Wall-clock time, from the call until the commit is known. The bare commit inserts the same text into "
+        "its own table. Our append also compresses, chains the hashes, and updates the state and the search index. "
+        "`say` reads the markers, routes, publishes events, and crosses into the store's thread and "
         "back, so that a slow disk delays no agent; no part of that is large: together with the append it takes up to "
         f"{duration(max(one.processor for one in taken.values()))} of processor time.",
         plots=(
@@ -73,7 +73,7 @@ def measure(*, quick: bool) -> Figure:
                 name="append",
                 title="Saying something",
                 across="messages before",
-                up="time by the clock until the commit is known, lower is better",
+                up="wall-clock time until the commit is known, lower is better",
                 unit="seconds",
                 series={
                     "say": [(length, one.say) for length, one in taken.items()],
@@ -87,7 +87,7 @@ def measure(*, quick: bool) -> Figure:
 
 
 class Taken(Struct, frozen=True, kw_only=True):
-    """What a message took, in seconds."""
+    """The times for a message, in seconds."""
 
     bare: float
     append: float
@@ -104,7 +104,7 @@ class Taken(Struct, frozen=True, kw_only=True):
 
 
 class _Files:
-    """A conversation of one length twice, and a bare file beside them."""
+    """Two conversations of one length, and a bare file."""
 
     def __init__(self, folder: Path, length: int) -> None:
         self.team, self.db, self.bare = team_in(folder), folder / f"{length}.db", folder / f"bare-{length}.db"
@@ -113,7 +113,7 @@ class _Files:
 
 
 async def _compared(files: Mapping[int, _Files], count: int) -> dict[int, Taken]:
-    """Return the medians for each length; all lengths take turns, since a disk has good and bad moments."""
+    """Return the medians for each length; all lengths alternate, since the speed of a disk varies."""
     texts = texts_for_lee(count)
     bare: dict[int, list[float]] = {length: [] for length in files}
     appended: dict[int, list[float]] = {length: [] for length in files}
@@ -180,7 +180,7 @@ def _timed(connection: sqlite3.Connection, text: str) -> float:
 
 
 async def _time(conversation: Conversation, text: str) -> tuple[float, float]:
-    """Return the seconds by the clock, and of processor time."""
+    """Return the seconds of wall-clock time and of processor time."""
     start, start_processor = perf_counter(), process_time()
     await conversation.say(text, sender="kim")
     return perf_counter() - start, process_time() - start_processor

@@ -22,7 +22,7 @@ SCRIPT = "cat > /dev/null; echo Looking.; sleep {seconds}; echo Done."
 
 
 class Taken(Struct, frozen=True):
-    """What one turn took."""
+    """The times for one turn."""
 
     seconds: float
     own_processor: float
@@ -42,26 +42,26 @@ def measure(*, quick: bool) -> Figure:
         goal=f"a turn takes at most {GOAL:g} times as long as in a conversation that is alone",
         met=ratio <= GOAL,
         measured=f"{times(ratio)} times",
-        reason=f"{CROWD} turns that begin in the same moment take {duration(CROWD * crowds[CROWD].own_processor)} of "
-        "processor time from our one process, beside that of the programs themselves.",
+        reason=f"{CROWD} turns that begin at the same moment take {duration(CROWD * crowds[CROWD].own_processor)} of "
+        "processor time in our process, besides that of the programs themselves.",
         columns=("conversations", "time per turn", "ratio", "our own processor time per turn"),
         rows=[
             (str(count), duration(taken.seconds), times(taken.seconds / one.seconds), duration(taken.own_processor))
             for count, taken in crowds.items()
         ],
-        meaning=f"By the clock. Each agent is a real program that thinks for {seconds} seconds, as one does that waits "
-        f"for its model, so what is compared is what we and the machine add when {CROWD} programs run at once and all "
-        "begin in the same moment. Our own processor time includes starting the program and every commit.",
+        meaning=f"Wall-clock time. Each agent is a real program that sleeps for {seconds} seconds, as if it waited for "
+        f"its model, so the difference is what we and the machine add when {CROWD} programs run at once and all begin "
+        "at the same moment. Our own processor time includes starting the program and every commit.",
         plots=(
             Plot(
                 name="crowd",
-                title="A turn when others are at work",
+                title="A turn while others are running",
                 across="conversations at once",
                 up="lower is better",
                 unit="seconds",
                 series={
-                    "a turn, by the clock": [(count, taken.seconds) for count, taken in crowds.items()],
-                    "our own processor time for it": [(count, taken.own_processor) for count, taken in crowds.items()],
+                    "wall-clock time of a turn": [(count, taken.seconds) for count, taken in crowds.items()],
+                    "our own processor time": [(count, taken.own_processor) for count, taken in crowds.items()],
                 },
             ),
         ),
@@ -77,7 +77,7 @@ async def _taken(team: LoadedTeam, db: Path, count: int, turns: int) -> Taken:
             async with open_conversation(team, store, thread) as conversation:
                 await ready.wait()
                 for turn in range(turns):
-                    await conversation.say(f"Go on. [NEXT: {('max', 'sarah')[turn % 2]}]", sender="kim")
+                    await conversation.say(f"Continue. [NEXT: {('max', 'sarah')[turn % 2]}]", sender="kim")
                     await conversation.until_quiet()
                 assert len(await conversation.messages()) == 2 * turns
                 await done.wait()

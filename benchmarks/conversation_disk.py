@@ -1,4 +1,4 @@
-"""Figure: what a conversation takes on the disk for each byte that was said."""
+"""Figure: the disk space of a conversation for each byte that was said."""
 
 import asyncio
 from functools import cache
@@ -19,7 +19,7 @@ LENGTHS, QUICK_LENGTHS = (250, 1_000, 4_000), (125, 500)
 
 
 def many_words(random: Random, size: int) -> str:
-    """Return Chinese with many different words, each as often as its place in a vocabulary lets expect."""
+    """Return Chinese with many different words, each as frequent as its rank in a vocabulary suggests."""
     words, weights = _vocabulary()
     return "".join(random.choices(words, weights, k=size // 6))
 
@@ -38,7 +38,7 @@ KINDS: dict[str, Write] = {"English": prose, "code": code, "Chinese": chinese, "
 
 
 def measure(*, quick: bool) -> Figure:
-    """Say the same amount in three kinds of text, and look at the file."""
+    """Say the same amount in several kinds of text, and measure the file."""
     lengths = QUICK_LENGTHS if quick else LENGTHS
     with own_folder() as folder:
         sizes = {
@@ -53,20 +53,20 @@ def measure(*, quick: bool) -> Figure:
         goal=f"at most {GOAL:g} bytes for each byte that was said",
         met=max(longest.values()) <= GOAL,
         measured=", ".join(f"{name} {times(ratio)}" for name, ratio in longest.items()),
-        reason="Chinese is searched by all pairs of its characters, and where words repeat seldom the index of those "
+        reason="Chinese is searched by all pairs of its characters, and where words rarely repeat, the index of those "
         "pairs grows nearly as large as the text itself.",
         columns=("text", "messages", "said", "in the file", "ratio"),
         rows=[
             (name, f"{count:,}", f"{said:,} B", f"{stored:,} B", times(ratios[name, count]))
             for (name, count), (said, stored) in sizes.items()
         ],
-        meaning="The whole file after closing, with every index and the words for the search, which for Chinese are "
-        "all pairs of characters. Prompts and streams of agents are not in it: nobody is asked here. The first Chinese "
-        "is the corpus's, which repeats some phrases; the second draws from thousands of words, the common ones often.",
+        meaning="The whole file after closing, with every index and the words for searching, which for Chinese are "
+        "all pairs of characters. It contains no prompts and streams: no agent is asked here. The first Chinese text "
+        "is the corpus's, which repeats some phrases; the second uses thousands of words, the common ones often.",
         plots=(
             Plot(
                 name="disk",
-                title="Room on the disk for each byte that was said",
+                title="Disk space for each byte that was said",
                 across="messages",
                 up="bytes in the file for each byte said, lower is better",
                 unit="ratio",

@@ -1,4 +1,4 @@
-"""Figure: an open conversation holds the same, however long it is."""
+"""Figure: an open conversation needs the same memory, however long it is."""
 
 import asyncio
 import gc
@@ -17,7 +17,7 @@ LENGTHS, QUICK_LENGTHS = (1_000, 10_000, 100_000), (1_000, 4_000)
 
 
 def measure(*, quick: bool) -> Figure:
-    """Open conversations of different lengths, work with them, and see what Python holds."""
+    """Open conversations of different lengths, work with them, and measure Python's memory."""
     lengths = QUICK_LENGTHS if quick else LENGTHS
     with own_folder() as folder:
         team = team_in(folder)
@@ -30,7 +30,7 @@ def measure(*, quick: bool) -> Figure:
         measured=f"{times(ratio)} times",
         columns=("messages", "held", "at most"),
         rows=[(f"{length:,}", f"{now:,} B", f"{most:,} B") for length, (now, most) in held.items()],
-        meaning=f"Python's own memory, by tracemalloc, after opening, reading the last {WINDOW} messages, making a "
+        meaning=f"Python's own memory, by tracemalloc, after opening, reading the last {WINDOW} messages, building a "
         f"prompt and one turn of an agent. The worse of the two ratios is {times(ratio)}.",
         plots=(
             Plot(
@@ -62,7 +62,7 @@ async def _work(team: LoadedTeam, db: Path, conversation_id: str) -> tuple[int, 
             await conversation.preview("max")
             await conversation.say("Hello", sender="kim")
             await conversation.until_quiet()
-            # What is garbage already is no longer held.
+            # Garbage does not count.
             gc.collect()
             return tracemalloc.get_traced_memory()
     finally:

@@ -1,4 +1,4 @@
-"""Figure: opening a conversation again must not care how long it is."""
+"""Figure: opening a conversation again takes the same time, however long it is."""
 
 import asyncio
 import sqlite3
@@ -36,9 +36,9 @@ def measure(*, quick: bool) -> Figure:
         goal=f"{longest:,} messages take at most {GOAL:g} times as long as reading the last {WINDOW} of them from "
         "SQLite, and no longer than fewer",
         met=ratios[longest] <= GOAL and ready[-1] <= GOAL_FLAT * ready[0],
-        reason="becoming the owner begins a log, and SQLite waits for the disk twice before it may: that alone takes "
-        "half as long as reading the window. The look at the end of every table, the store's thread and the hashes of "
-        "the window take a quarter to a third of that time each. All of it is the same for every length.",
+        reason="becoming the owner starts a log, and SQLite first waits for the disk twice: that alone takes half as "
+        "long as reading the window. Checking the end of every table, the store's thread and the hashes of the window "
+        "take a quarter to a third of that time each. All of it is the same for every length.",
         measured=f"{times(ratios[longest])} times, and at most {times(ratios[worst])} times for {worst:,}; {longest:,} "
         f"messages are ready after {times(ready[-1] / ready[0])} times as long as {lengths[0]:,}",
         columns=("messages", "bare SQLite", "open the file", "open the conversation", "read the window", "ratio"),
@@ -46,9 +46,9 @@ def measure(*, quick: bool) -> Figure:
             (f"{length:,}", duration(bare), *map(duration, ours), times(ratios[length]))
             for length, (bare, ours) in taken.items()
         ],
-        meaning="By the clock. Bare SQLite opens the file, selects the last messages and unpacks their text. Ours also "
-        "looks whether the file is private and undamaged, sets what makes commits safe, becomes the owner in a commit "
-        "of its own, looks for turns that were interrupted, and checks every message's hash. "
+        meaning="Wall-clock time. Bare SQLite opens the file, selects the last messages and unpacks their text. "
+        "bullpen also checks that the file is private and undamaged, makes commits safe, becomes the owner in a "
+        "separate commit, looks for turns that were interrupted, and checks every message's hash. "
         "A file of up to 4 MB, about 4,000 messages, is checked page by page whenever it is opened, a millisecond for "
         "each megabyte; a larger one only where it will be written, and by `bullpen fsck`.",
         plots=(
@@ -56,7 +56,7 @@ def measure(*, quick: bool) -> Figure:
                 name="resume",
                 title="Opening a conversation again",
                 across="messages in the conversation",
-                up="time by the clock, lower is better",
+                up="wall-clock time, lower is better",
                 unit="seconds",
                 series={
                     "bullpen, with the last window": [(length, sum(ours)) for length, (_, ours) in taken.items()],
@@ -68,7 +68,7 @@ def measure(*, quick: bool) -> Figure:
 
 
 def _compared(folder: Path, lengths: Sequence[int], rounds: int) -> dict[int, tuple[float, list[float]]]:
-    """Return the medians for each length; all lengths take turns, since a disk has good and bad moments."""
+    """Return the medians for each length; all lengths alternate, since the speed of a disk varies."""
     team = team_in(folder)
     files = {length: folder / f"{length}.db" for length in lengths}
     ids = {length: conversation_in(team, db, length) for length, db in files.items()}

@@ -37,7 +37,7 @@ command = ["/bin/sh", "-c", '''{script}''']
 
 
 def team_in(folder: Path, **scripts: str) -> LoadedTeam:
-    """Return a team of two people, and of agents that run scripts of the shell."""
+    """Return a team of two people, and of agents that run shell scripts."""
     agents = scripts or {"max": "cat > /dev/null; echo Done."}
     file = folder / "team.toml"
     file.write_text(TEAM + "".join(AGENT.format(name=name, script=script) for name, script in agents.items()))
@@ -50,18 +50,18 @@ def texts_for_lee(count: int, write: Write | None = None) -> list[str]:
 
 
 def conversation_in(team: LoadedTeam, db: Path, length: int) -> str:
-    """Return the id of a conversation of so many messages; the last ones are the same for every length."""
+    """Return the id of a conversation of this length; the last messages are the same for every length."""
     conversation_id = asyncio.run(_begun(team, db))
     with SqliteStore(db) as store:
-        # Nobody reads this but us: without waiting for the disk it takes seconds and not minutes.
+        # Only we read this: without waiting for the disk, it takes seconds instead of minutes.
         connection = store._database._connection
         assert connection is not None
         connection.execute("PRAGMA synchronous = OFF")
         for message in _messages(length):
             store.append(conversation_id, message)
-        # As `say` would leave it; without that, opening looks for the highest number in all ids.
+        # As after `say`; otherwise, opening looks for the highest number in all ids.
         store.update(conversation_id, at=length, change=StateChange(progress={"message_number": length}))
-    # What we did not wait for would otherwise be written while we measure.
+    # Otherwise the rest would be written while we measure.
     os.sync()
     return conversation_id
 

@@ -1,4 +1,4 @@
-"""A conversation to measure with: the same one every time, shaped like what a team of agents and a person write."""
+"""A conversation to measure with: the same one every time, similar to what a team of agents and a person write."""
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
@@ -51,7 +51,7 @@ Item = TypeVar("Item")
 
 
 def drafts(count: int, write: Write | None = None) -> Iterator[MessageDraft]:
-    """Yield the messages of a conversation, each one new in memory; `write` makes the text of so many bytes."""
+    """Yield the messages of a conversation, each one new in memory; `write` returns a text of a given size."""
     random = Random(SEED)
     write = write or mixed
     for number in range(count):
@@ -67,7 +67,7 @@ def drafts(count: int, write: Write | None = None) -> Iterator[MessageDraft]:
 
 
 def recurring(messages: Sequence[Item], count: int) -> Iterator[Item]:
-    """Yield so many messages by repeating some, to spare memory; the last ones are the same for every count."""
+    """Yield messages by repeating some, to save memory; the last ones are the same for every count."""
     start = -count % len(messages)
     return islice(cycle(messages), start, start + count)
 
@@ -114,7 +114,7 @@ def prose_with_emoji(random: Random, size: int) -> str:
 
 
 def one_emoji_each(random: Random, size: int) -> str:
-    """Return English sentences with exactly one emoji: what a Python string needs four bytes a character for."""
+    """Return English sentences with exactly one emoji, so that a Python string needs four bytes per character."""
     return _with_emoji(random, prose(random, size))
 
 

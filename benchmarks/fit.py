@@ -1,4 +1,4 @@
-"""Figure: the newest part of a long history into one prompt of 768 KiB."""
+"""Figure: fitting the newest part of a long history into one prompt of 768 KiB."""
 
 import sys
 from collections.abc import Callable, Sequence
@@ -19,7 +19,7 @@ QUICK_LENGTHS = (1_000, 10_000)
 TEXTS = 10_000
 """Different ones; a longer history repeats them."""
 LONGEST_LIST = 100_000
-"""The assembler alone takes a list of prepared messages, and a longer one takes more memory than it is worth."""
+"""The assembler alone needs a list of prepared messages, and a longer one is not worth its memory."""
 FIRST_CALLS, FIRST_CALLS_OF_LONGEST = 5, 2
 
 Prompt = Callable[[], AssemblerOutput]
@@ -38,7 +38,7 @@ def measure(*, quick: bool) -> Figure:
         goal=f"once warm within {GOAL:g} times a copy of the result, and no slower in a longer history",
         met=max(ratios) <= GOAL and flatness <= GOAL_FLAT,
         reason="a prompt is joined from runs of 32 messages, which alone takes as long as a copy; where its ends cut a "
-        "run, up to 62 lines are looked at one by one.",
+        "run, up to 62 lines are handled one by one.",
         measured=f"at most {times(max(ratios))} times a copy; {lengths[-1]:,} messages take {times(flatness)} times as "
         f"long as {lengths[0]:,}",
         columns=(
@@ -62,7 +62,7 @@ def _cold(corpus: Sequence[MessageDraft], length: int) -> float:
 
 
 def _warm(corpus: Sequence[MessageDraft], lengths: Sequence[int], rounds: int) -> tuple[dict[str, float], str]:
-    """Return the median of each candidate once everything is known to it, and the prompt they all make."""
+    """Return the median of each candidate with full caches, and the prompt that all of them build."""
     prompts: dict[str, Prompt] = {}
     # Every history ends in the same messages, so every prompt is the same.
     for length in lengths:
@@ -76,7 +76,7 @@ def _warm(corpus: Sequence[MessageDraft], lengths: Sequence[int], rounds: int) -
 
 
 def _copies(prompt: str) -> dict[str, Run]:
-    """Return what prompts are compared with: copying as many bytes as one takes in memory, and as many as are sent."""
+    """Return what prompts are compared with: copying as many bytes as one has in memory, and as many as are sent."""
     as_held, as_sent = bytearray(sys.getsizeof(prompt)), bytearray(prompt.encode())
     return {"copy str": partial(bytes, as_held), "copy utf-8": partial(bytes, as_sent)}
 
@@ -139,7 +139,7 @@ def _plot(cold: dict[int, float], warm: dict[str, float], lengths: Sequence[int]
 def _meaning(prompt: str, warm: dict[str, float], flatness: float, lengths: Sequence[int]) -> str:
     return (
         f"The prompt has {len(prompt.encode()):,} bytes of UTF-8 and takes {sys.getsizeof(prompt):,} bytes as a Python "
-        f"str, since it holds an emoji. Copying the str takes {duration(warm['copy str'])}, copying the UTF-8 "
+        f"str, since it contains an emoji. Copying the str takes {duration(warm['copy str'])}, copying the UTF-8 "
         f"{duration(warm['copy utf-8'])}. {lengths[-1]:,} messages take {times(flatness)} times as long as "
         f"{lengths[0]:,} (goal: at most {GOAL_FLAT:g})."
     )

@@ -1,7 +1,7 @@
-"""Whether anything became super-linear: ratios between two sizes of the same thing, and no times.
+"""Whether anything became super-linear: ratios between two sizes of the same thing, not times.
 
-Processor time, the best of several rounds in turn, and more rounds for whoever seems too slow: a busy machine makes a
-round slow now and then, and an algorithm that grows too fast does so in every round.
+Processor time, the best of several rounds in turn, and more rounds for cases that seem too slow: a busy machine makes
+some rounds slow, but an algorithm that grows too fast does so in every round.
 """
 
 import gc
@@ -14,12 +14,12 @@ from msgspec import Struct
 from benchmarks.measure import Run, seconds
 
 FACTOR = 4
-"""The larger size in terms of the smaller one."""
+"""The larger size relative to the smaller one."""
 LINEAR, FLAT = 6.0, 2.5
 """The ratios that are allowed. What is quadratic takes 16 times as long, and what is linear 4."""
 FEWEST_ROUNDS, MOST_ROUNDS = 2, 30
 ROUND_SECONDS = 0.002
-"""Something shorter is repeated, so that the clock can tell."""
+"""A shorter run is repeated, so that it can be measured."""
 
 
 class Case(Struct, frozen=True):
@@ -40,7 +40,7 @@ class Growth(Struct, frozen=True):
 
     @property
     def is_good(self) -> bool:
-        """Whether it grows no faster than it may."""
+        """Whether it grows no faster than allowed."""
         return self.ratio <= self.limit
 
     def __str__(self) -> str:
@@ -48,7 +48,7 @@ class Growth(Struct, frozen=True):
 
 
 def growth(case: Case) -> Growth:
-    """Measure a case in both sizes, until it is good or was given every chance."""
+    """Measure a case in both sizes, until it is good or has no tries left."""
     runs = (case.prepare(case.size), case.prepare(FACTOR * case.size))
     repeats = [max(1, ceil(ROUND_SECONDS / max(seconds(run, clock=process_time), 1e-6))) for run in runs]
     best = [float("inf"), float("inf")]

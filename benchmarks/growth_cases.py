@@ -125,7 +125,7 @@ def cases(folder: Path) -> Iterator[Case]:
     yield from _about_conversations(folder, team)
 
 
-# What follows is in the order of `cases`. A function that makes a run is called once for each size.
+# The rest is in the order of `cases`. A function that returns a run is called once for each size.
 
 
 def _about_context() -> Iterator[Case]:
@@ -134,7 +134,7 @@ def _about_context() -> Iterator[Case]:
     yield Case("assemble a prompt of everything again", 300, partial(_assemble_again, max_bytes=10**9))
     yield Case("assemble a prompt of 768 KiB again", 2_000, _assemble_again, FLAT)
     yield Case("assemble a window of 10", 1_000, partial(_assemble_again, window=10), FLAT)
-    yield Case("see what is addressed to one", 1_000, _assemble_addressed, FLAT)
+    yield Case("find the messages addressed to one agent", 1_000, _assemble_addressed, FLAT)
     yield Case("export a snapshot", 500, lambda size: _export(_manager(size)))
     yield Case("import a snapshot", 500, lambda size: _import(_manager(size).export_snapshot().to_json()))
 
@@ -225,7 +225,7 @@ def _whole_text(beginning: Callable[[int], str], after: str, size: int, number: 
 
 
 def _on_text(function: Callable[[str], object], make: str | Callable[[int, int], str], size: int) -> Run:
-    """Return a run with a text of its own each time, since some functions remember what they have lately seen."""
+    """Return a run with a new text each time, since some functions cache recent texts."""
     numbers = count()
     if callable(make):
         texts = (make(size, number) for number in numbers)
@@ -242,7 +242,7 @@ def _cut(unit: str, size: int) -> Run:
 def _about_typing() -> Iterator[Case]:
     for unit in ("a", "word ", "字", "👍🏽", "e\u0301", "a line\n", "\n", "\t"):
         for where, place in (("at the beginning", 0.0), ("in the middle", 0.5), ("at the end", 1.0)):
-            yield Case(f"type {where} of so much {unit!r}", LONG_PASTE, partial(_type, unit, place), FLAT)
+            yield Case(f"type {where} of a lot of {unit!r}", LONG_PASTE, partial(_type, unit, place), FLAT)
     for unit in ("a", "\x1b", "\x1b[201", "\r\n"):
         yield Case(f"paste {unit!r}", 64 * KIBIBYTE, partial(_on_text, _paste, unit))
 
@@ -274,10 +274,10 @@ def _about_routing(team: LoadedTeam) -> Iterator[Case]:
     sender, router = team.team.members[0], Router(team.team)
     for unit in HAND_OVERS:
         find = partial(missed_hand_over, sender=sender, team=team.team)
-        yield Case(f"notice a missed hand-over in {unit!r}", 8 * KIBIBYTE, partial(_on_text, find, unit))
+        yield Case(f"find a missed hand-over in {unit!r}", 8 * KIBIBYTE, partial(_on_text, find, unit))
     for unit in ADDRESSED:
         yield Case(f"route {unit!r}", 50, partial(_route, router, sender, unit))
-    yield Case("sketch a reply to notice a loop", 8 * KIBIBYTE, partial(_on_text, sketch, "one two 3 four 五. "))
+    yield Case("sketch a reply to find a loop", 8 * KIBIBYTE, partial(_on_text, sketch, "one two 3 four 五. "))
     yield Case("find who is next in a queue", 250, _queue)
 
 
@@ -317,17 +317,19 @@ def _stream(data: bytes, chunk: int) -> Run:
 
 
 def _about_viewers() -> Iterator[Case]:
-    yield Case("tell so many viewers", 100, lambda size: lambda: asyncio.run(_watched(viewers=size, news=10)))
-    yield Case("tell a viewer so much", 1_000, lambda size: lambda: asyncio.run(_watched(viewers=1, news=size)))
+    yield Case("send events to many viewers", 100, lambda size: lambda: asyncio.run(_watched(viewers=size, events=10)))
+    yield Case(
+        "send many events to a viewer", 1_000, lambda size: lambda: asyncio.run(_watched(viewers=1, events=size))
+    )
 
 
-async def _watched(viewers: int, news: int) -> None:
+async def _watched(viewers: int, events: int) -> None:
     broadcast = Broadcast()
     async with asyncio.TaskGroup() as tasks:
         for _ in range(viewers):
             tasks.create_task(_watch(broadcast))
         await asyncio.sleep(0)
-        for number in range(news):
+        for number in range(events):
             broadcast.publish(TurnEvent(turn_id="1", member="max", event=TextDelta("one ")))
             if number % 100 == 0:
                 await asyncio.sleep(0)
@@ -419,7 +421,7 @@ def main() -> None:
     with TemporaryDirectory(prefix="bullpen-growth-") as folder:
         bad = check(cases(Path(folder)))
     if bad:
-        raise SystemExit(f"These grow faster than they may: {', '.join(one.name for one in bad)}")
+        raise SystemExit(f"These grow faster than allowed: {', '.join(one.name for one in bad)}")
 
 
 if __name__ == "__main__":

@@ -25,13 +25,13 @@ def measure(*, quick: bool) -> Figure:
         measured=f"{times(taken[LIBRARY] / taken[NOTHING])} times",
         columns=("python -c …", "time", "ratio"),
         rows=[(code(name), duration(time), times(time / taken[NOTHING])) for name, time in taken.items()],
-        meaning="Names are imported when they are first used, so the package alone brings nothing else. The first "
-        "name that needs data structures brings msgspec, whose share is in the last line.",
+        meaning="Names are imported when they are first used, so the package alone imports nothing else. The first "
+        "name that needs data structures imports msgspec, whose share is in the last line.",
     )
 
 
 def _run(statement: str) -> None:
-    # Compiled modules are kept, as they are for everyone who has installed the library.
+    # Compiled modules are kept, as in an installed library.
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     subprocess.run([sys.executable, "-c", statement], check=True, env=environment)
 

@@ -1,4 +1,4 @@
-"""Figure: reading and stripping markers in texts that are made to be slow."""
+"""Figure: reading and stripping markers in texts that are designed to be slow."""
 
 import signal
 from collections.abc import Callable, Iterator
@@ -23,14 +23,14 @@ FUNCTIONS: dict[str, Callable[[str], object]] = {"strip": strip_all_markers, "re
 
 
 class Text(Struct, frozen=True):
-    """A text of any size: a beginning, one thing over and over, and an end."""
+    """A text of any size: a beginning, one thing repeated, and an end."""
 
     unit: str
     before: str = ""
     after: str = ""
 
     def beginning(self, size: int) -> str:
-        """Return so many bytes of it, without the end."""
+        """Return the text in this size, without the end."""
         return self.before + self.unit * ((size - len(self.before.encode())) // len(self.unit.encode()))
 
     def __str__(self) -> str:
@@ -90,18 +90,18 @@ def measure(*, quick: bool) -> Figure:
     )
     missed = [case for case in cases if case[2] == sizes[-1] and _misses(case, taken)]
     return Figure(
-        title="Markers in texts that are made to be slow",
-        goal=f"at most {duration(_limit(sizes[-1]))} for {_kibibytes(sizes[-1])} of anything",
+        title="Markers in texts that are designed to be slow",
+        goal=f"at most {duration(_limit(sizes[-1]))} for any {_kibibytes(sizes[-1])} of text",
         met=not missed,
         measured=f"{len(missed)} of {len(TEXTS) * len(FUNCTIONS)} over it, the worst "
         f"{duration(max(time for (_, _, size), time in taken.items() if size == sizes[-1]))}; "
         f"{sizes[-1] // sizes[0]} times the text takes at most {times(_fastest_growth(taken, sizes))} times as long",
-        reason="where a megabyte is made of markers, fences or quotes and no pattern finds many lines at once, each of "
-        "them is looked at in Python. Plain prose of that size is far below the goal.",
+        reason="where a megabyte consists of markers, fences or quotes and no pattern matches many lines at once, each "
+        "of them is handled in Python. Plain prose of that size is far below the goal.",
         columns=("text", *[f"{name} {_kibibytes(size)}" for name in FUNCTIONS for size in sizes]),
         rows=[(str(text), *_cells(text, sizes, taken)) for text in TEXTS],
-        meaning="Twice the text must take twice the time: a message of a megabyte may come from an agent that ran "
-        f"wild, or from somebody who means harm. In bold: over the goal. {len(missed)} of "
+        meaning="Twice the text must take twice the time: a message of a megabyte may come from an agent out of "
+        f"control, or from an attacker. In bold: over the goal. {len(missed)} of "
         f"{len(TEXTS) * len(FUNCTIONS)} are.",
         plots=(_plot(taken, sizes),),
     )
@@ -118,7 +118,7 @@ def _plot(taken: dict[Case, float], sizes: tuple[int, ...]) -> Plot:
         series[f"{name}, plain prose"] = [(size / KIBIBYTE, taken[TEXTS[-1], name, size]) for size in sizes]
     return Plot(
         name="markers",
-        title="Markers in texts that are made to be slow",
+        title="Markers in texts that are designed to be slow",
         across="KiB of text",
         up="processor time, lower is better",
         unit="seconds",
@@ -134,12 +134,12 @@ def _fastest_growth(taken: dict[Case, float], sizes: tuple[int, ...]) -> float:
 def _run(case: Case) -> Run:
     text, name, size = case
     beginning, function, calls = text.beginning(size), FUNCTIONS[name], count()
-    # Each call gets a text of its own, since read_markers remembers the names it has lately seen.
+    # Each call gets a new text, since read_markers caches recent names.
     return lambda: function(f"{beginning}{next(calls)}{text.after}")
 
 
 def _ends(run: Run) -> bool:
-    """Tell whether a call ends within the longest time we care to wait."""
+    """Return whether a call ends within LONGEST_CALL_SECONDS."""
     signal.signal(signal.SIGALRM, _stop)
     signal.alarm(LONGEST_CALL_SECONDS)
     try:

@@ -1,4 +1,4 @@
-"""Fair comparisons: the candidates take turns, and each is known by its median."""
+"""Fair comparisons: the candidates alternate, and each result is a median."""
 
 import gc
 from collections.abc import Callable, Mapping
@@ -13,7 +13,7 @@ Clock = Callable[[], float]
 
 
 def seconds(run: Run, repeats: int = 1, clock: Clock = perf_counter) -> float:
-    """Return how long one call takes. What the last call returns is freed after the clock has stopped."""
+    """Return how long one call takes. The result of the last call is freed after the measurement."""
     start = clock()
     for _ in range(repeats):
         result = run()
@@ -33,7 +33,7 @@ def medians(
     order = list(candidates)
     random = Random(0)
     for _ in range(rounds):
-        # What ran before leaves traces in the caches of processor and allocator, so nobody keeps the same neighbour.
+        # The previous candidate affects the caches of processor and allocator, so the order changes.
         random.shuffle(order)
         for name in order:
             times[name].append(seconds(candidates[name], repeats, clock))
@@ -41,7 +41,7 @@ def medians(
 
 
 def first_call(prepare: Callable[[], Run], *, rounds: int, clock: Clock = perf_counter) -> float:
-    """Return the median seconds of the first call of something prepared anew each time."""
+    """Return the median seconds of the first call of something prepared again each time."""
     times = []
     for _ in range(rounds):
         run = prepare()

@@ -1,6 +1,6 @@
-"""Figure: what a conversation takes in memory, against the UTF-8 of its text.
+"""Figure: the memory of a conversation, compared with the UTF-8 of its text.
 
-Each measurement has a process of its own: `python -m benchmarks.memory` with the four arguments of `report`.
+Each measurement runs in its own process: `python -m benchmarks.memory` with the four arguments of `report`.
 """
 
 import gc
@@ -25,19 +25,19 @@ GOAL = 1.5
 LENGTHS, QUICK_LENGTHS = (10_000, 30_000, 100_000), (3_000, 10_000)
 CORPORA: dict[str, Write] = {"mixed": mixed, "one emoji in each": one_emoji_each}
 STATM = Path("/proc/self/statm")
-# Resident memory can be read on Linux only.
+# Resident memory can only be read on Linux.
 METERS = ("tracemalloc", "resident") if STATM.exists() else ("tracemalloc",)
 
 
 RESIDENT_REASON = (
-    "what Python holds is within the goal; resident memory adds what the allocator keeps in pages that are partly "
-    "free, most of all after a prompt and an export have come and gone."
+    "Python's own memory is within the goal; resident memory adds partly free pages that the allocator keeps, most of "
+    "all after a prompt and an export were built and freed."
 )
 CACHES_REASON = "a prompt fills two caches, whose size does not depend on the length of the conversation."
 
 
 class Usage(Struct, kw_only=True):
-    """What one process found out: the bytes of all contents, and the bytes held at three moments."""
+    """What one process measured: the bytes of all contents, and the memory at three moments."""
 
     said: int
     added: int
@@ -46,7 +46,7 @@ class Usage(Struct, kw_only=True):
 
 
 def measure(*, quick: bool) -> Figure:
-    """Compare the bytes held with the bytes said, for both corpora and both ways to measure."""
+    """Compare the memory with the bytes said, for both corpora and both ways to measure."""
     lengths = QUICK_LENGTHS if quick else LENGTHS
     length = lengths[-1]
     ours = {(corpus, meter): _usage("bullpen", corpus, meter, length) for corpus in CORPORA for meter in METERS}
@@ -71,9 +71,9 @@ def measure(*, quick: bool) -> Figure:
             *[_row(corpus, meter, usage, length) for (corpus, meter), usage in ours.items()],
             *[_row(f"{corpus}, plain structs", meter, usage, length) for (corpus, meter), usage in plain.items()],
         ],
-        meaning="What is beyond 1 is ids, times, routing and the two caches of about 1.5 MiB each. The plain structs "
+        meaning="Above 1 are ids, times, routing and the two caches of about 1.5 MiB each. The plain structs "
         "are a list of ConversationMessage encoded with msgspec: an emoji makes a Python str take four bytes for every "
-        "character, and writing it leaves a copy in UTF-8 behind.",
+        "character, and writing it keeps a copy in UTF-8.",
         plots=(
             _plot(lengths, ours | {(f"{corpus}, plain structs", meter): one for (corpus, meter), one in plain.items()}),
         ),
@@ -85,7 +85,7 @@ def _worst(usage: Usage) -> float:
 
 
 def _plot(lengths: Sequence[int], longest: dict[tuple[str, str], Usage]) -> Plot:
-    """Return how the ratio goes with the length, by what Python holds after adding everything."""
+    """Return the ratio for each length, by Python's memory after adding everything."""
     names = {
         "mixed": ("bullpen", "mixed"),
         "one emoji in each": ("bullpen", "one emoji in each"),
@@ -118,9 +118,9 @@ def _row(name: str, meter: str, usage: Usage, length: int) -> tuple[str, ...]:
 
 
 def report(keeper: str, corpus: str, meter: str, length: str) -> Usage:
-    """Return what so many messages take when bullpen or a plain list keeps them."""
+    """Return the memory of messages in bullpen or in a plain list."""
     write = CORPORA[corpus]
-    # The pools that texts are cut from, and what is imported on first use, are not what we measure.
+    # We do not measure the pools that texts are cut from, and imports on first use.
     keep, prompt, export = _keeper(keeper)
     for draft in drafts(100, write):
         keep(draft)
@@ -158,7 +158,7 @@ def _keeper(name: str) -> tuple[Callable[[MessageDraft], object], Callable[[], o
 
 
 def _meter(name: str) -> Callable[[], int]:
-    """Return a function that gives the bytes in use that were not in use now."""
+    """Return a function that returns how many more bytes are in use than now."""
     if name == "tracemalloc":
         tracemalloc.start()
 

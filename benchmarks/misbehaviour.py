@@ -31,13 +31,13 @@ from bullpen.turn_events import Event, Failed, Finished
 TURNS, QUICK_TURNS = 1_000, 60
 SEED = 1
 AT_ONCE = 8
-# The longest timeout, three signals of a second each, two seconds for what is left, and patience with a busy machine.
+# The longest timeout, three signals of a second each, two seconds for the rest, and a margin for a busy machine.
 HANG_SECONDS = 30.0
 PROC = Path("/proc")
 HIDDEN_CHILD = "setsid env -i"
 REASON = (
-    "each that is left was started by its parent, in its last moments, with `setsid` and an empty environment. It "
-    "cannot be told from a process of the application around us, and is left alone: `docs/agents.md`."
+    "each of those left was started by its parent, just before its end, with `setsid` and an empty environment. It "
+    "cannot be distinguished from other processes of the application, and is left alone: `docs/agents.md`."
 )
 
 
@@ -51,19 +51,19 @@ class Outcome(Struct, frozen=True, kw_only=True):
     """From the first cancellation to the end."""
     hung: bool
     endings: int
-    """Events that say it is over, if the last of all is one of them."""
+    """Events that end the turn, if the last event is one of them."""
     error: str
-    """An exception that nobody should see."""
+    """An unexpected exception."""
     processes_left: int
 
     @property
     def is_good(self) -> bool:
-        """Whether the turn ended, once, and alone."""
+        """Whether the turn ended exactly once and left nothing."""
         return not (self.hung or self.error or self.processes_left) and self.endings == 1
 
 
-class CrashRecords(Struct, frozen=True, kw_only=True):
-    """What is there after all turns and was not there before."""
+class Leftovers(Struct, frozen=True, kw_only=True):
+    """What is left after all turns."""
 
     processes: int
     descriptors: int
@@ -73,7 +73,7 @@ class CrashRecords(Struct, frozen=True, kw_only=True):
 
     @property
     def are_none(self) -> bool:
-        """Whether nothing is left. Memory is told, not judged: an allocator keeps what it has."""
+        """Whether nothing is left. Memory is only reported: an allocator keeps what it has."""
         return not (self.processes or self.descriptors > 0 or self.records or self.tasks)
 
 
@@ -82,15 +82,15 @@ def measure(*, quick: bool) -> Figure:
     return figure(*run(range(QUICK_TURNS if quick else TURNS), seed=SEED, at_once=AT_ONCE))
 
 
-def figure(outcomes: Sequence[Outcome], left: CrashRecords) -> Figure:
-    """Return what happened, counted."""
+def figure(outcomes: Sequence[Outcome], left: Leftovers) -> Figure:
+    """Return the figure for these outcomes."""
     endings = Counter(outcome.ending for outcome in outcomes)
     stopping = [outcome.stopping_seconds for outcome in outcomes if outcome.stopping_seconds is not None]
     return Figure(
         title=f"{len(outcomes):,} turns that go wrong",
-        goal="every turn ends with exactly one Finished or Failed, and nothing is left of any",
+        goal="every turn ends with exactly one Finished or Failed, and nothing is left of it",
         met=left.are_none and all(outcome.is_good for outcome in outcomes),
-        measured=f"{sum(outcome.is_good for outcome in outcomes):,} of {len(outcomes):,} ended so; "
+        measured=f"{sum(outcome.is_good for outcome in outcomes):,} of {len(outcomes):,} did; "
         f"{left.processes + sum(outcome.processes_left for outcome in outcomes)} processes, {left.descriptors} file "
         f"descriptors and {left.records} records left",
         reason=REASON if all(HIDDEN_CHILD in " ".join(one.plan.command) for one in outcomes if not one.is_good) else "",
@@ -106,7 +106,7 @@ def figure(outcomes: Sequence[Outcome], left: CrashRecords) -> Figure:
             ("tasks left", str(left.tasks)),
         ],
         meaning=f"Agents hang, flood, stop in the middle of a line or of a character, close their streams, leave "
-        f"children and orphans behind, ignore signals, stop or die of them, and are cancelled once or often at any "
+        f"children and orphans, ignore signals, stop or die of them, and are cancelled once or several times at any "
         f"moment: `benchmarks/misbehaviour_plans.py`. The longest turn took "
         f"{duration(max(outcome.seconds for outcome in outcomes))}. From a cancellation to the end of all processes it "
         f"took {duration(median(stopping or [0]))} in the median and {duration(max(stopping, default=0))} at most. Our "
@@ -114,18 +114,18 @@ def figure(outcomes: Sequence[Outcome], left: CrashRecords) -> Figure:
     )
 
 
-def run(numbers: Sequence[int], *, seed: int, at_once: int) -> tuple[list[Outcome], CrashRecords]:
-    """Run turns, several at once. A turn that went wrong for us is printed with what repeats it."""
+def run(numbers: Sequence[int], *, seed: int, at_once: int) -> tuple[list[Outcome], Leftovers]:
+    """Run turns, several at once. A turn that failed the goal is printed with what repeats it."""
     with own_folder() as folder:
         return asyncio.run(_run([random_plan(seed, number) for number in numbers], folder, at_once))
 
 
-async def _run(plans: Sequence[Plan], folder: Path, at_once: int) -> tuple[list[Outcome], CrashRecords]:
+async def _run(plans: Sequence[Plan], folder: Path, at_once: int) -> tuple[list[Outcome], Leftovers]:
     places = asyncio.Semaphore(at_once)
 
     async def in_its_place(plan: Plan) -> Outcome:
         async with places:
-            # If the loop itself stands still, nobody else can tell.
+            # If the loop itself is blocked, nothing else can report it.
             faulthandler.dump_traceback_later(4 * HANG_SECONDS, exit=True)
             outcome = await _turn(plan, folder)
             if not outcome.is_good:
@@ -137,7 +137,7 @@ async def _run(plans: Sequence[Plan], folder: Path, at_once: int) -> tuple[list[
     outcomes = await asyncio.gather(*map(in_its_place, plans))
     faulthandler.cancel_dump_traceback_later()
     await asyncio.sleep(0)
-    return outcomes, CrashRecords(
+    return outcomes, Leftovers(
         processes=_end(_children()),
         descriptors=_descriptors() - descriptors,
         records=len(list((folder / "state").rglob("*.json"))),
@@ -152,7 +152,7 @@ async def _turn(plan: Plan, folder: Path) -> Outcome:
     events: list[Event] = []
     began = monotonic()
     task = asyncio.ensure_future(_answer(plan, cwd, events))
-    # A task that is cancelled before it begins does nothing at all.
+    # A task that is cancelled before it begins does nothing.
     await asyncio.sleep(0)
     cancelled_at = await _cancel(task, plan.cancelled_after)
     await asyncio.wait([task], timeout=HANG_SECONDS)
@@ -188,7 +188,7 @@ async def _answer(plan: Plan, cwd: Path, events: list[Event]) -> Reply | None:
 
 
 async def _cancel(task: "asyncio.Future[Reply | None]", moments: Sequence[float]) -> float | None:
-    """Cancel as often as planned, and return when that was done first, if the turn still ran."""
+    """Cancel as planned, and return the time of the first cancellation, if the turn was still running."""
     first: float | None = None
     for moment in moments:
         await asyncio.wait([task], timeout=moment)
@@ -217,7 +217,7 @@ def _working_in(folder: Path) -> Iterator[int]:
 
 
 def _children() -> Iterator[int]:
-    """Yield our children. What our agents leave behind becomes our child."""
+    """Yield our children. Orphans of our agents become our children."""
     for task in (PROC / "self" / "task").iterdir() if PROC.exists() else ():
         yield from map(int, (task / "children").read_text().split())
 
@@ -246,7 +246,7 @@ def _memory() -> int:
 
 
 def main() -> None:
-    """Run what the command line asks for, and say how it went."""
+    """Run what the command line asks for, and print the results."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.misbehaviour")
     parser.add_argument("--turns", type=int, default=TURNS)
     parser.add_argument("--seed", type=int, default=SEED)

@@ -16,7 +16,7 @@ SHARE_CANCELLED = 0.4
 
 Step = dict[str, Any]
 
-# What our scripted agent does not do. Each sleeps for ever somewhere, or ends in an unusual way.
+# What our scripted agent does not do. Each sleeps forever somewhere, or ends in an unusual way.
 SHELL_PROGRAMS = (
     "exec >&- 2>&-; sleep {forever}",
     "exec <&-; sleep {forever}",

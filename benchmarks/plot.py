@@ -1,4 +1,4 @@
-"""Growth as a picture: both axes logarithmic, one line per candidate with its name at the end, as SVG drawn by us."""
+"""Growth as a picture: both axes logarithmic, one line per candidate with its name at the end, as SVG."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
@@ -11,10 +11,10 @@ WIDTH, HEIGHT = 820, 420
 LEFT, RIGHT, TOP, BOTTOM = 78, 266, 62, 52
 LINE_HEIGHT = 16
 MOST_MARKS = 9
-# Okabe and Ito's colours, told apart by people who see few; the last ones are darker or lighter than theirs, so that
-# each has enough contrast with both backgrounds.
+# Okabe and Ito's colours, which colour-blind people can distinguish; the last ones are darker or lighter than theirs,
+# so that each has enough contrast with both backgrounds.
 COLOURS = ("#d55e00", "#0a84c6", "#00916e", "#b8629c", "#8a7a00", "#7d7d86", "#6a63d9", "#a0522d")
-# The picture brings its own background, since nobody knows on which it will stand.
+# The picture has its own background, since the background of the page is unknown.
 STYLE = """
 text{font:13px system-ui,sans-serif;fill:#24292f}.title{font-size:15px;font-weight:600}.quiet{fill:#57606a}
 .paper{fill:#fff;stroke:#d0d7de}.grid{stroke:#e4e8ec}.line{fill:none;stroke-width:2.2;stroke-linejoin:round}
@@ -37,7 +37,7 @@ class Plot(Struct, frozen=True, kw_only=True):
     """What grows, for the axis."""
     up: str
     unit: str
-    """What values are: seconds, ratio, bytes or plain."""
+    """The unit of the values: seconds, ratio, bytes or plain."""
     series: Mapping[str, Sequence[Point]]
 
     def svg(self) -> str:
@@ -45,7 +45,7 @@ class Plot(Struct, frozen=True, kw_only=True):
         return "\n".join([_beginning(self), *_Drawing(self).parts(), "</svg>", ""])
 
     def words(self) -> str:
-        """Return what a person hears who cannot see the picture."""
+        """Return a description for people who cannot see the picture."""
         return f"{self.title}: {self.up} against {self.across}"
 
 
@@ -88,7 +88,7 @@ class _Drawing:
             yield "".join(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.2" fill="{colour}"/>' for x, y in places)
 
     def _labels(self) -> Iterable[str]:
-        """Yield each name beside the end of its line, moved apart where ends are close together."""
+        """Yield each name next to the end of its line, moved apart where ends are close together."""
         ends = {
             name: (*self._place(points[-1]), colour)
             for (name, points), colour in zip(self._series.items(), COLOURS, strict=False)
@@ -120,7 +120,7 @@ def _text(x: float, y: float, text: str, *, kind: str = "", anchor: str = "", co
 
 
 def _apart(heights: Mapping[str, float]) -> dict[str, float]:
-    """Return heights at least a line apart, in the same order, as near as that allows to where they were."""
+    """Return heights at least a line apart, in the same order, as close as possible to the original ones."""
     order = sorted(heights, key=lambda name: heights[name])
     moved = dict(heights)
     for upper, lower in pairwise(order):
@@ -134,7 +134,7 @@ def _apart(heights: Mapping[str, float]) -> dict[str, float]:
 
 def _marks(lowest: float, highest: float) -> list[float]:
     """Return round numbers around and between two values: every power of ten, or also 2 and 5 when those are few."""
-    # Never less than a factor of ten, so that what hardly grows looks like it.
+    # Never less than a factor of ten, so that small growth looks small.
     if (short := 10 / (highest / lowest)) > 1:
         lowest, highest = lowest / short**0.5, highest * short**0.5
     powers = range(floor(log10(lowest)) - 1, ceil(log10(highest)) + 2)

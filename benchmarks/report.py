@@ -1,4 +1,4 @@
-"""The page: a summary, and then one figure after the other, in words, a table and a picture where something grows."""
+"""The page: a summary, then every figure with a text, a table, and a picture where something grows."""
 
 import json
 import os
@@ -20,11 +20,10 @@ EARLIER = Path(__file__).with_name("earlier.json")
 
 INTRODUCTION = """# How fast is bullpen, and how much memory does it take?
 
-Written by `make bench`; every number here comes from that run, and what it did not measure is not here. Candidates take
-turns, and each is known by its median. Times are processor time, which other work on the machine disturbs least, unless
-a figure says that it goes by the clock. The messages are those of
-`benchmarks/corpus.py`: English, code, Chinese, and English with emoji, many short and a few long, most with a
-`[NEXT: x]`. What others do is measured in environments of their own, made for the run."""
+Written by `make bench`; every number on this page comes from that run. Candidates run in turn, and each number is a
+median. Times are processor time, which is least affected by other work on the machine, unless a figure says wall-clock
+time. The messages are those of `benchmarks/corpus.py`: English, code, Chinese, and English with emoji, many short and a
+few long, most with a `[NEXT: x]`. Other libraries run in their own environments, created for the run."""
 
 
 class Figure(Struct, frozen=True, kw_only=True):
@@ -40,7 +39,7 @@ class Figure(Struct, frozen=True, kw_only=True):
     measured: str = ""
     """What to compare with the goal, in a few words."""
     reason: str = ""
-    """Why the goal is missed. It stands beside the figure in the code, so that the next run does not lose it."""
+    """Why the goal is missed. It is kept in the code with the figure, so that the next run does not lose it."""
     plots: tuple[Plot, ...] = ()
 
 
@@ -52,7 +51,7 @@ def page(figures: Sequence[Figure]) -> str:
 
 
 def write(figures: Sequence[Figure]) -> None:
-    """Write the page and its pictures. Pictures of an earlier run do not stay."""
+    """Write the page and its pictures, and remove the pictures of an earlier run."""
     PICTURES.mkdir(parents=True, exist_ok=True)
     for old in PICTURES.glob("bench-*.svg"):
         old.unlink()
@@ -73,7 +72,7 @@ def summary(figures: Sequence[Figure]) -> str:
 
 
 def comparison(figures: Sequence[Figure]) -> Iterator[str]:
-    """Yield what an earlier run of all figures measured beside this one, if there was one of the same figures."""
+    """Yield a comparison with an earlier run, if that run had the same figures."""
     earlier = json.loads(EARLIER.read_text(encoding="utf-8"))
     if len(figures) == len(earlier["measured"]):
         rows = [
@@ -101,7 +100,7 @@ def times(ratio: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Return a time in the unit that suits it."""
+    """Return a time in a suitable unit."""
     if seconds >= 1:
         return f"{seconds:.2f} s"
     return f"{seconds * 1e3:.2f} ms" if seconds >= 1e-3 else f"{seconds * 1e6:.1f} µs"

@@ -28,8 +28,8 @@ IGNORED_PIECES = 10
 PATIENCE_SECONDS = 60.0
 SILENCE_SECONDS = 3.0
 
-# Says what time it is, a few times a second, as an agent does that writes: words, lines that wrap, paragraphs. Every
-# process has the same clock.
+# Writes the time a few times a second, like an agent: words, lines that wrap, paragraphs. All processes have the same
+# clock.
 PROGRAM = """
 import os, sys, time
 sys.stdin.read()
@@ -57,14 +57,14 @@ DOORS = (
 
 
 class Delay(Struct, frozen=True):
-    """How long pieces were on their way, in seconds."""
+    """The delay of pieces, in seconds."""
 
     median: float
     p99: float
 
 
 def measure(*, quick: bool) -> Figure:
-    """Let an agent write, and see when it is in the terminal."""
+    """Let an agent write, and measure when it appears in the terminal."""
     pieces, rounds = (QUICK_PIECES, QUICK_ROUNDS) if quick else (PIECES, ROUNDS)
     program = [sys.executable, "-c", PROGRAM.format(pieces=pieces, pause=PAUSE_SECONDS)]
     plain: list[Delay] = []
@@ -83,9 +83,9 @@ def measure(*, quick: bool) -> Figure:
             f"{name}: {times(one.median / pipe.median)} and {times(one.p99 / pipe.p99)} times"
             for name, one in typical.items()
         ),
-        reason=f"a bare pipe takes {duration(pipe.median)}. On the way to a terminal a word is decoded, recorded, told "
-        "to everyone who watches, made safe, and drawn around the line that is being typed. The full screen also reads "
-        "it as Markdown, lays out what has grown, and paints at most 60 times a second.",
+        reason=f"a bare pipe takes {duration(pipe.median)}. On the way to a terminal, a word is decoded, recorded, "
+        "published, made safe, and drawn above the line that is being typed. The full screen also reads "
+        "it as Markdown, lays out what has changed, and paints at most 60 times a second.",
         columns=("what", "median", "ratio", "99th percentile", "ratio"),
         rows=[
             ("a bare pipe", duration(pipe.median), "1", duration(pipe.p99), "1"),
@@ -101,8 +101,8 @@ def measure(*, quick: bool) -> Figure:
             ),
         ],
         meaning=f"The agent writes a word each {duration(PAUSE_SECONDS)}, and a new paragraph after fifteen; a word is "
-        f"in the terminal when a program that reads the terminal has it. By the clock, medians over {rounds} rounds of "
-        f"{pieces} words.",
+        f"in the terminal when a program that reads the terminal has it. Wall-clock time, medians over {rounds} "
+        f"rounds of {pieces} words.",
     )
 
 
@@ -147,7 +147,7 @@ def _watched(main: int, door: Door, pieces: int) -> list[float]:
     tail = b""
     until = monotonic() + PATIENCE_SECONDS
     has_spoken = False
-    # A line that scrolls away between two frames is never seen, so silence ends it too.
+    # A line that scrolls away between two frames is never seen, so silence also ends the loop.
     while len(seen) < pieces and monotonic() < until:
         if not select.select([main], [], [], 1.0)[0]:
             continue
@@ -167,13 +167,13 @@ def _watched(main: int, door: Door, pieces: int) -> list[float]:
 
 def _press(main: int, keys: Iterable[bytes]) -> None:
     for key in keys:
-        # Keys that come at once are a paste, and a paste is not sent.
+        # Keys that arrive together are a paste, and a paste is not sent.
         sleep(0.2)
         os.write(main, key)
 
 
 def _drain(main: int) -> None:
-    """Read to the end, so that whoever leaves is not kept waiting."""
+    """Read to the end, so that the program can exit."""
     try:
         while select.select([main], [], [], PATIENCE_SECONDS)[0] and os.read(main, 65536):
             pass

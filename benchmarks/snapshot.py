@@ -21,7 +21,7 @@ SAVE, SAVE_AGAIN = "export_snapshot and to_json", "the same once more"
 PLAIN_SAVE, PLAIN_SAVE_AGAIN = "encode", "encode once more"
 
 
-# What a program would write that only wants its messages in a file. The JSON is the same as ours.
+# What a program without bullpen would write. The JSON is the same as ours.
 
 
 class PlainSpeaker(Struct, rename="camel", omit_defaults=True):
@@ -55,7 +55,7 @@ class PlainSnapshot(Struct, rename="camel"):
 
 
 def measure(*, quick: bool) -> Figure:
-    """Compare loading and saving with what msgspec needs for the same bytes."""
+    """Compare loading and saving with msgspec's time for the same bytes."""
     lengths = QUICK_LENGTHS if quick else LENGTHS
     files = {length: _saved(length) for length in lengths}
     for data in files.values():
@@ -68,8 +68,8 @@ def measure(*, quick: bool) -> Figure:
         goal=f"at most {GOAL:g} times msgspec on plain structs",
         met=max(save, load) <= GOAL,
         measured=f"saving {times(save)} times, loading {times(load)} times",
-        reason="loading checks every message, shares what repeats and packs what is not ASCII, message by message in "
-        "Python; msgspec makes its structs in C.",
+        reason="loading checks every message, shares repeated values and packs non-ASCII text, message by message in "
+        "Python; msgspec creates its structs in C.",
         columns=("what", "messages", "bullpen", "msgspec", "ratio"),
         rows=[
             _row(length, by_length[length], ours, plain)
@@ -114,7 +114,7 @@ def _medians(data: bytes, rounds: int) -> dict[str, float]:
     times_of: dict[str, list[float]] = {name: [] for name in names}
     turns = [_bullpen_round, _plain_round]
     for _ in range(rounds):
-        # The one that comes second finds memory that the first has just given back, so they change places.
+        # The second one reuses memory that the first has just freed, so they alternate.
         turns.reverse()
         for turn in turns:
             for name, taken in turn(data).items():

@@ -1,4 +1,4 @@
-"""Figure: the newest part of a history that fits into 768 KiB, beside what a user would pick instead."""
+"""Figure: the newest part of a history that fits into 768 KiB, compared with other libraries."""
 
 import gc
 import sys
@@ -23,7 +23,7 @@ TEXTS = 10_000
 ROUNDS, QUICK_ROUNDS = 25, 5
 FILLS = 3
 SHORT = 10_000
-"""Histories up to this are filled more than once, to make first calls."""
+"""Histories up to this length are filled more than once, to measure first calls."""
 OURS, COPY = "bullpen", "copy of the prompt"
 PEERS = {
     "langchain-core": ("langchain", {"trim_messages": "trim_messages"}),
@@ -38,29 +38,29 @@ WHAT_EACH_DOES = (
     "bullpen: the whole prompt with its report, through ContextManager. langchain-core: "
     '`trim_messages(strategy="last")`. llama-index-core: `ChatMemoryBuffer.get`, which is deprecated there but kept, '
     "and `Memory.aget` of a `Memory` in its own SQLite, which trims while it is filled. autogen-core: "
-    "`TokenLimitedChatCompletionContext.get_messages`, which takes messages out of the middle, and "
-    "`BufferedChatCompletionContext`, which keeps no budget: we count and tell it how many messages to keep. All get "
+    "`TokenLimitedChatCompletionContext.get_messages`, which removes messages from the middle, and "
+    "`BufferedChatCompletionContext`, which has no budget: we count and pass it how many messages to keep. All get "
     f"the same texts, the same {DEFAULT_MAX_BYTES:,} bytes, and count UTF-8 bytes; the others return messages and "
-    "leave writing the prompt to their caller. Filling is everything from texts to being ready. Whoever takes over "
-    f"{LONGEST_CALL_SECONDS} s for one call, or {LONGEST_FILL_SECONDS} s to be filled, gets no longer history."
+    "leave writing the prompt to their caller. Filling is everything from texts to being ready. A candidate that takes "
+    f"over {LONGEST_CALL_SECONDS} s for one call, or {LONGEST_FILL_SECONDS} s to be filled, gets no longer history."
 )
 
 
 class Taken(Struct):
-    """What one candidate took in one history."""
+    """The times of one candidate in one history."""
 
     fills: list[float] = field(default_factory=list)
     firsts: list[float] = field(default_factory=list)
     again: list[float] = field(default_factory=list)
     gave_up: str = ""
-    """Why there is nothing more."""
+    """Why there are no more measurements."""
 
 
 Results = dict[tuple[str, int], Taken]
 
 
 def measure(*, quick: bool) -> Figure:
-    """Let everyone trim histories of growing length, in turn."""
+    """Let all candidates trim histories of growing length, in turn."""
     lengths = QUICK_LENGTHS if quick else LENGTHS
     corpus = list(drafts(TEXTS))
     notes: list[str] = []
@@ -107,7 +107,7 @@ def _first_calls(candidate: Candidate, length: int) -> Taken:
 
 
 def _call_again(candidate: Candidate, taken: Taken) -> None:
-    # A second call of somebody so slow would tell nothing new.
+    # A second call of such a slow candidate would add nothing.
     if sum(taken.firsts) + sum(taken.again) < LONGEST_CALL_SECONDS:
         seconds = candidate.trim()
         taken.again += [] if isinstance(seconds, str) else [seconds]
@@ -128,11 +128,11 @@ def _figure(taken: Results, names: Sequence[str], lengths: Sequence[int], notes:
     }
     nearest = min((seconds / warm[OURS, length] for (_, length), seconds in rivals.items()), default=0.0)
     return Figure(
-        title="Trimming a history to a budget, beside others",
-        goal="once warm no slower than any of them that keeps a budget of bytes, however long the history is",
+        title="Trimming a history to a budget, compared with others",
+        goal="once warm, no slower than any of them with a budget of bytes, however long the history is",
         met=all(seconds >= warm[OURS, length] for (_, length), seconds in rivals.items()),
-        measured=f"the nearest takes {times(nearest)} times as long as bullpen; bullpen in {lengths[-1]:,} messages "
-        f"{times(flat)} times as long as in {lengths[0]:,}"
+        measured=f"the next fastest takes {times(nearest)} times as long as bullpen; bullpen in {lengths[-1]:,} "
+        f"messages {times(flat)} times as long as in {lengths[0]:,}"
         if rivals
         else "no other could be installed",
         columns=("", "messages", "filling", "first call", "once warm", "÷ copy of the prompt", "÷ bullpen"),
@@ -140,7 +140,7 @@ def _figure(taken: Results, names: Sequence[str], lengths: Sequence[int], notes:
             _row(name, length, taken[name, length], warm) for name in names for length in _asked(name, taken, lengths)
         ],
         meaning=f"{'; '.join(notes)}. {WHAT_EACH_DOES} bullpen's first call strips the markers of every message that "
-        "fits, and remembers the result; later calls do so for new messages only.",
+        "fits, and caches the result; later calls do so for new messages only.",
         plots=(
             _plot("trimming", "Trimming a history to 768 KiB, once warm", warm, names, lengths),
             _plot("trimming-first", "The first call", _medians(taken, "firsts"), names, lengths),

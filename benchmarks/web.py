@@ -1,4 +1,4 @@
-"""Figure: a hundred browsers on one conversation, one that stalls among them, and the first page."""
+"""Figure: a hundred browsers on one conversation, one of them stalled, and the first page."""
 
 import asyncio
 import json
@@ -28,14 +28,14 @@ CROWDS = (1, 10, 30, 100)
 BROWSERS = CROWDS[-1]
 PIECES, QUICK_PIECES = 1_500, 300
 FEWER = 3
-"""The smaller crowds, which only make the curve, get a third of the pieces."""
+"""The smaller crowds, which are only for the curve, get a third of the pieces."""
 PAUSE_SECONDS = 0.02
 """An agent that writes fifty pieces a second writes faster than people read."""
 IGNORED_PIECES = 20
 FILLING = "x" * 4_000
-"""Beside the time, in the run with a stalled browser, so that no socket holds back all that it does not read."""
+"""Sent with the time in the run with a stalled browser, so that no socket can buffer all that it does not read."""
 
-# Says every few milliseconds what time it is. The clock is the same in every process of a machine.
+# Writes the time every few milliseconds. All processes of a machine have the same clock.
 AGENT = """
 import os, sys, time
 sys.stdin.read()
@@ -43,7 +43,7 @@ for _ in range({pieces}):
     time.sleep({pause})
     os.write(1, b"<%d>{filling} " % time.monotonic_ns())
 """
-# In a process of its own, as in real life: the browsers here take their own time.
+# In its own process, as in real use: the browsers here need processor time, too.
 SERVER = """
 import asyncio, sys
 from pathlib import Path
@@ -60,14 +60,14 @@ _TIME = re.compile(rb"<(\d+)>")
 
 
 class Page(Struct, frozen=True, kw_only=True):
-    """The first page that a server was asked for, with all that belongs to it."""
+    """The first page of a server, with its styles and scripts."""
 
     seconds: float
     bytes: int
 
 
 class Run(Struct, frozen=True, kw_only=True):
-    """What the browsers saw of one turn, and what that cost the server."""
+    """What the browsers received in one turn, and what it cost the server."""
 
     median: float
     p99: float
@@ -101,14 +101,14 @@ def measure(*, quick: bool) -> Figure:
         ],
         meaning=f"An agent writes its clock every {duration(PAUSE_SECONDS)}, {pieces} times, and every browser reads "
         f"it from its stream of server-sent events; with the stalled one, {len(FILLING) // 1000} KB at a time. The "
-        f"first page of a server that has just started came in {duration(page.seconds)}, with styles and scripts "
-        f"{page.bytes / 1000:.0f} KB as they travel.",
+        f"first page of a server that has just started took {duration(page.seconds)}, with styles and scripts "
+        f"{page.bytes / 1000:.0f} KB on the network.",
         plots=(
             Plot(
                 name="browsers",
                 title="From an agent's byte to every browser",
                 across="browsers on one conversation",
-                up="time by the clock, lower is better",
+                up="wall-clock time, lower is better",
                 unit="seconds",
                 series={
                     "median": [(count, run.median) for count, run in crowds.items()],
@@ -143,12 +143,12 @@ async def _server(folder: Path) -> AsyncIterator[tuple[asyncio.subprocess.Proces
     headers = {"Authorization": f"Bearer {token}", "Accept-Encoding": "gzip"}
     async with httpx.AsyncClient(base_url=url, headers=headers, timeout=60) as client:
         yield process, client
-    # The end of its input ends it.
+    # It exits at the end of its input.
     await process.communicate(b"")
 
 
 async def _first_page(client: httpx.AsyncClient, path: str) -> Page:
-    """Fetch a page and then, at the same time as a browser does, what it names."""
+    """Fetch a page and then, in parallel as a browser does, its resources."""
     start = perf_counter()
     page = await client.get(path)
     files = await asyncio.gather(
@@ -181,7 +181,7 @@ async def _watched(
 
 
 class _Browser(asyncio.Protocol):
-    """Reads a stream, and notes how old each piece is."""
+    """Reads a stream, and records the age of each piece."""
 
     def __init__(self, request: bytes, ended: "asyncio.Future[None]") -> None:
         self.ended = ended
@@ -196,7 +196,7 @@ class _Browser(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         now = monotonic_ns()
         whole, _, self._rest = (self._rest + data).rpartition(b"\n\n")
-        # Each event counts from when the whole of it is there.
+        # An event counts when all of it has arrived.
         self.delays += [now - int(time) for time in _TIME.findall(whole)]
         if b"event: ended" in whole and not self.ended.done():
             self.ended.set_result(None)

@@ -1,4 +1,4 @@
-"""Figure: a prompt for a small window must not care how long the history is."""
+"""Figure: a prompt for a small window takes the same time, however long the history is."""
 
 from collections.abc import Iterator
 from functools import partial

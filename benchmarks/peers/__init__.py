@@ -1,1 +1,1 @@
-"""What a user would pick instead, each in an environment of its own: bullpen depends on none of them."""
+"""Other libraries, each in its own environment: bullpen depends on none of them."""

@@ -13,7 +13,7 @@ models = import_module("autogen_core.models")
 
 
 class ByteCounter:
-    """What the context asks of a model's client: how much messages count. It asks nothing else."""
+    """The part of a model's client that the context uses: counting the tokens of messages."""
 
     def count_tokens(self, messages: Sequence[Any], *, tools: Sequence[Any] = ()) -> int:
         """Return the bytes of all messages."""
@@ -22,13 +22,13 @@ class ByteCounter:
 
 
 def token_limited(texts: list[str], max_bytes: int) -> Call:
-    """Return a call of TokenLimitedChatCompletionContext.get_messages. It takes messages out of the middle."""
+    """Return a call of TokenLimitedChatCompletionContext.get_messages. It removes messages from the middle."""
     context = contexts.TokenLimitedChatCompletionContext(ByteCounter(), token_limit=max_bytes)
     return _filled(context, texts)
 
 
 def buffered(texts: list[str], max_bytes: int) -> Call:
-    """Return a call of BufferedChatCompletionContext.get_messages. It counts no bytes; we tell it how many fit."""
+    """Return a call of BufferedChatCompletionContext.get_messages. It counts messages; we pass it how many fit."""
     room, fit = max_bytes, 0
     for text in reversed(texts):
         room -= utf8_bytes(text)

@@ -1,4 +1,4 @@
-"""Everyone who trims a history, told the same things in the same order: fill, trim, forget."""
+"""All candidates that trim a history, used in the same way: fill, trim, forget."""
 
 from collections.abc import Sequence
 from time import process_time
@@ -14,20 +14,20 @@ AGENT = "claude-code"
 
 
 class Candidate(Protocol):
-    """Somebody who trims. Seconds are processor time; words say why there are none."""
+    """A candidate. Seconds are processor time; a text says why there are none."""
 
     def fill(self, length: int) -> float | str:
-        """Take so many messages, and return the seconds."""
+        """Add this many messages, and return the seconds."""
 
     def trim(self) -> float | str:
         """Find what fits into the budget, and return the seconds."""
 
     def forget(self) -> None:
-        """Give the memory back."""
+        """Free the memory."""
 
 
 class InItsProcess:
-    """One way of a peer."""
+    """One function of a peer."""
 
     def __init__(self, peer: Peer, name: str) -> None:
         self._peer = peer
@@ -44,7 +44,7 @@ class InItsProcess:
 
 
 class Bullpen:
-    """Ours, which also writes the prompt."""
+    """bullpen, which also writes the prompt."""
 
     def __init__(self, drafts: Sequence[MessageDraft]) -> None:
         self._drafts = drafts
@@ -61,7 +61,7 @@ class Bullpen:
         self._manager = ContextManager()
 
     def prompt(self) -> AssemblerOutput:
-        """Return the prompt that everything fits into that can."""
+        """Return the prompt with everything that fits."""
         source = self._manager.get_context_for_agent("max", AGENT, window_size_override=10**9)
         return self._manager.assemble_prompt(AGENT, source)
 
@@ -71,7 +71,7 @@ class Bullpen:
 
 
 class Copy:
-    """The limit of the machine: copying as many bytes as the prompt takes in memory."""
+    """The limit of the machine: copying as many bytes as the prompt has in memory."""
 
     def __init__(self, size: int) -> None:
         self._prompt = bytearray(size)

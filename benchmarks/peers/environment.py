@@ -1,4 +1,4 @@
-"""Our side of a comparison: a peer's environment, and the program that answers for it there."""
+"""Our side of a comparison: a peer's environment, and the program that runs there."""
 
 import json
 import os
@@ -14,14 +14,14 @@ ENVIRONMENTS = ROOT / ".cache" / "peers"
 
 
 class Peer:
-    """A program that holds messages and trims them when asked."""
+    """A program that keeps messages and trims them on request."""
 
     def __init__(self, process: "subprocess.Popen[str]", version: str) -> None:
         self._process = process
         self.version = version
 
     def ask(self, do: str, candidate: str, length: int) -> float | str:
-        """Return the seconds that filling or trimming took, or in words why it did not end well."""
+        """Return the seconds that filling or trimming took, or a text that says why it failed."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write(json.dumps({"do": do, "candidate": candidate, "length": length}) + "\n")
@@ -32,14 +32,14 @@ class Peer:
 
 @contextmanager
 def running(module: str, package: str, texts: list[str], max_bytes: int) -> Iterator[Peer | None]:
-    """Yield the peer, ready to be asked, or None if it cannot be installed."""
+    """Yield the peer, ready for requests, or None if it cannot be installed."""
     try:
         python = _python(package)
     except (subprocess.CalledProcessError, OSError) as error:
         print(f"{package} could not be installed: {error}", file=sys.stderr)
         yield None
         return
-    # Only the folder of benchmarks, and nothing of ours, can be imported there.
+    # Only the benchmarks can be imported there, not bullpen.
     environment = {"PATH": os.environ.get("PATH", os.defpath), "PYTHONPATH": str(ROOT)}
     command = [str(python), "-m", f"benchmarks.peers.{module}"]
     with subprocess.Popen(

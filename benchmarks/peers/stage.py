@@ -1,4 +1,4 @@
-"""The other side of a comparison: a program in a peer's environment that does what it is asked, line by line in JSON.
+"""The other side of a comparison: a program in a peer's environment that handles requests, one JSON text per line.
 
 Nothing but the standard library is imported here: bullpen and msgspec are not where this runs.
 """
@@ -21,11 +21,11 @@ Result = TypeVar("Result")
 Call = Callable[[], int]
 """Trims once, and returns how many messages it has kept."""
 Fill = Callable[[list[str], int], Call]
-"""Makes messages of texts, keeps them for a budget of bytes, and returns how to trim them."""
+"""Makes messages of texts, keeps them for a budget of bytes, and returns a function that trims them."""
 
 
 def serve(candidates: Mapping[str, Fill]) -> None:
-    """Answer until nobody asks any more. The first line brings the texts and the budget."""
+    """Answer requests until the input ends. The first line has the texts and the budget."""
     signal.signal(signal.SIGALRM, _stop)
     beginning = json.loads(sys.stdin.readline())
     calls: dict[str, Call] = {}
@@ -49,14 +49,14 @@ def serve(candidates: Mapping[str, Fill]) -> None:
 
 
 def _recurring(texts: list[str], count: int) -> list[str]:
-    """Return as many texts as our own side takes, in the same order."""
+    """Return as many texts as our own side uses, in the same order."""
     start = -count % len(texts)
     return list(islice(cycle(texts), start, start + count))
 
 
 def _timed(run: Callable[[], Result], longest_seconds: int) -> tuple[float | str, Result | None]:
-    """Return what a call takes and gives, or in words why it gives nothing."""
-    # By the clock: a timer of processor time makes the clock of processor time coarse.
+    """Return the time and the result of a call, or a text that says why it has none."""
+    # A wall-clock timer: a timer of processor time makes its clock coarse.
     signal.alarm(longest_seconds)
     start = process_time()
     try:
@@ -76,5 +76,5 @@ def _stop(_signal: int, _frame: FrameType | None) -> None:
 
 
 def utf8_bytes(text: str) -> int:
-    """Return what a text counts, for everybody the same."""
+    """Return the size of a text, the same for all candidates."""
     return len(text.encode())
