@@ -57,7 +57,7 @@ BullpenError
 Arguments of the wrong type or range are the caller's mistake and raise TypeError or ValueError, as elsewhere in Python.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
 from bullpen.turn_events import Failed
@@ -244,8 +244,10 @@ class NothingSaid(BullpenError):
 class NothingRuns(BullpenError):
     """There is no running turn to cancel."""
 
-    def __init__(self, turn_id: str | None) -> None:
-        super().__init__("No turn is running." if turn_id is None else f"Turn {turn_id} is not running.")
+    def __init__(self, turn_id: str | None = None, *, members: Sequence[str] = ()) -> None:
+        verb = "is" if len(members) == 1 else "are"
+        idle = f"{', '.join(members)} {verb} not working." if members else "No turn is running."
+        super().__init__(idle if turn_id is None else f"Turn {turn_id} is not running.")
 
 
 class NothingToDecide(BullpenError):

@@ -163,6 +163,23 @@ def test_typed_text_survives_a_reload_and_names_are_completed_by_keyboard(
             await page.keyboard.press("Enter")
             await expect(page.get_by_role("alert")).to_contain_text("There is no command /nonsense")
             await expect(box).to_have_value("/nonsense")
+            # A whole command needs one Enter, and one that leads elsewhere does not stay in the box.
+            await box.fill("")
+            await box.press_sequentially("/who")
+            await page.keyboard.press("Enter")
+            await expect(page.get_by_role("alert")).to_contain_text("sarah: ")
+            await expect(box).to_have_value("")
+            await box.press_sequentially("/export talk.md")
+            async with page.expect_download():
+                await page.keyboard.press("Enter")
+            await expect(box).to_have_value("")
+            # What was offered for another place is not inserted here.
+            await box.press_sequentially("hello there @ma")
+            await expect(page.get_by_role("option")).to_have_count(1)
+            for _ in range(9):
+                await page.keyboard.press("ArrowLeft")
+            await page.keyboard.press("Tab")
+            await expect(box).to_have_value("hello there @ma")
 
     asyncio.run(story())
 

@@ -254,3 +254,36 @@ async def test_timeouts_of_the_team_file_count(stage: Stage) -> None:
     async with stage.open() as conversation:
         await tell(conversation, "Go [NEXT: a & b]")
         assert {(await turn_of(conversation, id_)).failure.kind for id_ in "12"} == {"timed_out"}  # type: ignore[union-attr]
+
+
+@pytest.fixture
+def busy(stage: Stage) -> Stage:
+    """A team whose first agent never ends."""
+    stage.people_and_agents("kim", "b c")
+    stage.agent("a", HANG)
+    return stage
+
+
+async def test_a_turn_that_is_named_twice_is_in_the_queue_once(busy: Stage) -> None:
+    async with busy.open() as conversation:
+        await conversation.say("Go [NEXT: a, b, c]")
+        await until_at_work(conversation, "a")
+        await conversation.reorder(["3", "3", "2"])
+        assert [turn.id for turn in conversation.waiting] == ["3", "2"]
+
+
+async def test_dropping_nothing_does_not_end_a_pause(busy: Stage) -> None:
+    async with busy.open() as conversation:
+        await conversation.say("Go [NEXT: a]")
+        await until_at_work(conversation, "a")
+        await conversation.cancel("1")
+        assert await conversation.drop() == ()
+        assert conversation.paused == "Turn 1 of a was cancelled."
+
+
+async def test_whoever_is_asked_answers_what_was_said_last(busy: Stage) -> None:
+    async with busy.open() as conversation:
+        await conversation.say("Go [NEXT: a]")
+        await until_at_work(conversation, "a")
+        said_later, (turn,) = await asyncio.gather(conversation.say("And this [NEXT: a]"), conversation.ask("b"))
+        assert turn.message_id == said_later.message.id

@@ -36,7 +36,7 @@ def test_enter_takes_what_is_selected_and_does_not_send(stage: Stage) -> None:
 
     async def story(scene: Scene) -> None:
         await scene.type("@")
-        await scene.sees("@kim     human", "@max     Architect", "@sarah")
+        await scene.sees("@kim     person", "@max     Architect", "@sarah")
         await scene.press("down", "enter")
         assert composer_of(scene).text == "[NEXT: max] "
         assert await nothing_was_said(scene)

@@ -62,7 +62,7 @@ BUSY: Lines = [
         "/reorder needs the numbers of waiting turns, for example: /reorder 5 3",
     ),
     (
-        "/reorder 4 3",
+        "/reorder 4 3 4",
         "said 1 '[NEXT: max, sarah, ada] Go.'; runs max:1; waits sarah:4 ada:3; task Build the login.",
         "",
     ),
@@ -103,7 +103,7 @@ BUSY: Lines = [
     ("/drop 5 6", "said 4 ' /cancel'; runs max:1; waits sarah:4 ada:3 max:7", ""),
     ("/drop sarah, 3", "said 4 ' /cancel'; runs max:1; waits max:7", ""),
     ("/drop 7", "said 4 ' /cancel'; runs max:1", ""),
-    ("/drop ada", "said 4 ' /cancel'; runs max:1", "ada has no waiting turn."),
+    ("/drop ada", "said 4 ' /cancel'; runs max:1", "No turn of ada is waiting."),
     ("/drop all", "said 4 ' /cancel'; runs max:1", "No turn is waiting."),
     ("/drop", "said 4 ' /cancel'; runs max:1", "No turn is waiting."),
     ("/retry", "said 4 ' /cancel'; runs max:1", "No turn is waiting for a decision."),

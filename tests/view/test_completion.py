@@ -23,6 +23,10 @@ def completed(before: str) -> list[str]:
         ("/h", ["/hand ", "/help "]),
         ("/H", ["/hand ", "/help "]),
         ("/task s", []),
+        # What is typed to its end needs nothing: Enter sends it.
+        ("/who", []),
+        ("/Hand", []),
+        ("/go", []),
         ("say /h", []),
         ("/hand s", ["/hand sarah"]),
         ("/hand sarah", []),

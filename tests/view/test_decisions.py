@@ -59,3 +59,19 @@ def test_every_choice_is_an_action_of_the_api() -> None:
     ]
 
     assert {choice.action for one in found for choice in one.choices} <= set(ACTIONS)
+
+
+def test_only_what_can_be_done_is_offered() -> None:
+    gone, alone = wanted(undecided=(ended("3", "lee"),))[0], wanted(undecided=(ended("3", "max"),), agents=("max",))[0]
+
+    assert [choice.action for choice in gone.choices] == ["skip", "hand-over"]
+    assert [choice.action for choice in alone.choices] == ["retry", "skip"]
+
+
+def test_what_a_turn_had_said_is_shown_only_in_part() -> None:
+    long = Failed(kind="crashed", message="It crashed.", partial_text="x" * 1_000_000)
+
+    found = wanted(undecided=(ended("3", "max", long),))[0]
+
+    assert len(found.partial_text) < 2_100
+    assert found.partial_text.endswith("998,000 more characters")

@@ -87,3 +87,35 @@ def test_the_view_of_an_open_conversation_asks_the_store_nothing(stage: Stage, m
                 return conversation_view(conversation)
 
     assert asyncio.run(story()).working
+
+
+def test_a_turn_that_ran_when_its_process_was_killed_waits_for_a_decision(stage: Stage) -> None:
+    stage.agent("max", HANGING)
+
+    async def story() -> ConversationView:
+        async with open_team(stage.team, db=stage.db) as conversation:
+            await conversation.say("Go.")
+            while not any(running.is_recorded for running in conversation.running.values()):
+                await asyncio.sleep(0.01)
+            with SqliteStore(stage.db) as other:
+                # As if this process were gone, and with it its claim.
+                owner = other.conversation(conversation.id).owner
+                assert owner is not None
+                other.release(conversation.id, owner)
+                return stored_view(other, conversation.id)
+
+    view = asyncio.run(story())
+
+    assert (view.status, view.is_owned, view.working) == ("paused", False, ())
+    assert [(decision.kind, decision.turn) for decision in view.decisions] == [("failed", "1")]
+
+
+def test_a_conversation_in_which_a_turn_is_about_to_begin_is_working(stage: Stage) -> None:
+    stage.agent("max", HANGING)
+
+    async def story() -> str:
+        async with open_team(stage.team, db=stage.db) as conversation:
+            await conversation.say("Go.")
+            return conversation_view(conversation).status
+
+    assert asyncio.run(story()) == "working"

@@ -45,7 +45,7 @@ def test_a_watcher_sees_every_message_once_and_each_change_of_state_until_nobody
     views = [item for item in seen if isinstance(item, ConversationView)]
     assert [(view.status, [turn.member for turn in view.queue], view.paused, view.is_owned) for view in views] == [
         ("idle", [], None, True),
-        ("idle", ["max"], None, True),
+        ("working", ["max"], None, True),
         ("paused", [], "20 turns", True),
         ("paused", [], "20 turns", False),
     ]

@@ -10,7 +10,7 @@ import httpx
 import msgspec
 import pytest
 
-from bullpen.conversation.broadcast import RECENT_EVENTS
+from bullpen.conversation.broadcast import RECENT_EVENTS, Numbered
 from bullpen.conversation.events import (
     Continued,
     ConversationEvent,
@@ -230,3 +230,19 @@ def test_an_earlier_way_to_watch_still_works(tmp_path: Path) -> None:
         return seen
 
     assert asyncio.run(asyncio.wait_for(story(), WAIT_SECONDS))[:2] == ["said", "queued"]
+
+
+def test_a_page_that_missed_events_learns_of_it_although_another_page_saw_them(tmp_path: Path) -> None:
+    team = write_team(tmp_path, {"max": [{"say": "Hi."}]})
+
+    async def story() -> tuple[bytes, bytes, bytes]:
+        async with site(tmp_path, team) as served:
+            opened = await served.hub.begin()
+            trouble, lagged = Numbered(7, Trouble(text="Disk full.")), Numbered(7, Lagged(missed=3))
+            return await opened.frame(trouble), await opened.frame(lagged), await opened.frame(trouble)
+
+    seen, missed, seen_again = asyncio.run(story())
+
+    assert seen.startswith(b"event: trouble")
+    assert missed.startswith(b"event: lagged")
+    assert seen_again == seen

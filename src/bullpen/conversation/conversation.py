@@ -34,6 +34,7 @@ from bullpen.store.base import Store, StoredMessage
 from bullpen.team.team import Member, Team
 from bullpen.text.clean import clean_text
 
+NO_MARKERS = read_markers("")
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 
@@ -92,9 +93,9 @@ class Conversation:
 
     # What a person decides
 
-    async def cancel(self, turn_id: str | None = None) -> tuple[WaitingTurn, ...]:
-        """Stop one running turn, or all, and keep the queue until a person continues or drops it."""
-        turns = await self._journal.alone(lambda: self._pause_to_cancel(turn_id))
+    async def cancel(self, *turn_ids: str) -> tuple[WaitingTurn, ...]:
+        """Stop running turns, or all, and keep the queue until a person continues or drops it."""
+        turns = await self._journal.alone(lambda: self._pause_to_cancel(turn_ids))
         tasks = {turn: self._turns.tasks[turn.id] for turn in turns if turn.id in self._turns.tasks}
         for task in tasks.values():
             task.cancel()
@@ -106,9 +107,12 @@ class Conversation:
         """End a pause: waiting turns begin, and the limits count from zero."""
         await self._decide(decisions.continue_turns)
 
-    async def drop(self, *, member: str | None = None, turn_ids: Collection[str] = ()) -> tuple[WaitingTurn, ...]:
-        """Take waiting turns out of the queue: those with these ids, else a member's, else all."""
-        return (await self._decide(decisions.drop, self._router, member, turn_ids)).drops
+    async def drop(
+        self, *, member: str | None = None, members: Collection[str] = (), turn_ids: Collection[str] = ()
+    ) -> tuple[WaitingTurn, ...]:
+        """Take waiting turns out of the queue: those with these ids and those of members; without either, all."""
+        named = members if member is None else (member, *members)
+        return (await self._decide(decisions.drop, self._router, named, turn_ids)).drops
 
     async def retry(self, turn_id: str | None = None) -> WaitingTurn:
         """Retry a turn that ended without a reply; without an id, the latest."""
@@ -124,9 +128,15 @@ class Conversation:
 
     async def ask(self, asked: str) -> tuple[WaitingTurn, ...]:
         """Ask members to answer the last message, written as in [NEXT: …]: "a, b" or "a & b"."""
-        message_id = await self._last_message_id()
-        person = decisions.last_person(self.team, self._state)
-        return (await self._decide(decisions.ask, self._router, person, asked, message_id)).turns
+
+        async def commit() -> Entry:
+            person = decisions.last_person(self.team, self._state)
+            message_id = await self._last_message_id()
+            entry = decisions.ask(self._state, self._router, person, asked, message_id, at=milliseconds())
+            await self._journal.commit(entry)
+            return entry
+
+        return (await self._journal.alone(commit)).turns
 
     async def reorder(self, turn_ids: Sequence[str]) -> None:
         """Let these waiting turns begin first, in this order."""
@@ -151,9 +161,9 @@ class Conversation:
 
         return await self._journal.alone(commit)
 
-    async def _pause_to_cancel(self, turn_id: str | None) -> list[WaitingTurn]:
+    async def _pause_to_cancel(self, turn_ids: Collection[str]) -> list[WaitingTurn]:
         """Return the turns to cancel. They are chosen here, where none of them can end meanwhile."""
-        entry, turns = decisions.pause_to_cancel(self._state, turn_id, at=milliseconds())
+        entry, turns = decisions.pause_to_cancel(self._state, turn_ids, at=milliseconds())
         await self._journal.commit(entry)
         return turns
 
@@ -213,6 +223,14 @@ class Conversation:
         """Return the member with this name, or raise UnknownMember."""
         return self._router.member(name)
 
+    def person(self, name: str) -> Member:
+        """Return the person that somebody calls by this name, or raise UnknownSender."""
+        return self._router.sender_of(NO_MARKERS, given=name)
+
+    def agent(self, name: str) -> Member:
+        """Return the agent that somebody calls by this name, or raise UnknownMember or NobodyToAsk."""
+        return decisions.agent_named(self._router, name)
+
     @property
     def message_count(self) -> int:
         """How many messages there are."""
@@ -254,7 +272,7 @@ class Conversation:
 
     async def preview(self, member: str) -> AssemblerOutput:
         """Return what an agent would be given if it were asked about the last message now."""
-        name = decisions.agent_named(self._router, member).name
+        name = self.agent(member).name
         message_id = await self._last_message_id()
         if message_id is None:
             raise NobodyToAsk(decisions.NOTHING_SAID_YET)

@@ -34,11 +34,14 @@ def pause(kind: PauseKind, text: str, *, at: int) -> Entry:
     return Entry(at=at, change=Change(paused=text), events=(Paused(kind=kind, text=text),))
 
 
-def pause_to_cancel(state: ConversationState, turn_id: str | None, *, at: int) -> tuple[Entry, list[WaitingTurn]]:
-    """Pause, and return the turns to cancel: one, or all running ones."""
-    turns = [turn for turn in state.running.values() if turn_id in (None, turn.id)]
+def pause_to_cancel(state: ConversationState, turn_ids: Collection[str], *, at: int) -> tuple[Entry, list[WaitingTurn]]:
+    """Pause, and return the turns to cancel: those with these ids, or all running ones."""
+    for turn_id in turn_ids:
+        if turn_id not in state.running:
+            raise NothingRuns(turn_id)
+    turns = [turn for turn in state.running.values() if not turn_ids or turn.id in turn_ids]
     if not turns:
-        raise NothingRuns(turn_id)
+        raise NothingRuns
     verb = "was" if len(turns) == 1 else "were"
     names = turn_names(turns)
     return pause("cancelled", f"{names[:1].upper()}{names[1:]} {verb} cancelled.", at=at), turns
@@ -49,18 +52,18 @@ def continue_turns(state: ConversationState, *, at: int) -> Entry:
     return Entry(at=at, change=_after_a_decision(state, at), events=(Continued(),))
 
 
-def drop(state: ConversationState, router: Router, member: str | None, turn_ids: Collection[str], *, at: int) -> Entry:
-    """Take waiting turns out of the queue: those with these ids, else a member's, else all."""
-    name = None if member is None else router.member(member).name
-    turns = tuple(turn for turn in state.queue.of(name) if not turn_ids or turn.id in turn_ids)
-    _check_all_waiting(turn_ids, turns)
-    is_empty = len(turns) == len(state.queue.waiting)
-    return Entry(
-        at=at,
-        drops=turns,
-        change=Change(paused=None) if is_empty else Change(),
-        events=(Dropped(turns=turns),) if turns else (),
-    )
+def drop(
+    state: ConversationState, router: Router, members: Collection[str], turn_ids: Collection[str], *, at: int
+) -> Entry:
+    """Take waiting turns out of the queue: those with these ids and those of these members; without either, all."""
+    names = {router.member(name).name for name in members}
+    waiting = state.queue.waiting
+    _check_all_waiting(turn_ids, waiting)
+    turns = tuple(turn for turn in waiting if turn.id in turn_ids or turn.member in names or not (turn_ids or names))
+    if not turns:
+        return Entry(at=at)
+    change = Change(paused=None) if len(turns) == len(waiting) else Change()
+    return Entry(at=at, drops=turns, change=change, events=(Dropped(turns=turns),))
 
 
 def retry(state: ConversationState, router: Router, turn_id: str | None, *, at: int) -> Entry:
@@ -128,6 +131,7 @@ def ask(
 
 def reorder(state: ConversationState, turn_ids: Sequence[str], *, at: int) -> Entry:
     """Let these waiting turns begin first, in this order."""
+    turn_ids = tuple(dict.fromkeys(turn_ids))
     waiting = {turn.id: turn for turn in state.queue.waiting}
     _check_all_waiting(turn_ids, waiting.values())
     first = tuple(waiting[turn_id] for turn_id in turn_ids)

@@ -31,6 +31,20 @@ def write_export(
             write_json(store, conversation_id, file, prompts=prompts)
 
 
+def export_named(store: Store, conversation_id: str, name: str) -> Path:
+    """Write a conversation to the file that a person named, or to one with its id; return where it is."""
+    try:
+        path = Path(name or f"{conversation_id}.md").expanduser()
+        if path.suffix.removeprefix(".").lower() not in FORMATS:
+            raise BullpenError(f"{path} is not written: a name must end in .md, .html or .json.")
+        export_to(store, conversation_id, path)
+    except OutputExists as error:
+        raise BullpenError(f"{error.path} already exists and was not changed. Choose another file.") from error
+    except (RuntimeError, ValueError) as error:
+        raise BullpenError(f"{name!r} cannot be the name of a file: {error}.") from error
+    return path
+
+
 def export_to(store: Store, conversation_id: str, path: Path) -> None:
     """Write a conversation to a new file; its extension determines the format."""
     ending = path.suffix.removeprefix(".").lower()

@@ -39,7 +39,7 @@ class TurnQueue:
 
     def put_first(self, turns: Iterable[WaitingTurn]) -> None:
         """Move turns to the front, in this order, regardless of their intents."""
-        first = [_with_intent(turn, PUT_FIRST) for turn in turns]
+        first = [_with_intent(turn, PUT_FIRST) for turn in {turn.id: turn for turn in turns}.values()]
         self.remove(turn.id for turn in first)
         self._waiting[:0] = first
 

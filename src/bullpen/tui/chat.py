@@ -205,8 +205,8 @@ class ChatScreen(Screen[None]):
 
     async def action_cancel(self) -> None:
         """Stop the turn that has the focus, else every running turn."""
-        turn_id = self.focused.turn_id if isinstance(self.focused, TurnView) else None
-        await self.attempt(self.conversation.cancel(turn_id))
+        turns = (self.focused.turn_id,) if isinstance(self.focused, TurnView) else ()
+        await self.attempt(self.conversation.cancel(*turns))
 
     async def action_prompt(self) -> None:
         """Show what the agent that said a message was given."""

@@ -10,7 +10,7 @@ from textual.message import Message
 from textual.widgets import Static, TextArea
 
 from bullpen.tui.text import one_line, shown
-from bullpen.view.commands import COMMANDS, Command
+from bullpen.view.commands import Command
 from bullpen.view.completion import Option, options_for
 
 # Nobody presses enter so soon after another key: a terminal without bracketed paste is typing what was pasted.
@@ -66,6 +66,8 @@ class Composer(TextArea):
         self._more = more
         """Commands that only this door has."""
         self._options: list[Option] = []
+        self._options_at = (0, 0)
+        """Where the cursor was when they were suggested."""
         self._selected = 0
         self._history: list[str] = []
         self._place: int | None = None
@@ -118,7 +120,7 @@ class Composer(TextArea):
 
     def action_send(self) -> None:
         """Take the selected suggestion, or send."""
-        if self._options and not self._is_complete():
+        if self._has_options():
             self.action_complete()
         elif self.text.strip():
             self.post_message(self.Sent(self.text))
@@ -129,7 +131,7 @@ class Composer(TextArea):
 
     def action_complete(self) -> None:
         """Replace what was typed with the selected suggestion."""
-        if not self._options:
+        if not self._has_options():
             self.screen.focus_next()
             return
         option = self._options[self._selected]
@@ -146,7 +148,7 @@ class Composer(TextArea):
 
     def action_up(self) -> None:
         """Select the suggestion above, or move the cursor, or go back in the history."""
-        if self._options:
+        if self._has_options():
             self._select_next(-1)
         elif self.cursor_at_first_line:
             self._recall(-1)
@@ -155,7 +157,7 @@ class Composer(TextArea):
 
     def action_down(self) -> None:
         """Select the suggestion below, or move the cursor, or go forward in the history."""
-        if self._options:
+        if self._has_options():
             self._select_next(1)
         elif self.cursor_at_last_line:
             self._recall(1)
@@ -182,12 +184,14 @@ class Composer(TextArea):
     def _suggest(self, options: list[Option]) -> None:
         if options or self._options:
             self._options, self._selected = options, 0
+            self._options_at = self.cursor_location
             self.post_message(self.Suggested(options, 0))
 
-    def _is_complete(self) -> bool:
-        """Return whether a whole command is typed: enter sends it then."""
-        names = {*COMMANDS, *(command.name for command in self._more)}
-        return self.text.startswith("/") and self.text.strip().removeprefix("/") in names
+    def _has_options(self) -> bool:
+        """Return whether there are suggestions for where the cursor is now; those for another place go away."""
+        if self._options and self._options_at != self.cursor_location:
+            self._suggest([])
+        return bool(self._options)
 
     def _before_cursor(self) -> str:
         """Return the line before the cursor; unless it is the first, with an end of line before it."""

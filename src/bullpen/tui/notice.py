@@ -1,5 +1,7 @@
 """NoticeBar: the most urgent decision, with its choices on keys and for the mouse."""
 
+import asyncio
+
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
@@ -33,6 +35,7 @@ class NoticeBar(Vertical):
         self._decisions: tuple[Decision, ...] = ()
         self._text = Static(markup=False)
         self._choices = Horizontal()
+        self._changing = asyncio.Lock()
 
     @property
     def decision(self) -> Decision | None:
@@ -54,8 +57,11 @@ class NoticeBar(Vertical):
             return
         self.set_class(decisions[0].is_failure, "failure")
         self._text.update(_text(decisions[0].text, others=len(decisions) - 1))
-        await self._choices.remove_children()
-        await self._choices.mount_all([_button(choice) for choice in decisions[0].choices])
+        async with self._changing:
+            await self._choices.remove_children()
+            # Another decision may have come while the buttons of the last one went away.
+            if self._decisions:
+                await self._choices.mount_all([_button(choice) for choice in self._decisions[0].choices])
 
 
 def _text(text: str, others: int) -> Content:

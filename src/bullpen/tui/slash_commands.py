@@ -1,11 +1,10 @@
 """SlashCommands: what a person types after a slash, done on this screen."""
 
 from collections.abc import Awaitable, Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bullpen.conversation.conversation import Conversation
-from bullpen.exchange.files import export_to
+from bullpen.exchange.files import export_named
 from bullpen.tui.prompt_screen import PromptScreen
 from bullpen.tui.text import one_line
 from bullpen.view.command_arguments import Member, Nothing, Text
@@ -58,8 +57,7 @@ class SlashCommands:
 
     async def export(self, given: Text) -> None:
         """Write the conversation to a file."""
-        path = Path(given.text or f"{self._conversation.id}.md").expanduser()
-        await self._conversation.read(export_to, path)
+        path = await self._conversation.read(export_named, given.text)
         self._screen.notify(f"Written to {one_line(str(path), 200)}.", markup=False)
 
     async def help(self, _: Nothing) -> None:

@@ -22,6 +22,8 @@ class Which(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     member: str | None = None
     turns: tuple[str, ...] = ()
     members: tuple[str, ...] = ()
+    everything: bool = False
+    """All of them, where nothing means the latest."""
 
     @property
     def all_turns(self) -> tuple[str, ...]:
@@ -71,18 +73,18 @@ class Text(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 def read_which(text: str, team: Team) -> Which:
-    """Return the turns and members that are named: "3 4", "max", "max & sarah", "max 14"; nothing for "all"."""
+    """Return the turns and members that are named: "3 4", "max", "max & sarah", "max 14"; or "all"."""
     names = {normalized(name) for member in team.members for name in (member.name, member.display_name) if name}
     turns: list[str] = []
     members: list[str] = []
     for part in _BETWEEN.split(text):
         words, numbers = part.split(), []
-        # A name may end in a number, so a whole name is tried first.
-        while words and words[-1].isdecimal() and normalized(" ".join(words)) not in names:
+        # A name may end in a number, so a whole name is tried first; a number alone is a turn.
+        while words and words[-1].isdecimal() and (len(words) == 1 or normalized(" ".join(words)) not in names):
             numbers.append(words.pop())
         turns += reversed(numbers)
         if words:
             members.append(" ".join(words))
     if [normalized(name) for name in members] == [ALL] and ALL not in names and not turns:
-        return Which()
+        return Which(everything=True)
     return Which(turns=tuple(turns), members=tuple(members))

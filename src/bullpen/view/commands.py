@@ -14,7 +14,7 @@ from msgspec import Struct
 from bullpen.conversation.conversation import Conversation
 from bullpen.errors import BullpenError, NothingRuns, NothingToDecide, UnknownCommand
 from bullpen.team.team import Team
-from bullpen.text.names import nearest
+from bullpen.text.names import nearest, normalized
 from bullpen.view.command_arguments import Member, Names, Nothing, Task, Text, Turns, Which, read_which
 
 Run = Callable[[Conversation, Any, str | None], Awaitable[str]]
@@ -61,11 +61,17 @@ def read_command(text: str, team: Team, more: Iterable[Command] = ()) -> Typed |
     return Typed(command, command.read((found[2] or "").strip(), team))
 
 
+def is_command(word: str, more: Iterable[Command] = ()) -> bool:
+    """Return whether a word after a slash is a command."""
+    return word.lower() in _BY_NAME or any(word.lower() == command.name for command in more)
+
+
 async def run_command(typed: Typed, conversation: Conversation, person: str | None = None) -> str:
     """Change the conversation as a command says; return what to tell the person, if there is more to tell."""
     if typed.command.run is None:
         raise BullpenError(f"/{typed.command.name} shows something, and that is not possible here.")
-    return await typed.command.run(conversation, typed.given, person)
+    speaker = None if person is None else conversation.person(person).name
+    return await typed.command.run(conversation, typed.given, speaker)
 
 
 def read_form(kind: type[Struct], values: dict[str, Any]) -> Struct:
@@ -104,15 +110,10 @@ async def _cancel(conversation: Conversation, given: Which, _: str | None) -> st
         return ""
     running = {running.turn.id: running.turn.member for running in conversation.running.values()}
     members = [conversation.member(name).name for name in given.all_members]
-    chosen = [*given.all_turns, *(turn for turn, member in running.items() if member in members)]
     idle = [name for name in members if name not in running.values()]
     if idle:
-        raise BullpenError(f"{', '.join(idle)} {'is' if len(idle) == 1 else 'are'} not working.")
-    for turn in chosen:
-        if turn not in running:
-            raise NothingRuns(turn)
-    for turn in dict.fromkeys(chosen):
-        await conversation.cancel(turn)
+        raise NothingRuns(members=idle)
+    await conversation.cancel(*given.all_turns, *(turn for turn, member in running.items() if member in members))
     return ""
 
 
@@ -122,19 +123,15 @@ async def _continue(conversation: Conversation, _given: Nothing, _: str | None) 
 
 
 async def _drop(conversation: Conversation, given: Which, _: str | None) -> str:
-    members = [conversation.member(name).name for name in given.all_members]
-    turns = [*given.all_turns, *(turn.id for turn in conversation.waiting if turn.member in members)]
-    if given.is_empty:
-        dropped = await conversation.drop()
-    else:
-        dropped = await conversation.drop(turn_ids=turns) if turns else ()
-    if dropped:
+    if await conversation.drop(members=given.all_members, turn_ids=given.all_turns):
         return ""
-    return f"{', '.join(members)} has no waiting turn." if members else "No turn is waiting."
+    members = ", ".join(conversation.member(name).name for name in given.all_members)
+    return f"No turn of {members} is waiting." if members else "No turn is waiting."
 
 
 async def _retry(conversation: Conversation, given: Which, _: str | None) -> str:
-    for turn in _undecided(conversation, given):
+    # Each goes before all others, so the last one goes first.
+    for turn in reversed(_undecided(conversation, given)):
         await conversation.retry(turn)
     return ""
 
@@ -147,10 +144,14 @@ async def _skip(conversation: Conversation, given: Which, _: str | None) -> str:
 
 def _undecided(conversation: Conversation, given: Which) -> list[str | None]:
     """Return the turns that are meant, all of them undecided; without any, the latest."""
+    known = {turn.id: turn.member for turn in conversation.undecided}
+    if given.everything and known:
+        return list(known)
     if given.is_empty:
         return [None]
-    known = {turn.id: turn.member for turn in conversation.undecided}
-    members = [conversation.member(name).name for name in given.all_members]
+    # Who has left the team can still have a turn to decide about.
+    names = {normalized(member): member for member in known.values()}
+    members = [names.get(normalized(name)) or conversation.member(name).name for name in given.all_members]
     for turn in given.all_turns:
         if turn not in known:
             raise NothingToDecide(turn)
@@ -217,6 +218,12 @@ def _read_member(text: str, _: Team) -> Member:
 
 
 def _read_text(text: str, _: Team) -> Text:
+    return Text(text=text)
+
+
+def _read_words(text: str, _: Team) -> Text:
+    if not text:
+        raise BullpenError("/search needs words, for example: /search cookie")
     return Text(text=text)
 
 
@@ -326,7 +333,7 @@ _ALL = (
         argument="WORDS",
         purpose="find what was said",
         takes=Text,
-        read=_read_text,
+        read=_read_words,
     ),
     Command(
         name="export",

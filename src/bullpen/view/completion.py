@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from bullpen.team.team import Team
 from bullpen.text.names import normalized
-from bullpen.view.commands import COMMANDS, Command
+from bullpen.view.commands import COMMANDS, Command, is_command
 from bullpen.view.state import program_of
 
 MARKERS = {
@@ -50,6 +50,8 @@ def options_for(before: str, names: Mapping[str, str], more: Iterable[Command] =
     """
     commands = {**COMMANDS, **{command.name: command for command in more}}
     if (found := _COMMAND.fullmatch(before)) is not None:
+        if is_command(found[1], more):
+            return []
         purposes = {name: command.purpose for name, command in commands.items()}
         return _fitting(found[1], purposes, before="/", after=" ", replaces=len(before))
     if (found := _COMMAND_ARGUMENT.fullmatch(before)) is not None:

@@ -1,6 +1,6 @@
 """What a person is asked to decide, and the choices there are. Pure."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Literal
 
 from msgspec import Struct
@@ -8,6 +8,9 @@ from msgspec import Struct
 from bullpen.conversation.state import UndecidedTurn
 from bullpen.routing.missed_hand_overs import MissedHandOver
 from bullpen.text.numbers import counted
+
+MOST_PARTIAL = 2_000
+"""Characters of what a turn had said that are shown beside the decision."""
 
 Kind = Literal["failed", "paused", "held", "missed", "trouble"]
 
@@ -72,26 +75,38 @@ DROP = Choice(action="drop", label="Drop the queue", typed="/drop", purpose="rem
 DISMISS = Choice(action="dismiss", label="Leave it", typed="/dismiss", purpose="leave it as it is")
 
 
-def _about_turn(ended: UndecidedTurn, agents: Iterable[str]) -> Decision:
+def _about_turn(ended: UndecidedTurn, agents: Collection[str]) -> Decision:
     turn, given = ended.id, {"turn": ended.id}
+    others = tuple(name for name in agents if name != ended.member)
+    retry = Choice(action="retry", label="Retry", typed=f"/retry {turn}", purpose="run the turn again", given=given)
+    skip = Choice(action="skip", label="Skip", typed=f"/skip {turn}", purpose="continue without it", given=given)
+    hand_over = Choice(
+        action="hand-over",
+        label="Hand over",
+        typed=f"/hand NAME {turn}",
+        purpose="let another agent answer",
+        given=given,
+    )
     return Decision(
         kind="failed",
         text=ended.sentence,
         turn=turn,
         member=ended.member,
-        partial_text=ended.failure.partial_text if ended.failure else "",
-        others=tuple(name for name in agents if name != ended.member),
+        partial_text=shortened_partial(ended),
+        others=others,
         choices=(
-            Choice(action="retry", label="Retry", typed=f"/retry {turn}", purpose="run the turn again", given=given),
-            Choice(action="skip", label="Skip", typed=f"/skip {turn}", purpose="continue without it", given=given),
-            Choice(
-                action="hand-over",
-                label="Hand over",
-                typed=f"/hand NAME {turn}",
-                purpose="let another agent answer",
-                given=given,
-            ),
+            *((retry,) if ended.member in agents else ()),
+            skip,
+            *((hand_over,) if others else ()),
         ),
+    )
+
+
+def shortened_partial(ended: UndecidedTurn) -> str:
+    """Return the beginning of what a turn had said; the record of the turn has all of it."""
+    text = ended.failure.partial_text if ended.failure else ""
+    return (
+        text if len(text) <= MOST_PARTIAL else f"{text[:MOST_PARTIAL]}\n… {len(text) - MOST_PARTIAL:,} more characters"
     )
 
 

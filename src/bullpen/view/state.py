@@ -16,11 +16,11 @@ from bullpen.conversation.state import UndecidedTurn, stored_progress, undecided
 from bullpen.errors import InvalidTeam
 from bullpen.routing.missed_hand_overs import MissedHandOver
 from bullpen.routing.progress import MemberUsage, Progress, usage_of_turn
-from bullpen.routing.queue import WaitingTurn
+from bullpen.routing.queue import TurnQueue, WaitingTurn
 from bullpen.store.base import Store, StoredConversation, Turn
 from bullpen.team.reader import examine_team
 from bullpen.team.team import Member, Team, colours_of
-from bullpen.view.decisions import Decision, decisions
+from bullpen.view.decisions import Decision, decisions, shortened_partial
 
 MemberStatus = Literal["working", "undecided", "your_turn", "idle"]
 Status = Literal["working", "paused", "your_turn", "idle"]
@@ -151,18 +151,22 @@ def stored_view(store: Store, conversation_id: str) -> ConversationView:
     """Return a conversation that another process owns, or nobody, as far as the store knows it."""
     stored = store.conversation(conversation_id)
     progress = stored_progress(store, stored)
+    is_owned = stored.owner is not None and is_alive(stored.owner)
+    running = store.running(conversation_id)
+    ended = [store.turn(conversation_id, turn_id) for turn_id in progress.undecided]
+    # What still runs in a conversation that no process owns was interrupted: the process was killed.
     return _view(
         team=team_of(stored),
-        working=[_stored_working(turn) for turn in store.running(conversation_id)],
+        working=[_stored_working(turn) for turn in running] if is_owned else (),
         waiting=tuple(turn.waiting for turn in store.queued(conversation_id)),
         held=set(progress.held),
-        undecided=tuple(undecided_turn(store.turn(conversation_id, turn_id)) for turn_id in progress.undecided),
+        undecided=tuple(map(undecided_turn, [*ended, *(() if is_owned else running)])),
         progress=progress,
         known=ConversationView(
             id=stored.id,
             team=stored.team,
             is_open=False,
-            is_owned=stored.owner is not None and is_alive(stored.owner),
+            is_owned=is_owned,
             task=stored.team_task,
             paused=stored.paused,
             waits_for=stored.waits_for,
@@ -200,7 +204,7 @@ def _view(
     )
     return replace(
         known,
-        status=_status(known, working, undecided),
+        status=_status(known, working, undecided, can_begin=_can_begin(team, waiting, held, undecided)),
         members=tuple(_members(team, progress.used, working, undecided, known.waits_for)),
         working=tuple(working),
         queue=tuple(_queue(waiting, held)),
@@ -211,12 +215,25 @@ def _view(
     )
 
 
-def _status(known: ConversationView, working: Sequence[Working], undecided: Sequence[UndecidedTurn]) -> Status:
-    if working:
+def _status(
+    known: ConversationView, working: Sequence[Working], undecided: Sequence[UndecidedTurn], *, can_begin: bool
+) -> Status:
+    if working or (can_begin and known.paused is None and known.is_owned):
         return "working"
     if undecided or known.paused is not None:
         return "paused"
     return "idle" if known.waits_for is None else "your_turn"
+
+
+def _can_begin(
+    team: Team | None, waiting: Sequence[WaitingTurn], held: set[str], undecided: Sequence[UndecidedTurn]
+) -> bool:
+    """Return whether a waiting turn is about to begin, unless the conversation is paused."""
+    if not waiting:
+        return False
+    people = [person.name for person in team.people] if team else ()
+    blocking = [ended.turn for ended in undecided]
+    return bool(TurnQueue(waiting).next_group(people=people, held=held, undecided=blocking))
 
 
 def _members(
@@ -283,9 +300,12 @@ def _queue(waiting: Iterable[WaitingTurn], held: set[str]) -> Iterable[QueuedTur
 
 
 def _undecided(ended: UndecidedTurn) -> UndecidedView:
-    partial_text = ended.failure.partial_text if ended.failure else ""
     return UndecidedView(
-        turn=ended.id, member=ended.member, state=ended.state, text=ended.reason, partial_text=partial_text
+        turn=ended.id,
+        member=ended.member,
+        state=ended.state,
+        text=ended.reason,
+        partial_text=shortened_partial(ended),
     )
 
 

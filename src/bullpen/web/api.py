@@ -181,7 +181,7 @@ async def do_command(request: Request) -> Response:
         told = await run_command(typed, opened.conversation, given.sender)
         return json(CommandResult(told=told, state=opened.view()))
     lines = lines_of(opened, typed)
-    see = "" if lines else address_of(opened.conversation.id, typed)
+    see = "" if lines else await address_of(opened.conversation, typed)
     return json(CommandResult(told="\n".join(lines), see=see, state=opened.view()))
 
 

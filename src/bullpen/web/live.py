@@ -9,8 +9,9 @@ from markupsafe import Markup
 from bullpen.cache import ByteBoundedCache
 from bullpen.conversation.broadcast import Numbered
 from bullpen.conversation.conversation import Conversation
+from bullpen.conversation.events import Lagged
 from bullpen.view.state import ConversationView, conversation_view
-from bullpen.web.updates import live_turn, message_frame, quick_frame, state_frame
+from bullpen.web.updates import lagged_frame, live_turn, message_frame, quick_frame, state_frame
 
 FRAME_BYTES = 8 * 1024 * 1024
 LIVE_SECONDS = 0.4
@@ -42,6 +43,9 @@ class LiveConversation:
 
     async def frame(self, numbered: Numbered) -> bytes:
         """Return what is sent to a page for one event."""
+        if isinstance(numbered.event, Lagged):
+            # It is for one viewer, and has the number of an event that others get.
+            return lagged_frame(numbered.number)
         known = self._frames.get(numbered.number)
         if known is not None:
             return known

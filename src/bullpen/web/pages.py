@@ -175,7 +175,7 @@ async def say(request: Request) -> Response:
         await talk.say(text, sender=sender or None, message_id=checked_id(message_id))
         return done(request, f"/c/{talk.id}")
     if typed.command.run is None:
-        return shown_at(request, opened, typed)
+        return await shown_at(request, opened, typed)
     return done(request, f"/c/{talk.id}", told=await run_command(typed, talk, sender or None))
 
 

@@ -6,10 +6,11 @@ from urllib.parse import quote
 from starlette.requests import Request
 from starlette.responses import Response
 
+from bullpen.conversation.conversation import Conversation
 from bullpen.exchange.files import FORMATS
 from bullpen.view.commands import COMMANDS, Typed, help_lines
 from bullpen.view.status_lines import queue_lines, team_lines
-from bullpen.view.turn_lookup import LAST
+from bullpen.view.turn_lookup import LAST, find_turn
 from bullpen.web.live import LiveConversation
 from bullpen.web.responses import notice, sent_to
 
@@ -17,10 +18,10 @@ Lines = Callable[[LiveConversation], list[str]]
 Address = Callable[[str, Typed], str]
 
 
-def shown_at(request: Request, opened: LiveConversation, typed: Typed) -> Response:
+async def shown_at(request: Request, opened: LiveConversation, typed: Typed) -> Response:
     """Show the result of a command in the page's notice, or on a page of its own."""
     lines = lines_of(opened, typed)
-    return notice(lines) if lines else sent_to(request, address_of(opened.conversation.id, typed))
+    return notice(lines) if lines else sent_to(request, await address_of(opened.conversation, typed))
 
 
 def lines_of(opened: LiveConversation, typed: Typed) -> list[str]:
@@ -29,9 +30,13 @@ def lines_of(opened: LiveConversation, typed: Typed) -> list[str]:
     return show(opened) if show else []
 
 
-def address_of(conversation_id: str, typed: Typed) -> str:
-    """Return the page that shows the result of a command."""
-    return ADDRESSES[typed.command.name](f"/c/{conversation_id}", typed)
+async def address_of(conversation: Conversation, typed: Typed) -> str:
+    """Return the page that shows it; raise what is wrong with what it should show."""
+    if typed.command.name == "prompt":
+        conversation.agent(typed.given.member)
+    elif typed.command.name == "explain":
+        await conversation.read(find_turn, typed.given.text or LAST)
+    return ADDRESSES[typed.command.name](f"/c/{conversation.id}", typed)
 
 
 def _export(base: str, typed: Typed) -> str:

@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from bullpen.conversation.broadcast import Numbered
 from bullpen.conversation.conversation import Conversation
-from bullpen.conversation.events import Lagged, Said, Trouble, TurnBegan, TurnEnded, TurnEvent
+from bullpen.conversation.events import Said, Trouble, TurnBegan, TurnEnded, TurnEvent
 from bullpen.conversation.running_turn import RunningTurn
 from bullpen.team.team import colours_of
 from bullpen.turn_events import Event, Notice, TextDelta, Thinking, TodoList, ToolFinished, ToolStarted
@@ -52,11 +52,14 @@ def quick_frame(numbered: Numbered, conversation: Conversation) -> bytes | None:
             return _json("ended", numbered.number, turn=event.turn_id, state=event.state)
         case Trouble():
             return server_sent("trouble", rendered("problem.html", text=event.text).encode(), numbered.number)
-        case Lagged():
-            return server_sent("lagged", b"{}", numbered.number)
         case _:
             # Only the state changes, which is sent next.
             return b"id: %d\n" % numbered.number
+
+
+def lagged_frame(number: int) -> bytes:
+    """Return what a page is sent that has missed events."""
+    return server_sent("lagged", b"{}", number)
 
 
 async def message_frame(numbered: Numbered, conversation: Conversation) -> bytes:

@@ -4,7 +4,6 @@ import contextlib
 import io
 import shlex
 from collections.abc import Awaitable, Callable
-from pathlib import Path
 from typing import Any
 
 from bullpen.cli.plain.explanation import print_explanation, prompt_lines
@@ -12,7 +11,7 @@ from bullpen.cli.plain.transcript import Show
 from bullpen.conversation.conversation import Conversation
 from bullpen.database import Database
 from bullpen.errors import BullpenError
-from bullpen.exchange.files import export_to
+from bullpen.exchange.files import export_named
 from bullpen.text.numbers import local_time
 from bullpen.view.command_arguments import Member, Nothing, Text
 from bullpen.view.commands import COMMANDS, Typed, help_lines, read_command, run_command
@@ -59,8 +58,6 @@ class ShownCommands:
         self._show.text(printed.getvalue().rstrip("\n"))
 
     async def _search(self, given: Text) -> None:
-        if not given.text:
-            raise BullpenError("/search needs words, for example: /search cookie")
         hits = await self._conversation.read(search_in, given.text)
         for hit in hits:
             self._show.note(f"#{hit.sequence} {hit.speaker}  {local_time(hit.timestamp)}")
@@ -69,8 +66,7 @@ class ShownCommands:
             self._show.note(f"Nothing found for {given.text}.")
 
     async def _export(self, given: Text) -> None:
-        path = Path(given.text or f"{self._conversation.id}.md").expanduser()
-        await self._conversation.read(export_to, path)
+        path = await self._conversation.read(export_named, given.text)
         self._show.note(f"Written to {shlex.quote(str(path))}.")
 
     async def _help(self, _: Nothing) -> None:

@@ -48,9 +48,12 @@ document.addEventListener("DOMContentLoaded", () => {
   let sent = "";
   form.addEventListener("htmx:beforeRequest", () => { sent = text.value; remember(); status.textContent = "sending"; });
   form.addEventListener("htmx:afterRequest", (event) => {
-    const answered = event.detail.xhr.status > 0;
-    status.textContent = event.detail.successful || answered ? "" : "not sent yet, trying again";
-    if (event.detail.successful) {
+    const code = event.detail.xhr.status;
+    const answered = code > 0;
+    const isCommand = sent.startsWith("/");
+    status.textContent = answered ? "" : isCommand ? "not sent: press Enter to try again" : "not sent yet, trying again";
+    // An answer that leads to another page is not called successful by htmx.
+    if (code >= 200 && code < 400) {
       // Text typed during the request is the beginning of the next message.
       const since = text.value === sent ? "" : text.value.startsWith(sent) ? text.value.slice(sent.length) : text.value;
       begin();
@@ -59,22 +62,35 @@ document.addEventListener("DOMContentLoaded", () => {
     }
     // Its first version has arrived after all: the text is now another message.
     else if (event.detail.xhr.status === 409) { form.elements.id.value = newId(); remember(); }
-    else if (!answered) setTimeout(() => form.requestSubmit(), RETRY_MILLISECONDS);
+    // A command has no id: sent twice, it could be done twice.
+    else if (!answered && !isCommand) setTimeout(() => form.requestSubmit(), RETRY_MILLISECONDS);
   });
 
   let shown = [];
   let chosen = 0;
   let asked = 0;
+  let pending = null; // what was asked and not answered yet
+  let at = 0; // where the cursor was when the options were asked for
 
   // The server has the completions; an answer for an earlier text is dropped.
-  async function complete() {
+  function complete() {
+    const answer = ask();
+    pending = answer;
+    answer.finally(() => { if (pending === answer) pending = null; });
+  }
+
+  async function ask() {
     const question = ++asked;
-    const before = text.value.slice(0, text.selectionStart);
-    const wanted = /^\/|[@[]/.test(before) && before.length <= 2000;
+    const end = text.selectionStart;
+    const whole = text.value.slice(0, end);
+    // Only a command is looked at from its beginning; of anything else, the end of its last line.
+    const before = whole.startsWith("/") && whole.length <= 1000 ? whole : `\n${whole.slice(whole.lastIndexOf("\n") + 1).slice(-1000)}`;
+    const wanted = /^\/|[@[]/.test(before);
     const answer = wanted ? await fetch(`${base}/complete?before=${encodeURIComponent(before)}`).catch(() => null) : null;
     const options = answer?.ok ? await answer.json() : [];
     if (question !== asked) return;
-    shown = options;
+    shown = text.selectionStart === end ? options : [];
+    at = end;
     chosen = 0;
     show();
   }
@@ -111,17 +127,30 @@ document.addEventListener("DOMContentLoaded", () => {
     text.focus();
   }
 
+  function insertOrSend(key) {
+    if (shown.length) insertChosen();
+    else if (key === "Enter" && text.value.trim()) form.requestSubmit();
+  }
+
   text.addEventListener("keydown", (event) => {
     if (event.isComposing) return;
+    // On a phone the key for a new line is the only one there is.
+    const sends = event.key === "Enter" && !event.shiftKey && !matchMedia("(pointer: coarse)").matches;
+    const sendsAlways = event.key === "Enter" && (event.ctrlKey || event.metaKey);
+    if (pending && (event.key === "Tab" || sends)) {
+      // Typed faster than the server answers: what it says decides what the key does.
+      event.preventDefault();
+      pending.then(() => insertOrSend(event.key));
+      return;
+    }
+    if (shown.length && text.selectionStart !== at) close();
     if (shown.length) {
       const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
       if (step) { event.preventDefault(); chosen = (chosen + step + shown.length) % shown.length; show(); return; }
       if (event.key === "Tab" || event.key === "Enter") { event.preventDefault(); insertChosen(); return; }
       if (event.key === "Escape") { event.preventDefault(); close(); return; }
     }
-    // On a phone Enter is the only way to start a new line.
-    const sends = event.key === "Enter" && !event.shiftKey && !matchMedia("(pointer: coarse)").matches;
-    if (sends || (event.key === "Enter" && (event.ctrlKey || event.metaKey))) {
+    if (sends || sendsAlways) {
       event.preventDefault();
       if (text.value.trim()) form.requestSubmit();
     }
