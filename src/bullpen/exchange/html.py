@@ -8,7 +8,7 @@ from html import escape
 from bullpen.exchange.formatting import Writable, addressees_of, all_messages, sender_of, utc_time
 from bullpen.store.base import Store, StoredConversation, StoredMessage
 from bullpen.text.clean import one_line
-from bullpen.text.words import counted
+from bullpen.text.numbers import counted
 
 STYLE = """
 :root { color-scheme: light dark; --ink: #1c1e21; --paper: #fff; --faint: #5f6670; --line: #d9dce1; --card: #f5f6f8; }

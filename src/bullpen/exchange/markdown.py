@@ -11,7 +11,7 @@ from bullpen.exchange.formatting import Writable, addressees_of, all_messages, s
 from bullpen.markers.blocks import BlockReader
 from bullpen.store.base import Store, StoredConversation, StoredMessage
 from bullpen.text.clean import one_line
-from bullpen.text.words import counted
+from bullpen.text.numbers import counted
 
 NOTE = "Messages are quoted word for word. A heading inside a quote is part of the message."
 
