@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from bullpen.errors import StoreDamaged
-from bullpen.store import log
 from bullpen.store.sqlite import SqliteStore
 from bullpen.testing.store_contract import begin, said
 
