@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from bullpen.errors import StoreDamaged
+from bullpen.store import write_ahead_log
 from bullpen.store.sqlite import SqliteStore
 from bullpen.testing.store_contract import begin, said
 
@@ -41,7 +42,7 @@ def change(path: Path, place: int) -> None:
 
 
 def test_what_was_only_in_the_log_is_there(killed: Path) -> None:
-    assert log.damage(killed) == ""
+    assert write_ahead_log.damage(killed) == ""
     assert count(killed) == 8
 
 

@@ -18,7 +18,7 @@ from bullpen.errors import (
     StoreReadOnly,
     StoreTooNew,
 )
-from bullpen.store import files, log, schema
+from bullpen.store import files, schema, write_ahead_log
 from bullpen.store.packing import DamagedData
 
 BUSY_SECONDS = 10.0
@@ -180,7 +180,7 @@ class Database:
         has_log = files.has_log(self.path)
         if not self._is_open_here():
             files.check_file(self.path, schema.latest_version(), has_log=has_log)
-            if has_log and (reason := log.damage(self.path)):
+            if has_log and (reason := write_ahead_log.damage(self.path)):
                 raise StoreDamaged(self.path, reason)
         files.make_private(self.path)
         with self._translating(), ExitStack() as on_error:
