@@ -126,6 +126,7 @@ def _look(pages: Pages, conversation: str) -> None:
         f"{one}/queue",
     ]
     paths += re.findall(r'"(/static/[^"]+)"', pages.get(here).text)
+    paths += [f"{here}/complete?before=/", f"{here}/complete?before=@"]
     paths += [f"{here}?at=3", f"{here}/older?before=8", f"{here}/newer?after=0", f"{here}/timeline"]
     paths += [f"{here}/export/{name}" for name in ("md", "html", "json", "nothing")]
     for turn in TURNS:

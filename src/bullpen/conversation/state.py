@@ -40,17 +40,12 @@ class UndecidedTurn(Struct, frozen=True, kw_only=True):
         """Why it ended, in a sentence."""
         if self.failure is None:
             return "bullpen stopped during this turn. Files may have been changed."
-        return " ".join(filter(None, (_as_sentence(self.failure.message), self.failure.hint)))
+        return self.failure.explanation
 
     @property
     def sentence(self) -> str:
         """Whose turn ended, and why."""
         return f"{self.member} (turn {self.id}): {self.reason}"
-
-
-def _as_sentence(text: str) -> str:
-    text = text.strip()
-    return text if not text or text[-1] in ".!?:)…。！？" else f"{text}."
 
 
 class ConversationState:
