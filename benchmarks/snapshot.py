@@ -48,10 +48,10 @@ class PlainMessage(Struct, rename="camel", omit_defaults=True):
 
 
 class PlainSnapshot(Struct, rename="camel"):
+    team_task: str | None
+    timestamp: int
+    version: int
     messages: list[PlainMessage]
-    team_task: str | None = None
-    timestamp: int = 0
-    version: int = 1
 
 
 def measure(*, quick: bool) -> Figure:

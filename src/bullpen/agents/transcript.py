@@ -48,6 +48,9 @@ class Transcript:
         self._lines = LineSplitter() if spec.stream == "json" else None
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
         self._stripper = EscapeStripper()
+        self._logs_lines = logger.isEnabledFor(logging.DEBUG)
+        self._line = b"\x1b"
+        """The line that is read. Of an agent that writes plain text there are none, and all of it may have escapes."""
         self._text = bytearray()
         self._notice_count = 0
         self._stderr = b""
@@ -110,7 +113,8 @@ class Transcript:
         if not line or line.isspace():
             return
         record = record_from(line)
-        if logger.isEnabledFor(logging.DEBUG):
+        self._line = line
+        if self._logs_lines:
             logger.debug("[Debug][Receive] agent=%s %s", self._agent, line.decode(errors="replace"))
         if record is None:
             self._emit_notice("noise", line[:MAX_NOTICE_CHARACTERS])
@@ -133,7 +137,8 @@ class Transcript:
             text = self._stripper.feed(event.text)
             self._add_text(event if text is event.text else TextDelta(text))
             return
-        event = _plain(event)
+        if _may_have_escapes(self._line):
+            event = _plain(event)
         if isinstance(event, Finished | Failed):
             self.verdict = event
             self.on_verdict()
@@ -161,6 +166,11 @@ class Transcript:
         if self._notice_count <= MAX_NOTICES:
             text = text if isinstance(text, str) else text.decode(errors="replace")
             self._emit(Notice(kind=kind, text=text))
+
+
+def _may_have_escapes(line: bytes) -> bool:
+    """Return whether a line of JSON may have escape sequences: as \\u001b, or in UTF-8 with this byte before them."""
+    return b"\\u00" in line or b"\xc2" in line or b"\x1b" in line
 
 
 def _plain(event: Event) -> Event:

@@ -39,7 +39,7 @@ class EscapeStripper:
 
     def feed(self, piece: str) -> str:
         """Return the text so far; the beginning of a sequence is held back until its end."""
-        if not self._held and not _MAY_BEGIN.search(piece):
+        if not self._held and "\x1b" not in piece and (piece.isascii() or not _MAY_BEGIN.search(piece)):
             return piece
         text, self._held = self._held + piece, ""
         tail = _UNFINISHED.search(text)
