@@ -20,6 +20,7 @@ from bullpen.conversation.owner import is_alive as owner_is_alive
 from bullpen.conversation.owner import this_process
 
 Start = Callable[[str], "subprocess.Popen[str]"]
+WAIT_SECONDS = 20
 MARK = "a turn of the tests of process tables"
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has both tables")
@@ -104,7 +105,12 @@ def test_a_mark_is_found_in_every_session_and_only_whole(start: Start, table: Pr
     shell = start("setsid sleep 60 & echo $!; sleep 60")
     (escaped,) = lines(shell, 1)
 
-    assert {shell.pid, escaped} <= {process.pid for process in process_tree.processes_of_turn(MARK)}
+    # While a program is being started, its environment cannot be read for a moment.
+    until = time.monotonic() + WAIT_SECONDS
+    found: set[int] = set()
+    while not {shell.pid, escaped} <= found and time.monotonic() < until:
+        found = {process.pid for process in process_tree.processes_of_turn(MARK)}
+    assert {shell.pid, escaped} <= found
     assert process_tree.processes_of_turn(MARK[:-1]) == []
     assert not table.has_variable(shell.pid, process_tree.TURN_VARIABLE[1:], MARK)
     assert not table.has_variable(os.getpid(), process_tree.TURN_VARIABLE, MARK)

@@ -67,7 +67,9 @@ def asked(
     held: Sequence[str] = (),
     missed: MissedHandOver | None = None,
 ) -> tuple[Decision, ...]:
-    return decisions(undecided=undecided, paused=paused, waiting=waiting, held=held, missed=missed, agents=("ada", "ben"))
+    return decisions(
+        undecided=undecided, paused=paused, waiting=waiting, held=held, missed=missed, agents=("ada", "ben")
+    )
 
 
 def missed(sender: str, name: str, quote: str) -> MissedHandOver:

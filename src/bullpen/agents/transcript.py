@@ -169,7 +169,7 @@ class Transcript:
 
 
 def _may_have_escapes(line: bytes) -> bool:
-    """Return whether a line of JSON may have escape sequences: as \\u001b, or in UTF-8 with this byte before them."""
+    """Return whether a line of JSON may have escape sequences, written as escapes of JSON or as UTF-8."""
     return b"\\u00" in line or b"\xc2" in line or b"\x1b" in line
 
 
