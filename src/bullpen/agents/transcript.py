@@ -137,7 +137,8 @@ class Transcript:
             text = self._stripper.feed(event.text)
             self._add_text(event if text is event.text else TextDelta(text))
             return
-        if _may_have_escapes(self._line):
+        # A verdict may repeat text of earlier lines.
+        if isinstance(event, Finished | Failed) or _may_have_escapes(self._line):
             event = _plain(event)
         if isinstance(event, Finished | Failed):
             self.verdict = event
