@@ -58,7 +58,7 @@ Arguments of the wrong type or range are the caller's mistake and raise TypeErro
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Literal
+from typing import Any, Literal
 
 from bullpen.turn_events import Failed
 
@@ -68,6 +68,14 @@ LONGEST_SHOWN = 200
 
 class BullpenError(Exception):
     """Something bullpen could not do. The message is a sentence for people."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Let it be pickled and copied; without this, __init__ would be called with the sentence alone."""
+        return _without_init, (type(self), self.args), self.__dict__
+
+
+def _without_init(kind: type[BullpenError], args: tuple[object, ...]) -> BullpenError:
+    return kind.__new__(kind, *args)
 
 
 class AgentFailed(BullpenError):
@@ -290,8 +298,13 @@ class MissingExtra(BullpenError):
     """An optional feature whose packages are not installed."""
 
     def __init__(self, extra: str, module: str) -> None:
-        super().__init__(f"This needs {module}, which is not installed. Try: pip install 'bullpen[{extra}]'")
+        super().__init__(f"This needs {module}, which is not installed. Try: {how_to_install(extra)}")
         self.extra = extra
+
+
+def how_to_install(extra: str) -> str:
+    """Return the command that installs an optional feature."""
+    return f"pip install 'bullpen-chat[{extra}]'"
 
 
 class ReadOnlyHere(BullpenError):

@@ -113,7 +113,7 @@ async def run_turn(
 
 class _TurnFailed(Exception):
     def __init__(self, failure: Failed) -> None:
-        super().__init__(failure.message)
+        super().__init__(failure)
         self.failure = failure
 
 

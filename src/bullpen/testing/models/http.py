@@ -47,8 +47,9 @@ class BadRequest(Exception):
     """A request that cannot be read, and the status to refuse it with."""
 
     def __init__(self, status: int, reason: str) -> None:
-        super().__init__(reason)
+        super().__init__(status, reason)
         self.status = status
+        self.reason = reason
 
 
 def json_response(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> HttpResponse:
@@ -114,7 +115,7 @@ class HttpServer(ABC):
         try:
             request = await _read_request(reader, writer)
         except BadRequest as error:
-            refusal = json_response({"error": {"message": str(error)}}, error.status, {"connection": "close"})
+            refusal = json_response({"error": {"message": error.reason}}, error.status, {"connection": "close"})
             await _write_response(writer, refusal)
             return False
         response = await self.respond(request)
