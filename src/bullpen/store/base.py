@@ -43,6 +43,9 @@ class StateChange(Struct, frozen=True, kw_only=True):
     progress: dict[str, Any] | UnsetType = UNSET
     """What else must survive a restart, such as what the limits count. JSON, always replaced as a whole."""
     team_path: str | UnsetType = UNSET
+    title: str | UnsetType | None = UNSET
+    """What a person calls it; None: nothing of its own."""
+    archived_at: int | UnsetType | None = UNSET
 
 
 NO_CHANGE = StateChange()
@@ -61,6 +64,7 @@ class StoredConversation(Struct, frozen=True, kw_only=True):
     last_at: int
     messages: int
     first_words: str
+    """Of the first message of a person; of the first message if it is late."""
     queued: int
     running: int
     team_task: str | None
@@ -70,6 +74,8 @@ class StoredConversation(Struct, frozen=True, kw_only=True):
     owner: Owner | None
     extra: dict[str, Any] | None = None
     """Fields of other systems that an import brought, kept as they are."""
+    title: str | None = None
+    archived_at: int | None = None
 
     @property
     def state(self) -> Activity:

@@ -17,12 +17,16 @@ FIRST_WORDS_CHARACTERS = 80
 
 SELECT = """
     SELECT conversations.id, team, team_file, team_path, started_at, last_at, messages,
-        (SELECT content FROM messages WHERE conversation = conversations.number AND sequence = 1),
+        coalesce(
+            (SELECT content FROM messages JOIN speakers ON speakers.number = messages.speaker
+                WHERE messages.conversation = conversations.number AND sequence <= 20
+                AND speakers.speaker LIKE '%"type":"human"%' ORDER BY sequence LIMIT 1),
+            (SELECT content FROM messages WHERE conversation = conversations.number AND sequence = 1)),
         (SELECT count(*) FROM turns
             WHERE conversation = conversations.number AND ended_at IS NULL AND state = 'queued'),
         (SELECT count(*) FROM turns
             WHERE conversation = conversations.number AND ended_at IS NULL AND state = 'running'),
-        team_task, waits_for, paused, progress, owner, extra
+        team_task, waits_for, paused, progress, owner, extra, title, archived_at
     FROM conversations JOIN states ON states.conversation = conversations.number
 """
 
@@ -118,10 +122,15 @@ def apply(
         f"UPDATE states SET last_at = max(last_at, :at){columns} WHERE conversation = :conversation",  # noqa: S608
         {**given, "at": at, "conversation": conversation},
     )
-    if change.team_path is not UNSET:
-        db.execute("UPDATE conversations SET team_path = ? WHERE number = ?", (change.team_path, conversation))
-    if change.team_task is not UNSET:
-        db.execute("UPDATE conversations SET team_task = ? WHERE number = ?", (change.team_task, conversation))
+    for column, value in _seldom_changed(change).items():
+        db.execute(f"UPDATE conversations SET {column} = ? WHERE number = ?", (value, conversation))  # noqa: S608
+
+
+def _seldom_changed(change: StateChange) -> dict[str, object]:
+    """Return the given columns of the table that is not written with every message."""
+    columns = ("team_path", "team_task", "title", "archived_at")
+    values = {column: getattr(change, column) for column in columns}
+    return {column: value for column, value in values.items() if value is not UNSET}
 
 
 def set_owner(db: Connection, conversation: int, owner: Owner | None) -> None:
@@ -141,14 +150,14 @@ def delete(db: Connection, conversation: int, at: int) -> None:
     db.execute("DELETE FROM states WHERE conversation = ?", key)
     db.execute(
         "UPDATE conversations SET team = '', team_file = ?, team_path = '', team_task = NULL, extra = NULL,"
-        " deleted_at = ? WHERE number = ?",
+        " title = NULL, archived_at = NULL, deleted_at = ? WHERE number = ?",
         (packed(b""), at, conversation),
     )
 
 
 def _conversation(row: tuple[object, ...]) -> StoredConversation:
     id_, team, team_file, team_path, started_at, last_at, messages, first, queued, running, *state = row
-    team_task, waits_for, paused, progress, owner, extra = state
+    team_task, waits_for, paused, progress, owner, extra, title, archived_at = state
     first_words = "" if first is None else " ".join(unpacked_text(first)[: 4 * FIRST_WORDS_CHARACTERS].split())
     try:
         return msgspec.convert(
@@ -169,6 +178,8 @@ def _conversation(row: tuple[object, ...]) -> StoredConversation:
                 "progress": _progress_decoder.decode(str(progress)),
                 "owner": _owner(owner),
                 "extra": None if extra is None else _progress_decoder.decode(str(extra)),
+                "title": title,
+                "archived_at": archived_at,
             },
             StoredConversation,
         )

@@ -155,6 +155,28 @@ class StoreContract:
         assert (listed[0].messages, listed[0].last_at, listed[0].first_words) == (1, 50, "First words")
         assert (listed[0].queued, listed[0].state) == (1, "queued")
 
+    def test_it_begins_with_what_a_person_says_first(self, store: Store) -> None:
+        store.append("c", said("m1", "Ready.", speaker=MAX))
+        assert store.conversation("c").first_words == "Ready."
+        store.append("c", said("m2", "Fix the login"))
+
+        assert store.conversation("c").first_words == "Fix the login"
+
+    def test_a_conversation_can_be_renamed_and_archived(self, store: Store) -> None:
+        store.append("c", said("m1", at=50))
+
+        store.update("c", at=0, change=StateChange(title="The login 登录", archived_at=70))
+        renamed = store.conversation("c")
+        store.update("c", at=0, change=StateChange(archived_at=None))
+        store.append("c", said("m2", at=60))
+        back = store.conversation("c")
+
+        assert (renamed.title, renamed.archived_at, renamed.last_at) == ("The login 登录", 70, 50)
+        assert (back.title, back.archived_at, back.last_at) == ("The login 登录", None, 60)
+        store.update("c", at=0, change=StateChange(title=None))
+        assert store.conversation("c").title is None
+        assert store.fsck() == []
+
     def test_an_id_is_never_used_again(self, store: Store) -> None:
         with pytest.raises(ConversationExists):
             begin(store, "c")
