@@ -12,17 +12,21 @@
 
 PYTHON ?= python3
 VENV := .venv
-READY := $(VENV)/.ready
 BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+# A virtual environment; with the package alone; with everything that the tests need.
+MADE := $(VENV)/.made
+CORE := $(VENV)/.core
+READY := $(VENV)/.ready
 # Compiled once, so that measurements of start-up see what a user sees.
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: docs demo example test torture check lint format bench bench-quick pictures lock clean
 
-demo: $(READY)
+demo: $(CORE)
 	@$(BIN)/bullpen demo
 
-example: $(READY)
+example: $(CORE)
 	@$(BIN)/python examples/first_prompt.py
 
 test: $(READY)
@@ -55,20 +59,27 @@ pictures: $(READY)
 	$(BIN)/python docs/pictures/draw.py
 	$(BIN)/python -m docs.pictures.draw_web
 
-$(READY): requirements.txt pyproject.toml
+$(MADE):
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "bullpen needs Python 3.11 or newer, and $(PYTHON) is older. Try: make PYTHON=python3.12"; exit 1; }
 	@$(PYTHON) -m venv $(VENV) || \
 	  { echo "$(PYTHON) cannot make a virtual environment. On Debian or Ubuntu: apt install python3-venv"; exit 1; }
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.txt
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
+
+$(CORE): pyproject.toml | $(MADE)
+	$(PIP) --editable .
+	@touch $@
+
+$(READY): requirements.txt pyproject.toml | $(MADE)
+	$(PIP) --require-hashes -r requirements.txt
+	$(PIP) --no-deps --no-build-isolation --editable .
+	@touch $(CORE) $@
 
 docs: $(READY)
 	$(BIN)/python -m docs.tables
 
 lock: $(READY)
-	$(BIN)/python -m pip install --quiet uv
+	$(PIP) uv
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
 	  --extra all --group dev pyproject.toml --output-file requirements.txt
 

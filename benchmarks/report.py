@@ -12,6 +12,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+import bullpen
 from benchmarks.plot import Plot
 
 PAGE = Path(__file__).parents[1] / "docs" / "benchmarks.md"
@@ -140,7 +141,7 @@ def _machine() -> list[tuple[str, str]]:
         ("memory", f"{memory / 2**30:.1f} GiB"),
         ("system", platform.platform()),
         ("Python", f"{platform.python_implementation()} {platform.python_version()}"),
-        ("bullpen", f"{version('bullpen')}, msgspec {version('msgspec')}, SQLite {sqlite3.sqlite_version}"),
+        ("bullpen", f"{bullpen.__version__}, msgspec {version('msgspec')}, SQLite {sqlite3.sqlite_version}"),
         ("date", f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC"),
     ]
 

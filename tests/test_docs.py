@@ -72,7 +72,7 @@ def test_the_readmes_first_command_prints_what_the_readme_shows(tmp_path: Path) 
     (_, command), (_, shown) = blocks(ROOT / "README.md")[:2]
 
     assert command == "$ make demo\n"
-    assert "demo: $(READY)\n\t@$(BIN)/bullpen demo\n" in (ROOT / "Makefile").read_text(encoding="utf-8")
+    assert "demo: $(CORE)\n\t@$(BIN)/bullpen demo\n" in (ROOT / "Makefile").read_text(encoding="utf-8")
     lines = iter(without_times(printed).splitlines())
     # An excerpt: every line is there, in this order. `in` goes on where it found the line before.
     assert [line for line in without_times(shown).splitlines() if line not in lines] == []

@@ -19,6 +19,7 @@ from bullpen.cli.plain.transcript import Show
 from bullpen.cli.plain.typed_line import ChatLines
 from bullpen.cli.signals import Interruptions
 from bullpen.cli.viewer import following, show_state
+from bullpen.errors import how_to_install
 from bullpen.terminal.colors import Colours, wants_colours
 from bullpen.terminal.page import StreamPage
 from bullpen.terminal.raw_mode import is_terminal
@@ -57,7 +58,7 @@ def _can_fill_the_screen(options: argparse.Namespace) -> bool:
     if options.plain or os.environ.get("TERM", "dumb") == "dumb":
         return False
     if find_spec("textual") is None:
-        print("For the full screen: pip install 'bullpen[tui]'. This is the plain chat.", file=sys.stderr)
+        print(f"For the full screen: {how_to_install('tui')}. This is the plain chat.", file=sys.stderr)
         return False
     return True
 
