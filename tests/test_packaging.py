@@ -1,0 +1,61 @@
+"""What is installed: the name of the distribution, its extras, and what make installs for what."""
+
+import re
+import subprocess
+import sys
+import zipfile
+from email import message_from_bytes
+from pathlib import Path
+from shutil import copy
+
+import pytest
+
+from bullpen.errors import MissingExtra
+
+ROOT = Path(__file__).parent.parent
+TEXTS = (".py", ".md", ".toml", ".html", ".txt", ".sh", "Makefile")
+
+
+def test_the_distribution_has_a_name_of_its_own(tmp_path: Path) -> None:
+    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
+    subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
+    (wheel,) = tmp_path.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        (place,) = [name for name in archive.namelist() if name.endswith(".dist-info/METADATA")]
+        metadata = message_from_bytes(archive.read(place))
+        scripts = archive.read(place.replace("METADATA", "entry_points.txt")).decode()
+        packages = {name.split("/")[0] for name in archive.namelist() if ".dist-info" not in name}
+
+    assert metadata["Name"] == "bullpen-chat"
+    needed = metadata.get_all("Requires-Dist", [])
+    assert {"textual", "starlette"} <= {one.split(">")[0] for one in needed if one.endswith("extra == 'all'")}
+    assert "bullpen = bullpen.cli:main" in scripts
+    assert packages == {"bullpen"}
+
+
+def test_a_hint_names_the_distribution() -> None:
+    assert str(MissingExtra("web", "starlette")) == (
+        "This needs starlette, which is not installed. Try: pip install 'bullpen-chat[web]'"
+    )
+
+
+def test_nothing_tells_people_to_install_somebody_elses_package() -> None:
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, encoding="utf-8", check=False)
+    wrong = re.compile(r"(?:pipx?|tool) install .*[ '\"]bullpen(?![\w.-])|[ '\"]bullpen\[(?:tui|web|all)")
+    files = [ROOT / name for name in listed.stdout.splitlines() if name.endswith(TEXTS)]
+    if not files:
+        pytest.skip("this is not a clone")
+
+    read = {file: file.read_text(encoding="utf-8", errors="replace") for file in files if file.is_file()}
+    assert [file for file, text in read.items() if file != Path(__file__) and wrong.search(text)] == []
+
+
+@pytest.mark.parametrize(("target", "installs_everything"), [("demo", False), ("example", False), ("test", True)])
+def test_only_what_needs_it_installs_everything(target: str, installs_everything: bool, tmp_path: Path) -> None:
+    for name in ("Makefile", "pyproject.toml", "requirements.txt"):
+        copy(ROOT / name, tmp_path)
+
+    would_run = subprocess.run(["make", "-n", target], cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+
+    assert ("requirements.txt" in would_run) is installs_everything
+    assert "--editable ." in would_run
