@@ -16,25 +16,25 @@ KIM = Speaker(role_id="kim", role_name="Kim", type="human")
 MAX = Speaker(role_id="max", role_name="Max", type="ai")
 
 
-def write_long_conversation(db: Path, team: Path) -> str:
-    """Store a long conversation in one go; saying it would take as many commits."""
+def write_conversation(db: Path, team: Path, length: int) -> str:
+    """Store a conversation in one go; saying it would take as many commits."""
     store = SqliteStore(db)
     store.create("long-road-1", team="Shop", team_file=team.read_text(), started_at=1)
     with store._database.writing() as rows:
         place = place_of(rows, "long-road-1")
         link = place.head
-        for sequence in range(1, LENGTH + 1):
+        for sequence in range(1, length + 1):
             speaker = (KIM, MAX)[sequence % 2]
             message = ConversationMessage(id=f"m{sequence}", content=f"Word {sequence}.", speaker=speaker, timestamp=1)
             _, link = message_rows.add(rows, place.number, link, sequence, message)
-        conversation_rows.apply(rows, place.number, StateChange(), 1, end=(LENGTH, link))
+        conversation_rows.apply(rows, place.number, StateChange(), 1, end=(length, link))
     store.close()
     return "long-road-1"
 
 
 def test_a_hundred_thousand_messages_are_a_few_pages_on_the_screen(stage: Stage) -> None:
     stage.agent("max", [{"say": "And one more."}])
-    conversation_id = write_long_conversation(stage.db, stage.team)
+    conversation_id = write_conversation(stage.db, stage.team, LENGTH)
 
     async def story(scene: Scene) -> None:
         transcript = scene.app.screen.query_one(Transcript)

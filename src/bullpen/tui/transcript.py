@@ -178,6 +178,12 @@ class Transcript(VerticalScroll, can_focus=False):
         elif new_value > old_value and new_value >= self.max_scroll_y - 2 and not self.is_at_end:
             self.run_worker(self._load_newer(), exclusive=True, group="pages")
         elif new_value > old_value and new_value >= self.max_scroll_y:
+            # Later: an animation may have scrolled, and anchoring ends it, which Textual does not expect at this moment.
+            self.call_later(self._follow_again)
+
+    def _follow_again(self) -> None:
+        """Scroll with what comes, if the person is still at the end."""
+        if self.is_following:
             self.anchor()
 
     async def _load_older(self) -> None:
