@@ -221,6 +221,8 @@ def test_nothing_in_code_or_quotes_or_tables_hands_over(hidden: str, example: st
         "> ```\n> [NEXT: sarah]\n> ```",
         "> `[NEXT: sarah]`",
         "```\n> [NEXT: sarah]\n```",
+        f"> {'It is long. ' * 200}`[NEXT: sarah]`",
+        "It works.\r\r> It is fast. `[NEXT: sarah]`",
     ],
 )
 def test_a_marker_in_a_quote_is_not_one_in_code(text: str) -> None:
@@ -386,6 +388,7 @@ PIECES = st.one_of(
     st.text(max_size=12),
 )
 TEXTS = st.lists(PIECES, max_size=14).map("".join) | st.lists(PIECES, max_size=14).map(" ".join)
+LONG_LINE = "It is long. " * (LONGEST_ENDING // 12 + 1)
 SENDERS = st.sampled_from([(team, member) for team in TEAMS.values() for member in team.members])
 
 
@@ -410,11 +413,11 @@ def test_no_text_behind_a_working_marker_suggests_anything(text: str) -> None:
     assert missed(f"[NEXT: sarah]\n\n{text}") is None
 
 
-@given(text=TEXTS)
-def test_no_text_in_a_quote_suggests_anything(text: str) -> None:
-    quoted = "\n".join(f"> {line}" for line in text.splitlines())
+@given(text=TEXTS, line_break=st.sampled_from(["\n", "\r\n", "\r"]), before=st.sampled_from(["", LONG_LINE]))
+def test_no_text_in_a_quote_suggests_anything(text: str, line_break: str, before: str) -> None:
+    quoted = line_break.join(f"> {before}{line}" for line in text.splitlines())
 
-    assert missed(f"It says:\n\n{quoted}") is None
+    assert missed(f"It says:{line_break * 2}{quoted}") is None
 
 
 @given(text=TEXTS)

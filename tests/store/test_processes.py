@@ -25,6 +25,7 @@ from bullpen.store.sqlite import SqliteStore
 from bullpen.testing.store_contract import GIVEN, MAX, OWNER, alive, asked, begin, dead, said
 
 KILLS = 36
+MOST_LINES = 12
 NOBODY = 65534
 
 Result = TypeVar("Result")
@@ -40,9 +41,14 @@ class Child:
             run_and_exit(function, pipe)
         os.close(pipe)
 
-    def kill(self) -> bytes:
+    def kill(self, *, after_lines: int, seconds: float) -> bytes:
+        """Kill it some time after it has written so many lines; return all that it wrote."""
+        written = b""
+        while written.count(b"\n") < after_lines and (more := os.read(self.output, 4096)):
+            written += more
+        time.sleep(seconds)
         os.kill(self.pid, signal.SIGKILL)
-        return self.wait()
+        return written + self.wait()
 
     def wait(self) -> bytes:
         with os.fdopen(self.output, "rb") as output:
@@ -101,8 +107,8 @@ def test_nothing_acknowledged_is_lost_or_doubled_by_kill_9(tmp_path: Path) -> No
     acknowledged: list[str] = []
     for life in range(KILLS):
         child = Child(partial(talk, path, life))
-        time.sleep(chance.uniform(0.0, 0.12))
-        acknowledged += child.kill().decode().splitlines()
+        written = child.kill(after_lines=chance.randrange(MOST_LINES), seconds=chance.uniform(0.0, 0.01))
+        acknowledged += written.decode().splitlines()
 
     told = {kind: [line.split(" ")[1] for line in acknowledged if line.startswith(kind)] for kind in KINDS}
     with SqliteStore(path) as store:

@@ -105,7 +105,8 @@ def marker_in_code(text: str, visible: str) -> str:
     marker = found[-1]
     before = text[max(0, marker.start() - LONGEST_ENDING) : marker.start()]
     is_hidden = visible[marker.start()] == HIDDEN
-    is_last_code = is_hidden and _ends_in_code(text, visible, before, text[marker.end() :])
+    is_code = is_hidden and not _is_quoted(text, marker.start())
+    is_last_code = is_code and _ends_in_code(text, visible, before, text[marker.end() :])
     return marker[0] if is_last_code and _introduces_hand_over(before) else ""
 
 
@@ -120,12 +121,18 @@ def escaped_marker(text: str, visible: str) -> str:
 
 def _ends_in_code(text: str, visible: str, before: str, after: str) -> bool:
     """Return whether nothing follows a marker in a span, a block of its own, an open fence, or a reply of code only."""
-    if _QUOTED_LINE.match(_last_line(before)) or not _NOTHING_MORE.match(after):
+    if not _NOTHING_MORE.match(after):
         return False
     in_span = before.endswith("`") and after.startswith("`")
     fence_is_open = not _FENCE_BELOW.search(after)
     all_is_code = _PROSE_FENCE.match(text) and not visible.strip(f"{HIDDEN} \n")
     return bool(in_span or fence_is_open or all_is_code or _FENCE_ABOVE.search(before))
+
+
+def _is_quoted(text: str, position: int) -> bool:
+    """Return whether there is a ">" before the line, however long, that a position is in."""
+    start = max(text.rfind("\n", 0, position), text.rfind("\r", 0, position)) + 1
+    return bool(_QUOTED_LINE.match(text, start, position))
 
 
 def _introduces_hand_over(before: str) -> bool:
