@@ -1,13 +1,23 @@
 """Conversations in a list, as people look for them: all of them, by a name, by what was said in them."""
 
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import msgspec
 from msgspec import Struct
 
 from bullpen.conversation.owner import is_alive
 from bullpen.errors import AmbiguousConversation, NoConversations, UnknownConversation
+from bullpen.markers.stripping import strip_all_markers
 from bullpen.messages import Speaker
-from bullpen.store.base import Store, StoredConversation
+from bullpen.routing.progress import MemberUsage
+from bullpen.store.base import StateChange, Store, StoredConversation
+from bullpen.text.clean import clean_text
 
 LAST = "last"
+UNTITLED = "New conversation"
+LONGEST_TITLE = 72
 
 
 class ConversationSummary(Struct, frozen=True, kw_only=True):
@@ -21,6 +31,8 @@ class ConversationSummary(Struct, frozen=True, kw_only=True):
     started_at: int
     last_at: int
     messages: int
+    title: str
+    """What a person calls it, else how it begins."""
     first_words: str
     queued: int
     running: int
@@ -31,6 +43,17 @@ class ConversationSummary(Struct, frozen=True, kw_only=True):
     task: str | None
     open_in: int | None
     """The number of the process that has it open."""
+    needs_you: bool
+    """Whether it cannot continue without a person: it is paused, a turn failed, or it is open and waits."""
+    tokens: int
+    cost_usd: float | None
+    """None if no CLI has reported it."""
+    is_archived: bool
+
+    @property
+    def folder(self) -> str:
+        """The folder of its team file; empty if it was not a file."""
+        return str(Path(self.team_path).parent) if self.team_path else ""
 
 
 class Hit(Struct, frozen=True, kw_only=True):
@@ -96,8 +119,37 @@ def search_in(store: Store, conversation_id: str, words: str, limit: int = 20) -
     return search(store, words, conversation_id=conversation_id, limit=limit)
 
 
+def by_urgency(conversations: Iterable[ConversationSummary]) -> list[ConversationSummary]:
+    """Return those that are not archived: the ones that need a person first, then as they were."""
+    shown = [one for one in conversations if not one.is_archived]
+    return sorted(shown, key=lambda one: not one.needs_you)
+
+
+def title_of(title: str | None, first_words: str) -> str:
+    """Return what a conversation is called: its title, else how it begins."""
+    words = title or strip_all_markers(first_words) or first_words or UNTITLED
+    return words if len(words) <= LONGEST_TITLE else f"{words[: LONGEST_TITLE - 1].rstrip()}…"
+
+
+def typed_title(text: str) -> str | None:
+    """Return a title as it is stored; None if nothing was typed."""
+    return " ".join(clean_text(text).split())[:LONGEST_TITLE] or None
+
+
+def rename(store: Store, conversation_id: str, title: str | None) -> None:
+    """Give a conversation that is not open here another title; None: call it by its first words again."""
+    store.update(conversation_id, at=0, change=StateChange(title=title))
+
+
+def archive(store: Store, conversation_id: str, at: int | None) -> None:
+    """Take a conversation out of the lists; None: put it back."""
+    store.update(conversation_id, at=0, change=StateChange(archived_at=at))
+
+
 def _summary(stored: StoredConversation) -> ConversationSummary:
     owner = stored.owner
+    open_in = owner.pid if owner is not None and is_alive(owner) else None
+    used = _used(stored.progress)
     return ConversationSummary(
         id=stored.id,
         team=stored.team,
@@ -106,11 +158,29 @@ def _summary(stored: StoredConversation) -> ConversationSummary:
         started_at=stored.started_at,
         last_at=stored.last_at,
         messages=stored.messages,
+        title=title_of(stored.title, stored.first_words),
         first_words=stored.first_words,
         queued=stored.queued,
         running=stored.running,
         waits_for=stored.waits_for,
         paused=stored.paused,
         task=stored.team_task,
-        open_in=owner.pid if owner is not None and is_alive(owner) else None,
+        open_in=open_in,
+        needs_you=_needs_you(stored, is_open=open_in is not None),
+        tokens=used.tokens,
+        cost_usd=used.cost_usd,
+        is_archived=stored.archived_at is not None,
     )
+
+
+def _needs_you(stored: StoredConversation, *, is_open: bool) -> bool:
+    if stored.running and is_open:
+        return False
+    is_stuck = stored.paused is not None or bool(stored.progress.get("undecided"))
+    return is_stuck or (is_open and stored.state == "waiting")
+
+
+def _used(progress: dict[str, Any]) -> MemberUsage:
+    """Return what all turns have used, as far as it was counted."""
+    used = msgspec.convert(progress.get("used", {}), dict[str, MemberUsage])
+    return sum(used.values(), start=MemberUsage())

@@ -13,7 +13,7 @@ from starlette.responses import Response
 from starlette.routing import Match, Route
 
 from bullpen.errors import BullpenError
-from bullpen.web import inspector, openapi, pages, timeline
+from bullpen.web import inspector, openapi, pages, sidebar, timeline
 from bullpen.web.address import Place
 from bullpen.web.api import CALLS, Endpoint
 from bullpen.web.assets import asset
@@ -30,6 +30,7 @@ ROUTES: tuple[tuple[str, str, Endpoint], ...] = (
     ("GET", "/static/{name}", asset),
     ("GET", "/", pages.conversations),
     ("POST", "/c", pages.begin),
+    ("GET", "/sidebar/{id}", sidebar.sidebar),
     ("GET", "/c/{id}", pages.conversation),
     ("GET", "/c/{id}/older", pages.older),
     ("GET", "/c/{id}/newer", pages.newer),

@@ -22,6 +22,7 @@ from bullpen.web.credentials import Keys
 from bullpen.web.requests import checked_id, hub_of, id_in, number_in, view_in
 from bullpen.web.responses import done, form_of, json, page, sent_to
 from bullpen.web.shown_commands import shown_at
+from bullpen.web.sidebar import sidebar_of
 from bullpen.web.sse import EventStream, position
 from bullpen.web.updates import server_sent
 
@@ -118,6 +119,7 @@ async def conversation(request: Request) -> Response:
         people=[member for member in view.members if member.type == "human"],
         message_id=secrets.token_hex(8),
         formats=FORMATS,
+        sidebar=await sidebar_of(hub),
         ends_early=around is not None and bool(messages) and messages[-1].sequence < stored.messages,
         colors=view.colors,
         id=conversation_id,

@@ -43,6 +43,11 @@ def initials(name: str) -> str:
     return "".join(word[0] for word in words[:2]).upper() or "?"
 
 
+def file_name(path: str) -> str:
+    """Return the last part of a path."""
+    return Path(path).name or path
+
+
 def moved_up(turns: list[str], index: int) -> list[str]:
     """Return the order of a queue with one turn moved up by one place."""
     return [*turns[: index - 1], turns[index], turns[index - 1], *turns[index + 1 :]]
@@ -63,7 +68,7 @@ def _environment() -> Environment:
         auto_reload=False,
     )
     spellings = (numbers.counted, numbers.duration, numbers.money, numbers.short_number, numbers.size, numbers.tokens)
-    filters = (*spellings, clock, said, initials, moved_up, code, plain, render)
+    filters = (*spellings, clock, said, initials, file_name, moved_up, code, plain, render)
     environment.globals.update(address=address, used=numbers.used)
     environment.filters.update({function.__name__: function for function in filters})
     return environment

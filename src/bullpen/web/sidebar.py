@@ -1,0 +1,43 @@
+"""The sidebar of a conversation's page: all other conversations, those that need a person first."""
+
+from msgspec import Struct
+from starlette.requests import Request
+from starlette.responses import Response
+
+from bullpen.view.listing import ConversationSummary, all_conversations, by_urgency
+from bullpen.web.conversations import Hub
+from bullpen.web.requests import hub_of, id_in
+from bullpen.web.responses import page
+
+MOST_SHOWN = 60
+
+
+class Sidebar(Struct, frozen=True, kw_only=True):
+    """The conversations in the sidebar."""
+
+    needing: int
+    """How many need a person."""
+    groups: tuple[tuple[str, tuple[ConversationSummary, ...]], ...]
+    """Each with its heading."""
+    more: int
+    """How many are not shown."""
+    can_begin: bool
+
+
+async def sidebar_of(hub: Hub) -> Sidebar:
+    """Return the sidebar as it is now."""
+    listed = by_urgency(await hub.read(all_conversations))
+    needing = sum(one.needs_you for one in listed)
+    shown = tuple(listed[:MOST_SHOWN])
+    groups = (("Needs you", shown[:needing]), ("Recent", shown[needing:]))
+    return Sidebar(
+        needing=needing,
+        groups=tuple(group for group in groups if group[1]),
+        more=len(listed) - len(shown),
+        can_begin=hub.team is not None,
+    )
+
+
+async def sidebar(request: Request) -> Response:
+    """Show the list again, for a page that is open."""
+    return page("sidebar_list.html", sidebar=await sidebar_of(hub_of(request)), id=id_in(request))

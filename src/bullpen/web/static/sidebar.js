@@ -1,0 +1,39 @@
+// The list of conversations stays true while a page is open: others change it, too.
+"use strict";
+
+(() => {
+  const EVERY_MILLISECONDS = 10000;
+
+  async function refresh() {
+    const sidebar = document.getElementById("sidebar");
+    if (document.hidden || !sidebar) return;
+    const answer = await fetch(sidebar.dataset.from, { headers: { "HX-Request": "true" } }).catch(() => null);
+    if (!answer?.ok) return;
+    const template = document.createElement("template");
+    template.innerHTML = await answer.text(); // rendered by our server
+    const fresh = template.content.firstElementChild;
+    const old = document.getElementById("conversations");
+    localize(fresh);
+    if (!fresh || old.isEqualNode(fresh)) return;
+    const focused = old.contains(document.activeElement) ? document.activeElement.getAttribute("href") : null;
+    old.replaceWith(fresh);
+    if (focused) fresh.querySelector(`a[href="${CSS.escape(focused)}"]`)?.focus();
+    showBadge(Number(fresh.dataset.needing));
+  }
+
+  function showBadge(needing) {
+    const drawer = document.querySelector(".drawer");
+    let badge = drawer.querySelector(".badge");
+    if (!needing) return badge?.remove();
+    if (!badge) {
+      badge = document.createElement("span");
+      badge.className = "badge";
+      drawer.append(badge);
+    }
+    badge.textContent = String(needing);
+  }
+
+  document.addEventListener("DOMContentLoaded", () => setInterval(refresh, EVERY_MILLISECONDS));
+  document.addEventListener("visibilitychange", refresh);
+  document.addEventListener("conversations-changed", refresh);
+})();
