@@ -7,6 +7,8 @@ import signal
 import socket
 import subprocess
 import sys
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import httpx
@@ -29,9 +31,21 @@ def serve(folder: Path, *options: str) -> "subprocess.Popen[str]":
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        # Under nohup we ignore hang-ups, which programs inherit.
+        start_new_session=True,
+        preexec_fn=partial(signal.signal, signal.SIGHUP, signal.SIG_DFL),
     )
 
 
+@pytest.fixture(params=[signal.SIG_DFL, signal.SIG_IGN], ids=["in a terminal", "under nohup"])
+def hang_ups(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Run a test as it would run under nohup, too."""
+    before = signal.signal(signal.SIGHUP, request.param)
+    yield
+    signal.signal(signal.SIGHUP, before)
+
+
+@pytest.mark.usefixtures("hang_ups")
 @pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_it_prints_an_address_that_works_once_and_ends_when_told(stop: signal.Signals, tmp_path: Path) -> None:
     team = write_team(tmp_path, {"max": [{"sleep": 30}]})
