@@ -113,6 +113,9 @@ def _claimed(
     stored = store.conversation(conversation_id)
     if stored.team_path != str(loaded.path):
         store.update(conversation_id, at=milliseconds(), change=StateChange(team_path=str(loaded.path)))
+    if stored.archived_at is not None:
+        # Who opens it again wants to see it.
+        store.update(conversation_id, at=0, change=StateChange(archived_at=None))
     return ConversationState(store, stored, owner, thread)
 
 

@@ -37,6 +37,7 @@ def test_all_messages_and_turns_are_there(store: SqliteStore) -> None:
     assert document["conversation"] == {
         "id": "quiet-river-4f2a",
         "team": "Builders",
+        "title": None,
         "startedAt": 1_740_992_400_000,
         "firstLink": first_link("quiet-river-4f2a", "Builders", EXAMPLE_TEAM, 1_740_992_400_000).hex(),
         "lastAt": 1_740_992_700_000,

@@ -3,15 +3,16 @@
 import io
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from bullpen.errors import InvalidImport, StoreFull
 from bullpen.exchange.as_json import write_json
+from bullpen.exchange.files import Format, write_export
 from bullpen.exchange.importing import UNFINISHED, copies_of, import_conversation, read_import
 from bullpen.messages import ConversationMessage, Routing, Speaker
-from bullpen.store.base import StoredMessage
+from bullpen.store.base import StateChange, StoredMessage
 from bullpen.store.sqlite import SqliteStore
 from bullpen.testing.conversations import EXAMPLE_ID, write_example
 
@@ -138,6 +139,20 @@ def test_fields_with_the_names_of_our_export_survive_it(store: SqliteStore) -> N
         "routing": None,
     }
     assert again.extra == {"conversation": {"a": 1}, "turns": [1], "format": "theirs", "foreign": 7}
+
+
+def test_the_title_goes_along(store: SqliteStore) -> None:
+    write_example(store)
+    store.update(EXAMPLE_ID, at=0, change=StateChange(title="The login *now*"))
+    written = {"json": io.StringIO(), "md": io.StringIO(), "html": io.StringIO()}
+    for file_format, file in written.items():
+        write_export(store, EXAMPLE_ID, file, cast(Format, file_format))
+
+    again = import_conversation(store, read_import(written["json"].getvalue().encode()))
+
+    assert store.conversation(again).title == "The login *now*"
+    assert written["md"].getvalue().startswith("# The login \\*now\\*\n")
+    assert "<h1>The login *now*</h1>" in written["html"].getvalue()
 
 
 def test_a_long_task_is_cut_in_a_snapshot_and_whole_beside_it(store: SqliteStore) -> None:

@@ -84,6 +84,21 @@ BUSY: Lines = [
         "said 1 '[NEXT: max, sarah, ada] Go.'; runs max:1; waits sarah:4 ada:3",
         "The team has no task. Set one: /task build the login",
     ),
+    (
+        "/rename",
+        "said 1 '[NEXT: max, sarah, ada] Go.'; runs max:1; waits sarah:4 ada:3",
+        "This conversation is called: Go.",
+    ),
+    (
+        "/Rename  The  login ",
+        "said 1 '[NEXT: max, sarah, ada] Go.'; runs max:1; waits sarah:4 ada:3; title The login",
+        "This conversation is called: The login",
+    ),
+    (
+        "/rename -",
+        "said 1 '[NEXT: max, sarah, ada] Go.'; runs max:1; waits sarah:4 ada:3",
+        "This conversation is called: Go.",
+    ),
     ("/etc/hosts is gone", "said 2 '/etc/hosts is gone'; runs max:1; waits sarah:4 ada:3 max:5", ""),
     ("/", "said 3 '/'; runs max:1; waits sarah:4 ada:3 max:5 max:6", ""),
     (" /cancel", "said 4 ' /cancel'; runs max:1; waits sarah:4 ada:3 max:5 max:6 max:7", ""),
@@ -199,6 +214,7 @@ async def state_of(conversation: Conversation) -> str:
         "waits": " ".join(f"{turn.member}:{turn.id}" for turn in conversation.waiting),
         "undecided": " ".join(f"{turn.member}:{turn.id}" for turn in conversation.undecided),
         "task": conversation.team_task or "",
+        "title": conversation.title or "",
         "paused": conversation.paused or "",
     }
     return "; ".join(f"{name} {value}" for name, value in parts.items() if value)

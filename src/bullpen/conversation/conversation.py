@@ -149,6 +149,10 @@ class Conversation:
         if note := task_too_long(task or ""):
             self._journal.publish(Trouble(text=note))
 
+    async def rename(self, title: str | None) -> None:
+        """Give the conversation another title; None: call it by its first words again."""
+        await self._journal.alone(lambda: self._journal.commit(decisions.rename(title)))
+
     async def dismiss_missed_hand_over(self) -> None:
         """Dismiss a missed hand-over."""
         await self._decide(decisions.dismiss_missed_hand_over)
@@ -203,6 +207,16 @@ class Conversation:
     def waiting(self) -> tuple[WaitingTurn, ...]:
         """The queue, the next turn first."""
         return self._state.queue.waiting
+
+    @property
+    def title(self) -> str | None:
+        """What a person calls it; None: nothing of its own."""
+        return self._state.title
+
+    @property
+    def first_words(self) -> str:
+        """The beginning of what a person said first."""
+        return self._state.first_words
 
     @property
     def held(self) -> tuple[WaitingTurn, ...]:

@@ -16,6 +16,7 @@ from bullpen.conversation.events import (
     Paused,
     PauseKind,
     Queued,
+    Renamed,
     Reordered,
 )
 from bullpen.conversation.state import ConversationState
@@ -143,6 +144,12 @@ def reorder(state: ConversationState, turn_ids: Sequence[str], *, at: int) -> En
 def set_task(_: ConversationState, task: str | None, *, at: int) -> Entry:
     """Set the team task, or remove it."""
     return Entry(at=at, change=Change(team_task=task or None))
+
+
+def rename(title: str | None) -> Entry:
+    """Give the conversation another title, or none of its own."""
+    # A new title is no activity: at time 0, the time of the latest one stays as it is.
+    return Entry(at=0, change=Change(title=title), events=(Renamed(title=title),))
 
 
 def dismiss_missed_hand_over(state: ConversationState, *, at: int) -> Entry:

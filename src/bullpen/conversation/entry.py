@@ -17,6 +17,7 @@ class Change(Struct, frozen=True, kw_only=True):
     waits_for: str | UnsetType | None = UNSET
     paused: str | UnsetType | None = UNSET
     progress: Progress | UnsetType = UNSET
+    title: str | UnsetType | None = UNSET
 
 
 NO_CHANGE = Change()

@@ -139,6 +139,13 @@ class TaskSet(Struct, frozen=True, kw_only=True, tag="task_set", tag_field="type
     by: str
 
 
+class Renamed(Struct, frozen=True, kw_only=True, tag="renamed", tag_field="type"):
+    """The conversation has another title."""
+
+    title: str | None
+    """None: it is called by its first words again."""
+
+
 class Quiet(Struct, frozen=True, kw_only=True, tag="quiet", tag_field="type"):
     """No turn is running, and none can begin."""
 
@@ -173,6 +180,7 @@ ConversationEvent = (
     | Continued
     | Held
     | TaskSet
+    | Renamed
     | Quiet
     | Trouble
     | Lagged

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from bullpen.conversation.entry import Change, Entry
 from bullpen.routing.progress import MemberUsage, Progress, usage_of_turn
 from bullpen.routing.queue import TurnQueue, WaitingTurn
-from bullpen.store.base import EndState, Owner, StateChange, Store, StoredConversation, StoredMessage, Turn
+from bullpen.store.base import EndState, Owner, StateChange, Store, StoredConversation, StoredMessage, Turn, first_words
 from bullpen.store.thread import StoreThread
 from bullpen.turn_events import Failed
 
@@ -57,6 +57,9 @@ class ConversationState:
         """How many messages there are."""
         self.team_task = stored.team_task
         """As it was written; the context cuts it to the limit."""
+        self.title = stored.title
+        """What a person calls it; None: nothing of its own."""
+        self.first_words = stored.first_words
         self.waits_for = stored.waits_for
         self.paused = stored.paused
         self.progress = stored_progress(store, stored)
@@ -132,6 +135,8 @@ class ConversationState:
     def _apply(self, entry: Entry) -> None:
         if entry.message is not None:
             self.messages += 1
+            if not self.first_words and entry.message.speaker.type == "human":
+                self.first_words = first_words(entry.message.content)
         if entry.ends is not None:
             turn = self.running.pop(entry.ends.turn_id, None)
             if entry.message is None and turn is not None:
@@ -148,6 +153,8 @@ class ConversationState:
     def _apply_change(self, change: Change) -> None:
         if change.team_task is not UNSET:
             self.team_task = change.team_task
+        if change.title is not UNSET:
+            self.title = change.title
         if change.waits_for is not UNSET:
             self.waits_for = change.waits_for
         if change.paused is not UNSET:
@@ -197,6 +204,7 @@ def _for_store(change: Change) -> StateChange:
         waits_for=change.waits_for,
         paused=change.paused,
         progress=UNSET if change.progress is UNSET else msgspec.to_builtins(change.progress),
+        title=change.title,
     )
 
 

@@ -51,6 +51,7 @@ def _conversation(conversation: StoredConversation, prompts: bool) -> dict[str, 
     fields = {
         "id": conversation.id,
         "team": conversation.team,
+        "title": conversation.title,
         "startedAt": conversation.started_at,
         "firstLink": _first_link(conversation).hex(),
         "lastAt": conversation.last_at,

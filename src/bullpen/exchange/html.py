@@ -52,7 +52,7 @@ def write_html(store: Store, conversation_id: str, file: Writable) -> None:
 
 
 def _beginning(conversation: StoredConversation) -> str:
-    title = escape(conversation.id)
+    title = _shown(conversation.title or conversation.id)
     facts = (
         f"Team {one_line(conversation.team)}",
         utc_time(conversation.started_at),

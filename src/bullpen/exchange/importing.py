@@ -15,12 +15,14 @@ from bullpen.errors import ConversationExists, InvalidImport, InvalidSnapshot, S
 from bullpen.messages import ConversationMessage
 from bullpen.store.base import StateChange, Store
 from bullpen.store.chain import next_link
-from bullpen.text.clean import clean_json
+from bullpen.text.clean import clean_json, one_line
 
 # "schemaVersion" of the session files that the TypeScript system writes to ~/.agent-chatter/sessions.
 SESSION_VERSION = "1.0"
 # Later times are not plausible; they may be in microseconds.
 LATEST_TIME = 253_402_300_799_999
+
+LONGEST_TITLE = 200
 
 UNFINISHED = "The import did not finish. Delete this conversation and import the file again."
 
@@ -33,6 +35,7 @@ class Imported(Struct, frozen=True, kw_only=True):
     """Empty if the file does not name one. Members are not imported: a team file says which programs run."""
     team_task: str | None
     started_at: int
+    title: str | None = None
     extra: Mapping[str, Any] | None = None
     """Fields of other systems, kept as they are."""
 
@@ -57,7 +60,8 @@ def import_conversation(
     try:
         for message in imported.messages:
             store.append(conversation_id, message)
-        store.update(conversation_id, at=imported.started_at, change=StateChange(paused=None))
+        change = StateChange(paused=None, title=imported.title)
+        store.update(conversation_id, at=imported.started_at, change=change)
     except BaseException:
         with suppress(StoreError):
             store.delete(conversation_id, at=imported.started_at)
@@ -122,6 +126,7 @@ def _imported(document: dict[str, Any]) -> Imported:
         team=_text(document.get("teamId") if is_session else ours.get("team")),
         team_task=_text(ours.get("task")) or snapshot.team_task,
         started_at=_started_at(started, snapshot),
+        title=one_line(_text(ours.get("title")))[:LONGEST_TITLE] or None,
         extra=snapshot.extra,
     )
 

@@ -34,7 +34,7 @@ def write_markdown(store: Store, conversation_id: str, file: Writable) -> None:
 def _beginning(conversation: StoredConversation) -> str:
     time = utc_time(conversation.started_at)
     about = f"Team {_plain(one_line(conversation.team))} · {time} · {counted(conversation.messages, 'message')}"
-    lines = [f"# {_plain(conversation.id)}", "", about, "", NOTE, ""]
+    lines = [f"# {_plain(conversation.title or conversation.id)}", "", about, "", NOTE, ""]
     if conversation.team_task:
         lines += ["Team task:", "", quoted(conversation.team_task), ""]
     return "\n".join(lines)

@@ -16,6 +16,7 @@ from bullpen.turn_events import Failed, Usage
 TurnState = Literal["queued", "running", "done", "failed", "cancelled", "interrupted", "dropped"]
 EndState = Literal["done", "failed", "cancelled", "interrupted"]
 Activity = Literal["running", "paused", "queued", "waiting", "idle"]
+FIRST_WORDS_CHARACTERS = 160
 FindingKind = Literal["file", "index", "changed", "missing", "out_of_order", "turn", "record"]
 
 
@@ -87,6 +88,11 @@ class StoredConversation(Struct, frozen=True, kw_only=True):
         if self.queued:
             return "queued"
         return "idle" if self.waits_for is None else "waiting"
+
+
+def first_words(text: str) -> str:
+    """Return the beginning of a message, on one line."""
+    return " ".join(text[: 4 * FIRST_WORDS_CHARACTERS].split())[:FIRST_WORDS_CHARACTERS]
 
 
 class StoredMessage(Struct, frozen=True, kw_only=True):

@@ -9,11 +9,9 @@ import msgspec
 from msgspec import UNSET, Struct
 
 from bullpen.errors import ConversationExists, UnknownConversation
-from bullpen.store.base import Owner, StateChange, StoredConversation
+from bullpen.store.base import Owner, StateChange, StoredConversation, first_words
 from bullpen.store.chain import first_link
 from bullpen.store.packing import DamagedData, packed, unpacked, unpacked_text
-
-FIRST_WORDS_CHARACTERS = 80
 
 SELECT = """
     SELECT conversations.id, team, team_file, team_path, started_at, last_at, messages,
@@ -158,7 +156,6 @@ def delete(db: Connection, conversation: int, at: int) -> None:
 def _conversation(row: tuple[object, ...]) -> StoredConversation:
     id_, team, team_file, team_path, started_at, last_at, messages, first, queued, running, *state = row
     team_task, waits_for, paused, progress, owner, extra, title, archived_at = state
-    first_words = "" if first is None else " ".join(unpacked_text(first)[: 4 * FIRST_WORDS_CHARACTERS].split())
     try:
         return msgspec.convert(
             {
@@ -169,7 +166,7 @@ def _conversation(row: tuple[object, ...]) -> StoredConversation:
                 "started_at": started_at,
                 "last_at": last_at,
                 "messages": messages,
-                "first_words": first_words[:FIRST_WORDS_CHARACTERS],
+                "first_words": "" if first is None else first_words(unpacked_text(first)),
                 "queued": queued,
                 "running": running,
                 "team_task": team_task,

@@ -66,6 +66,12 @@ class Task(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     task: str | None = None
 
 
+class Title(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What the conversation is called; nothing, or "-", removes it."""
+
+    title: str | None = None
+
+
 class Text(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What was typed after the command."""
 

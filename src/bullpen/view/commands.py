@@ -15,7 +15,8 @@ from bullpen.conversation.conversation import Conversation
 from bullpen.errors import BullpenError, NothingRuns, NothingToDecide, UnknownCommand
 from bullpen.team.team import Team
 from bullpen.text.names import nearest, normalized
-from bullpen.view.command_arguments import Member, Names, Nothing, Task, Text, Turns, Which, read_which
+from bullpen.view.command_arguments import Member, Names, Nothing, Task, Text, Title, Turns, Which, read_which
+from bullpen.view.listing import title_of, typed_title
 
 Run = Callable[[Conversation, Any, str | None], Awaitable[str]]
 """Does it, for a person; returns what to tell them, if the events do not say it all."""
@@ -179,6 +180,12 @@ async def _task(conversation: Conversation, given: Task | Nothing, person: str |
     return ""
 
 
+async def _rename(conversation: Conversation, given: Title | Nothing, _: str | None) -> str:
+    if isinstance(given, Title):
+        await conversation.rename(None if given.title in (None, REMOVE) else typed_title(given.title))
+    return f"This conversation is called: {title_of(conversation.title, conversation.first_words)}"
+
+
 async def _dismiss(conversation: Conversation, _given: Nothing, _: str | None) -> str:
     await conversation.dismiss_missed_hand_over()
     return ""
@@ -209,6 +216,10 @@ def _read_turns(text: str, team: Team) -> Turns:
 
 def _read_task(text: str, _: Team) -> Task | Nothing:
     return Task(task=text) if text else Nothing()
+
+
+def _read_title(text: str, _: Team) -> Title | Nothing:
+    return Title(title=text) if text else Nothing()
 
 
 def _read_member(text: str, _: Team) -> Member:
@@ -312,6 +323,15 @@ _ALL = (
         takes=Task,
         read=_read_task,
         run=_task,
+    ),
+    Command(
+        name="rename",
+        argument="[TITLE | -]",
+        purpose="show what the conversation is called, rename it, or remove its title with -",
+        example="/rename the login",
+        takes=Title,
+        read=_read_title,
+        run=_rename,
     ),
     Command(name="who", purpose="show who is in the team"),
     Command(

@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Struct
 
 from bullpen.conversation.owner import is_alive
-from bullpen.errors import AmbiguousConversation, NoConversations, UnknownConversation
+from bullpen.errors import AmbiguousConversation, BullpenError, NoConversations, UnknownConversation
 from bullpen.markers.stripping import strip_all_markers
 from bullpen.messages import Speaker
 from bullpen.routing.progress import MemberUsage
@@ -141,9 +141,17 @@ def rename(store: Store, conversation_id: str, title: str | None) -> None:
     store.update(conversation_id, at=0, change=StateChange(title=title))
 
 
-def archive(store: Store, conversation_id: str, at: int | None) -> None:
-    """Take a conversation out of the lists; None: put it back."""
+def archive(store: Store, conversation_id: str, *, at: int) -> None:
+    """Take a conversation out of the lists, unless some process has it open."""
+    stored = conversation_summary(store, conversation_id)
+    if stored.open_in is not None:
+        raise BullpenError(f"Process {stored.open_in} has {stored.id} open. Close it there first.")
     store.update(conversation_id, at=0, change=StateChange(archived_at=at))
+
+
+def unarchive(store: Store, conversation_id: str) -> None:
+    """Put a conversation back into the lists."""
+    store.update(conversation_id, at=0, change=StateChange(archived_at=None))
 
 
 def _summary(stored: StoredConversation) -> ConversationSummary:

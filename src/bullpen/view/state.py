@@ -21,6 +21,7 @@ from bullpen.store.base import Store, StoredConversation, Turn
 from bullpen.team.reader import examine_team
 from bullpen.team.team import Member, Team, colours_of
 from bullpen.view.decisions import Decision, decisions, shortened_partial
+from bullpen.view.listing import title_of
 
 MemberStatus = Literal["working", "undecided", "your_turn", "idle"]
 Status = Literal["working", "paused", "your_turn", "idle"]
@@ -98,6 +99,8 @@ class ConversationView(Struct, frozen=True, kw_only=True):
 
     id: str
     team: str
+    title: str = ""
+    """What a person calls it, else how it begins."""
     is_open: bool
     """Whether this process runs its turns."""
     is_owned: bool = True
@@ -137,6 +140,7 @@ def conversation_view(conversation: Conversation, epoch: str = "") -> Conversati
         known=ConversationView(
             id=conversation.id,
             team=conversation.team.name,
+            title=title_of(conversation.title, conversation.first_words),
             is_open=True,
             number=conversation.last_number,
             epoch=epoch,
@@ -165,6 +169,7 @@ def stored_view(store: Store, conversation_id: str) -> ConversationView:
         known=ConversationView(
             id=stored.id,
             team=stored.team,
+            title=title_of(stored.title, stored.first_words),
             is_open=False,
             is_owned=is_owned,
             task=stored.team_task,

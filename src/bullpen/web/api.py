@@ -43,8 +43,13 @@ class Summary(Struct, frozen=True, kw_only=True):
     started_at: int
     last_at: int
     messages: int
+    title: str
+    """What a person calls it, else how it begins."""
     first_words: str
     task: str | None
+    needs_you: bool
+    """Whether it cannot continue without a person."""
+    is_archived: bool
 
 
 class Message(Struct, frozen=True, kw_only=True):
@@ -244,8 +249,11 @@ def _summary(stored: ConversationSummary, *, is_open: bool) -> Summary:
         started_at=stored.started_at,
         last_at=stored.last_at,
         messages=stored.messages,
+        title=stored.title,
         first_words=stored.first_words,
         task=stored.task,
+        needs_you=stored.needs_you,
+        is_archived=stored.is_archived,
     )
 
 

@@ -13,7 +13,7 @@ from starlette.responses import Response
 from starlette.routing import Match, Route
 
 from bullpen.errors import BullpenError
-from bullpen.web import inspector, openapi, pages, sidebar, timeline
+from bullpen.web import inspector, openapi, pages, renaming, sidebar, timeline
 from bullpen.web.address import Place
 from bullpen.web.api import CALLS, Endpoint
 from bullpen.web.assets import asset
@@ -32,6 +32,9 @@ ROUTES: tuple[tuple[str, str, Endpoint], ...] = (
     ("POST", "/c", pages.begin),
     ("GET", "/sidebar/{id}", sidebar.sidebar),
     ("GET", "/c/{id}", pages.conversation),
+    ("POST", "/c/{id}/rename", renaming.rename),
+    ("POST", "/c/{id}/archive", renaming.archive),
+    ("POST", "/c/{id}/unarchive", renaming.unarchive),
     ("GET", "/c/{id}/older", pages.older),
     ("GET", "/c/{id}/newer", pages.newer),
     ("GET", "/c/{id}/live/{turn}", pages.live),

@@ -10,11 +10,12 @@ from typing import Concatenate, ParamSpec, TypeVar
 from bullpen.app import NO_EXTRAS, open_conversation
 from bullpen.conversation.conversation import Conversation
 from bullpen.conversation.member_agent import Extra
+from bullpen.conversation.running_turn import milliseconds
 from bullpen.database import Database, SharedDatabase
 from bullpen.errors import BullpenError, ReadOnlyHere
 from bullpen.team.file import LoadedTeam, load_team
 from bullpen.team.trust import Trust
-from bullpen.view.listing import ConversationSummary, conversation_summary
+from bullpen.view.listing import ConversationSummary, archive, conversation_summary, rename, unarchive
 from bullpen.web.live import LiveConversation
 
 Arguments = ParamSpec("Arguments")
@@ -76,6 +77,24 @@ class Hub:
         if opened.conversation.running:
             raise ReadOnlyHere("An agent is working in this conversation. Cancel its turn first, or wait.")
         await self._open.pop(conversation_id).close()
+
+    async def rename(self, conversation_id: str, title: str | None) -> None:
+        """Give a conversation another title, open here or not; None: call it by its first words again."""
+        opened = self.get(conversation_id)
+        if opened is None:
+            await self.read(rename, conversation_id, title)
+        else:
+            await opened.conversation.rename(title)
+
+    async def archive(self, conversation_id: str) -> None:
+        """Close a conversation here, and take it out of the lists."""
+        if self.get(conversation_id) is not None:
+            await self.release(conversation_id)
+        await self.read(archive, conversation_id, at=milliseconds())
+
+    async def unarchive(self, conversation_id: str) -> None:
+        """Put a conversation back into the lists."""
+        await self.read(unarchive, conversation_id)
 
     async def read(
         self,

@@ -10,6 +10,7 @@ from starlette.responses import Response
 from bullpen.errors import BullpenError
 from bullpen.view.difference import difference
 from bullpen.view.explanation import Explanation, explain_now, explain_referenced
+from bullpen.view.listing import conversation_summary
 from bullpen.view.steps import Step, recorded_steps, turn_record
 from bullpen.view.turn_lookup import latest_turns
 from bullpen.web.markdown import MOST_HIGHLIGHTED
@@ -33,9 +34,11 @@ async def prompt(request: Request) -> Response:
     left = await _explanation(request, key)
     right = await _explanation(request, other) if other else None
     compared = await asyncio.to_thread(difference, left, right) if right else None
+    stored = await hub_of(request).read(conversation_summary, id_in(request))
     return page(
         "prompt.html",
         id=id_in(request),
+        title=stored.title,
         left=left,
         right=right,
         left_key=key,

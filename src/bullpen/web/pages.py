@@ -15,7 +15,7 @@ from bullpen.conversation.events import TurnEvent
 from bullpen.exchange.files import FORMATS, Format, write_export
 from bullpen.view.commands import ACTIONS, read_command, read_form, run_command
 from bullpen.view.completion import names_of, options_for
-from bullpen.view.listing import ConversationSummary, Hit, all_conversations, conversation_summary, search
+from bullpen.view.listing import ConversationSummary, Hit, all_conversations, by_urgency, conversation_summary, search
 from bullpen.view.messages import shown_messages
 from bullpen.web.address import Place
 from bullpen.web.credentials import Keys
@@ -59,7 +59,10 @@ async def invite(request: Request) -> Response:
 async def conversations(request: Request) -> Response:
     """Show all conversations, or those that match a search."""
     hub, query = hub_of(request), request.query_params.get("q", "").strip()
-    listed = await hub.read(all_conversations)
+    everything = await hub.read(all_conversations)
+    archived = [one for one in everything if one.is_archived]
+    is_archive = "archived" in request.query_params
+    listed = everything if query else archived if is_archive else by_urgency(everything)
     found = await hub.read(search, query, limit=FOUND) if query else []
     template = "list_items.html" if request.headers.get("hx-target") == "list" else "list.html"
     return page(
@@ -69,12 +72,14 @@ async def conversations(request: Request) -> Response:
         found=found,
         query=query,
         team=hub.team,
+        archived=0 if query or is_archive else len(archived),
+        is_archive=is_archive,
         is_open={one.id: hub.get(one.id) is not None for one in listed},
     )
 
 
 def _is_about(conversation: ConversationSummary, query: str, found: list[Hit]) -> bool:
-    named = f"{conversation.id} {conversation.team} {conversation.task or ''}".lower()
+    named = f"{conversation.id} {conversation.team} {conversation.title} {conversation.task or ''}".lower()
     return query.lower() in named or any(hit.conversation == conversation.id for hit in found)
 
 

@@ -8,6 +8,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from bullpen.text.numbers import duration, money, tokens, used
+from bullpen.view.listing import conversation_summary
 from bullpen.view.timeline import Timeline, TimelineMessage, TimelineTurn
 from bullpen.view.timeline import timeline as read_timeline
 from bullpen.web.requests import hub_of, id_in
@@ -139,8 +140,10 @@ def svg_of(drawn: Drawing) -> Markup:
 
 async def timeline(request: Request) -> Response:
     """Show the timeline."""
-    drawn = drawing(await hub_of(request).read(read_timeline, id_in(request)))
-    return page("timeline.html", id=id_in(request), drawn=drawn, svg=svg_of(drawn))
+    hub, conversation_id = hub_of(request), id_in(request)
+    stored = await hub.read(conversation_summary, conversation_id)
+    drawn = drawing(await hub.read(read_timeline, conversation_id))
+    return page("timeline.html", id=conversation_id, title=stored.title, drawn=drawn, svg=svg_of(drawn))
 
 
 def _merged(busy: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:

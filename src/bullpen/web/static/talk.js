@@ -141,7 +141,7 @@
     if (!answer?.ok) return;
     const fresh = element(await answer.text());
     const came = fresh.querySelectorAll(".new-messages > article").length;
-    const state = ["side", "decisions"].map((id) => fresh.querySelector(`#${id}`)?.outerHTML ?? "").join("");
+    const state = ["title", "side", "decisions"].map((id) => fresh.querySelector(`#${id}`)?.outerHTML ?? "").join("");
     keepingPlace(() => {
       for (const node of fresh.querySelectorAll(".new-messages > article")) addMessage(node.dataset.sequence, node.outerHTML);
       const running = new Set([...fresh.querySelectorAll(".new-live > article")].map((node) => node.dataset.turn));
