@@ -63,6 +63,7 @@ WRITTEN = (
     "a > b ",
     "- run\n  ```\n  a\n  ```\n",
 )
+MENTIONS = ("@", "@a", "@max ", " @", "@@max", "`@max", "@mxa ", "@nobody, ", "＠")
 HAND_OVERS = (
     "over to max ",
     "@max ",
@@ -277,6 +278,9 @@ def _about_routing(team: LoadedTeam) -> Iterator[Case]:
         yield Case(f"find a missed hand-over in {unit!r}", 8 * KIBIBYTE, partial(_on_text, find, unit))
     for unit in ADDRESSED:
         yield Case(f"route {unit!r}", 50, partial(_route, router, sender, unit))
+    for unit in MENTIONS:
+        mention = partial(router.with_mentions, read_markers(""))
+        yield Case(f"find mentions in {unit!r}", 8 * KIBIBYTE, partial(_on_text, mention, unit))
     yield Case("sketch a reply to find a loop", 8 * KIBIBYTE, partial(_on_text, sketch, "one two 3 four 五. "))
     yield Case("find who is next in a queue", 250, _queue)
 

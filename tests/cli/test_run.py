@@ -35,6 +35,17 @@ def test_a_relay_is_shown_and_ends_well(write_team: Write, bullpen: Bullpen) -> 
     assert "Continue: bullpen chat --resume " in done.stderr
 
 
+def test_a_message_that_names_nobody_in_the_team_has_a_code_of_its_own(write_team: Write, bullpen: Bullpen) -> None:
+    write_team(ada="Hello.")
+
+    done = bullpen("run", "--trust", "team.toml", "[NEXT: adda] Hi.")
+
+    assert done.returncode == 6
+    assert "Nobody here is called 'adda'. Did you mean ada?" in done.stdout
+    assert "Nobody was asked: the message names nobody in the team." in done.stderr
+    assert "Hello." not in done.stdout
+
+
 def test_json_is_one_event_per_line_and_nothing_else(write_team: Write, bullpen: Bullpen) -> None:
     write_team(ada="Hello.")
 

@@ -82,3 +82,15 @@ async def test_decision_29_one_manager_two_places(team: Stage) -> None:
             context.clear()
         with pytest.raises(TypeError, match="cannot be cleared"):
             context.import_snapshot(context.export_snapshot())
+
+
+async def test_decision_35_whom_a_persons_message_asks(stage: Stage) -> None:
+    stage.person("kim")
+    stage.agent("a", "@b should look at this some day.")
+    stage.agent("b", "Hello.")
+    async with stage.open() as conversation:
+        assert (await tell(conversation, "@a what do you think?"))[1:] == ["a: @b should look at this some day."]
+        assert (await tell(conversation, "[NEXT: bbbb]"))[2:] == ["kim: [NEXT: bbbb]"]
+        assert sorted((await tell(conversation, "[NEXT: all]"))[4:]) == [
+            *("a: @b should look at this some day.", "b: Hello.")
+        ]

@@ -5,6 +5,7 @@ from tests.conversation.stage import HANG, Stage, events_so_far, said, tell, unt
 
 from bullpen.conversation.events import Dropped, HandOverMissed, Queued, Said, TaskSet
 from bullpen.errors import NothingSaid, UnknownSender
+from bullpen.view.state import conversation_view
 
 
 async def test_a_message_without_a_name_goes_to_the_lead_and_comes_back(team: Stage) -> None:
@@ -188,10 +189,65 @@ async def test_unknown_names_are_reported_and_the_others_run(team: Stage) -> Non
     assert "sarah" in notes
 
 
-async def test_a_message_that_names_only_strangers_goes_to_the_lead(team: Stage) -> None:
+@pytest.mark.parametrize("text", ["Hello [NEXT: nobody]", "@nobody Hello"])
+async def test_a_message_that_names_only_strangers_asks_nobody(team: Stage, text: str) -> None:
     async with team.open() as conversation:
-        await tell(conversation, "Hello [NEXT: nobody]")
-        assert (await said(conversation))[1:] == ["a: I am a."]
+        assert await tell(conversation, text) == [f"kim: {text}"]
+        assert conversation.waits_for == "kim"
+        assert "Nobody was asked." in events_so_far(conversation, Said)[0].notes[-1]
+
+
+async def test_a_person_who_misspells_a_name_can_ask_whom_they_meant(stage: Stage) -> None:
+    stage.people_and_agents("kim", "max sarah")
+    async with stage.open() as conversation:
+        await tell(conversation, "@sarha, please look")
+        [decision] = conversation_view(conversation).decisions
+        assert decision.text == "kim wrote @sarha; nobody here is called that. Did kim mean sarah?"
+        assert [choice.action for choice in decision.choices] == ["ask", "dismiss"]
+        await conversation.ask("sarah")
+        await conversation.until_quiet()
+        assert (await said(conversation))[1:] == ["sarah: I am sarah."]
+
+
+async def test_a_mention_is_asked_as_by_a_marker_and_several_in_order(team: Stage) -> None:
+    async with team.open() as conversation:
+        assert (await tell(conversation, "Look, @b"))[1:] == ["b: I am b."]
+        assert (await tell(conversation, "@b and then @a"))[3:] == ["b: I am b.", "a: I am a."]
+
+
+async def test_a_mention_in_a_reply_asks_nobody_and_is_offered(stage: Stage) -> None:
+    stage.people_and_agents("kim", "b")
+    stage.agent("a", "Done. @b please review this.")
+    async with stage.open() as conversation:
+        assert (await tell(conversation, "@a go"))[1:] == ["a: Done. @b please review this."]
+        assert [missed.names for missed in events_so_far(conversation, HandOverMissed)] == [("b",)]
+
+
+async def test_a_note_is_stored_and_seen_but_asks_nobody(team: Stage) -> None:
+    async with team.open() as conversation:
+        await conversation.note("The deadline is Friday. [NEXT: b] @b")
+        await conversation.until_quiet()
+        assert await said(conversation) == ["kim: The deadline is Friday. [NEXT: b] @b"]
+        assert events_so_far(conversation, Said)[0].reason == "A note: nobody was asked."
+        await tell(conversation, "@a go")
+        with pytest.raises(NothingSaid):
+            await conversation.note(" ")
+    assert "The deadline is Friday." in team.prompt("a")
+
+
+async def test_a_note_changes_nothing_for_those_at_work_or_in_a_relay(stage: Stage) -> None:
+    stage.people_and_agents("kim", "b")
+    stage.agent("a", HANG, "Done.")
+    async with stage.open() as conversation:
+        await conversation.say("Begin [NEXT: a, kim, b]")
+        await until_at_work(conversation, "a")
+        await conversation.note("By the way")
+        assert waiting(conversation) == ["kim", "b"]
+        await conversation.cancel()
+        paused = conversation.paused
+        await conversation.note("Still thinking")
+        assert conversation.paused == paused
+        assert waiting(conversation) == ["kim", "b"]
 
 
 async def test_may_address_is_kept_and_the_agent_learns_it(stage: Stage) -> None:

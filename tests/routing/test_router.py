@@ -4,7 +4,7 @@ import pytest
 
 from bullpen.context import read_markers
 from bullpen.errors import UnknownSender
-from bullpen.routing.router import Asked, Route, Router
+from bullpen.routing.router import NOBODY_WAS_ASKED, Asked, Route, Router
 from bullpen.team.reader import read_team
 from bullpen.team.team import Member
 
@@ -94,8 +94,23 @@ def test_unknown_names_are_reported_and_the_others_run() -> None:
     assert found.notes == ("Nobody here is called 'sahra'. Did you mean sarah?",)
 
 
-def test_only_unknown_names_go_where_nobody_was_named() -> None:
-    assert route("[NEXT: zzz]").addressees == ("max",)
+def test_only_unknown_names_ask_nobody() -> None:
+    found = route("[NEXT: zzz]", last_to_hand_over="carol")
+
+    assert found.asked == found.addressees == ()
+    assert found.waits_for == "kailai"
+    assert found.notes == ("Nobody here is called 'zzz'.", NOBODY_WAS_ASKED)
+
+
+@pytest.mark.parametrize("name", ["all", "ALL", "agents", "everyone", "所有人"])
+def test_all_agents_are_asked_at_once(name: str) -> None:
+    assert route(f"[NEXT: {name}]").asked == (asked("max"), asked("sarah"), asked("carol"))
+    assert route(f"[NEXT: carol, {name}]").asked == (asked("carol"), asked("max", step=1), asked("sarah", step=1))
+
+
+def test_an_agent_asks_all_that_it_may_address_but_itself() -> None:
+    assert route("[NEXT: all]", "max").asked == (asked("sarah"), asked("carol"))
+    assert route("[NEXT: all]", "sarah").asked == (asked("max"),)
 
 
 def test_an_agent_addresses_only_whom_it_may() -> None:
@@ -167,4 +182,4 @@ def test_names_that_are_too_many_are_said_before_those_that_are_wrong() -> None:
     notes = route(f"[NEXT: {names}]").notes
 
     assert notes[0] == "Only the first 1,000 markers and 1,000 names of a message are read; this one has more."
-    assert notes[-1] == "996 more names did not work either."
+    assert notes[-2:] == ("996 more names did not work either.", NOBODY_WAS_ASKED)

@@ -1,6 +1,5 @@
 """The four ways in which a person or a program can give a command: plain chat, full screen, browser and API."""
 
-import asyncio
 import html
 import io
 import re
@@ -18,6 +17,7 @@ from bullpen.terminal.colors import Colours
 from bullpen.terminal.page import StreamPage
 from bullpen.testing.site import site
 from bullpen.tui.app import BullpenApp
+from bullpen.tui.chat import ChatScreen
 from bullpen.tui.composer import Composer
 from bullpen.view.state import conversation_view
 
@@ -51,18 +51,14 @@ async def full_screen(team: Path, folder: Path) -> AsyncIterator[tuple[Conversat
         async with app.run_test(size=(120, 40), notifications=True) as pilot:
             await pilot.pause()
             chat = app.screen
+            assert isinstance(chat, ChatScreen)
             composer = chat.query_one(Composer)
-            composer.paste_seconds = 0.0
 
             async def send(text: str) -> str:
                 app.clear_notifications()
                 composer.focus()
-                composer.load_text(text)
-                await pilot.pause()
-                composer.post_message(Composer.Sent(text))
-                async with asyncio.timeout(PATIENCE_SECONDS):
-                    while composer.text and not len(app._notifications):
-                        await pilot.pause(0.01)
+                with chat._context():
+                    await chat.send(Composer.Sent(text))
                 await pilot.pause()
                 composer.load_text("")
                 while app.screen is not chat:

@@ -187,6 +187,19 @@ STOPPED: Lines = [
     ("/cancel 5", "said 1 'Go.'; undecided ada:5; task Build the login.; paused Turn 5 of ada was cancelled.", ""),
     ("/retry 5", "said 1 'Go.'; runs ada:6; task Build the login.", ""),
     (" Again.", "said 2 ' Again.'; runs ada:6; waits max:7; task Build the login.", ""),
+    (
+        "/note",
+        "said 2 ' Again.'; runs ada:6; waits max:7; task Build the login.",
+        "/note needs a text, for example: /note the deadline is Friday",
+    ),
+    (
+        "/Note By Friday. [NEXT: sarah]",
+        "said 3 'By Friday. [NEXT: sarah]'; runs ada:6; waits max:7; task Build the login.",
+        "",
+    ),
+    ("@sarah?", "said 4 '@sarah?'; runs ada:6; waits max:7 sarah:8; task Build the login.", ""),
+    ("@sarha?", "said 5 '@sarha?'; runs ada:6; waits max:7 sarah:8; task Build the login.", ""),
+    ("/next all", "said 5 '@sarha?'; runs ada:6; waits max:7 sarah:8 max:9 sarah:10 ada:11; task Build the login.", ""),
 ]
 
 

@@ -10,9 +10,9 @@ from bullpen.conversation.conversation import Conversation
 from bullpen.text.safe import printable
 from bullpen.view.state import ConversationView, conversation_view
 
-Ending = Literal["done", "undecided", "paused", "timeout", "interrupted"]
+Ending = Literal["done", "undecided", "paused", "timeout", "nobody", "interrupted"]
 
-ENDINGS: dict[Ending, int] = {"done": 0, "undecided": 3, "paused": 4, "timeout": 5, "interrupted": 130}
+ENDINGS: dict[Ending, int] = {"done": 0, "undecided": 3, "paused": 4, "timeout": 5, "nobody": 6, "interrupted": 130}
 
 EXIT_CODES = """\
 exit codes:
@@ -22,6 +22,7 @@ exit codes:
   3    a turn failed, was cancelled or interrupted, and needs a person's decision
   4    paused, at a limit or by a person
   5    timed out; the running turns were cancelled
+  6    nobody was asked: the message names nobody in the team; it is stored
   130  Ctrl-C; the running turns were cancelled. A second Ctrl-C leaves at once
 """
 
@@ -49,6 +50,8 @@ def _lines(view: ConversationView, ending: Ending, where: str) -> Iterator[str]:
             yield "The running turns were cancelled."
         case "paused":
             yield f"Paused: {view.paused}"
+        case "nobody":
+            yield "Nobody was asked: the message names nobody in the team."
         case "undecided" | "done":
             pass
     if view.undecided:

@@ -12,12 +12,14 @@ from msgspec.structs import replace
 from bullpen.app import open_team
 from bullpen.cli.exit_codes import ENDINGS, EXIT_CODES, Ending, ending_of, say_next
 from bullpen.cli.opening import Opening, add_opening_options, prepare
+from bullpen.cli.option_types import at_least_one, seconds
 from bullpen.cli.plain.transcript import Show
 from bullpen.cli.signals import Interruptions
 from bullpen.cli.viewer import Follower, following
 from bullpen.conversation.conversation import Conversation
 from bullpen.conversation.events import ConversationEvent, event_json
 from bullpen.errors import BullpenError, NothingRuns
+from bullpen.messages import ConversationMessage
 from bullpen.team.file import LoadedTeam
 from bullpen.terminal.colors import Colours, wants_colours
 from bullpen.terminal.page import StreamPage
@@ -34,8 +36,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "words", nargs="*", metavar="team.toml message", help="the team file, and what to say (-: stdin)"
     )
     parser.add_argument("--json", action="store_true", help="print every event as one line of JSON")
-    parser.add_argument("--max-turns", type=_at_least_one, metavar="N", help="pause after N agent turns")
-    parser.add_argument("--timeout", type=_seconds, metavar="SECONDS", help="cancel running turns after SECONDS")
+    parser.add_argument("--max-turns", type=at_least_one, metavar="N", help="pause after N agent turns")
+    parser.add_argument("--timeout", type=seconds, metavar="SECONDS", help="cancel running turns after SECONDS")
     add_opening_options(parser)
 
 
@@ -75,22 +77,31 @@ async def _say_and_wait(
     interruptions: Interruptions,
 ) -> Ending:
     """Return how it ended: by itself, by the timeout, or by a signal."""
+    said = None
     if message is None:
         await conversation.continue_turns()
     else:
-        await conversation.say(message, sender=options.sender)
+        said = (await conversation.say(message, sender=options.sender)).message
     quiet = asyncio.ensure_future(follower.until_quiet())
     leaving = asyncio.ensure_future(interruptions.wait())
     await asyncio.wait([quiet, leaving], timeout=options.timeout, return_when=asyncio.FIRST_COMPLETED)
     leaving.cancel()
     if quiet.done():
         quiet.result()
-        return ending_of(conversation)
+        ending = ending_of(conversation)
+        return "nobody" if ending == "done" and _asked_nobody(conversation, said) else ending
     quiet.cancel()
     with contextlib.suppress(NothingRuns):
         await conversation.cancel()
     await follower.until_shown()
     return "interrupted" if interruptions.exit_code is not None else "timeout"
+
+
+def _asked_nobody(conversation: Conversation, said: ConversationMessage | None) -> bool:
+    """Return whether a message named nobody in the team, so that no turn began."""
+    if said is None or conversation.progress.turns:
+        return False
+    return said.routing is None or not said.routing.resolved_addressees
 
 
 def _show(conversation: Conversation) -> Show:
@@ -131,19 +142,3 @@ def _with_fewer_turns(loaded: LoadedTeam, most: int) -> LoadedTeam:
     limits = loaded.team.limits
     fewer = replace(limits, turns_per_message=min(most, limits.turns_per_message))
     return replace(loaded, team=replace(loaded.team, limits=fewer))
-
-
-def _at_least_one(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError("must be 1 or more")
-    return int(text)
-
-
-def _seconds(text: str) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = 0.0
-    if not 0 < seconds < float("inf"):
-        raise argparse.ArgumentTypeError("must be more than 0")
-    return seconds

@@ -1,6 +1,7 @@
 """What a message or the end of a turn changes: entries, built before anything is written. Pure functions."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 
 from msgspec.structs import replace
 
@@ -23,7 +24,7 @@ from bullpen.conversation.state import ConversationState, UndecidedTurn
 from bullpen.markers.grammar import Markers
 from bullpen.markers.stripping import strip_all_markers
 from bullpen.messages import ConversationMessage, Routing, Speaker
-from bullpen.routing.missed_hand_overs import missed_hand_over
+from bullpen.routing.missed_hand_overs import MissedHandOver, missed_hand_over, misspelled_name
 from bullpen.routing.progress import Progress, counting_again, usage_of_turn, with_reply, with_usage
 from bullpen.routing.queue import WaitingTurn
 from bullpen.routing.router import Route, Router
@@ -51,24 +52,23 @@ def person_message(
 ) -> Entry:
     """Return what a person's message changes. Turns that were waiting during a pause stay held; new ones may begin."""
     before = state.progress
-    answered = tuple(turn for turn in state.queue.of(person.name) if not state.is_blocked(turn))
+    markers = router.with_mentions(markers, text)
+    route, answered = _route_of_person(router, state, person, markers)
     awaited = {turn.message_id for turn in answered}
-    last_to_hand_over = before.handed_over.get(person.name)
-    route = router.route(person, markers, last_to_hand_over=last_to_hand_over)
     drops = tuple(dict.fromkeys([*answered, *_dropped(route, state)]))
     kept = tuple(turn for turn in state.queue.waiting if turn not in drops)
-    if any(turn.message_id in awaited for turn in kept):
-        route = router.route(person, markers, last_to_hand_over=last_to_hand_over, in_relay=True)
     # A relay that was waiting for this person continues, paused or not.
     holds = tuple(turn for turn in kept if state.paused is not None and turn.message_id not in awaited)
     turns = _turns(route, state, message_id)
+    names_nobody = bool(markers.next) and not route.addressees
+    missed = misspelled_name(text, person, router.team, markers) if names_nobody else None
     progress = replace(
         counting_again(before, at),
         person=person.name,
         turns_made=before.turns_made + len(turns),
         message_number=max(before.message_number, message_number(message_id)),
         held=tuple(turn.id for turn in kept if turn in holds or turn.id in before.held),
-        missed=None,
+        missed=missed,
     )
     parent = answered[0].message_id if answered else None
     message = _message(message_id, text, person, markers, route, at, parent)
@@ -79,7 +79,35 @@ def person_message(
         drops=drops,
         change=replace(_change(route, progress, _waited_for(router, route, (*kept, *turns))), paused=None),
         said=_said(message, route, state),
-        events=tuple(_queue_events(turns, drops, holds)),
+        events=(*_queue_events(turns, drops, holds), *_missed_events(missed, message)),
+    )
+
+
+def route_of_person(router: Router, state: ConversationState, person: Member, text: str, markers: Markers) -> Route:
+    """Return whom a person's message asks."""
+    return _route_of_person(router, state, person, router.with_mentions(markers, text))[0]
+
+
+def _route_of_person(
+    router: Router, state: ConversationState, person: Member, markers: Markers
+) -> tuple[Route, tuple[WaitingTurn, ...]]:
+    """Return whom a person's message asks, and the person's turns in relays that it answers."""
+    answered = tuple(turn for turn in state.queue.of(person.name) if not state.is_blocked(turn))
+    awaited = {turn.message_id for turn in answered}
+    route_with = partial(router.route, person, markers, last_to_hand_over=state.progress.handed_over.get(person.name))
+    route = route_with()
+    drops = [*answered, *_dropped(route, state)]
+    goes_on = any(turn.message_id in awaited and turn not in drops for turn in state.queue.waiting)
+    return route_with(in_relay=True) if goes_on else route, answered
+
+
+def note(state: ConversationState, person: Member, text: str, *, message_id: str, at: int) -> Entry:
+    """Return what a note changes: it is stored for everyone to read, asks nobody, and its markers do nothing."""
+    number = max(state.progress.message_number, message_number(message_id))
+    message = _message(message_id, text, person, Markers(), Route(), at, parent=None)
+    said = Said(sequence=state.messages + 1, message=message, reason="A note: nobody was asked.")
+    return Entry(
+        at=at, message=message, said=said, change=Change(progress=replace(state.progress, message_number=number))
     )
 
 
@@ -124,7 +152,6 @@ def agent_reply(
         handed_over={**before.handed_over, **handed_over},
     )
     message = _message(message_id, text, agent, markers, route, end.at, parent=turn.message_id)
-    missed_events = [] if missed is None else [HandOverMissed.of(missed, message.id)]
     return Entry(
         at=end.at,
         message=message,
@@ -133,7 +160,7 @@ def agent_reply(
         drops=drops,
         change=_change(route, progress, _waited_for(router, route, (*kept, *turns))),
         said=_said(message, route, state, turn_id=end.turn_id),
-        events=(*_queue_events(turns, drops), *missed_events, _turn_ended(turn, end, seconds)),
+        events=(*_queue_events(turns, drops), *_missed_events(missed, message), _turn_ended(turn, end, seconds)),
     )
 
 
@@ -192,6 +219,11 @@ def _content_notes(message: ConversationMessage, route: Route) -> Iterator[str]:
         )
     if route.team_task is not None and (note := task_too_long(route.team_task)):
         yield note
+
+
+def _missed_events(missed: MissedHandOver | None, message: ConversationMessage) -> Iterator[ConversationEvent]:
+    if missed is not None:
+        yield HandOverMissed.of(missed, message.id)
 
 
 def _queue_events(

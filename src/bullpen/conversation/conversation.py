@@ -15,7 +15,7 @@ from bullpen.context.manager import ContextManager, task_too_long
 from bullpen.context.prompt import AssemblerOutput
 from bullpen.conversation import decisions
 from bullpen.conversation.broadcast import Viewer
-from bullpen.conversation.consequences import person_message
+from bullpen.conversation.consequences import note, person_message, route_of_person
 from bullpen.conversation.entry import Entry
 from bullpen.conversation.events import ConversationEvent, Trouble
 from bullpen.conversation.journal import Journal
@@ -29,7 +29,7 @@ from bullpen.errors import MessageDiffers, NobodyToAsk, NothingSaid, UnknownMess
 from bullpen.markers.grammar import DEFAULT_INTENT, Markers, read_markers
 from bullpen.routing.progress import Progress
 from bullpen.routing.queue import WaitingTurn
-from bullpen.routing.router import Router
+from bullpen.routing.router import Route, Router
 from bullpen.store.base import Store, StoredMessage
 from bullpen.team.team import Member, Team
 from bullpen.text.clean import clean_text
@@ -71,6 +71,21 @@ class Conversation:
         if not text.strip():
             raise NothingSaid
         return await self._journal.alone(lambda: self._say(text, read_markers(text), sender, message_id))
+
+    async def note(self, text: str, *, sender: str | None = None) -> StoredMessage:
+        """Store a note as a person, for everyone to read. It asks nobody."""
+        text = clean_text(text)
+        if not text.strip():
+            raise NothingSaid
+        person = self._router.sender_of(NO_MARKERS, given=sender, waited_for=self._state.waits_for)
+        build = partial(note, self._state, person, text, at=milliseconds())
+        return await self._journal.alone(lambda: self._journal.commit_message(build))
+
+    def route_of(self, text: str, *, sender: str | None = None) -> Route:
+        """Return whom a person's message would ask, if it were said now."""
+        markers = read_markers(text)
+        person = self._router.sender_of(markers, given=sender, waited_for=self._state.waits_for)
+        return route_of_person(self._router, self._state, person, text, markers)
 
     async def _say(self, text: str, markers: Markers, sender: str | None, message_id: str | None) -> StoredMessage:
         try:
@@ -194,6 +209,16 @@ class Conversation:
         return self.context.get_team_task()
 
     @property
+    def title(self) -> str | None:
+        """What a person calls it; None: nothing of its own."""
+        return self._state.title
+
+    @property
+    def first_words(self) -> str:
+        """The beginning of what a person said first."""
+        return self._state.first_words
+
+    @property
     def waits_for(self) -> str | None:
         """The person whose message we wait for."""
         return self._state.waits_for
@@ -207,16 +232,6 @@ class Conversation:
     def waiting(self) -> tuple[WaitingTurn, ...]:
         """The queue, the next turn first."""
         return self._state.queue.waiting
-
-    @property
-    def title(self) -> str | None:
-        """What a person calls it; None: nothing of its own."""
-        return self._state.title
-
-    @property
-    def first_words(self) -> str:
-        """The beginning of what a person said first."""
-        return self._state.first_words
 
     @property
     def held(self) -> tuple[WaitingTurn, ...]:

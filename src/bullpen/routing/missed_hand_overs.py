@@ -68,6 +68,16 @@ def missed_hand_over(
     return None
 
 
+def misspelled_name(text: str, person: Member, team: Team, markers: Markers) -> MissedHandOver | None:
+    """Return whom a person's message probably names, if it names nobody in the team."""
+    kind, names, quote = _misspelled(text, markers, Spellings(team.members))
+    members = tuple(dict.fromkeys(name for name in names if _may_hand_over(person, name)))
+    if not members:
+        return None
+    quote = quote or ", ".join(f"@{name}" for name in markers.addressees)
+    return MissedHandOver(sender=person.name, members=members, kind=kind, quote=_shortened(quote))
+
+
 def _may_hand_over(sender: Member, name: str) -> bool:
     return name != sender.name and (sender.may_address is None or name in sender.may_address)
 

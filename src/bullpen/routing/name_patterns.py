@@ -39,6 +39,11 @@ class Spellings:
             if name := self._names.get(normalized(match[0])):
                 yield match, name
 
+    def named_at(self, text: str, start: int) -> str | None:
+        """Return the member whose name is at this place in a text."""
+        match = self._pattern.match(text, start)
+        return None if match is None else self._names.get(normalized(match[0]))
+
     def meant_by(self, wrong_name: str) -> tuple[str, ...]:
         """Return whom a wrong name means: "sarah please review", "max and sarah", a role, a typo."""
         if len(wrong_name) > LONGEST_NAME:

@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from bullpen.team.team import Member, Team
+from bullpen.team.team import EVERY_AGENT, Member, Team
 from bullpen.text.names import nearest, normalized
 
 LONGEST_SHOWN = 100
@@ -54,6 +54,10 @@ class Resolver:
         """Return everyone with that name; fast, since it does not search for similar names."""
         key = normalized(name)
         return (self._names[key],) if key in self._names else tuple(self._display_names.get(key, ()))
+
+    def is_everyone(self, name: str) -> bool:
+        """Return whether a name means all agents at once."""
+        return normalized(name) in EVERY_AGENT and not self.members_called(name)
 
     def _nearest(self, name: str) -> tuple[str, ...]:
         if len(name) > LONGEST_SHOWN:

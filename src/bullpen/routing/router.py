@@ -1,6 +1,6 @@
 """Who answers a message, and why: from its markers and the team's rules to turns, notes, and the person to wait for."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -8,11 +8,13 @@ from msgspec.structs import replace
 
 from bullpen.errors import UnknownMember, UnknownSender
 from bullpen.markers.grammar import DEFAULT_INTENT, MOST_MARKERS, MOST_NAMES, Addressee, Markers
+from bullpen.routing.mentions import Mentions
 from bullpen.routing.resolver import Resolver, Unresolved
 from bullpen.team.team import EVERYONE, Member, Team
 from bullpen.text.names import normalized
 
 MOST_NOTES = 5
+NOBODY_WAS_ASKED = "Nobody was asked. Ask somebody with /next NAME, or say it again."
 
 
 class Asked(Struct, frozen=True, kw_only=True):
@@ -46,8 +48,13 @@ class Router:
     """Routes messages in one team."""
 
     def __init__(self, team: Team) -> None:
-        self._team = team
+        self.team = team
         self._resolver = Resolver(team)
+        self._mentions = Mentions(team)
+
+    def with_mentions(self, markers: Markers, text: str) -> Markers:
+        """Return a person's markers with the members that the text mentions with "@"."""
+        return self._mentions.added_to(markers, text)
 
     def sender_of(self, markers: Markers, *, given: str | None = None, waited_for: str | None = None) -> Member:
         """Return which person sent a message, or raise UnknownSender.
@@ -55,7 +62,7 @@ class Router:
         The person given, else the one named with [FROM: …], else the one we are waiting for, else the only person.
         """
         name = given or markers.sender or waited_for
-        people = self._team.people
+        people = self.team.people
         if name is None:
             if len(people) == 1:
                 return people[0]
@@ -106,6 +113,8 @@ class Router:
             return route
         if sender.type == "ai":
             return replace(route, waits_for=person)
+        if markers.next and not in_relay:
+            return replace(route, waits_for=sender.name, notes=(*route.notes, NOBODY_WAS_ASKED))
         return replace(route, **self._without_hand_over(last_to_hand_over, in_relay))
 
     def _without_hand_over(self, last_to_hand_over: str | None, in_relay: bool) -> dict[str, Any]:
@@ -113,7 +122,7 @@ class Router:
         if in_relay:
             return {"reason": "The others in the relay were waiting for this."}
         if last_to_hand_over is None:
-            member, reason = self._team.lead, f"{self._team.lead} leads the team."
+            member, reason = self.team.lead, f"{self.team.lead} leads the team."
         else:
             member, reason = last_to_hand_over, f"{last_to_hand_over} spoke to you last."
         asked = Asked(member=member, intent=DEFAULT_INTENT, step=0)
@@ -123,21 +132,21 @@ class Router:
         """Return everyone the message hands over to, as written, and notes on the names that did not work."""
         asked: dict[str, Asked] = {}
         notes: dict[str, None] = {}
-        seen: dict[str, Member | str] = {}
+        seen: dict[str, Sequence[Member | str]] = {}
         for step, group in enumerate(markers.next):
             for addressee in group:
                 # A hostile reply may contain a thousand names; each is looked up once.
                 if addressee.name not in seen:
-                    seen[addressee.name] = self._allowed(sender, addressee)
-                member = seen[addressee.name]
-                if isinstance(member, str):
-                    notes[member] = None
-                # "Look at it, then let me decide, then build it": a person may come later in their own relay.
-                elif member.name == sender.name and (sender.type == "ai" or not asked):
-                    notes[f"{sender.name} cannot hand over to itself."] = None
-                else:
-                    new = Asked(member=member.name, intent=addressee.intent, step=step)
-                    asked[member.name] = min(asked.get(member.name, new), new, key=lambda turn: turn.intent)
+                    seen[addressee.name] = self._meant(sender, addressee)
+                for member in seen[addressee.name]:
+                    if isinstance(member, str):
+                        notes[member] = None
+                    # "Look at it, then let me decide, then build it": a person may come later in their own relay.
+                    elif member.name == sender.name and (sender.type == "ai" or not asked):
+                        notes[f"{sender.name} cannot hand over to itself."] = None
+                    else:
+                        new = Asked(member=member.name, intent=addressee.intent, step=step)
+                        asked[member.name] = min(asked.get(member.name, new), new, key=lambda turn: turn.intent)
         return asked, list(notes)
 
     def _turns_of(self, hand_overs: Mapping[str, Asked]) -> tuple[Asked, ...]:
@@ -146,11 +155,18 @@ class Router:
         return tuple(turn for name, turn in hand_overs.items() if not self._is_person(name) or turn.step < last_agent)
 
     def _is_person(self, name: str) -> bool:
-        return self._team.member(name).type == "human"
+        return self.team.member(name).type == "human"
 
-    def _allowed(self, sender: Member, addressee: Addressee) -> Member | str:
-        """Return the member that is meant, or why the sender cannot hand over to it."""
-        member = self._resolver.resolve(addressee.name)
+    def _meant(self, sender: Member, addressee: Addressee) -> Sequence[Member | str]:
+        """Return the members that a name means, or why the sender cannot hand over to it."""
+        if not self._resolver.is_everyone(addressee.name):
+            return [self._allowed(sender, addressee.name)]
+        others = (agent for agent in self.team.agents if agent.name != sender.name)
+        allowed = [self._allowed(sender, agent.name) for agent in others]
+        return [agent for agent in allowed if isinstance(agent, Member)] or [f"{sender.name} may not ask any agent."]
+
+    def _allowed(self, sender: Member, name: str) -> Member | str:
+        member = self._resolver.resolve(name)
         if isinstance(member, Unresolved):
             return str(member)
         if sender.may_address is not None and member.name not in sender.may_address:

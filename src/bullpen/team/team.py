@@ -13,6 +13,8 @@ Whitespace = Literal["preserve", "collapse"]
 DEFAULT_WINDOW_SIZE = 5
 DEFAULT_MAX_BYTES = 768 * 1024
 EVERYONE = "all"
+EVERY_AGENT = frozenset({EVERYONE, "agents", "everyone", "所有人"})
+"""Names for all agents at once, unless a member is called that."""
 
 
 class Limits(Struct, frozen=True, kw_only=True):

@@ -143,6 +143,7 @@ class InputArea:
         self._editor = editor
         self._prompt = prompt
         self._status = ""
+        self._hint = ""
         self._column = 0
         """Where the text above ends: 0 if its last line is whole."""
         self._cursor_row = -1
@@ -169,8 +170,9 @@ class InputArea:
             self._status = text
             self._put(out + self._drawn())
 
-    def draw(self) -> None:
-        """Draw the area as it should be now."""
+    def draw(self, *, hint: str = "") -> None:
+        """Draw the area as it should be now, with a hint about what is typed."""
+        self._hint = hint
         self._put(self._erased() + self._drawn())
 
     def clear_screen(self) -> None:
@@ -210,7 +212,7 @@ class InputArea:
 
     def _above(self) -> list[str]:
         choices = "  ".join(choice.strip() for choice in self._editor.choices)
-        return [line for line in (self._status, printable(choices)) if line]
+        return [line for line in (self._status, printable(choices) or self._hint) if line]
 
     def _put(self, text: str) -> None:
         self._stream.write(text)

@@ -62,6 +62,11 @@ def read_command(text: str, team: Team, more: Iterable[Command] = ()) -> Typed |
     return Typed(command, command.read((found[2] or "").strip(), team))
 
 
+def is_command_line(text: str) -> bool:
+    """Return whether a text is a command or begins like one, and not a message."""
+    return _COMMAND.fullmatch(text.rstrip()) is not None
+
+
 def is_command(word: str, more: Iterable[Command] = ()) -> bool:
     """Return whether a word after a slash is a command."""
     return word.lower() in _BY_NAME or any(word.lower() == command.name for command in more)
@@ -98,6 +103,11 @@ def command_table(commands: Iterable[Command]) -> str:
 
 
 # What the commands do
+
+
+async def _note(conversation: Conversation, given: Text, person: str | None) -> str:
+    await conversation.note(given.text, sender=person)
+    return ""
 
 
 async def _ask(conversation: Conversation, given: Names, _: str | None) -> str:
@@ -232,6 +242,12 @@ def _read_text(text: str, _: Team) -> Text:
     return Text(text=text)
 
 
+def _read_note(text: str, _: Team) -> Text:
+    if not text:
+        raise BullpenError("/note needs a text, for example: /note the deadline is Friday")
+    return Text(text=text)
+
+
 def _read_words(text: str, _: Team) -> Text:
     if not text:
         raise BullpenError("/search needs words, for example: /search cookie")
@@ -249,6 +265,15 @@ _ALL = (
         run=_ask,
         action="ask",
         aliases=("ask",),
+    ),
+    Command(
+        name="note",
+        argument="TEXT",
+        purpose="store a note for everyone to read; it asks nobody",
+        example="/note the deadline is Friday",
+        takes=Text,
+        read=_read_note,
+        run=_note,
     ),
     Command(name="queue", purpose="show who is working, who is waiting, and what needs a decision"),
     Command(

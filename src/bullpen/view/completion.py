@@ -24,7 +24,8 @@ _COMMAND = re.compile(r"/([a-z-]*)", re.IGNORECASE)
 _COMMAND_ARGUMENT = re.compile(r"/([a-z-]+) +(.*)", re.IGNORECASE)
 _MARKER_NAME = re.compile(r"\[(next|drop|from):\s*([^\]\n]*)$", re.IGNORECASE)
 _MARKER = re.compile(r"(?:^|\s)(\[[a-z_]*)$", re.IGNORECASE)
-_AT = re.compile(r"(?:^|\s)@([^\s@]*)$")
+_AT = re.compile(r"(?:^|[\s，。：、（(])[@＠]([^\s@＠]*)$")
+_EVERYONE = {"next": {"all": "every agent at once"}, "drop": {"ALL": "every waiting turn"}}
 _BETWEEN_NAMES = re.compile("[,，、&＆|｜]")
 
 
@@ -61,10 +62,10 @@ def options_for(before: str, names: Mapping[str, str], more: Iterable[Command] =
         return _names(_BETWEEN_NAMES.split(found[2])[-1].lstrip(), names, after="")
     line = before.rpartition("\n")[2][-LONGEST:]
     if (found := _MARKER_NAME.search(line)) is not None:
-        others = {**names, "ALL": "every waiting turn"} if found[1].lower() == "drop" else names
+        others = {**names, **_EVERYONE.get(found[1].lower(), {})}
         return _names(_BETWEEN_NAMES.split(found[2])[-1].lstrip(), others, after="] ")
     if (found := _AT.search(line)) is not None:
-        return _fitting(found[1], names, before="[NEXT: ", after="] ", replaces=len(found[1]) + 1, sign="@")
+        return _fitting(found[1], {**names, **_EVERYONE["next"]}, before="@", after=" ", replaces=len(found[1]) + 1)
     if (found := _MARKER.search(line)) is not None:
         return _fitting(found[1], MARKERS, replaces=len(found[1]))
     return []
@@ -77,11 +78,10 @@ def _names(typed: str, names: Mapping[str, str], *, after: str) -> list[Option]:
 
 
 def _fitting(
-    typed: str, choices: Mapping[str, str], *, before: str = "", after: str = "", replaces: int, sign: str | None = None
+    typed: str, choices: Mapping[str, str], *, before: str = "", after: str = "", replaces: int
 ) -> list[Option]:
-    sign = before if sign is None else sign
     options = (
-        Option(label=f"{sign}{name}".strip(), help=words, insert=f"{before}{name}{after}", replaces=replaces)
+        Option(label=f"{before}{name}".strip(), help=words, insert=f"{before}{name}{after}", replaces=replaces)
         for name, words in choices.items()
         if _begins(name, typed)
     )

@@ -26,6 +26,7 @@ from bullpen.terminal.line_editor import Complete, LineEditor
 from bullpen.terminal.raw_mode import RawTerminal
 from bullpen.terminal.tables import safe_line
 from bullpen.terminal.wrapping import wrapped
+from bullpen.view.addressees import addressees
 from bullpen.view.completion import names_of, options_for
 from bullpen.view.state import conversation_view
 
@@ -50,6 +51,7 @@ class TerminalChat:
         self.exit_code = 0
         team = conversation.team
         self._conversation = conversation
+        self._sender = sender
         self._history = InputHistory()
         self._editor = LineEditor(self._history.entries(), completion_for(team))
         person = sender or (team.people[0].name if len(team.people) == 1 else "you")
@@ -120,7 +122,12 @@ class TerminalChat:
                 self._area.clear_screen()
             elif (text := self._editor.press(key)) is not None:
                 self._submit(text)
-        self._area.draw()
+        self._draw()
+
+    def _draw(self) -> None:
+        """Draw the line, and who would be asked by what is in it."""
+        asked = addressees(self._conversation, self._editor.text, self._sender)
+        self._area.draw(hint="" if asked is None else safe_line(asked.line))
 
     def _submit(self, text: str) -> None:
         self._show.interrupt()

@@ -1,0 +1,55 @@
+"""Who would be asked by what a person has typed so far, for every composer to show before it is sent."""
+
+from itertools import groupby
+
+from msgspec import Struct
+
+from bullpen.conversation.conversation import Conversation
+from bullpen.errors import BullpenError
+from bullpen.routing.router import NOBODY_WAS_ASKED, Route
+from bullpen.view.command_arguments import ALL
+from bullpen.view.commands import is_command_line
+
+LONGEST = 20_000
+"""Characters. Who is asked by a longer text is shown when it is sent: this is worked out at every key."""
+
+
+class Addressees(Struct, frozen=True, kw_only=True):
+    """Who would be asked, in which order, and why."""
+
+    steps: tuple[tuple[str, ...], ...] = ()
+    """A relay of groups; the members of a group answer at once."""
+    reason: str = ""
+    """Why these, if the text does not name them."""
+    problems: tuple[str, ...] = ()
+
+    @property
+    def line(self) -> str:
+        """The same in a line: "→ sarah & lee, then max"."""
+        names = ", then ".join(" & ".join(step) for step in self.steps) or "nobody."
+        return " ".join(filter(None, [f"→ {names}", self.reason and f"({self.reason})", *self.problems]))
+
+
+def addressees(conversation: Conversation, text: str, sender: str | None = None) -> Addressees | None:
+    """Return who would be asked by a text; None if it is empty, a command, or too long to tell at every key."""
+    if not text.strip() or len(text) > LONGEST or is_command_line(text):
+        return None
+    try:
+        route = conversation.route_of(text, sender=sender)
+    except BullpenError as error:
+        return Addressees(problems=(str(error),))
+    return Addressees(
+        steps=_steps(conversation, route),
+        reason=route.reason,
+        problems=tuple(note for note in route.notes if note != NOBODY_WAS_ASKED),
+    )
+
+
+def _steps(conversation: Conversation, route: Route) -> tuple[tuple[str, ...], ...]:
+    """Return who is asked, in groups; a person who is only handed over to comes last."""
+    groups = [tuple(one.member for one in group) for _, group in groupby(route.asked, key=lambda one: one.step)]
+    asked = {name for group in groups for name in group}
+    people = tuple(name for name in route.addressees if name not in asked)
+    everyone = tuple(agent.name for agent in conversation.team.agents)
+    named = [(ALL,) if len(group) > 1 and set(group) == set(everyone) else group for group in groups]
+    return (*named, *((people,) if people else ()))
