@@ -20,7 +20,7 @@ from bullpen.conversation.owner import is_alive as owner_is_alive
 from bullpen.conversation.owner import this_process
 
 Start = Callable[[str], "subprocess.Popen[str]"]
-WAIT_SECONDS = 20
+WAIT_SECONDS = 60
 MARK = "a turn of the tests of process tables"
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has both tables")

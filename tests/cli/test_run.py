@@ -131,7 +131,7 @@ def test_ctrl_c_cancels_stores_and_leaves(write_team: Write, start_bullpen: Star
 
     os.killpg(process.pid, signal.SIGINT)
 
-    said, _ = process.communicate(timeout=30)
+    said, _ = process.communicate(timeout=60)
     assert process.returncode == 130
     assert "✗ cancelled" in said.decode()
     assert bullpen("run", "--resume", "last").returncode == 3
@@ -156,7 +156,7 @@ def test_a_second_ctrl_c_leaves_at_once(write_team: Write, start_bullpen: Start)
     wait_for(process, b"Paused")
     os.killpg(process.pid, signal.SIGINT)
 
-    said, _ = process.communicate(timeout=30)
+    said, _ = process.communicate(timeout=60)
     assert process.returncode == 130
     assert b"cancelled \xc2\xb7" not in said
     # Not even an agent that ignores every signal but one is left behind.

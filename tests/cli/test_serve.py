@@ -74,7 +74,7 @@ def test_it_prints_an_address_that_works_once_and_ends_when_told(stop: signal.Si
                 assert watching.status_code == 200
                 process.send_signal(stop)
                 watching.read()
-        out, errors = process.communicate(timeout=20)
+        out, errors = process.communicate(timeout=60)
     assert (process.returncode, errors) == (0, "")
     assert "Closing" in out
 
@@ -92,7 +92,7 @@ def test_it_prints_an_address_that_works_once_and_ends_when_told(stop: signal.Si
 def test_what_does_not_work_is_said_in_a_sentence(options: list[str], said: str, tmp_path: Path) -> None:
     write_team(tmp_path, {"max": [{"say": "Hi."}]})
     with serve(tmp_path, *options) as process:
-        out, errors = process.communicate(timeout=20)
+        out, errors = process.communicate(timeout=60)
 
     assert process.returncode != 0
     assert said in errors
@@ -105,7 +105,7 @@ def test_a_port_that_is_taken_is_said(tmp_path: Path) -> None:
         socket.create_server(("127.0.0.1", 0)) as taken,
         serve(tmp_path, "--port", str(taken.getsockname()[1])) as process,
     ):
-        _, errors = process.communicate(timeout=20)
+        _, errors = process.communicate(timeout=60)
 
     assert "Choose another --port." in errors
 
@@ -125,7 +125,7 @@ def test_another_address_is_served_with_a_certificate(tmp_path: Path) -> None:
         with httpx.Client(verify=False) as browser:
             entered = browser.get(url)
         process.send_signal(signal.SIGINT)
-        process.communicate(timeout=20)
+        process.communicate(timeout=60)
 
     assert entered.status_code == 303
     assert "; secure" in entered.headers["set-cookie"].lower()
@@ -139,7 +139,7 @@ def test_without_a_team_file_what_is_there_can_be_read(tmp_path: Path) -> None:
         with httpx.Client(follow_redirects=True) as browser:
             assert "No conversations yet" in browser.get(url).text
         process.send_signal(signal.SIGINT)
-        process.communicate(timeout=20)
+        process.communicate(timeout=60)
 
     assert process.returncode == 0
 
@@ -181,7 +181,7 @@ def test_a_bug_is_said_where_it_runs_without_keys_or_escapes(tmp_path: Path) -> 
         headers = {"Authorization": f"Bearer {(tmp_path / 'token').read_text().strip()}"}
         answer = httpx.get(f"{url}/api/search?q=x", headers=headers)
         process.send_signal(signal.SIGTERM)
-        _, errors = process.communicate(timeout=20)
+        _, errors = process.communicate(timeout=60)
 
     assert (answer.status_code, answer.json()) == (
         500,

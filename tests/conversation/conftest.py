@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from tests.conversation.stage import Stage
 
-LONGEST_STORY_SECONDS = 60
+LONGEST_STORY_SECONDS = 100
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -21,7 +21,7 @@ def _beside(name: str) -> ModuleType:
 install, isolation = _beside("install"), _beside("isolation")
 
 
-@pytest.fixture(scope="session", autouse=True)
+@pytest.fixture(scope="module", autouse=True)
 def genuine_clis() -> Iterator[None]:
     """Put the genuine CLIs first on the PATH, in a network without a way out."""
     if not install.is_installed():

@@ -16,7 +16,7 @@ import pytest
 RECORDINGS = Path(__file__).parent.parent / "recordings"
 CLIS = ("claude", "codex", "gemini", "text")
 STREAMING_CLIS = ("claude", "codex", "gemini")
-PATIENCE_SECONDS = 20
+PATIENCE_SECONDS = 60
 KIB = 1024
 
 Record = dict[str, Any]

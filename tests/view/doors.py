@@ -21,7 +21,7 @@ from bullpen.tui.chat import ChatScreen
 from bullpen.tui.composer import Composer
 from bullpen.view.state import conversation_view
 
-PATIENCE_SECONDS = 20.0
+PATIENCE_SECONDS = 60.0
 Type = Callable[[str], Awaitable[str]]
 """Types a line and sends it; returns what the person is told about it."""
 
@@ -71,7 +71,7 @@ async def full_screen(team: Path, folder: Path) -> AsyncIterator[tuple[Conversat
 @asynccontextmanager
 async def browser(team: Path, folder: Path) -> AsyncIterator[tuple[Conversation, Type]]:
     """The page's form, sent as the page sends it."""
-    async with site(folder, team) as served, httpx.AsyncClient(base_url=served.url, timeout=20) as client:
+    async with site(folder, team) as served, httpx.AsyncClient(base_url=served.url, timeout=60) as client:
         await client.get(served.new_url(), follow_redirects=True)
         conversation = (await served.hub.begin()).conversation
 
@@ -89,7 +89,7 @@ async def api(team: Path, folder: Path) -> AsyncIterator[tuple[Conversation, Typ
     """A program: what is not a command is a message."""
     async with (
         site(folder, team) as served,
-        httpx.AsyncClient(base_url=f"{served.url}/api", headers=served.headers, timeout=20) as client,
+        httpx.AsyncClient(base_url=f"{served.url}/api", headers=served.headers, timeout=60) as client,
     ):
         conversation = (await served.hub.begin()).conversation
         here = f"/conversations/{conversation.id}"

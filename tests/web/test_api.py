@@ -18,7 +18,7 @@ from bullpen.web.app import ROUTES
 from bullpen.web.guard import MOST_BODY_BYTES
 from bullpen.web.openapi import PATH, description
 
-WAIT_SECONDS = 20
+WAIT_SECONDS = 60
 
 
 @asynccontextmanager

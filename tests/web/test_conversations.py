@@ -16,7 +16,7 @@ from bullpen.testing.site import site
 from bullpen.testing.stage import write_team
 from bullpen.view.listing import conversation_summary
 
-WAIT_SECONDS = 20
+WAIT_SECONDS = 60
 
 
 def test_a_conversation_is_resumed_with_its_own_team_if_that_is_trusted(tmp_path: Path) -> None:

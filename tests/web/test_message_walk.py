@@ -18,14 +18,14 @@ from bullpen.testing.stage import write_team
 ROOT = Path(__file__).parents[2]
 MOST_JOBS = 5
 MOST_HOPS = 14
-WAIT_SECONDS = 30
+WAIT_SECONDS = 60
 
 
 async def message_and_reply(folder: Path, watched: asyncio.Event | None = None) -> str:
     """Send a message as the page does; return everything that the page is sent until it is the person's turn again."""
     tool = {"tool": {"name": "Bash", "input": {"command": "ls"}, "output": "a.py"}}
     team = write_team(folder, {"max": [tool, {"say": "All done."}]})
-    async with site(folder, team) as served, httpx.AsyncClient(base_url=served.url, timeout=20) as client:
+    async with site(folder, team) as served, httpx.AsyncClient(base_url=served.url, timeout=60) as client:
         await client.get(served.new_url(), follow_redirects=True)
         opened = await served.hub.begin()
         here = f"/c/{opened.conversation.id}"

@@ -13,7 +13,7 @@ from bullpen.testing.site import Site, site
 from bullpen.testing.stage import Script, write_team
 from bullpen.web.live import LiveConversation
 
-WAIT_SECONDS = 20
+WAIT_SECONDS = 60
 
 
 @asynccontextmanager

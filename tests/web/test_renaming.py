@@ -11,7 +11,7 @@ from bullpen.conversation.events import Renamed
 from bullpen.testing.site import Site, site
 from bullpen.testing.stage import write_team
 
-WAIT_SECONDS = 20
+WAIT_SECONDS = 60
 
 
 def titles(html: str) -> list[str]:

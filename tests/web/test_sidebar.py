@@ -9,7 +9,7 @@ import httpx
 from bullpen.testing.site import Site, site
 from bullpen.testing.stage import Script, write_team
 
-WAIT_SECONDS = 20
+WAIT_SECONDS = 60
 AGENTS: dict[str, Script] = {
     "max": [{"say": "Done."}],
     "sarah": [{"stderr": "no"}, {"exit": 3}],

@@ -26,7 +26,7 @@ from bullpen.turn_events import TextDelta
 from bullpen.web.api import NumberedEvent
 from bullpen.web.updates import server_sent
 
-WAIT_SECONDS = 20
+WAIT_SECONDS = 60
 
 Sent = dict[str, str]
 

@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Self
 
-PATIENCE_SECONDS = 20.0
+PATIENCE_SECONDS = 60.0
 _PIECE = re.compile(r"\x1b\[(?P<arguments>[0-9;?]*)(?P<final>[@-~])|(?P<letter>.)", re.DOTALL)
 _UNFINISHED = re.compile(r"\x1b(?:\[[0-9;?]*)?\Z")
 
