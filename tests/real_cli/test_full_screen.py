@@ -13,7 +13,6 @@ from bullpen.testing.models import ModelServer, ToolCall
 from bullpen.testing.models import Reply as Scripted
 from bullpen.testing.settings import claude_settings, codex_settings
 from bullpen.tui.app import BullpenApp
-from bullpen.tui.composer import Composer
 
 TEAM = """
 [[member]]
@@ -49,7 +48,6 @@ def test_claude_hands_over_to_codex_and_it_is_exported(tmp_path: Path, monkeypat
 
     async def play(scene: Scene, pilot: Pilot[None]) -> None:
         await scene.settled()
-        scene.app.screen.query_one(Composer).paste_seconds = 0.0
         await scene.say("Please build it.")
         await scene.quiet()
         await scene.sees("Please build it.", "It is built.", "1 tool", "It is good.", "kim your turn")

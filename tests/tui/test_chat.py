@@ -50,7 +50,7 @@ def test_what_an_agent_did_opens_by_key_and_by_mouse(stage: Stage) -> None:
     async def story(scene: Scene) -> None:
         await scene.say("Where is it?")
         await scene.quiet()
-        await scene.press("escape", "j", "enter")
+        await scene.press("tab", "down", "enter")
         await scene.sees("▾ thinking · 1 tool", "▸ ✻ thinking Where do I start?", "▸ ✓ Bash ls src")
         assert "logout.py" not in scene.text
 
@@ -69,7 +69,7 @@ def test_what_an_agent_did_another_day_can_be_opened_too(stage: Stage) -> None:
 
     async def second_day(scene: Scene) -> None:
         await scene.sees("I found login.py.", "▸ what it did")
-        await scene.press("escape", "j", "enter")
+        await scene.press("tab", "down", "enter")
         await scene.sees("▾ thinking · 1 tool", "▸ ✻ thinking Where do I start?", "▸ ✓ Bash ls src")
 
     conversation_id = stage.play(first_day)
@@ -84,6 +84,10 @@ def test_a_working_agent_is_seen_working(stage: Stage) -> None:
         await scene.sees("● Max claude", "writing · 0 s", "✓ Bash make", "Let me think about it.")
 
         await scene.press("f9")
+        await scene.sees("max is working. F9 again stops that.")
+        assert len(scene.conversation.running) == 1
+        await scene.press("f9")
+        await scene.sees("Stopped: max.")
         await scene.sees("✗ Max", "The turn was cancelled.", "F6 Retry", "F7 Skip", "F8 Hand over")
         assert scene.conversation.running == {}
         assert scene.app.screen.query_one(Transcript).turns == {}
@@ -171,11 +175,11 @@ def test_the_queue_is_reordered_and_dropped_by_keys(stage: Stage) -> None:
         await scene.sees("1. sarah", "2. lee", "Let me think")
         await scene.press("ctrl+g", "shift+down")
         await scene.sees("1. lee", "2. sarah")
-        await scene.press("d")
+        await scene.press("delete", "delete")
         await scene.until(lambda: [turn.member for turn in scene.conversation.waiting] == ["lee"])
-        await scene.press("D")
+        await scene.press("ctrl+delete", "ctrl+delete")
         await scene.sees("no waiting turns")
-        await scene.press("f9")
+        await scene.press("f9", "f9")
 
     stage.play(story)
 
@@ -306,12 +310,12 @@ def test_help_shows_every_key(stage: Stage) -> None:
 
     async def story(scene: Scene) -> None:
         await scene.press("f1")
-        await scene.sees("F9 x", "Stop the selected turn", "ctrl+q", "shift+enter ctrl+j alt+enter", "/prompt")
+        await scene.sees("F9", "Stop the selected turn", "ctrl+q", "shift+enter ctrl+j alt+enter", "/prompt")
         await scene.press("escape")
         await scene.say("/help")
         await scene.sees("Everywhere")
 
-    stage.play(story, size=(100, 70))
+    stage.play(story, size=(100, 90))
 
 
 def test_everything_works_in_light_too(stage: Stage) -> None:
@@ -371,20 +375,20 @@ def test_the_last_turn_is_explained_and_compared_with_the_one_before(stage: Stag
         await scene.quiet()
         await scene.say("/explain")
         await scene.sees("What max was given in turn 1")
-        await scene.press("d")
+        await scene.press("ctrl+d")
         await scene.sees("max has not had a turn before.")
         await scene.press("escape")
         await scene.say("Add a limit.")
         await scene.quiet()
         await scene.say("/explain")
         await scene.sees("What max was given in turn 2")
-        await scene.press("d")
+        await scene.press("ctrl+d")
         await scene.until(lambda: isinstance(scene.app.screen, DifferenceScreen))
         await scene.sees("Turn 2 of max, compared with turn 1", "1 message in both", "+Kim -> max: Add a limit.")
         await scene.sees("2 messages only in turn 2: #2 (Max), #3 (Kim)")
         await scene.press("escape", "escape")
         await scene.say("/prompt max")
-        await scene.press("d")
+        await scene.press("ctrl+d")
         await scene.sees("If asked now of max, compared with turn 2")
 
     stage.play(story, size=(120, 60))

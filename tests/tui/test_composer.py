@@ -3,7 +3,7 @@
 from tests.tui.stage import Scene, Stage
 from textual import events
 
-from bullpen.tui.composer import PASTE_SECONDS, Composer
+from bullpen.tui.composer import Composer
 
 
 def composer_of(scene: Scene) -> Composer:
@@ -19,14 +19,14 @@ async def nothing_was_said(scene: Scene) -> bool:
     return await scene.conversation.messages() == []
 
 
-def test_a_name_becomes_a_marker(stage: Stage) -> None:
+def test_a_name_completes(stage: Stage) -> None:
     team(stage)
 
     async def story(scene: Scene) -> None:
         await scene.type("Please @sa")
         await scene.sees("@sarah")
         await scene.press("tab")
-        assert composer_of(scene).text == "Please [NEXT: sarah] "
+        assert composer_of(scene).text == "Please @sarah "
 
     stage.play(story)
 
@@ -38,8 +38,20 @@ def test_enter_takes_what_is_selected_and_does_not_send(stage: Stage) -> None:
         await scene.type("@")
         await scene.sees("@kim     person", "@max     Architect", "@sarah")
         await scene.press("down", "enter")
-        assert composer_of(scene).text == "[NEXT: max] "
+        assert composer_of(scene).text == "@max "
         assert await nothing_was_said(scene)
+
+    stage.play(story)
+
+
+def test_enter_sends_after_a_whole_name(stage: Stage) -> None:
+    team(stage)
+
+    async def story(scene: Scene) -> None:
+        await scene.type("Please ask @max")
+        await scene.press("enter")
+        await scene.sees("Kim →", "Please ask @max")
+        assert composer_of(scene).text == ""
 
     stage.play(story)
 
@@ -67,7 +79,7 @@ def test_in_a_later_line_names_complete_and_commands_do_not(stage: Stage) -> Non
         await scene.press("r")
         await scene.sees("@sarah")
         await scene.press("tab")
-        assert composer_of(scene).text == "one\n/hel\n[NEXT: sarah] "
+        assert composer_of(scene).text == "one\n/hel\n@sarah "
 
     stage.play(story)
 
@@ -84,18 +96,18 @@ def test_pasted_lines_wait_to_be_sent(stage: Stage) -> None:
     stage.play(story)
 
 
-def test_lines_that_a_terminal_types_for_a_paste_are_not_sent(stage: Stage) -> None:
+def test_text_and_enter_in_one_packet_are_sent(stage: Stage) -> None:
+    """Over a slow connection, what was typed and the enter after it arrive together."""
     team(stage)
 
     async def story(scene: Scene) -> None:
-        composer = composer_of(scene)
-        composer.paste_seconds = PASTE_SECONDS
-        # A terminal without bracketed paste types the characters faster than anybody can.
-        for key, character in (("a", "a"), ("enter", "\r"), ("b", "b"), ("enter", "\r")):
+        for key, character in (("a", "a"), ("enter", "\r"), ("b", "b"), ("enter", "\r"), ("c", "c")):
             scene.app.post_message(events.Key(key, character))
         await scene.settled()
-        assert composer.text == "a\nb\n"
-        assert await nothing_was_said(scene)
+        await scene.quiet()
+        said = [stored.message.content for stored in await scene.conversation.messages()]
+        assert [text for text in said if text in ("a", "b")] == ["a", "b"]
+        assert composer_of(scene).text == "c"
 
     stage.play(story)
 
@@ -138,7 +150,7 @@ def test_what_cannot_be_said_stays_in_the_composer(stage: Stage) -> None:
 
     async def story(scene: Scene) -> None:
         await scene.type("[FROM: nobody] Hello.")
-        await scene.press("escape", "enter")
+        await scene.press("enter")
         await scene.sees("nobody")
         assert composer_of(scene).text == "[FROM: nobody] Hello."
         assert await nothing_was_said(scene)

@@ -56,7 +56,7 @@ def test_nothing_an_agent_says_reaches_the_terminal_as_a_command(stage: Stage, a
 
         await scene.say("Go.")
         await scene.until(has_answered)
-        await scene.press("escape", "j", "enter")
+        await scene.press("tab", "down", "enter")
         for fold in scene.app.screen.query(StepFold):
             await fold.toggle()
         await scene.settled()
@@ -66,9 +66,9 @@ def test_nothing_an_agent_says_reaches_the_terminal_as_a_command(stage: Stage, a
         await scene.press("enter")
         await scene.until(lambda: bool(scene.app.screen.query(LinesView)))
         screens.append(scene.text)
-        await scene.press("escape", "p")
+        await scene.press("escape", "ctrl+o")
         screens.append(scene.text)
-        await scene.press("escape", "i")
+        await scene.press("escape")
         await scene.say("Again.")
         await scene.sees("F6 Retry")
         screens.append(scene.text)
@@ -114,7 +114,7 @@ def test_a_megabyte_is_shown_in_part_and_read_in_full(stage: Stage, text: str) -
         await scene.sees("more characters: enter shows all of it")
         assert len(scene.app.screen.query_one(Transcript).query("*")) < 1_500
 
-        await scene.press("escape", "enter")
+        await scene.press("tab", "enter")
         await scene.until(lambda: bool(scene.app.screen.query(LinesView)))
         view = scene.app.screen.query_one(LinesView)
         view.scroll_end(animate=False)

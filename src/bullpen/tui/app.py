@@ -1,19 +1,17 @@
 """BullpenApp: the themes, leaving, and a sentence instead of a traceback."""
 
 import os
-import time
 from typing import ClassVar
 
 from textual.app import App
 from textual.binding import Binding, BindingType
+from textual.events import Event, Key, Paste
 
 from bullpen.conversation.conversation import Conversation
-from bullpen.tui.chat import ChatScreen
-from bullpen.tui.text import one_line
+from bullpen.tui.chat import ChatScreen, at_work
+from bullpen.tui.second_press import SecondPress
+from bullpen.tui.text_screen import ReadingScreen
 from bullpen.tui.theme import DARK, LIGHT, THEMES, is_light
-
-# How long the question whether to leave is open.
-LEAVING_SECONDS = 5.0
 
 
 class BullpenApp(App[None]):
@@ -30,7 +28,7 @@ class BullpenApp(App[None]):
         super().__init__()
         self._conversation = conversation
         self._sender = sender
-        self._asked_to_leave_at = float("-inf")
+        self._second_press = SecondPress()
         self.crash: Exception | None = None
         """What ended the app, if it was not the person."""
         # Over a slow connection, animations only delay what they lead to.
@@ -47,21 +45,28 @@ class BullpenApp(App[None]):
         """Switch between dark and light."""
         self.theme = LIGHT.name if self.theme == DARK.name else DARK.name
 
+    async def on_event(self, event: Event) -> None:
+        """Let text be written wherever the focus is, before anything else sees the key."""
+        is_text = isinstance(event, Paste) or (isinstance(event, Key) and event.is_printable)
+        if is_text and not event.is_forwarded:
+            while isinstance(self.screen, ReadingScreen):
+                self.screen.action_leave()
+            if isinstance(self.screen, ChatScreen):
+                self.screen.write()
+        await super().on_event(event)
+
     def action_leave(self) -> None:
         """Leave; while turns are running, only the second time."""
-        running = self._conversation.running.values()
-        now = time.monotonic()
-        if running and now - self._asked_to_leave_at > LEAVING_SECONDS:
-            self._asked_to_leave_at = now
-            names = one_line(", ".join(turn.turn.member for turn in running), 100)
-            working = f"{names} {'is' if len(running) == 1 else 'are'} working"
-            self.notify(f"{working}. ctrl+q again cancels that and leaves.", severity="warning", markup=False)
-        else:
+        running = list(self._conversation.running.values())
+        question = f"{at_work(running)}. ctrl+q again cancels that and leaves."
+        if not running or self._second_press.confirms(question):
             self.exit()
+        else:
+            self.notify(question, severity="warning", markup=False)
 
     def action_help_quit(self) -> None:
         """Answer ctrl+c, which many press to leave or to stop something."""
-        self.notify("ctrl+q leaves. F9 stops running turns.", markup=False)
+        self.notify("ctrl+q leaves. esc stops running turns.", markup=False)
 
     def _handle_exception(self, error: Exception) -> None:
         """End quietly: the caller tells the person in a sentence what happened."""

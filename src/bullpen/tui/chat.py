@@ -1,6 +1,6 @@
 """ChatScreen: the conversation, its members and queue, the notice and the composer, and what each key does."""
 
-from collections.abc import Awaitable, Iterator
+from collections.abc import Awaitable, Collection, Iterable
 from typing import Any, ClassVar
 
 from textual import on, work
@@ -8,11 +8,15 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, VerticalScroll
 from textual.content import Content
+from textual.events import Key
 from textual.screen import Screen
+from textual.widget import Widget
 from textual.widgets import Footer, Static
 
 from bullpen.conversation.conversation import Conversation
+from bullpen.conversation.running_turn import RunningTurn
 from bullpen.errors import BullpenError
+from bullpen.text.numbers import counted
 from bullpen.tui.composer import Composer, SuggestionList
 from bullpen.tui.fold import FoldTitle
 from bullpen.tui.help_screen import HelpScreen, rows
@@ -22,6 +26,7 @@ from bullpen.tui.message import MessageView
 from bullpen.tui.notice import NoticeBar
 from bullpen.tui.queue import QueuePanel
 from bullpen.tui.search_screen import SearchScreen
+from bullpen.tui.second_press import SecondPress
 from bullpen.tui.slash_commands import SCREEN_COMMANDS, SlashCommands
 from bullpen.tui.status import StatusBar
 from bullpen.tui.task_screen import TaskScreen
@@ -38,12 +43,10 @@ from bullpen.view.decisions import Choice
 WIDE = 100
 
 
-def _everywhere(key: str, letter: str, action: str, word: str, help_text: str, *, show: bool) -> Iterator[Binding]:
-    """Yield a key that works everywhere, and a letter that does the same where letters are not text."""
+def _key(key: str, action: str, word: str, help_text: str, *, show: bool = False) -> Binding:
+    """Return a key that works everywhere on this screen."""
     display = key.upper() if key[0] == "f" else None
-    yield Binding(key, action, word, tooltip=help_text, priority=True, show=show, key_display=display)
-    if letter:
-        yield Binding(letter, action, word, tooltip=help_text, show=False)
+    return Binding(key, action, word, tooltip=help_text, priority=True, show=show, key_display=display)
 
 
 class ChatScreen(Screen[None]):
@@ -51,18 +54,21 @@ class ChatScreen(Screen[None]):
 
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (WIDE, "-wide")]  # noqa: RUF012
     BINDINGS: ClassVar[list[BindingType]] = [
-        *_everywhere("f1", "question_mark", "help", "Help", "This list", show=True),
-        *_everywhere("f2", "b", "panel", "Panel", "Show or hide the members and the queue", show=False),
-        *_everywhere("f3", "slash", "search", "Search", "Find what was said, and go there", show=True),
-        *_everywhere("f4", "t", "task", "Task", "Read and change the team's task", show=True),
-        *_everywhere("f5", "g", "choose('continue')", "Continue", "Continue after a pause", show=False),
-        *_everywhere("f6", "r", "choose('retry')", "Retry", "Run a turn again that ended without a reply", show=False),
-        *_everywhere("f7", "s", "skip", "Skip", "Continue without that turn, or leave it as it is", show=False),
-        *_everywhere("f8", "h", "hand_over", "Hand over", "Let another agent answer", show=True),
-        *_everywhere("f9", "x", "cancel", "Cancel", "Stop the selected turn, or every running turn", show=True),
-        *_everywhere("ctrl+o", "p", "prompt", "Prompt", "What an agent was given for a message, exactly", show=True),
-        *_everywhere("ctrl+g", "", "queue", "Queue", "To the queue", show=False),
-        Binding("i", "write", "Write", tooltip="To the composer", show=False),
+        _key("f1", "help", "Help", "This list", show=True),
+        _key("f2", "panel", "Panel", "Show or hide the members and the queue"),
+        _key("f3", "search", "Search", "Find what was said, and go there", show=True),
+        _key("f4", "task", "Task", "Read and change the team's task", show=True),
+        _key("f5", "choose('continue')", "Continue", "Continue after a pause"),
+        _key("f6", "choose('retry')", "Retry", "Run a turn again that ended without a reply"),
+        _key("f7", "skip", "Skip", "Continue without that turn, or leave it as it is"),
+        _key("f8", "hand_over", "Hand over", "Let another agent answer", show=True),
+        _key("f9", "cancel", "Cancel", "Stop the selected turn, or every running turn; asks first"),
+        Binding("escape", "stop", "Stop", tooltip="Stop every running turn; asks first. Else back to writing"),
+        _key("ctrl+o", "prompt", "Prompt", "What an agent was given for a message, exactly", show=True),
+        _key("ctrl+g", "queue", "Queue", "To the queue"),
+        _key("pageup", "page(-1)", "Up", "Scroll up in the conversation"),
+        _key("pagedown", "page(1)", "Down", "Scroll down in the conversation"),
+        _key("ctrl+end", "newest", "Newest", "To the newest message"),
     ]
     CSS = """
     ChatScreen { layout: vertical; background: $background; }
@@ -84,6 +90,8 @@ class ChatScreen(Screen[None]):
         super().__init__()
         self.conversation = conversation
         self._sender = sender
+        self._composer = Composer(names=names_of(conversation.team), more=SCREEN_COMMANDS)
+        self._second_press = SecondPress()
         self._updates = Updates(self, conversation)
         self._commands = SlashCommands(self, conversation, sender)
 
@@ -100,12 +108,13 @@ class ChatScreen(Screen[None]):
                 yield QueuePanel()
         yield NoticeBar()
         yield SuggestionList()
-        yield Composer(names=names_of(conversation.team), more=SCREEN_COMMANDS)
+        yield self._composer
         yield Footer(show_command_palette=False, compact=True)
 
     def on_mount(self) -> None:
         """Let the person write, and follow the conversation."""
-        self.query_one(Composer).focus()
+        self.watch(self, "focused", self._show_where_keys_go)
+        self._composer.focus()
         self.run_worker(self._updates.follow(), exclusive=True, group="events", exit_on_error=True)
         self.set_interval(1.0, self._updates.tick)
 
@@ -113,11 +122,11 @@ class ChatScreen(Screen[None]):
 
     @on(Composer.Sent)
     async def send(self, event: Composer.Sent) -> None:
-        """Say it, or run it if it is a command. What does not work stays in the composer."""
-        composer = self.query_one(Composer)
-        # Enter, pressed twice before the first message was stored: the composer is empty by now.
-        if event.text == composer.text and await self.attempt(self._send(event.text)):
-            composer.clear_after_sending(event.text)
+        """Say it, or run it if it is a command. What does not work is back in the composer."""
+        if await self.attempt(self._send(event.text)):
+            self._composer.remember(event.text)
+        else:
+            self._composer.take_back(event.text)
 
     @on(Composer.Suggested)
     def suggest(self, event: Composer.Suggested) -> None:
@@ -130,6 +139,21 @@ class ChatScreen(Screen[None]):
         views = self.query_one(Transcript).views
         if views:
             views[-1].focus()
+
+    @on(Composer.Ended)
+    async def action_newest(self) -> None:
+        """Show the newest message."""
+        await self.query_one(Transcript).show_newest()
+
+    def write(self) -> None:
+        """Let the next key write, wherever the focus is."""
+        if self.focused is not self._composer and self._composer.is_attached:
+            self.set_focus(self._composer)
+
+    def on_key(self, event: Key) -> None:
+        """Write what was typed before the composer was there."""
+        if event.is_printable:
+            self._composer.post_message(event.copy())
 
     # What a person does with keys
 
@@ -154,9 +178,11 @@ class ChatScreen(Screen[None]):
         self.call_after_refresh(queue.focus)
         self.call_after_refresh(queue.scroll_visible, animate=False)
 
-    def action_write(self) -> None:
-        """Go to the composer."""
-        self.query_one(Composer).focus()
+    def action_page(self, by: int) -> None:
+        """Scroll the conversation by a page."""
+        transcript = self.query_one(Transcript)
+        scroll = transcript.scroll_page_down if by > 0 else transcript.scroll_page_up
+        scroll(animate=False)
 
     @work
     async def action_search(self, words: str = "") -> None:
@@ -205,8 +231,14 @@ class ChatScreen(Screen[None]):
 
     async def action_cancel(self) -> None:
         """Stop the turn that has the focus, else every running turn."""
-        turns = (self.focused.turn_id,) if isinstance(self.focused, TurnView) else ()
-        await self.attempt(self.conversation.cancel(*turns))
+        await self._stop("F9", self.focused.turn_id if isinstance(self.focused, TurnView) else None)
+
+    async def action_stop(self) -> None:
+        """Stop every running turn; if none is running, go back to writing."""
+        if self.conversation.running or self.focused is self._composer:
+            await self._stop("esc")
+        else:
+            self.write()
 
     async def action_prompt(self) -> None:
         """Show what the agent that said a message was given."""
@@ -223,8 +255,10 @@ class ChatScreen(Screen[None]):
 
     @on(QueuePanel.Dropped)
     async def drop(self, event: QueuePanel.Dropped) -> None:
-        """Drop turns."""
-        await self.attempt(self.conversation.drop(turn_ids=event.turn_ids))
+        """Drop turns, if the person is sure."""
+        which = counted(len(event.turn_ids), "waiting turn") if event.turn_ids else "every waiting turn"
+        if self.is_sure(f"{event.key} again drops {which}."):
+            await self.attempt(self.conversation.drop(turn_ids=event.turn_ids))
 
     @on(MessageView.Opened)
     def read_whole(self, event: MessageView.Opened) -> None:
@@ -234,6 +268,27 @@ class ChatScreen(Screen[None]):
         self.app.push_screen(TextScreen(title, event.message.content))
 
     # Helpers
+
+    def is_sure(self, question: str) -> bool:
+        """Return whether a key that cannot be undone was pressed twice; the first time, say what the second does."""
+        is_sure = self._second_press.confirms(question)
+        if not is_sure:
+            self.notify(question, severity="warning", markup=False)
+        return is_sure
+
+    async def _stop(self, key: str, turn_id: str | None = None) -> None:
+        """Stop one running turn or all of them, if the person is sure, and say which."""
+        running = [turn for turn in self.conversation.running.values() if turn_id in (None, turn.turn.id)]
+        if running and not self.is_sure(f"{at_work(running)}. {key} again stops that."):
+            return
+        if await self.attempt(self.conversation.cancel(*([turn_id] if turn_id else []))):
+            self.notify(f"Stopped: {names(running)}.", markup=False)
+
+    def _show_where_keys_go(self, focused: Widget | None) -> None:
+        within = focused.ancestors_with_self if focused is not None else []
+        kinds = {type(node) for node in within}
+        place = next((words for kind, words in PLACES.items() if kind in kinds), "")
+        self._composer.border_subtitle = f"{place} · type to write" if place else ""
 
     async def attempt(self, work: Awaitable[Any]) -> bool:
         """Do something and show the state after it; if it does not work, say why."""
@@ -262,6 +317,23 @@ class ChatScreen(Screen[None]):
         decision = self.query_one(NoticeBar).decision
         return next((choice for choice in decision.choices if choice.action == action), None) if decision else None
 
+
+def names(running: Iterable[RunningTurn]) -> str:
+    """Return whose turns these are."""
+    return one_line(", ".join(turn.turn.member for turn in running), 100)
+
+
+def at_work(running: Collection[RunningTurn]) -> str:
+    """Return who is working: "max is working"."""
+    return f"{names(running)} {'is' if len(running) == 1 else 'are'} working"
+
+
+PLACES: dict[type[Widget], str] = {
+    Transcript: "reading · ↑ ↓ move · enter opens",
+    QueuePanel: "queue · shift+↑ ↓ move · delete drops",
+    NoticeBar: "deciding · enter chooses",
+}
+"""Where the keys go, as the frame of the composer says it while they do not write."""
 
 KEYS = {
     "Everywhere": [*rows(ChatScreen.BINDINGS), ("ctrl+t", "Dark or light"), ("ctrl+q", "Leave")],

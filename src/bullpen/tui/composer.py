@@ -1,4 +1,4 @@
-"""Composer: where a person writes. Enter sends, but never what was pasted."""
+"""Composer: where a person writes. Enter sends; what is pasted waits for it."""
 
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
@@ -13,8 +13,6 @@ from bullpen.tui.text import one_line, shown
 from bullpen.view.commands import Command
 from bullpen.view.completion import Option, options_for
 
-# Nobody presses enter so soon after another key: a terminal without bracketed paste is typing what was pasted.
-PASTE_SECONDS = 0.008
 MOST_HISTORY = 500
 
 
@@ -25,10 +23,15 @@ class Composer(TextArea):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "send", "Send", show=False),
         Binding("shift+enter,ctrl+j,alt+enter", "new_line", "New line", show=False),
-        Binding("tab", "complete", "Complete a name, a marker or a command", show=False),
+        Binding("tab", "complete", "Complete a name, a marker or a command; else to the messages", show=False),
         Binding("up", "up", "Previous line, or what you said before", show=False),
         Binding("down", "down", "Next line, or what you said after", show=False),
-        Binding("escape", "leave", "To the messages", show=False),
+        Binding(
+            "end",
+            "cursor_line_end",
+            "To the end of the line; at the end of the text, to the newest message",
+            show=False,
+        ),
     ]
     DEFAULT_CSS = """
     Composer { height: auto; min-height: 3; max-height: 10; border: round $border-blurred; background: $background; }
@@ -53,6 +56,9 @@ class Composer(TextArea):
     class Left(Message):
         """A person wants to be among the messages."""
 
+    class Ended(Message):
+        """A person wants to see the newest message."""
+
     def __init__(self, *, names: Mapping[str, str], more: Sequence[Command] = ()) -> None:
         super().__init__(
             id="composer",
@@ -72,20 +78,11 @@ class Composer(TextArea):
         self._history: list[str] = []
         self._place: int | None = None
         self._draft = ""
-        self._last_key = 0.0
-        self.paste_seconds = PASTE_SECONDS
 
     def remember(self, text: str) -> None:
         """Put something at the end of the history."""
         if text and self._history[-1:] != [text]:
             self._history = [*self._history, text][-MOST_HISTORY:]
-
-    def clear_after_sending(self, text: str) -> None:
-        """Remember what was sent, and keep only what was typed after it."""
-        self.remember(text)
-        self._place = None
-        self.load_text(self.text.removeprefix(text))
-        self.move_cursor(self.document.end)
 
     async def _on_paste(self, event: Paste) -> None:
         """Insert what was pasted, as text."""
@@ -93,10 +90,7 @@ class Composer(TextArea):
 
     async def _on_key(self, event: Key) -> None:
         """Do what a key says before the next key is looked at: a binding would wait for the whole screen."""
-        before, self._last_key = self._last_key, event.time
         match event.key:
-            case "enter" if event.time - before < self.paste_seconds:
-                self.action_new_line()
             case "enter":
                 self.action_send()
             case "shift+enter" | "ctrl+j" | "alt+enter":
@@ -107,8 +101,10 @@ class Composer(TextArea):
                 self.action_up()
             case "down":
                 self.action_down()
-            case "escape":
-                self.action_leave()
+            case "end" if self.cursor_location == self.document.end:
+                self.post_message(self.Ended())
+            case "escape" if self._options:
+                self._suggest([])
             case _:
                 return
         event.stop()
@@ -120,10 +116,18 @@ class Composer(TextArea):
 
     def action_send(self) -> None:
         """Take the selected suggestion, or send."""
-        if self._has_options():
+        if self._has_options() and not self._is_complete(self._options[self._selected]):
             self.action_complete()
         elif self.text.strip():
-            self.post_message(self.Sent(self.text))
+            # At once, so that what is typed next is not part of it.
+            text, self._place = self.text, None
+            self.load_text("")
+            self.post_message(self.Sent(text))
+
+    def take_back(self, text: str) -> None:
+        """Show again what could not be sent, before what was typed since."""
+        self.load_text(f"{text}\n{self.text}" if self.text else text)
+        self.move_cursor(self.document.end)
 
     def action_new_line(self) -> None:
         """Begin a new line."""
@@ -132,19 +136,12 @@ class Composer(TextArea):
     def action_complete(self) -> None:
         """Replace what was typed with the selected suggestion."""
         if not self._has_options():
-            self.screen.focus_next()
+            self.post_message(self.Left())
             return
         option = self._options[self._selected]
         row, column = self.cursor_location
         self.replace(option.insert, (row, column - option.replaces), (row, column))
         self._suggest(options_for(self._before_cursor(), self._names, self._more))
-
-    def action_leave(self) -> None:
-        """Close the suggestions, or go to the messages."""
-        if self._options:
-            self._suggest([])
-        else:
-            self.post_message(self.Left())
 
     def action_up(self) -> None:
         """Select the suggestion above, or move the cursor, or go back in the history."""
@@ -192,6 +189,10 @@ class Composer(TextArea):
         if self._options and self._options_at != self.cursor_location:
             self._suggest([])
         return bool(self._options)
+
+    def _is_complete(self, option: Option) -> bool:
+        """Return whether a suggestion is what stands there already, but for a space."""
+        return self._before_cursor().endswith(option.insert.rstrip()) and option.replaces == len(option.insert.rstrip())
 
     def _before_cursor(self) -> str:
         """Return the line before the cursor; unless it is the first, with an end of line before it."""

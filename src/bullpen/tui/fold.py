@@ -15,10 +15,10 @@ Inside = Callable[[], Iterable[Widget]]
 
 
 class FoldTitle(Static, can_focus=True):
-    """The line. Enter, space or a click opens and closes what is below it."""
+    """The line. Enter or a click opens and closes what is below it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter,space", "turn", "Open or close a tool, a thought, or all that was done", show=False)
+        Binding("enter", "turn", "Open or close a tool, a thought, or all that was done", show=False)
     ]
     ALLOW_SELECT = False
 

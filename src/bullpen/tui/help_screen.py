@@ -21,7 +21,7 @@ class HelpScreen(ModalScreen[None]):
     """Keys by where they work, then the commands."""
 
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (WIDE, "-wide")]  # noqa: RUF012
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,f1,question_mark", "leave", "Back")]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,f1", "leave", "Back")]
     DEFAULT_CSS = """
     HelpScreen { align: center middle; }
     HelpScreen > VerticalScroll { width: 96; max-width: 96%; height: auto; max-height: 92%; border: round $border;

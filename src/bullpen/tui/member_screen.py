@@ -18,7 +18,7 @@ class MemberScreen(ModalScreen[str | None]):
     """A list of names, each on a number. It ends with one of them."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,q", "leave", "Back"),
+        Binding("escape", "leave", "Back"),
         *(Binding(str(number), f"take({number})", show=False) for number in range(1, 10)),
     ]
     DEFAULT_CSS = """

@@ -7,14 +7,13 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from bullpen.conversation.conversation import Conversation
 from bullpen.errors import BullpenError
 from bullpen.text.numbers import counted, duration, used_by
 from bullpen.tui.text import one_line
-from bullpen.tui.text_screen import LinesView
+from bullpen.tui.text_screen import LinesView, ReadingScreen
 from bullpen.view.difference import Difference, difference
 from bullpen.view.explanation import Explanation, SeenMessage, explain
 from bullpen.view.turn_lookup import turn_before
@@ -22,13 +21,10 @@ from bullpen.view.turn_lookup import turn_before
 BAR_CELLS = 24
 
 
-class PromptScreen(ModalScreen[None]):
+class PromptScreen(ReadingScreen):
     """The report above, the text below."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,q,p", "leave", "Back"),
-        Binding("d", "compare", "Compare with the turn before"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("ctrl+d", "compare", "Compare with the turn before")]
     DEFAULT_CSS = """
     PromptScreen > .report { dock: top; height: auto; max-height: 60%; padding: 1 2; background: $panel; }
     PromptScreen > LinesView { width: 100%; padding: 1 2; }
@@ -60,10 +56,6 @@ class PromptScreen(ModalScreen[None]):
             return
         self.app.push_screen(DifferenceScreen(await asyncio.to_thread(difference, left, self._explanation)))
 
-    def action_leave(self) -> None:
-        """Go back."""
-        self.dismiss(None)
-
 
 def report(explanation: Explanation) -> Content:
     """Return each section of a prompt with its size, what was left out and why, the command, and what it used."""
@@ -72,7 +64,7 @@ def report(explanation: Explanation) -> Content:
     title = f"What {name} was given in turn {turn.id}" if turn else f"What {name} would be given now"
     kept = sum(seen.fate != "dropped" for seen in explanation.context)
     lines = [
-        Content.assemble((title, "bold"), ("   esc: back   d: compare with the turn before", "dim")),
+        Content.assemble((title, "bold"), ("   esc: back   ctrl+d: compare with the turn before", "dim")),
         Content(f"{explanation.total_bytes:,} of {explanation.max_bytes:,} bytes for {_reader(explanation)}"),
         *(_bar(section, size, explanation.total_bytes) for section, size in explanation.sections),
         Content(f"{kept:,} of {counted(len(explanation.context), 'earlier message')} kept"),
@@ -104,10 +96,9 @@ MOST_MESSAGES = 5
 """Of those that only one side has seen, named in the report."""
 
 
-class DifferenceScreen(ModalScreen[None]):
+class DifferenceScreen(ReadingScreen):
     """The report above, the lines that are different below."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,d", "leave", "Back")]
     DEFAULT_CSS = """
     DifferenceScreen > .report { dock: top; height: auto; max-height: 60%; padding: 1 2; background: $panel; }
     DifferenceScreen > LinesView { width: 100%; padding: 1 2; }
@@ -121,10 +112,6 @@ class DifferenceScreen(ModalScreen[None]):
         """Yield the report and the lines."""
         yield Static(Content("\n").join(_report(self._difference)), classes="report", markup=False)
         yield LinesView("\n".join(_diffs(self._difference)) or "Both were given the same text.")
-
-    def action_leave(self) -> None:
-        """Go back."""
-        self.dismiss(None)
 
 
 def _report(compared: Difference) -> Iterator[Content]:

@@ -17,10 +17,10 @@ class QueuePanel(OptionList):
     """A list. What a person asks for here is done by the screen, which also says why something is not possible."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("shift+up,K", "move(-1)", "Let the turn begin earlier", show=False),
-        Binding("shift+down,J", "move(1)", "Let the turn begin later", show=False),
-        Binding("d,delete", "drop", "Drop the turn", show=False),
-        Binding("D", "drop_all", "Drop every waiting turn", show=False),
+        Binding("shift+up", "move(-1)", "Let the turn begin earlier", show=False),
+        Binding("shift+down", "move(1)", "Let the turn begin later", show=False),
+        Binding("delete", "drop", "Drop the turn; asks first", show=False),
+        Binding("ctrl+delete", "drop_all", "Drop every waiting turn; asks first", show=False),
     ]
     DEFAULT_CSS = """
     QueuePanel { height: auto; max-height: 50%; border: none; padding: 0 1; background: transparent; }
@@ -37,11 +37,12 @@ class QueuePanel(OptionList):
             self.turn_ids = turn_ids
 
     class Dropped(Message):
-        """A person wants to drop turns; none means all."""
+        """A person has pressed the key that drops turns; none means all."""
 
-        def __init__(self, turn_ids: list[str]) -> None:
+        def __init__(self, turn_ids: list[str], key: str) -> None:
             super().__init__()
             self.turn_ids = turn_ids
+            self.key = key
 
     def __init__(self) -> None:
         super().__init__(id="queue", markup=False)
@@ -72,12 +73,12 @@ class QueuePanel(OptionList):
     def action_drop(self) -> None:
         """Drop the selected turn."""
         if self.highlighted_option is not None and self.highlighted_option.id is not None:
-            self.post_message(self.Dropped([self.highlighted_option.id]))
+            self.post_message(self.Dropped([self.highlighted_option.id], "delete"))
 
     def action_drop_all(self) -> None:
         """Drop every waiting turn."""
         if self._queue:
-            self.post_message(self.Dropped([]))
+            self.post_message(self.Dropped([], "ctrl+delete"))
 
     @property
     def _turn_ids(self) -> list[str]:

@@ -62,10 +62,20 @@ def wrapped(line: str, width: int) -> Iterator[str]:
     yield line
 
 
-class TextScreen(ModalScreen[None]):
-    """A title, a text to scroll in, and escape to leave."""
+class ReadingScreen(ModalScreen[None]):
+    """Something to read above the conversation. Escape leaves it, and so does typing, which writes as everywhere."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,enter", "leave", "Back")]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "Back")]
+
+    def action_leave(self) -> None:
+        """Go back."""
+        self.dismiss(None)
+
+
+class TextScreen(ReadingScreen):
+    """A title and a text to scroll in."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "leave", "Back")]
     DEFAULT_CSS = """
     TextScreen { align: center middle; }
     TextScreen > .title { dock: top; height: auto; padding: 0 1; background: $panel; }
@@ -81,7 +91,3 @@ class TextScreen(ModalScreen[None]):
         """Yield the title and the text."""
         yield Static(Content.assemble(self._heading, ("   esc: back", "dim")), classes="title", markup=False)
         yield LinesView(self._text)
-
-    def action_leave(self) -> None:
-        """Go back."""
-        self.dismiss(None)

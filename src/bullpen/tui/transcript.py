@@ -37,9 +37,9 @@ class Transcript(VerticalScroll, can_focus=False):
     """Messages between two places of the conversation, and the running turns below the last one."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up,k", "step(-1)", "To the message or fold before", show=False),
-        Binding("down,j", "step(1)", "To the message or fold after", show=False),
-        Binding("end,G", "newest", "To the newest message", show=False),
+        Binding("up", "step(-1)", "To the message or fold before", show=False),
+        Binding("down", "step(1)", "To the message or fold after", show=False),
+        Binding("end", "newest", "To the newest message", show=False),
         Binding("home", "oldest_here", "To the oldest loaded message, and load older ones", show=False),
     ]
     DEFAULT_CSS = """
@@ -145,12 +145,16 @@ class Transcript(VerticalScroll, can_focus=False):
         """Whether the screen scrolls with what comes."""
         return self.is_at_end and self.scroll_y >= self.max_scroll_y - 1
 
-    async def action_newest(self) -> None:
-        """Go to the newest message."""
+    async def show_newest(self) -> None:
+        """Show the newest message, and follow what comes."""
         if self.is_at_end:
             self.anchor()
         else:
             await self.open_end()
+
+    async def action_newest(self) -> None:
+        """Go to the newest message."""
+        await self.show_newest()
         if self.views:
             self.views[-1].focus(scroll_visible=False)
 
@@ -178,7 +182,7 @@ class Transcript(VerticalScroll, can_focus=False):
         elif new_value > old_value and new_value >= self.max_scroll_y - 2 and not self.is_at_end:
             self.run_worker(self._load_newer(), exclusive=True, group="pages")
         elif new_value > old_value and new_value >= self.max_scroll_y:
-            # Later: an animation may have scrolled, and anchoring ends it, which Textual does not expect at this moment.
+            # Later: anchoring ends the animation that may have scrolled, which Textual does not expect in the middle.
             self.call_later(self._follow_again)
 
     def _follow_again(self) -> None:
