@@ -2,8 +2,12 @@
 
 from msgspec import Struct
 
+from bullpen.errors import UnknownMessage
+from bullpen.markers.stripping import strip_all_markers
 from bullpen.messages import ConversationMessage
-from bullpen.store.base import Store, StoredMessage
+from bullpen.store.base import Store, StoredMessage, Turn
+from bullpen.text.numbers import duration, used_by
+from bullpen.turn_events import Usage
 from bullpen.view.turn_lookup import turn_that_said
 
 PAGE = 50
@@ -17,6 +21,8 @@ class ShownMessage(Struct, frozen=True, kw_only=True):
     message: ConversationMessage
     turn: str | None = None
     """The turn that ended with it, if an agent said it."""
+    spent: str = ""
+    """How long that turn took and what it used, in words."""
 
 
 def shown_messages(
@@ -35,6 +41,28 @@ def plain_messages(
     return [ShownMessage(sequence=one.sequence, message=one.message) for one in stored]
 
 
+def message_text(store: Store, conversation_id: str, sequence: int) -> str:
+    """Return what was said in a message, without the markers that routed it."""
+    found = store.messages(conversation_id, after=sequence - 1, limit=1)
+    if not found or found[0].sequence != sequence:
+        raise UnknownMessage(f"#{sequence}")
+    text = found[0].message.content
+    return strip_all_markers(text) or text
+
+
+def spent_in_turn(seconds: float | None, usage: Usage | None) -> str:
+    """Return how long a turn took and what it used: "12 s · 1.2k tokens · $0.05"."""
+    parts = ("" if seconds is None else duration(seconds), used_by(usage))
+    return " · ".join(part for part in parts if part)
+
+
 def _shown(store: Store, conversation_id: str, stored: StoredMessage) -> ShownMessage:
     turn = turn_that_said(store, conversation_id, stored.message)
-    return ShownMessage(sequence=stored.sequence, message=stored.message, turn=None if turn is None else turn.id)
+    if turn is None:
+        return ShownMessage(sequence=stored.sequence, message=stored.message)
+    return ShownMessage(sequence=stored.sequence, message=stored.message, turn=turn.id, spent=_spent(turn))
+
+
+def _spent(turn: Turn) -> str:
+    started, ended = turn.started_at, turn.ended_at
+    return spent_in_turn(None if started is None or ended is None else (ended - started) / 1000, turn.usage)

@@ -8,7 +8,7 @@ from typing import cast
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
 
 from bullpen.conversation.broadcast import Numbered
 from bullpen.conversation.events import TurnEvent
@@ -16,7 +16,7 @@ from bullpen.exchange.files import FORMATS, Format, write_export
 from bullpen.view.commands import ACTIONS, read_command, read_form, run_command
 from bullpen.view.completion import names_of, options_for
 from bullpen.view.listing import ConversationSummary, Hit, all_conversations, by_urgency, conversation_summary, search
-from bullpen.view.messages import shown_messages
+from bullpen.view.messages import message_text, shown_messages
 from bullpen.web.address import Place
 from bullpen.web.credentials import Keys
 from bullpen.web.requests import checked_id, hub_of, id_in, number_in, view_in
@@ -147,6 +147,12 @@ async def newer(request: Request) -> Response:
     opened = hub.get(conversation_id)
     live = opened.running_turns() if opened else []
     return page("newer.html", messages=messages, state=view, live=live, id=conversation_id, colors=view.colors)
+
+
+async def text(request: Request) -> Response:
+    """Return what was said in one message, to copy or quote it."""
+    said = await hub_of(request).read(message_text, id_in(request), request.path_params["sequence"])
+    return PlainTextResponse(said)
 
 
 async def live(request: Request) -> Response:

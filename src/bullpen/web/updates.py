@@ -15,6 +15,7 @@ from bullpen.conversation.events import Said, Trouble, TurnBegan, TurnEnded, Tur
 from bullpen.conversation.running_turn import RunningTurn
 from bullpen.team.team import colours_of
 from bullpen.turn_events import Event, Notice, TextDelta, Thinking, TodoList, ToolFinished, ToolStarted
+from bullpen.view.messages import spent_in_turn
 from bullpen.view.state import ConversationView
 from bullpen.view.steps import Steps
 from bullpen.web.templates import rendered
@@ -49,7 +50,13 @@ def quick_frame(numbered: Numbered, conversation: Conversation) -> bytes | None:
         case TurnEvent():
             return _turn_event(numbered.number, event.turn_id, event.event, conversation)
         case TurnEnded():
-            return _json("ended", numbered.number, turn=event.turn_id, state=event.state)
+            return _json(
+                "ended",
+                numbered.number,
+                turn=event.turn_id,
+                state=event.state,
+                spent=spent_in_turn(event.seconds, event.usage),
+            )
         case Trouble():
             return server_sent("trouble", rendered("problem.html", text=event.text).encode(), numbered.number)
         case _:
@@ -93,6 +100,8 @@ def _said(number: int, said: Said, conversation: Conversation) -> bytes:
         message=said.message,
         turn=said.turn_id,
         notes=said.notes,
+        # Told when the turn ends.
+        spent="",
         **_where(conversation),
     )
     return _json("said", number, turn=said.turn_id, sequence=said.sequence, html=html)

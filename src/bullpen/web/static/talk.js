@@ -159,7 +159,10 @@
       if (data.turn) endLive(data.turn);
     }),
     began: (data) => keepingPlace(() => turn(data.turn) || addLive(data.html)),
-    ended: (data) => endLive(data.turn),
+    ended: (data) => {
+      endLive(data.turn);
+      document.dispatchEvent(new CustomEvent("turn-ended", { detail: data }));
+    },
     text: (data, at) => {
       const node = turn(data.turn);
       if (!node || at <= Number(node.dataset.number)) return;

@@ -1,0 +1,28 @@
+"""What the values of options must be; argparse says the sentences below when one is not."""
+
+import argparse
+
+
+def at_least_one(text: str) -> int:
+    """Return a count."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError("must be 1 or more")
+    return int(text)
+
+
+def seconds(text: str) -> float:
+    """Return a time."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < float("inf"):
+        raise argparse.ArgumentTypeError("must be more than 0")
+    return value
+
+
+def port(text: str) -> int:
+    """Return the number of a port; 0 means any free one."""
+    if not text.isdecimal() or int(text) > 65535:
+        raise argparse.ArgumentTypeError("must be a number from 0 to 65535")
+    return int(text)

@@ -1,0 +1,90 @@
+"""The options of one command: in any order, with a suggestion for what does not exist."""
+
+import argparse
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+
+# Not from typing: importing that would take a tenth of the time that --help takes.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn
+
+WRONG_USAGE = 2
+
+
+class CommandParser(argparse.ArgumentParser):
+    """Takes options before, between and after words."""
+
+    def __init__(self, prog: str, purpose: str, about_word: Callable[[str], str] | None = None) -> None:
+        super().__init__(
+            prog=prog,
+            description=f"{purpose[0].upper()}{purpose[1:]}.",
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        self._about_word = about_word
+        """Says what is wrong with a word that is one too many."""
+        self.add_argument(
+            "--debug",
+            action="store_true",
+            help="log every prompt as it is sent, and show tracebacks; DEBUG=1 does the same",
+        )
+
+    def parse(self, words: Sequence[str]) -> argparse.Namespace:
+        """Return the options in these words, or leave with the exit code of wrong usage."""
+        options, unknown = self.parse_known_intermixed_args(words)
+        if unknown:
+            self.error(self._about(unknown))
+        return options
+
+    def error(self, message: str) -> "NoReturn":
+        """Say what is wrong, and where to read more."""
+        from bullpen.text.safe import printable
+
+        message = message.removeprefix("argument ")
+        sentence = f"{message[0].upper()}{message[1:]}"
+        full_stop = "" if sentence.endswith((".", "?")) else "."
+        self.exit(WRONG_USAGE, printable(f"{self.prog}: {sentence}{full_stop} Try: {self.prog} --help") + "\n")
+
+    def _about(self, unknown: Sequence[str]) -> str:
+        options = [word.partition("=")[0] for word in unknown if word.startswith("-")]
+        if options:
+            return f"There is no option {options[0]}.{suggestion(options[0], self._option_string_actions)}"
+        if self._about_word is not None:
+            return self._about_word(unknown[0])
+        return f"There are too many words: {' '.join(unknown)}"
+
+
+def split(words: Sequence[str], names: Collection[str]) -> tuple[str | None, list[str]]:
+    """Return which of the names the first word is that is not an option, and the other words.
+
+    A word right after an option may be its value, so a name may still follow it.
+    """
+    for index, word in enumerate(words):
+        if word in names:
+            return word, [*words[:index], *words[index + 1 :]]
+        is_value = index > 0 and words[index - 1].startswith("-")
+        if word == "--" or not (word.startswith("-") or is_value):
+            break
+    return None, list(words)
+
+
+def suggestion(word: str, known: Iterable[str]) -> str:
+    """Return a question about what was probably meant, after a space; or nothing."""
+    from bullpen.text.names import nearest
+
+    close = nearest(word, known)
+    return f" Did you mean {' or '.join(close)}?" if close else ""
+
+
+def listed(heading: str, purposes: Mapping[str, str]) -> str:
+    """Return names and what they are for, as argparse would list them."""
+    import textwrap
+    from shutil import get_terminal_size
+
+    margin = max(map(len, purposes)) + 4
+    lines = [f"{heading}:"]
+    for name, purpose in purposes.items():
+        beginning = f"  {name}".ljust(margin)
+        wrapper = textwrap.TextWrapper(max(get_terminal_size().columns - 2, 2 * margin))
+        wrapper.initial_indent, wrapper.subsequent_indent = beginning, " " * margin
+        lines.append(wrapper.fill(purpose))
+    return "\n".join(lines)

@@ -1,0 +1,143 @@
+// What can be done with a message: copy it, quote it, copy its code; and a way back to the newest one.
+"use strict";
+
+document.addEventListener("DOMContentLoaded", () => {
+  const talk = document.getElementById("talk");
+  const messages = document.getElementById("messages");
+  const dock = document.querySelector(".dock");
+  const base = `/c/${talk.dataset.id}`;
+  const TOLD_MILLISECONDS = 1600;
+  const FAR_PIXELS = 240;
+
+  function button(name, act) {
+    const made = document.createElement("button");
+    made.type = "button";
+    made.className = "quiet";
+    made.textContent = name;
+    made.addEventListener("click", () => act(made));
+    return made;
+  }
+
+  async function copy(text, made) {
+    const name = made.textContent;
+    const done = await navigator.clipboard.writeText(text).then(() => "Copied", () => "Not copied");
+    made.textContent = done;
+    setTimeout(() => { made.textContent = name; }, TOLD_MILLISECONDS);
+  }
+
+  // The text as it was written; a page has it only rendered.
+  async function textOf(article) {
+    const answer = await fetch(`${base}/messages/${article.dataset.sequence}`).catch(() => null);
+    return answer?.ok ? answer.text() : article.querySelector(".body").innerText;
+  }
+
+  function selectedIn(article) {
+    const selection = document.getSelection();
+    const isInside = selection.rangeCount && article.querySelector(".body").contains(selection.getRangeAt(0).commonAncestorContainer);
+    return isInside ? selection.toString().trim() : "";
+  }
+
+  function quote(text) {
+    const box = document.getElementById("text");
+    const quoted = text.trim().split("\n").map((line) => (line ? `> ${line}` : ">")).join("\n");
+    const before = box.value.trimEnd();
+    box.value = `${before ? `${before}\n\n` : ""}${quoted}\n\n`;
+    box.dispatchEvent(new Event("input", { bubbles: true }));
+    box.focus();
+    box.setSelectionRange(box.value.length, box.value.length);
+    box.scrollTop = box.scrollHeight;
+  }
+
+  function addActions(article) {
+    const actions = document.createElement("span");
+    actions.className = "actions";
+    actions.append(button("Copy", async (made) => copy(await textOf(article), made)));
+    if (document.getElementById("text")) {
+      const made = button("Quote", async () => quote(made.selected || (await textOf(article))));
+      // A click may end the selection before it arrives.
+      made.addEventListener("pointerdown", () => { made.selected = selectedIn(article); });
+      made.addEventListener("keydown", () => { made.selected = selectedIn(article); });
+      actions.append(made);
+    }
+    let footer = article.querySelector(":scope > footer");
+    if (!footer) {
+      footer = document.createElement("footer");
+      article.append(footer);
+    }
+    footer.append(actions);
+  }
+
+  function frameCode(article) {
+    for (const code of article.querySelectorAll(".body pre.code")) {
+      const frame = document.createElement("div");
+      frame.className = "code-frame";
+      code.replaceWith(frame);
+      frame.append(code, button("Copy code", (made) => copy(code.textContent.replace(/\n$/, ""), made)));
+    }
+  }
+
+  function equip(article) {
+    if (article.dataset.equipped) return;
+    article.dataset.equipped = "yes";
+    addActions(article);
+    frameCode(article);
+  }
+
+  // Back to the newest message
+
+  const jump = button("", () => {
+    if (talk.dataset.ends === "early") location.href = base;
+    else window.scrollTo({ top: document.documentElement.scrollHeight, behavior: "instant" });
+  });
+  jump.className = "jump";
+  jump.hidden = true;
+  dock.prepend(jump);
+
+  let unread = 0;
+  let isSending = false;
+  const below = () => document.documentElement.scrollHeight - window.innerHeight - window.scrollY;
+  let wasAtEnd = below() < FAR_PIXELS;
+
+  function showJump() {
+    wasAtEnd = below() < FAR_PIXELS;
+    if (wasAtEnd) unread = 0;
+    jump.hidden = wasAtEnd;
+    const text = unread ? `↓ ${unread} new` : "↓ Newest";
+    if (jump.textContent !== text) jump.textContent = text;
+    jump.setAttribute("aria-label", unread ? `${unread} new messages: go to the newest` : "Go to the newest message");
+    jump.classList.toggle("unread", unread > 0);
+  }
+
+  function came(article) {
+    equip(article);
+    const isLast = article === messages.lastElementChild;
+    if (isLast && isSending && article.classList.contains("human")) {
+      // Who writes wants to see it arrive.
+      isSending = false;
+      window.scrollTo(0, document.documentElement.scrollHeight);
+    } else if (isLast && !wasAtEnd) {
+      unread += 1;
+    }
+  }
+
+  new MutationObserver((changes) => {
+    for (const change of changes) {
+      for (const node of change.addedNodes) if (node.matches?.("article")) came(node);
+    }
+    showJump();
+  }).observe(messages, { childList: true });
+
+  document.getElementById("composer")?.addEventListener("htmx:beforeRequest", () => { isSending = true; });
+  document.addEventListener("htmx:load", (event) => {
+    for (const article of event.detail.elt.querySelectorAll?.("article.message:not(.live)") ?? []) equip(article);
+  });
+  document.addEventListener("turn-ended", (event) => {
+    const place = messages.querySelector(`[data-turn="${CSS.escape(event.detail.turn)}"] .spent`);
+    if (place && event.detail.spent) place.textContent = event.detail.spent;
+  });
+  window.addEventListener("scroll", showJump, { passive: true });
+  window.addEventListener("resize", showJump);
+  new ResizeObserver(showJump).observe(document.body);
+  for (const article of messages.children) equip(article);
+  showJump();
+});

@@ -1,0 +1,108 @@
+"""What can be done with a message in a real browser, and finding the newest one again."""
+
+import asyncio
+import os
+import re
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+
+import pytest
+from playwright.async_api import Browser, Page, expect
+
+from bullpen.conversation.conversation import Conversation
+from bullpen.testing.site import site
+from bullpen.testing.stage import Script, put_on_path, write_team
+
+OpenBrowser = Callable[[], AbstractAsyncContextManager[Browser]]
+CODE = "def f():\n    return 1"
+ANSWER = f"Here **it** is:\n\n```python\n{CODE}\n```\n\nAnything else?"
+
+
+@asynccontextmanager
+async def opened_page(team: Path, open_browser: OpenBrowser) -> AsyncIterator[tuple[Conversation, Page]]:
+    async with site(team.parent, team) as served, open_browser() as browser:
+        conversation = (await served.hub.begin()).conversation
+        context = await browser.new_context(viewport={"width": 1280, "height": 700})
+        await context.grant_permissions(["clipboard-read", "clipboard-write"])
+        page = await context.new_page()
+        await page.goto(served.new_url())
+        await page.goto(f"{served.url}/c/{conversation.id}")
+        yield conversation, page
+
+
+async def until_copied(page: Page, text: str) -> None:
+    async with asyncio.timeout(30):
+        while await page.evaluate("navigator.clipboard.readText()") != text:
+            await asyncio.sleep(0.02)
+
+
+def test_a_message_is_copied_and_quoted_as_it_was_written(tmp_path: Path, open_browser: OpenBrowser) -> None:
+    async def story() -> None:
+        team = write_team(tmp_path, {"max": [{"say": f"{ANSWER} [NEXT: kim]"}]})
+        async with opened_page(team, open_browser) as (conversation, page):
+            await conversation.say("Show it.")
+            answer = page.locator("#m2")
+            await answer.hover()
+            await answer.get_by_role("button", name="Copy", exact=True).click()
+            await until_copied(page, ANSWER)
+            await answer.get_by_role("button", name="Copy code").click()
+            await until_copied(page, CODE)
+            box = page.get_by_label("Your message")
+            await box.fill("I see.")
+            await answer.get_by_role("button", name="Quote").click()
+            quoted = "\n".join(f"> {line}" if line else ">" for line in ANSWER.split("\n"))
+            await expect(box).to_have_value(f"I see.\n\n{quoted}\n\n")
+            await box.fill("")
+            await page.locator("#m2 .body strong").dblclick()
+            await answer.get_by_role("button", name="Quote").click()
+            await expect(box).to_have_value("> it\n\n")
+            await page.reload()
+            await expect(box).to_have_value("> it\n\n")
+
+    asyncio.run(story())
+
+
+def test_time_and_cost_of_a_message_are_below_it_live_and_after_a_reload(
+    tmp_path: Path, open_browser: OpenBrowser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script: Script = [{"say": "Done."}, {"usage": {"input": 1200, "output": 34}, "cost": 0.5}]
+    monkeypatch.setenv("PATH", f"{put_on_path(tmp_path, {'claude': [script]})}{os.pathsep}{os.environ['PATH']}")
+    team = tmp_path / "team.toml"
+    team.write_text('[[member]]\nname = "kim"\n[[member]]\nname = "max"\nagent = "claude"\n')
+
+    async def story() -> None:
+        async with opened_page(team, open_browser) as (conversation, page):
+            await conversation.say("Go.")
+            spent = re.compile(r"^[\d.]+ s · 1\.2k tokens · \$0\.50$")
+            await expect(page.locator("#m2 .spent")).to_have_text(spent)
+            await page.reload()
+            await expect(page.locator("#m2 .spent")).to_have_text(spent)
+
+    asyncio.run(story())
+
+
+def test_who_reads_above_is_told_what_came_and_is_one_click_from_it(tmp_path: Path, open_browser: OpenBrowser) -> None:
+    async def story() -> None:
+        team = write_team(tmp_path, {"max": [{"say": "ok"}]}, people=("kim", "lee"))
+        async with opened_page(team, open_browser) as (conversation, page):
+            for number in range(20):
+                await conversation.say(f"[NEXT: lee] number {number}", sender="kim")
+            jump = page.locator(".jump")
+            await expect(page.locator("#m20")).to_be_in_viewport()
+            await expect(jump).to_be_hidden()
+            await page.evaluate("scrollTo(0, 0)")
+            await expect(jump).to_have_text("↓ Newest")
+            for number in (1, 2):
+                await conversation.say(f"[NEXT: lee] new {number}", sender="kim")
+                await expect(jump).to_have_text(f"↓ {number} new")
+            await jump.click()
+            await expect(page.locator("#m22")).to_be_in_viewport()
+            await expect(jump).to_be_hidden()
+            # What somebody writes comes into view wherever they were.
+            await page.evaluate("scrollTo(0, 0)")
+            await page.get_by_label("Your message").fill("[NEXT: lee] mine")
+            await page.get_by_label("Your message").press("Enter")
+            await expect(page.locator("#m23")).to_be_in_viewport()
+
+    asyncio.run(story())
