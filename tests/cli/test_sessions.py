@@ -134,7 +134,6 @@ def test_a_reference_must_fit_one(database: Path, capsys: Printed) -> None:
     )
     assert "There is no conversation 'loud'" in refused(capsys, "show", "loud")
     assert "There is no conversation ''" in refused(capsys, "show", "")
-    assert "from 1 on" in refused(capsys, "show", "last", "--last", "0")
 
 
 def test_search(database: Path, capsys: Printed) -> None:

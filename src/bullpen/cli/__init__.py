@@ -1,10 +1,12 @@
 """The command line: one small file for each command, imported when it is called."""
 
-import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from functools import partial
 from importlib import import_module
+
+from bullpen.cli.parser import WRONG_USAGE, CommandParser, listed, split, suggestion
 
 COMMANDS = {
     "demo": "watch a small team work; no account is needed",
@@ -20,6 +22,8 @@ COMMANDS = {
     "fsck": "check that every conversation is still as it was written",
     "serve": "show conversations in the browser, and take part in them there",
     "import": "make a conversation from a snapshot or a session of the TypeScript system",
+    "completion": "print what lets a shell complete commands and options",
+    "help": "explain a command",
 }
 
 
@@ -55,40 +59,67 @@ def _wants_debug(words: list[str]) -> bool:
 
 
 def _run(words: list[str], debug: bool) -> int:
-    parser = argparse.ArgumentParser(prog="bullpen", description="One conversation, every coding agent.")
-    parser.add_argument("--version", action="store_true", help="print the version and exit")
-    _add_debug(parser)
-    commands = parser.add_subparsers(dest="command", metavar="command", title="commands")
-    for name, purpose in COMMANDS.items():
-        # Only the command that is called is imported, to learn its options.
-        command = commands.add_parser(name, help=purpose, description=f"{purpose[0].upper()}{purpose[1:]}.")
-        _add_debug(command)
-        if name in words:
-            import_module(f"bullpen.cli.{name}").add_arguments(command)
-    options = parser.parse_args(words)
-    if options.version:
+    command, others = split(words, COMMANDS)
+    if command is None:
+        return _run_nothing(words)
+    parser, others = command_parser(command, others)
+    options = parser.parse(others)
+    from bullpen.cli.logs import begin_logging
+
+    # A server continues after a bug, and the person who runs it wants to know.
+    begin_logging(shown=command == "serve", debug=debug)
+    return int(import_module(f"bullpen.cli.{command}").run(options))
+
+
+def command_parser(command: str, words: Sequence[str] = ()) -> tuple[CommandParser, list[str]]:
+    """Return the parser for a command, or for the one of its actions that the words name, and the other words.
+
+    Only the command that is called is imported, to learn its options.
+    """
+    module = import_module(f"bullpen.cli.{command}")
+    actions = getattr(module, "ACTIONS", {})
+    name, others = split(words, actions)
+    if name is not None:
+        parser = CommandParser(f"bullpen {command} {name}", actions[name].purpose)
+        actions[name].add_arguments(parser)
+        parser.set_defaults(action=actions[name].run)
+    elif actions:
+        parser = CommandParser(f"bullpen {command}", COMMANDS[command], partial(_no_such, "action", actions))
+        parser.epilog = listed("actions", {name: action.purpose for name, action in actions.items()})
+        module.add_arguments(parser)
+    else:
+        parser = CommandParser(f"bullpen {command}", COMMANDS[command])
+        module.add_arguments(parser)
+    return parser, others
+
+
+def _run_nothing(words: list[str]) -> int:
+    """Print what there is; the version, if that is asked for."""
+    parser = CommandParser("bullpen", "one conversation, every coding agent", _no_such_command)
+    parser.usage = "bullpen [-h] [-V] [--debug] command ..."
+    parser.epilog = listed("commands", COMMANDS)
+    parser.add_argument("-V", "--version", action="store_true", help="print the version and exit")
+    if parser.parse(words).version:
         from bullpen import __version__
 
         print(f"bullpen {__version__}")
         return 0
-    if options.command is None:
-        parser.print_help()
-        return 2
-    from bullpen.cli.logs import begin_logging
-
-    # A server continues after a bug, and the person who runs it wants to know.
-    begin_logging(shown=options.command == "serve", debug=debug)
-    return int(import_module(f"bullpen.cli.{options.command}").run(options))
+    parser.print_help()
+    return WRONG_USAGE
 
 
-def _add_debug(parser: argparse.ArgumentParser) -> None:
-    # Suppressed, so that a command does not undo what was given before it.
-    parser.add_argument(
-        "--debug",
-        action="store_true",
-        default=argparse.SUPPRESS,
-        help="log every prompt as it is sent, and show tracebacks; DEBUG=1 does the same",
-    )
+def _no_such(kind: str, known: Iterable[str], word: str) -> str:
+    return f"There is no {kind} {word!r}.{suggestion(word, known)}"
+
+
+def _no_such_command(word: str) -> str:
+    from bullpen.cli.sessions import ACTIONS
+
+    if word.endswith(".toml"):
+        return _no_such("command", [], word) + f" Did you mean bullpen chat {word}?"
+    if word in ACTIONS:
+        return _no_such("command", [], word) + f" Did you mean bullpen sessions {word}?"
+    return _no_such("command", COMMANDS, word)
 
 
 def _traceback() -> str:

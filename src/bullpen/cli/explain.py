@@ -18,7 +18,13 @@ from bullpen.view.turn_lookup import LAST, find_turn, turn_to_compare
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the options."""
-    parser.add_argument("turn", metavar="TURN", help="14, or last, or #12: the turn that ended with message 12")
+    parser.add_argument(
+        "turn",
+        metavar="TURN",
+        nargs="?",
+        default=LAST,
+        help="14, or #12: the turn that ended with message 12 (default: last)",
+    )
     parser.add_argument("--session", metavar="ID", default=LAST, help="the conversation (default: the latest)")
     parser.add_argument("--diff", metavar="TURN|MEMBER", help="compare with another turn, or with what a member saw")
     parser.add_argument("--prompt", action="store_true", help="print what the agent was given, byte for byte")

@@ -2,6 +2,7 @@
 
 import argparse
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from itertools import islice
 
 # Not from typing: importing that would take a tenth of the time that --help takes.
 TYPE_CHECKING = False
@@ -30,10 +31,39 @@ class CommandParser(argparse.ArgumentParser):
 
     def parse(self, words: Sequence[str]) -> argparse.Namespace:
         """Return the options in these words, or leave with the exit code of wrong usage."""
-        options, unknown = self.parse_known_intermixed_args(words)
-        if unknown:
-            self.error(self._about(unknown))
+        options, unknown = self.parse_known_args(self._options_first(words))
+        # Without a place for words, argparse leaves the dashes before them.
+        unknown = unknown[1:] if unknown[:1] == ["--"] else unknown
+        if unknown and self._about_word is not None:
+            self.error(self._about_word(unknown[0]))
+        elif unknown:
+            self.error(f"There are too many words: {' '.join(unknown)}")
         return options
+
+    def _options_first(self, words: Sequence[str]) -> list[str]:
+        """Return the same words in the order that argparse takes: options, and then the rest."""
+        options, others = list[str](), list[str]()
+        following = iter(words)
+        for word in following:
+            name, equals, _ = word.partition("=")
+            if word == "--":
+                others += following
+            elif word == "-" or not word.startswith("-") or " " in name:
+                others.append(word)
+            elif self._option(name).nargs == 0 or equals:
+                options.append(word)
+            else:
+                # With its value in one word, which may then begin with a dash.
+                options += [f"{name}={value}" for value in islice(following, 1)] or [name]
+        return [*options, "--", *others] if others else options
+
+    def _option(self, name: str) -> argparse.Action:
+        """Return the option of this name, or the only one that begins so."""
+        known = self._option_string_actions
+        fitting = [known[name]] if name in known else [known[one] for one in known if one.startswith(name)]
+        if len(fitting) != 1:
+            self.error(f"There is no option {name}.{suggestion(name, known)}")
+        return fitting[0]
 
     def error(self, message: str) -> "NoReturn":
         """Say what is wrong, and where to read more."""
@@ -43,14 +73,6 @@ class CommandParser(argparse.ArgumentParser):
         sentence = f"{message[0].upper()}{message[1:]}"
         full_stop = "" if sentence.endswith((".", "?")) else "."
         self.exit(WRONG_USAGE, printable(f"{self.prog}: {sentence}{full_stop} Try: {self.prog} --help") + "\n")
-
-    def _about(self, unknown: Sequence[str]) -> str:
-        options = [word.partition("=")[0] for word in unknown if word.startswith("-")]
-        if options:
-            return f"There is no option {options[0]}.{suggestion(options[0], self._option_string_actions)}"
-        if self._about_word is not None:
-            return self._about_word(unknown[0])
-        return f"There are too many words: {' '.join(unknown)}"
 
 
 def split(words: Sequence[str], names: Collection[str]) -> tuple[str | None, list[str]]:

@@ -8,6 +8,7 @@ import webbrowser
 from pathlib import Path
 
 from bullpen.cli.database import add_database_option
+from bullpen.cli.option_types import port
 from bullpen.cli.signals import LEAVING, handling
 from bullpen.cli.trust_question import ensure_trusted
 from bullpen.errors import MissingExtra
@@ -22,7 +23,7 @@ TEAM_FILE = Path("team.toml")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the options."""
     parser.add_argument("file", nargs="?", type=Path, help="the team file for new conversations (default: team.toml)")
-    parser.add_argument("--port", type=_port, default=0, metavar="N", help="default: any free port")
+    parser.add_argument("--port", type=port, default=0, metavar="N", help="default: any free port")
     parser.add_argument("--host", default="127.0.0.1", help="an address of this machine (default: 127.0.0.1)")
     add_database_option(parser)
     parser.add_argument("--trust", action="store_true", help="run the team file without asking whether you trust it")
@@ -47,13 +48,6 @@ def run(options: argparse.Namespace) -> int:
         raise MissingExtra("web", error.name or "") from error
     team = _team(options)
     return asyncio.run(_serve(options, team))
-
-
-def _port(text: str) -> int:
-    port = int(text)
-    if not 0 <= port <= 65535:
-        raise ValueError
-    return port
 
 
 def _team(options: argparse.Namespace) -> LoadedTeam | None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from bullpen.database import Database, open_database
-from bullpen.errors import BullpenError, NoConversations
+from bullpen.errors import NoConversations
 from bullpen.exchange.formatting import addressees_of, sender_of
 from bullpen.terminal.tables import print_heading, print_indented, print_table, safe_line
 from bullpen.text.numbers import counted, day_or_clock, local_time
@@ -37,8 +37,6 @@ def list_all(options: argparse.Namespace) -> int:
 
 def show(options: argparse.Namespace) -> int:
     """Print the last messages of a conversation."""
-    if options.last < 1:
-        raise BullpenError("--last takes a number from 1 on.")
     with open_database(options.db) as database:
         conversation = find_conversation(database, options.id)
         messages = _wanted(database, conversation, options)
@@ -52,8 +50,6 @@ def show(options: argparse.Namespace) -> int:
 
 def search(options: argparse.Namespace) -> int:
     """Print what was found, the newest first; return 1 if nothing was."""
-    if options.limit < 1:
-        raise BullpenError("--limit takes a number from 1 on.")
     query = " ".join(options.query)
     with open_database(options.db) as database:
         where = None if options.session is None else find_conversation(database, options.session).id

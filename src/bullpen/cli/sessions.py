@@ -1,57 +1,85 @@
-"""`bullpen sessions`: the stored conversations. What each command below it does is in session_*.py."""
+"""`bullpen sessions`: the stored conversations. What each action does is in session_*.py."""
 
 import argparse
 from collections.abc import Callable
+from typing import NamedTuple
 
 from bullpen.cli import session_files, session_lists
 from bullpen.cli.database import add_database_option
+from bullpen.cli.option_types import at_least_one
 from bullpen.exchange.files import FORMATS
+from bullpen.view.listing import LAST
 
-Run = Callable[[argparse.Namespace], int]
+
+class Action(NamedTuple):
+    """What can follow `bullpen sessions`."""
+
+    purpose: str
+    run: Callable[[argparse.Namespace], int]
+    add_arguments: Callable[[argparse.ArgumentParser], None]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Describe the commands and their options."""
-    add_database_option(parser)
-    parser.add_argument("--json", action="store_true", help="print JSON for programs")
-    parser.set_defaults(action=session_lists.list_all)
-    actions = parser.add_subparsers(metavar="action", title="actions", description="Without one: list.")
-    _add(actions, "list", "list all conversations, the latest first", session_lists.list_all, json=True)
-
-    show = _add(actions, "show", "print the messages of a conversation", session_lists.show, json=True)
-    _add_id(show)
-    show.add_argument("--last", type=int, default=20, metavar="N", help="how many messages (default: 20)")
-    show.add_argument("--all", action="store_true", help="all messages")
-
-    watch = _add(actions, "watch", "follow a conversation that another process runs", _watch)
-    _add_id(watch)
-    watch.add_argument(
-        "--last", type=int, default=5, metavar="N", help="how many earlier messages to print first (default: 5)"
-    )
-
-    search = _add(actions, "search", "find what was said", session_lists.search, json=True)
-    search.add_argument("query", nargs="+", help='words to find; a phrase "in quotes" must occur exactly')
-    search.add_argument("--session", metavar="ID", help="search only this conversation")
-    search.add_argument(
-        "--limit", type=int, default=20, metavar="N", help="find at most N messages, the newest (default: 20)"
-    )
-
-    export = _add(actions, "export", "write a conversation as Markdown, HTML or JSON", session_files.export)
-    _add_id(export)
-    export.add_argument("--format", choices=FORMATS, help="default: what the name of the file says, else md")
-    export.add_argument("--output", metavar="FILE", help="a file that only you can read (default: print it)")
-    export.add_argument("--prompts", action="store_true", help="JSON only: include prompts, command lines and streams")
-    export.add_argument("--force", action="store_true", help="replace an existing file")
-
-    delete = _add(actions, "delete", "delete a conversation permanently", session_files.delete)
-    _add_id(delete)
-    delete.add_argument("--yes", action="store_true", help="do not ask")
+    """Describe the options without an action: those of list."""
+    parser.usage = "bullpen sessions [action] [options]"
+    ACTIONS["list"].add_arguments(parser)
+    parser.set_defaults(action=ACTIONS["list"].run)
 
 
 def run(options: argparse.Namespace) -> int:
     """Run the action that was chosen."""
-    action: Run = options.action
+    action: Callable[[argparse.Namespace], int] = options.action
     return action(options)
+
+
+def _list_arguments(parser: argparse.ArgumentParser) -> None:
+    add_database_option(parser)
+    _add_json(parser)
+
+
+def _show_arguments(parser: argparse.ArgumentParser) -> None:
+    _add_id(parser)
+    parser.add_argument("--last", type=at_least_one, default=20, metavar="N", help="how many messages (default: 20)")
+    parser.add_argument("--all", action="store_true", help="all messages")
+    add_database_option(parser)
+    _add_json(parser)
+
+
+def _watch_arguments(parser: argparse.ArgumentParser) -> None:
+    _add_id(parser)
+    parser.add_argument(
+        "--last",
+        type=at_least_one,
+        default=5,
+        metavar="N",
+        help="how many earlier messages come first (default: 5)",
+    )
+    add_database_option(parser)
+
+
+def _search_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("query", nargs="+", help='words to find; a phrase "in quotes" must occur exactly')
+    parser.add_argument("--session", metavar="ID", help="search only this conversation")
+    parser.add_argument(
+        "--limit", type=at_least_one, default=20, metavar="N", help="find at most N messages, the newest (default: 20)"
+    )
+    add_database_option(parser)
+    _add_json(parser)
+
+
+def _export_arguments(parser: argparse.ArgumentParser) -> None:
+    _add_id(parser)
+    parser.add_argument("--format", choices=FORMATS, help="default: what the name of the file says, else md")
+    parser.add_argument("--output", metavar="FILE", help="a file that only you can read (default: print it)")
+    parser.add_argument("--prompts", action="store_true", help="JSON only: include prompts, command lines and streams")
+    parser.add_argument("--force", action="store_true", help="replace an existing file")
+    add_database_option(parser)
+
+
+def _delete_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("id", metavar="ID", help="the id of a conversation, the beginning of it, or last")
+    parser.add_argument("--yes", action="store_true", help="do not ask")
+    add_database_option(parser)
 
 
 def _watch(options: argparse.Namespace) -> int:
@@ -61,21 +89,25 @@ def _watch(options: argparse.Namespace) -> int:
     return watch_one(options)
 
 
-def _add(
-    actions: "argparse._SubParsersAction[argparse.ArgumentParser]",
-    name: str,
-    purpose: str,
-    action: Run,
-    *,
-    json: bool = False,
-) -> argparse.ArgumentParser:
-    parser = actions.add_parser(name, help=purpose, description=f"{purpose[0].upper()}{purpose[1:]}.")
-    parser.set_defaults(action=action)
-    add_database_option(parser, argparse.SUPPRESS)
-    if json:
-        parser.add_argument("--json", action="store_true", default=argparse.SUPPRESS, help="print JSON for programs")
-    return parser
+ACTIONS = {
+    "list": Action("list all conversations, the latest first", session_lists.list_all, _list_arguments),
+    "show": Action("print the messages of a conversation", session_lists.show, _show_arguments),
+    "watch": Action("follow a conversation that another process runs", _watch, _watch_arguments),
+    "search": Action("find what was said", session_lists.search, _search_arguments),
+    "export": Action("write a conversation as Markdown, HTML or JSON", session_files.export, _export_arguments),
+    "delete": Action("delete a conversation permanently", session_files.delete, _delete_arguments),
+}
+
+
+def _add_json(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="print JSON for programs")
 
 
 def _add_id(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("id", metavar="ID", help="the id of a conversation, the beginning of it, or last")
+    parser.add_argument(
+        "id",
+        metavar="ID",
+        nargs="?",
+        default=LAST,
+        help="a conversation: its id, or the beginning of it (default: last)",
+    )
