@@ -61,15 +61,16 @@ def test_the_list(database: Path, capsys: Printed) -> None:
 
     assert printed(capsys) == printed(capsys, "list")
     assert printed(capsys) == (
-        "id                team      last        messages  state            begins with\n"
+        "id                team      last        messages  state            title\n"
         "quiet-river-4f2a  Builders  2025-03-03  6         queued           Where do we start?\n"
-        "old               团队      1970-01-02  0         waiting for kai\n"
+        "old               团队      1970-01-02  0         waiting for kai  New conversation\n"
     )
     newest, oldest = json.loads(printed(capsys, "--json"))
     assert (newest["id"], newest["messages"], newest["queued"]) == (EXAMPLE_ID, 6, 1)
     assert oldest == {
         "id": "old",
         "team": "团队",
+        "title": "New conversation",
         "started_at": 86_400_000,
         "last_at": oldest["last_at"],
         "messages": 0,
@@ -81,6 +82,29 @@ def test_the_list(database: Path, capsys: Printed) -> None:
         "first_words": "",
     }
     assert printed(capsys, "list", "--json") == printed(capsys, "--json")
+
+
+def test_a_title_and_the_archive(database: Path, capsys: Printed) -> None:
+    assert printed(capsys, "rename", "last", "The", " login") == f"{EXAMPLE_ID} is called: The login\n"
+    assert printed(capsys).endswith("  The login\n")
+    assert printed(capsys, "rename", "last", "-") == f"{EXAMPLE_ID} is called: Where do we start?\n"
+    assert printed(capsys, "--archived") == "Nothing is archived.\n"
+    assert printed(capsys, "archive", EXAMPLE_ID[:5]) == f"Archived {EXAMPLE_ID}: Where do we start?\n"
+    assert EXAMPLE_ID not in printed(capsys)
+    assert EXAMPLE_ID in printed(capsys, "list", "--archived")
+    assert printed(capsys, "unarchive", "last") == f"{EXAMPLE_ID} is in the list again: Where do we start?\n"
+    assert EXAMPLE_ID in printed(capsys)
+
+
+def test_what_is_open_elsewhere_is_not_archived(database: Path, capsys: Printed) -> None:
+    me = process_id(os.getpid())
+    assert me is not None
+    with SqliteStore(database) as store:
+        owner = Owner(token="t", pid=me.pid, start_time=me.start_time, boot_id=boot_id())
+        store.claim(EXAMPLE_ID, owner, is_alive=lambda _: False)
+
+    told = refused(capsys, "archive", "last")
+    assert told == f"bullpen: Process {me.pid} has {EXAMPLE_ID} open. Close it there first.\n"
 
 
 def test_today_is_shown_by_the_hour(database: Path, capsys: Printed) -> None:

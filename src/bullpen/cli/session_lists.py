@@ -14,8 +14,11 @@ from bullpen.view import listing
 from bullpen.view.listing import ConversationSummary, Hit, all_conversations, find_conversation
 from bullpen.view.messages import ShownMessage, plain_messages
 
-COLUMNS = ("id", "team", "last", "messages", "state", "begins with")
-IN_JSON = ("id", "team", "started_at", "last_at", "messages", "state", "queued", "running", "waits_for", "paused")
+COLUMNS = ("id", "team", "last", "messages", "state", "title")
+IN_JSON = (
+    *("id", "team", "title", "started_at", "last_at", "messages", "state", "queued", "running", "waits_for", "paused"),
+    "first_words",
+)
 PAGE_MESSAGES = 200
 
 
@@ -23,7 +26,8 @@ def list_all(options: argparse.Namespace) -> int:
     """Print all conversations, the latest first."""
     try:
         with open_database(options.db) as database:
-            conversations = all_conversations(database)
+            listed = all_conversations(database)
+            conversations = [one for one in listed if one.is_archived == options.archived]
     except NoConversations:
         conversations = []
     if options.json:
@@ -31,7 +35,7 @@ def list_all(options: argparse.Namespace) -> int:
     elif conversations:
         print_table(COLUMNS, map(_row, conversations))
     else:
-        print(NoConversations())
+        print("Nothing is archived." if options.archived else NoConversations())
     return 0
 
 
@@ -65,7 +69,7 @@ def search(options: argparse.Namespace) -> int:
 
 
 def _as_json(conversation: ConversationSummary) -> dict[str, object]:
-    return {**{name: getattr(conversation, name) for name in IN_JSON}, "first_words": conversation.first_words}
+    return {name: getattr(conversation, name) for name in IN_JSON}
 
 
 def _hit_as_json(hit: Hit) -> dict[str, object]:
@@ -86,7 +90,7 @@ def _row(conversation: ConversationSummary) -> tuple[str, ...]:
         day_or_clock(conversation.last_at),
         f"{conversation.messages:,}",
         f"waiting for {conversation.waits_for}" if conversation.state == "waiting" else conversation.state,
-        conversation.first_words,
+        conversation.title,
     )
 
 

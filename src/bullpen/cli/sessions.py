@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Callable
 from typing import NamedTuple
 
-from bullpen.cli import session_files, session_lists
+from bullpen.cli import session_files, session_lists, session_titles
 from bullpen.cli.database import add_database_option
 from bullpen.cli.option_types import at_least_one
 from bullpen.exchange.files import FORMATS
@@ -33,6 +33,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _list_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--archived", action="store_true", help="list those that were archived")
     add_database_option(parser)
     _add_json(parser)
 
@@ -76,6 +77,17 @@ def _export_arguments(parser: argparse.ArgumentParser) -> None:
     add_database_option(parser)
 
 
+def _rename_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("id", metavar="ID", help="the id of a conversation, the beginning of it, or last")
+    parser.add_argument("title", nargs="+", help="the new title; - removes it")
+    add_database_option(parser)
+
+
+def _archive_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("id", metavar="ID", help="the id of a conversation, the beginning of it, or last")
+    add_database_option(parser)
+
+
 def _delete_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("id", metavar="ID", help="the id of a conversation, the beginning of it, or last")
     parser.add_argument("--yes", action="store_true", help="do not ask")
@@ -95,6 +107,9 @@ ACTIONS = {
     "watch": Action("follow a conversation that another process runs", _watch, _watch_arguments),
     "search": Action("find what was said", session_lists.search, _search_arguments),
     "export": Action("write a conversation as Markdown, HTML or JSON", session_files.export, _export_arguments),
+    "rename": Action("give a conversation another title", session_titles.rename, _rename_arguments),
+    "archive": Action("take a conversation out of the list", session_titles.archive, _archive_arguments),
+    "unarchive": Action("put a conversation back into the list", session_titles.unarchive, _archive_arguments),
     "delete": Action("delete a conversation permanently", session_files.delete, _delete_arguments),
 }
 
