@@ -31,6 +31,7 @@ ANSWERS: dict[tuple[str, str], int] = {
     ("GET", "/enter/{ticket}"): 303,
     ("POST", "/invite"): 200,
     ("GET", "/static/{name}"): 404,
+    ("GET", "/sidebar"): 200,
     ("GET", "/api/openapi.json"): 200,
     ("GET", "/api/conversations"): 200,
     ("POST", "/api/conversations"): 409,
@@ -114,6 +115,7 @@ def address(path: str, keys: Keys) -> str:
         format="md",
         action="cancel",
         name="no.css",
+        sequence="1",
     )
 
 

@@ -48,6 +48,6 @@ def test_those_that_need_you_come_first_then_the_latest(tmp_path: Path) -> None:
                 ("Recent", ["This takes long.", "A newer one", "An old one"]),
             ]
             assert re.findall(r'href="/c/([\w-]+)" aria-current="page"', page.partition('id="talk"')[0]) == [here, here]
-            assert listed((await client.get(f"/sidebar/{here}")).text) == listed(page)
+            assert listed((await client.get(f"/sidebar?at={here}")).text) == listed(page)
 
     asyncio.run(story())

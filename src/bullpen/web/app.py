@@ -30,7 +30,7 @@ ROUTES: tuple[tuple[str, str, Endpoint], ...] = (
     ("GET", "/static/{name}", asset),
     ("GET", "/", pages.conversations),
     ("POST", "/c", pages.begin),
-    ("GET", "/sidebar/{id}", sidebar.sidebar),
+    ("GET", "/sidebar", sidebar.sidebar),
     ("GET", "/c/{id}", pages.conversation),
     ("POST", "/c/{id}/rename", renaming.rename),
     ("POST", "/c/{id}/archive", renaming.archive),

@@ -25,7 +25,7 @@ def id_in(request: Request) -> str:
 
 def number_in(request: Request, name: str) -> int | None:
     """Return a number in an address; None if it is missing or not valid."""
-    return _number(request.query_params.get(name, ""))
+    return number_of(request.query_params.get(name, ""))
 
 
 def exact_number_in(request: Request, name: str, *, least: int = 0) -> int | None:
@@ -33,13 +33,14 @@ def exact_number_in(request: Request, name: str, *, least: int = 0) -> int | Non
     given = request.query_params.getlist(name)
     if not given:
         return None
-    number = _number(given[0]) if len(given) == 1 else None
+    number = number_of(given[0]) if len(given) == 1 else None
     if number is None or number < least:
         raise BullpenError(f"The parameter {name} is not a whole number from {least} to {LARGEST_NUMBER}.")
     return number
 
 
-def _number(given: str) -> int | None:
+def number_of(given: str) -> int | None:
+    """Return a number that was written in digits; None if it was not."""
     return int(given) if given.isascii() and given.isdecimal() and len(given) <= LONGEST_NUMBER else None
 
 

@@ -6,7 +6,7 @@ from starlette.responses import Response
 
 from bullpen.view.listing import ConversationSummary, all_conversations, by_urgency
 from bullpen.web.conversations import Hub
-from bullpen.web.requests import hub_of, id_in
+from bullpen.web.requests import hub_of
 from bullpen.web.responses import page
 
 MOST_SHOWN = 60
@@ -40,4 +40,4 @@ async def sidebar_of(hub: Hub) -> Sidebar:
 
 async def sidebar(request: Request) -> Response:
     """Show the list again, for a page that is open."""
-    return page("sidebar_list.html", sidebar=await sidebar_of(hub_of(request)), id=id_in(request))
+    return page("sidebar_list.html", sidebar=await sidebar_of(hub_of(request)), id=request.query_params.get("at", ""))
