@@ -1,16 +1,22 @@
 """`bullpen run` as a real process: what it prints, and how its exit code tells the end."""
 
+import array
 import contextlib
+import fcntl
 import json
 import os
 import select
 import signal
 import subprocess
 import sys
+import termios
 import time
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
+from bullpen.cli.signals import AGAIN_SECONDS
 from bullpen.testing.terminal import Terminal
 
 Write = Callable[..., Path]
@@ -164,6 +170,48 @@ def test_a_second_ctrl_c_leaves_at_once(write_team: Write, start_bullpen: Start)
     while at_work_in(folder) and time.monotonic() < deadline:
         time.sleep(0.02)
     assert at_work_in(folder) == []
+
+
+def test_a_very_long_line_is_written_whole(write_team: Write, bullpen: Bullpen) -> None:
+    write_team(ada="Hello.")
+
+    done = bullpen("run", "--trust", "--as", "kim", "team.toml", "-", stdin="a" * 3_000_000)
+
+    assert done.returncode == 0, done.stderr
+    assert "a" * 3_000_000 in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("numbers", "code"),
+    [([signal.SIGINT, signal.SIGINT], 130), ([signal.SIGTERM], 143), ([signal.SIGINT, signal.SIGTERM], 143)],
+    ids=str,
+)
+def test_signals_end_it_even_if_nobody_reads_its_output(
+    numbers: list[signal.Signals], code: int, write_team: Write, start_bullpen: Start
+) -> None:
+    write_team(ada="Hello.")
+    process = start_bullpen("run", "--trust", "--as", "kim", "team.toml", "-")
+    assert process.stdin is not None
+    with process.stdin:
+        process.stdin.write(b"a" * 3_000_000)
+    process.stdin = None
+    wait_until_stuck(process)
+
+    for number in numbers:
+        process.send_signal(number)
+        time.sleep(AGAIN_SECONDS + 0.1)
+
+    assert process.wait(timeout=60) == code
+
+
+def wait_until_stuck(process: "subprocess.Popen[bytes]") -> None:
+    """Wait until the pipe that it writes to is full."""
+    assert process.stdout is not None
+    size, room = array.array("i", [0]), fcntl.fcntl(process.stdout, fcntl.F_GETPIPE_SZ)
+    while size[0] < room:
+        assert process.poll() is None
+        time.sleep(0.02)
+        fcntl.ioctl(process.stdout, termios.FIONREAD, size)
 
 
 def test_a_reader_that_leaves_early_ends_it_quietly(write_team: Write, environment: dict[str, str]) -> None:

@@ -14,7 +14,8 @@ def test_a_hang_up_is_taken_unless_whoever_started_us_ignores_it(before: signal.
     taken: list[str] = []
 
     async def story() -> None:
-        with handling({signal.SIGHUP: lambda: taken.append("hang-up"), signal.SIGTERM: lambda: taken.append("end")}):
+        handlers = {signal.SIGHUP: lambda: taken.append("hang-up"), signal.SIGTERM: lambda: taken.append("end")}
+        with handling(handlers, is_leaving=lambda: False):
             os.kill(os.getpid(), signal.SIGHUP)
             os.kill(os.getpid(), signal.SIGTERM)
             await asyncio.sleep(0.05)

@@ -68,7 +68,7 @@ async def _serve(options: argparse.Namespace, team: LoadedTeam | None) -> int:
     keys = Keys()
     tls = Tls(certificate=options.tls_cert, key=options.tls_key) if options.tls_cert else None
     with (
-        handling(dict.fromkeys(LEAVING, stop.set)),
+        handling(dict.fromkeys(LEAVING, stop.set), is_leaving=stop.is_set),
         listening(options.host, options.port, tls=tls is not None) as (listener, place),
     ):
 

@@ -44,6 +44,18 @@ class RawTerminal:
         with contextlib.suppress(OSError, termios.error):
             termios.tcsetattr(self._file, termios.TCSADRAIN, self._before)
 
+    def restore_at_once(self) -> None:
+        """Restore the settings without waiting for anybody to read, and without a stream that may be in use."""
+        with contextlib.suppress(OSError, termios.error):
+            termios.tcsetattr(self._file, termios.TCSANOW, self._before)
+        output = sys.stdout.fileno()
+        with contextlib.suppress(OSError):
+            os.set_blocking(output, False)
+            try:
+                os.write(output, (PASTE_MARKS_OFF + SHOW_CURSOR).encode())
+            finally:
+                os.set_blocking(output, True)
+
 
 def is_terminal() -> bool:
     """Return whether input and output are a terminal that can move its cursor."""

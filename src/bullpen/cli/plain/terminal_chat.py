@@ -13,7 +13,7 @@ from bullpen.cli.exit_codes import ending_of, say_next
 from bullpen.cli.opening import Opening
 from bullpen.cli.plain.transcript import Show
 from bullpen.cli.plain.typed_line import ChatLines
-from bullpen.cli.signals import INTERRUPTED_EXIT, LEAVING, handling, leave_at_once
+from bullpen.cli.signals import INTERRUPTED_EXIT, LEAVING, handling
 from bullpen.cli.viewer import following, show_state, status_of
 from bullpen.conversation.conversation import Conversation
 from bullpen.conversation.events import ConversationEvent, TurnEvent
@@ -75,7 +75,8 @@ class TerminalChat:
     async def talk(self, *, is_resumed: bool) -> None:
         """Take keys and show what happens until the person leaves."""
         loop = asyncio.get_running_loop()
-        with self._terminal.on(), handling(self._signals()):
+        at_once = self._terminal.restore_at_once
+        with self._terminal.on(), handling(self._signals(), is_leaving=self._left.is_set, restore=at_once):
             await self._greet(is_resumed=is_resumed)
             loop.add_reader(sys.stdin.fileno(), self._read)
             try:
@@ -164,9 +165,6 @@ class TerminalChat:
     def _interrupt(self) -> None:
         """Cancel the running turns on Ctrl-C; leave if it comes twice."""
         now = time.monotonic()
-        if self._left.is_set():
-            self._terminal.restore()
-            leave_at_once(INTERRUPTED_EXIT)
         if now - self._interrupted_at < TWICE_SECONDS:
             self._leave(INTERRUPTED_EXIT)
             return
