@@ -32,7 +32,7 @@ example: $(CORE)
 test: $(READY)
 	@$(BIN)/python tests/real_cli/install.py
 	@$(BIN)/python tests/browser/install.py
-	$(BIN)/pytest
+	$(BIN)/pytest --numprocesses logical --dist worksteal
 
 check: lint test bench-quick
 
