@@ -53,6 +53,65 @@ async def test_the_report_says_what_was_left_out(team: Stage) -> None:
     assert len(record.prompt.encode()) <= 400
 
 
+async def test_what_a_person_asked_for_stays_in_sight_through_a_long_chain(stage: Stage) -> None:
+    stage.person("kim")
+    stage.limits["back_and_forth"] = 100
+    stage.agent("a", *[f"Step {number}. [NEXT: b]" for number in range(8)], window=1)
+    stage.agent("b", "Next. [NEXT: a]", window=1)
+    async with stage.open() as conversation:
+        await tell(conversation, "Before all this. [NEXT: kim]")
+        await tell(conversation, "Build a timer. [NEXT: a]")
+        await conversation.until_quiet()
+    for member in ("a", "b"):
+        prompt = stage.prompts(member)[-1]
+        assert prompt.count("Build a timer.") == 1, "although its window is one message"
+        assert "Before all this." not in prompt
+
+
+async def test_a_request_that_began_a_relay_and_the_last_one_in_it_are_both_in_sight(stage: Stage) -> None:
+    stage.people_and_agents("kim", "b c")
+    stage.agent("a", "Done.", window=0)
+    async with stage.open() as conversation:
+        await tell(conversation, "Paint it. [NEXT: c, kim, b]")
+        await tell(conversation, "In red. [NEXT: a]")
+    assert all(words in stage.prompt("a") for words in ("Paint it.", "In red."))
+
+
+async def test_by_default_an_agent_is_given_what_has_64_kilobytes_and_told_how_many_it_does_not_see(
+    team: Stage,
+) -> None:
+    async with team.open() as conversation:
+        for number in range(20):
+            await conversation.note(f"Note {number}: {'x' * 10_000}")
+        await tell(conversation, "Well? [NEXT: a]")
+    lines = team.prompt("a").splitlines()
+    assert lines[0] == "(14 earlier messages are not shown.)"
+    assert [line[:13] for line in lines[1:-2]] == [f"kim: Note {number}:"[:13] for number in range(14, 20)]
+
+
+async def test_at_least_five_messages_are_given_and_nothing_is_said_if_all_are_seen(team: Stage) -> None:
+    async with team.open() as conversation:
+        for number in range(5):
+            await conversation.note(f"Note {number}: {'x' * 20_000}")
+        await tell(conversation, "Well? [NEXT: a]")
+    assert [line[:11] for line in team.prompt("a").splitlines()[:-2]] == [f"kim: Note {number}" for number in range(5)]
+
+
+async def test_the_request_is_in_sight_also_if_little_fits(stage: Stage) -> None:
+    stage.person("kim")
+    stage.agent("a", "Step. [NEXT: b]", f"Long: {'y' * 2_000} [NEXT: b]", "Done.")
+    stage.agent("b", f"Long: {'z' * 2_000} [NEXT: a]", max_bytes=6_000)
+    async with stage.open() as conversation:
+        for number in range(9):
+            await conversation.note(f"Note {number}: {'x' * 700}")
+        await tell(conversation, "Build a timer. [NEXT: a]")
+    first, second = stage.prompts("b")
+    assert "Build a timer." in first
+    assert "Build a timer." in second
+    assert len(second.encode()) <= 6_000
+    assert "earlier messages are not shown.)" in second
+
+
 async def test_a_window_of_zero_shows_only_the_message(team: Stage) -> None:
     team.members["a"]["window"] = 0
     async with team.open() as conversation:

@@ -53,6 +53,7 @@ arguments = ["--verbose", "--add-dir", ".."]
 env = ["GITHUB_TOKEN"]
 permissions = "edit"
 window = 0
+window_bytes = 1_000
 visibility = "addressed"
 max_bytes = 100_000
 idle_timeout = 30
@@ -112,6 +113,7 @@ def test_a_file_with_every_key() -> None:
                 env=("GITHUB_TOKEN",),
                 permissions="edit",
                 window=0,
+                window_bytes=1_000,
                 visibility="addressed",
                 max_bytes=100_000,
                 idle_timeout=30.0,
@@ -243,7 +245,7 @@ def test_what_may_be_wrong_with_the_team(line: str, complaint: str) -> None:
 @pytest.mark.parametrize(
     ("line", "complaint"),
     [
-        ("windw = 3", "windw: there is no such key. Did you mean window?"),
+        ("windw = 3", "windw: there is no such key. Did you mean window or window_bytes?"),
         ("timeout = 3", "timeout: there is no such key. Did you mean idle_timeout or total_timeout?"),
         ("window = -1", "window: must be a whole number of at least 0, not -1"),
         ("window = true", "window: must be a whole number of at least 0, not True"),
@@ -434,7 +436,7 @@ command = ["x"]
         "line 2, lead: there is no such agent: 'mx'. Did you mean MAX?",
         "line 5, limits.minutes: must be a number above 0, not 'soon'",
         "line 9, member.1.model: is only for members with an agent or a command",
-        "line 14, member.2.windw: there is no such key. Did you mean window?",
+        "line 14, member.2.windw: there is no such key. Did you mean window or window_bytes?",
         """line 15, member.2.permissions: must be "read-only" or "edit" or "full", not 'root'""",
         "line 16, member.2.may_address: there is no such member: 'km'. Did you mean kim?",
         "line 16, member.2.may_address: there is no such member: 'mx'. Did you mean MAX?",
@@ -451,7 +453,7 @@ def test_a_problem_has_fields_for_programs_and_the_error_a_text_for_people() -> 
     assert (problem.line, problem.key, problem.text) == (
         6,
         "member.2.windw",
-        "there is no such key. Did you mean window?",
+        "there is no such key. Did you mean window or window_bytes?",
     )
     assert str(caught.value) == f"The team file cannot be used.\n  {problem}"
 
@@ -491,7 +493,7 @@ def test_inline_and_dotted_tables_are_the_same_as_headed_ones() -> None:
 
 def test_problems_in_inline_tables_are_at_least_placed_at_their_key() -> None:
     assert problems('\nmember = [{name = "kim"}, {name = "max", agent = "claude", windw = 3}]') == [
-        "line 2, member.2.windw: there is no such key. Did you mean window?"
+        "line 2, member.2.windw: there is no such key. Did you mean window or window_bytes?"
     ]
 
 
@@ -510,14 +512,14 @@ windw = 2
 windw = 3
 """
 
-    assert problems(text) == ["line 15, member.2.windw: there is no such key. Did you mean window?"]
+    assert problems(text) == ["line 15, member.2.windw: there is no such key. Did you mean window or window_bytes?"]
 
 
 @pytest.mark.parametrize("line_end", ["\n", "\r\n"])
 def test_lines_are_counted_as_editors_do(line_end: str) -> None:
     text = f"# one\n\n{TWO}\n  windw   =   3  # why not\n".replace("\n", line_end)
 
-    assert problems(text) == ["line 9, member.2.windw: there is no such key. Did you mean window?"]
+    assert problems(text) == ["line 9, member.2.windw: there is no such key. Did you mean window or window_bytes?"]
 
 
 @pytest.mark.parametrize(
@@ -651,13 +653,13 @@ def test_any_text_is_a_team_or_a_list_of_problems(text: str) -> None:
 
 @pytest.mark.parametrize("line", ['# """', 'task = \'a """ b\'', 'task = """a \\""" b"""', "task = \"it's ''' here\""])
 def test_triple_quotes_that_open_nothing_do_not_hide_the_rest(line: str) -> None:
-    assert problems(f"{line}\n{TWO}windw = 3") == ["line 7, member.2.windw: there is no such key. Did you mean window?"]
+    assert problems(f"{line}\n{TWO}windw = 3") == ["line 7, member.2.windw: there is no such key. Did you mean window or window_bytes?"]
 
 
 @pytest.mark.parametrize("character", ["\u2028", "\u0085"])
 def test_only_line_feeds_end_lines(character: str) -> None:
     assert problems(f"task = 'a{character}b'\n{TWO}windw = 3") == [
-        "line 7, member.2.windw: there is no such key. Did you mean window?"
+        "line 7, member.2.windw: there is no such key. Did you mean window or window_bytes?"
     ]
 
 

@@ -16,7 +16,7 @@ from bullpen.routing.router import Router
 from bullpen.team.checks import check_team
 from bullpen.team.reader import read_team
 from bullpen.team.team import Team
-from bullpen.team.templates import PAIR, TEMPLATES, Template, team_text
+from bullpen.team.templates import PAIR, SECOND_OPINION, TEMPLATES, Template, team_text
 
 AGENTS = list(known_agents())
 
@@ -44,13 +44,15 @@ def test_every_template_with_every_combination_of_agents_passes_every_check(
         team = read_team(text)
 
         assert check_team(team, tmp_path, environ=installed, text=text) == ()
-        assert [member.name for member in team.members] == ["kim", *(role.name for role in template.roles)]
-        assert [member.system_instruction for member in team.agents] == [role.instruction for role in template.roles]
+        roles = [*template.roles, *[SECOND_OPINION] * (len(agents) - len(template.roles))]
+        names = [member.name for member in team.members]
+        assert names[: len(template.roles) + 1] == ["kim", *(role.name for role in template.roles)]
+        assert [member.system_instruction for member in team.agents] == [role.instruction for role in roles]
         assert max(map(len, text.splitlines())) <= 240
         if agents:
             used = {member.agent for member in team.agents}
-            assert len(used) == min(len(agents), len(template.roles))
-            assert [member.permissions for member in team.agents] == [role.permissions for role in template.roles]
+            assert len(used) == len(agents)
+            assert [member.permissions for member in team.agents] == [role.permissions for role in roles]
 
 
 def hand_overs(team: Team, speaker: str, text: str) -> list[str]:

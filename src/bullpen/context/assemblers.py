@@ -77,7 +77,7 @@ class ContextAssembler:
         message, message_bytes_cut, changed_message = self._message_section(source, budget, overflow)
         # After a cut, a few bytes may be left. They must not be filled with old history.
         affordable = () if message_bytes_cut else source.context_messages
-        context = self._context_lines(affordable, budget)
+        context, unseen = self._context_lines(source, affordable, budget)
         dropped = len(source.context_messages) - sum(map(_messages, context))
         ids = _ids(source.context_messages)
         report = PromptReport(
@@ -90,8 +90,9 @@ class ContextAssembler:
             team_task_bytes_cut=source.team_task_bytes_cut,
             later_messages=source.later_messages,
             changed=(*changed_messages(context, ids, dropped), *changed_message),
+            unseen_messages=unseen,
         )
-        lines = list(map(_text, context))
+        lines = [*([unseen_note(unseen)] if unseen else []), *map(_text, context)]
         header = [self.layout.context_header] if lines and self.layout.context_header else []
         prompt = _joined([*([section] for section in fixed), header + lines, [message]])
         return AssemblerOutput(prompt=prompt, system_flag=flag or None, report=report)
@@ -145,14 +146,21 @@ class ContextAssembler:
         guard = self._message_guard if who else self._history_guard
         return guard.guarded(message, has_own_start=bool(who))
 
-    def _context_lines(self, messages: Sequence[PromptContextMessage], budget: Budget) -> list[Line]:
-        """Return the lines of the newest messages that fit together with their heading."""
-        heading = _header_bytes(self.layout.context_header)
+    def _context_lines(
+        self, source: AssemblerInput, messages: Sequence[PromptContextMessage], budget: Budget
+    ) -> tuple[list[Line], int | None]:
+        """Return the lines of the newest messages that fit together with their heading, and how many are not shown."""
+        room = budget.room - _header_bytes(self.layout.context_header)
+        note = _room_for_note(source, room)
         self._lines.max_bytes = max(self._lines.max_bytes, 2 * budget.left)
-        lines, size = self._history_lines.newest_that_fit(messages, budget.room - heading)
-        if lines:
-            budget.spend("context", size + heading)
-        return lines
+        lines, size = self._history_lines.newest_that_fit(messages, room - note)
+        unseen = None
+        if source.unseen_messages is not None and (note or not source.unseen_messages):
+            unseen = source.unseen_messages + len(source.context_messages) - sum(map(_messages, lines))
+        size += byte_length(unseen_note(unseen)) + bool(lines) if unseen else 0
+        if size:
+            budget.spend("context", size + _header_bytes(self.layout.context_header))
+        return lines, unseen
 
     def _line(self, message: PromptContextMessage) -> Line:
         """Return a message's line and its size."""
@@ -244,6 +252,20 @@ def join_instructions(system_instruction: str | None, instruction_file_text: str
     """Return the configured instruction and the instruction file as one text; None if both are empty."""
     parts = (trimmed(part) for part in (system_instruction, instruction_file_text))
     return SECTION_SEPARATOR.join(part for part in parts if part) or None
+
+
+def unseen_note(count: int) -> str:
+    """Return the line that tells an agent how many earlier messages it does not see."""
+    return f"({count:,} earlier message{' is' if count == 1 else 's are'} not shown.)"
+
+
+def _room_for_note(source: AssemblerInput, room: int) -> int:
+    """Return the bytes to keep free for the line about messages that are not shown; 0 if there is no room for it."""
+    if source.unseen_messages is None:
+        return 0
+    possible = source.unseen_messages + len(source.context_messages)
+    size = byte_length(unseen_note(possible)) + 1 if possible else 0
+    return size if size <= room else 0
 
 
 def _joined(sections: list[list[str]]) -> str:

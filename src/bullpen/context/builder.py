@@ -43,6 +43,8 @@ class PromptInput(Struct, frozen=True, kw_only=True):
     """The id of the message that is answered; only for the report."""
     later_messages: int = 0
     """How many messages came after the one that is answered; only for the report."""
+    unseen_messages: int | None = None
+    """How many earlier messages are not among them. The prompt says so; None says nothing, as in the specification."""
     system_instruction_text: str | None = None
     """From the configuration; never shortened."""
     instruction_file_text: str | None = None
@@ -113,6 +115,7 @@ def _assembler_input(source: PromptInput, configured: str, file_text: str) -> As
         team_task=source.team_task,
         team_task_bytes_cut=source.team_task_bytes_cut,
         later_messages=source.later_messages,
+        unseen_messages=source.unseen_messages,
         system_instruction=configured,
         instruction_file_text=file_text,
         max_bytes=source.max_bytes,

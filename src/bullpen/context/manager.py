@@ -3,6 +3,7 @@
 import logging
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 from typing import Any, Literal, TypeVar
 
 from bullpen.context.agent_types import AssemblerSet, normalize_agent_type
@@ -22,6 +23,8 @@ from bullpen.text.clean import byte_length, clean_text, truncate_to_bytes
 logger = logging.getLogger(__name__)
 
 MAX_TEAM_TASK_BYTES = 5 * 1024
+FIRST_LOOK = 64
+"""Messages that are first looked at for a window in bytes."""
 
 Visibility = Literal["all", "addressed"]
 Argument = TypeVar("Argument")
@@ -125,6 +128,8 @@ class ContextManager:
         agent_type: str,
         *,
         window_size_override: int | None = None,
+        window_bytes: int | None = None,
+        count_unseen: bool = False,
         system_instruction: str | None = None,
         instruction_file_text: str | None = None,
         message_id: str | None = None,
@@ -136,8 +141,10 @@ class ContextManager:
         """Return what the agent needs to answer the latest message, or the one that message_id names.
 
         The context is the last messages before that one, as many as the window holds, without the hidden ones; pinned
-        ones are always in it. With visibility="addressed" it holds only what the agent said itself, what
-        was addressed to it (by its id, these names, or any name it has spoken under), and what went to everyone.
+        ones are always in it. With window_bytes the window holds as many as have that many bytes together, and no
+        fewer than its size. With count_unseen the prompt says how many earlier messages it does not contain.
+        With visibility="addressed" it holds only what the agent said itself, what was addressed to it (by its id, these
+        names, or any name it has spoken under), and what went to everyone.
         """
         normalize_agent_type(agent_type)
         size = self._context_window_size
@@ -146,9 +153,12 @@ class ContextManager:
         last = len(self._history) - 1
         current = last if message_id is None else self._history.position_of(message_id)
         hidden = frozenset(map(self._history.position_of, hidden_ids))
-        positions = self._visible(agent_id, names, current, size, visibility, hidden)
+        newest = partial(self._visible, agent_id, names, current, visibility=visibility, hidden=hidden)
+        positions = newest(size) if window_bytes is None else self._within(window_bytes, size, newest)
         pinned = {self._history.position_of(message_id) for message_id in pinned_ids}
-        positions = self._without_repetition(with_pinned(positions, pinned, current), current)
+        positions = with_pinned(positions, pinned, current)
+        unseen = max(current, 0) - len(positions) if count_unseen else None
+        positions = self._without_repetition(positions, current)
         self._history.preload(positions[0] if positions else current, current)
         return AssemblerInput(
             context_messages=self._prepared.window(positions),
@@ -156,6 +166,7 @@ class ContextManager:
             team_task=self._team_task,
             team_task_bytes_cut=self._team_task_bytes_cut,
             later_messages=last - current,
+            unseen_messages=unseen,
             system_instruction=system_instruction,
             instruction_file_text=instruction_file_text,
             max_bytes=self._max_bytes,
@@ -213,6 +224,7 @@ class ContextManager:
         names: Collection[str],
         current: int,
         size: int | None,
+        *,
         visibility: Visibility,
         hidden: Collection[int],
     ) -> Sequence[int]:
@@ -222,6 +234,24 @@ class ContextManager:
         if visibility != "all":
             raise ValueError(f"visibility must be 'all' or 'addressed', got {visibility!r}")
         return newest_positions(current, size, hidden)
+
+    def _within(self, window_bytes: int, at_least: int, newest: Callable[[int], Sequence[int]]) -> Sequence[int]:
+        """Return the newest positions whose messages have that many bytes together. The history may be long."""
+        count = max(at_least, FIRST_LOOK)
+        while True:
+            positions = newest(count)
+            fitting = self._fitting(positions, window_bytes)
+            if fitting < len(positions) or len(positions) < count:
+                return positions[max(0, len(positions) - max(fitting, at_least)) :]
+            count *= 4
+
+    def _fitting(self, positions: Sequence[int], room: int) -> int:
+        """Return how many of the messages at these positions, from the last on, fit into some bytes."""
+        for count, position in enumerate(reversed(positions)):
+            room -= byte_length(self._prepared.message(position).content)
+            if room < 0:
+                return count
+        return len(positions)
 
     def _without_repetition(self, positions: Sequence[int], current: int) -> Sequence[int]:
         if positions and self._prepared.is_repeated(positions[-1], current):

@@ -38,6 +38,8 @@ class AssemblerInput(Struct, frozen=True, kw_only=True):
     """How many bytes the task was over its limit; only for the report."""
     later_messages: int = 0
     """How many messages came after the current one; only for the report."""
+    unseen_messages: int | None = None
+    """How many earlier messages are not among them. The prompt says so; None says nothing, as in the specification."""
     system_instruction: str | None = None
     instruction_file_text: str | None = None
     max_bytes: int = DEFAULT_MAX_BYTES

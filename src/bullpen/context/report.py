@@ -59,6 +59,8 @@ class PromptReport(Struct, frozen=True, kw_only=True):
     """How many messages came after the one that is answered. They are not offered."""
     changed: tuple[ChangedMessage, ...] = ()
     """The messages that were changed, oldest first."""
+    unseen_messages: int | None = None
+    """How many earlier messages the prompt does not contain, as it says; None if it says nothing."""
 
     @property
     def total_bytes(self) -> int:

@@ -1,13 +1,14 @@
 """The prompt for a turn: the message to answer, the conversation before it, the agent's instructions."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from bullpen.context.agent_types import AssemblerSet
 from bullpen.context.builder import PromptInput, build_prompt
 from bullpen.context.manager import ContextManager
 from bullpen.context.prepared import format_addressees
-from bullpen.context.prompt import AssemblerOutput
+from bullpen.context.prompt import AssemblerInput, AssemblerOutput
 from bullpen.conversation.member_agent import MemberAgent
 from bullpen.errors import InstructionFileProblem
 from bullpen.messages import ConversationMessage
@@ -15,8 +16,10 @@ from bullpen.routing.queue import WaitingTurn
 from bullpen.store.base import Store, StoredMessage
 from bullpen.team.hand_over_note import hand_over_note
 from bullpen.team.instruction_files import find_instruction_file, read_instruction_file
-from bullpen.team.team import Member, Team
+from bullpen.team.team import SMALLEST_WINDOW, Member, Team
 
+LONGEST_CHAIN = 100
+"""How many messages, each an answer to the next, are followed back to what a person asked for."""
 LOOK_BACK = 1_000
 """How many messages are searched, at most, for what people said in a relay."""
 
@@ -35,7 +38,8 @@ class Prompts:
     def for_turn(self, turn: WaitingTurn, agent: MemberAgent, *, remark: str = "") -> AssemblerOutput:
         """Return the prompt for a turn. `remark` is what the agent should know about its own last reply."""
         current, hidden_ids = self._message_to_answer(turn)
-        return self.for_message(current.message, agent, hidden_ids, [turn.message_id], remark)
+        pinned_ids = [turn.message_id, *self._requests(turn.message_id)]
+        return self.for_message(current.message, agent, hidden_ids, pinned_ids, remark)
 
     def for_message(
         self,
@@ -45,18 +49,35 @@ class Prompts:
         pinned_ids: Sequence[str] = (),
         remark: str = "",
     ) -> AssemblerOutput:
-        """Return the prompt for a message that the context knows."""
+        """Return the prompt for a message that the context knows. Pinned messages are in it, if they fit at all."""
         member = agent.member
-        source = self._context.get_context_for_agent(
+        context = partial(
+            self._context.get_context_for_agent,
             member.name,
             agent.spec.name,
-            window_size_override=member.window,
             message_id=current.id,
             visibility=member.visibility,
             names=_names_of(member),
             hidden_ids=hidden_ids,
             pinned_ids=pinned_ids,
+            count_unseen=True,
         )
+        if member.window is None:
+            source = context(window_size_override=SMALLEST_WINDOW, window_bytes=member.window_bytes)
+        else:
+            source = context(window_size_override=member.window)
+        output = self._built(current, agent, source, remark)
+        # The oldest messages did not fit. A smaller window leaves room for pinned ones, which may be older still.
+        window = output.report.kept_messages
+        while window and not set(pinned_ids).isdisjoint(output.report.dropped_ids):
+            window //= 2
+            output = self._built(current, agent, context(window_size_override=window), remark)
+        return output
+
+    def _built(
+        self, current: ConversationMessage, agent: MemberAgent, source: AssemblerInput, remark: str
+    ) -> AssemblerOutput:
+        member = agent.member
         file_text, problems = self._instruction_files(agent)
         addressees = current.routing.resolved_addressees if current.routing else ()
         return build_prompt(
@@ -67,6 +88,7 @@ class Prompts:
                 window=None,
                 message_id=current.id,
                 later_messages=source.later_messages,
+                unseen_messages=source.unseen_messages,
                 system_instruction_text=self._system_instruction(member, remark),
                 instruction_file_text=file_text,
                 instruction_problems=problems,
@@ -85,6 +107,19 @@ class Prompts:
         members = (name for member in self._team.members for name in _names_of(member))
         speakers = (speaker.role_name for speaker in self._store.speakers(self._conversation_id))
         return tuple(dict.fromkeys([*members, *speakers]))
+
+    def _requests(self, message_id: str) -> list[str]:
+        """Return what people asked for that led to a message: the last such message, and the one that began it all."""
+        requests: list[str] = []
+        parent: str | None = message_id
+        for _ in range(LONGEST_CHAIN):
+            if parent is None:
+                break
+            message = self._store.message(self._conversation_id, parent).message
+            if message.speaker.type == "human":
+                requests.append(message.id)
+            parent = message.routing.parent_message_id if message.routing else None
+        return [*requests[:1], *requests[1:][-1:]]
 
     def _message_to_answer(self, turn: WaitingTurn) -> tuple[StoredMessage, list[str]]:
         """Return the message to answer, and the ids of those that the agent must not see.

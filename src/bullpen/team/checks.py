@@ -13,6 +13,7 @@ from bullpen.context.manager import task_too_long
 from bullpen.context.prompt import DEFAULT_MAX_BYTES
 from bullpen.errors import InstructionFileProblem, Severity, TeamProblem, UnknownAgent
 from bullpen.team.instruction_files import find_instruction_file, read_instruction_file
+from bullpen.team.reader import examine_team
 from bullpen.team.team import Member, Team
 from bullpen.team.toml_lines import Path as KeyPath
 from bullpen.team.toml_lines import TomlLines
@@ -29,6 +30,13 @@ def check_team(
     """
     checks = _Checks(team, root, environ, TomlLines(text))
     return tuple(checks.problems())
+
+
+def problems_of(text: str, root: Path, *, environ: Mapping[str, str] = os.environ) -> list[TeamProblem]:
+    """Return everything that is wrong with the text of a team file in this folder, in the order of its lines."""
+    team, problems = examine_team(text)
+    here = () if team is None else check_team(team, root, environ=environ, text=text)
+    return sorted([*problems, *here], key=lambda problem: problem.line or 0)
 
 
 class _Checks:

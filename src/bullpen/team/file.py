@@ -1,12 +1,13 @@
 """Opening a team file: anything but a small text file is refused before it is parsed."""
 
 import os
+import secrets
 import stat
 from pathlib import Path
 
 from msgspec import Struct
 
-from bullpen.errors import InvalidTeam, NoTeamFile, UnreadableTeamFile
+from bullpen.errors import BullpenError, InvalidTeam, NoTeamFile, UnreadableTeamFile
 from bullpen.team.reader import read_team
 from bullpen.team.team import Team
 
@@ -27,14 +28,38 @@ class LoadedTeam(Struct, frozen=True, kw_only=True):
         return self.path.parent
 
 
-def load_team(path: Path) -> LoadedTeam:
-    """Return the team in a file. Raise NoTeamFile, UnreadableTeamFile or InvalidTeam, which name the file."""
-    text = read_team_file(path)
+def read_loaded(path: Path, text: str) -> LoadedTeam:
+    """Return the team that a text would be in a file at this path; raise InvalidTeam if it is not one."""
     try:
         team = read_team(text)
     except InvalidTeam as error:
         raise InvalidTeam(error.problems, path=path) from error
     return LoadedTeam(team=team, text=text, path=team_path(path))
+
+
+def write_team_file(path: Path, text: str) -> None:
+    """Replace a team file at once, with the permissions that it has."""
+    # A link stays one: what it leads to is replaced.
+    target = Path(os.path.realpath(path))
+    draft = target.with_name(f".{target.name}.{secrets.token_hex(8)}.new")
+    try:
+        mode = stat.S_IMODE(target.stat().st_mode)
+        handle = os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, mode)
+        with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
+            os.fchmod(handle, mode)
+            file.write(text)
+            file.flush()
+            os.fsync(handle)
+        draft.replace(target)
+    except OSError as error:
+        raise BullpenError(f"{path} cannot be written: {error.strerror}.") from error
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def load_team(path: Path) -> LoadedTeam:
+    """Return the team in a file. Raise NoTeamFile, UnreadableTeamFile or InvalidTeam, which name the file."""
+    return read_loaded(path, read_team_file(path))
 
 
 def team_path(path: Path) -> Path:

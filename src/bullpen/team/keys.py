@@ -131,6 +131,7 @@ AGENT_KEYS = PERSON_KEYS | {
     "env": Kind("a list of variable names, without values", _read_variables, may_be_secret=True),
     "permissions": _one_of("read-only", "edit", "full"),
     "window": _whole(0),
+    "window_bytes": _whole(0),
     "visibility": _one_of("all", "addressed"),
     "max_bytes": _whole(1),
     "idle_timeout": _SECONDS,

@@ -10,7 +10,9 @@ Permission = Literal["read-only", "edit", "full"]
 Visibility = Literal["all", "addressed"]
 Whitespace = Literal["preserve", "collapse"]
 
-DEFAULT_WINDOW_SIZE = 5
+DEFAULT_WINDOW_BYTES = 64 * 1024
+SMALLEST_WINDOW = 5
+"""Messages that a window in bytes always holds: no fewer than the specification's window."""
 DEFAULT_MAX_BYTES = 768 * 1024
 EVERYONE = "all"
 EVERY_AGENT = frozenset({EVERYONE, "agents", "everyone", "所有人"})
@@ -53,7 +55,10 @@ class Member(Struct, frozen=True, kw_only=True):
     env: tuple[str, ...] = ()
     """Names of environment variables to pass on; never values, which do not belong in a file."""
     permissions: Permission = "read-only"
-    window: int = DEFAULT_WINDOW_SIZE
+    window: int | None = None
+    """How many earlier messages it is given; None means by their size."""
+    window_bytes: int = DEFAULT_WINDOW_BYTES
+    """How many bytes of earlier messages it is given, if there is no window in messages; but at least some."""
     visibility: Visibility = "all"
     max_bytes: int = DEFAULT_MAX_BYTES
     idle_timeout: float = 600.0

@@ -3,10 +3,12 @@
 import json
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import count
 from textwrap import wrap
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from bullpen.agents.registry import agent_spec
 from bullpen.errors import InvalidTeam
@@ -144,6 +146,14 @@ DEBATE = Template(
     ),
 )
 
+SECOND_OPINION = Role(
+    name="second opinion",
+    role="gives a second opinion",
+    instruction="When you are asked, say in a few points what you would do differently, and why. Do not change any "
+    "files, and do not hand over.",
+    line="I would do it the same way. It is your turn again.",
+)
+
 TEMPLATES = {template.name: template for template in (PAIR, REVIEW, DESIGN_BUILD_TEST, DEBATE)}
 
 HEAD = """\
@@ -189,6 +199,7 @@ NO_BREAK = "\u00a0"
 def team_text(template: Template, agents: Sequence[str], *, person: str, file: str = "team.toml") -> str:
     """Return a team file for a template with these agent types, in this order. Without any, its agents are scripted.
 
+    Fewer agents than roles take several roles each; those that are left over are asked for a second opinion.
     The person's name may be anything; one that is not valid as a member's name is changed.
     """
     names = [person, re.sub(r"[^\w .-]", "", person).strip(), DEFAULT_PERSON]
@@ -206,6 +217,7 @@ def _is_valid(text: str) -> bool:
 def _text(template: Template, agents: Sequence[str], person: str, file: str) -> str:
     shown = file if file.isprintable() else "FILE"
     head = HEAD.format(purpose=template.purpose, file=shown, team=_toml(template.name), person=_toml(person))
+    roles = [*template.roles, *_second_opinions(template, agents[len(template.roles) :])]
     members = [
         MEMBER.format(
             name=_toml(role.name),
@@ -213,15 +225,29 @@ def _text(template: Template, agents: Sequence[str], person: str, file: str) -> 
             runs=_agent(role, agents[index % len(agents)]) if agents else _script(role),
             instruction=_paragraph(role.instruction),
         )
-        for index, role in enumerate(template.roles)
+        for index, role in enumerate(roles)
     ]
     return head + "".join(members)
 
 
-def _agent(role: Role, agent: str) -> str:
+def _second_opinions(template: Template, agents: Sequence[str]) -> Iterator[Role]:
+    """Yield a role for each agent, named after it."""
+    taken = {role.name for role in template.roles}
+    for agent in agents:
+        name = _short_name(agent)
+        free = next(one for one in (name, *(f"{name}-{number}" for number in count(2))) if one not in taken)
+        taken.add(free)
+        yield replace(SECOND_OPINION, name=free)
+
+
+def _short_name(agent: str) -> str:
     spec = agent_spec(agent)
+    return min((spec.name, *spec.aliases), key=len)
+
+
+def _agent(role: Role, agent: str) -> str:
     return AGENT.format(
-        agent=_toml(min((spec.name, *spec.aliases), key=len)),
+        agent=_toml(_short_name(agent)),
         permissions=_toml(role.permissions),
         others=", ".join(word for word in PERMISSIONS if word != role.permissions),
     )

@@ -262,15 +262,22 @@ def _not_offered(
 def _reason(member: Member | None, offered: int, *, is_oldest: bool, is_repeated: bool) -> str:
     if member is None:
         return "outside its window"
-    # It may hold one more, which began the relay; or one less, because the last one was said over again.
-    is_full = offered in (member.window - 1, member.window, member.window + 1)
+    is_full, window = _window(member, offered)
     if is_oldest and is_full:
-        return f"its window is {member.window}"
+        return window
     if member.visibility == "addressed":
         return "it sees only what it said, what was addressed to it, and what went to everyone"
     if is_repeated and not is_oldest:
         return "the same was said again"
-    return f"its window is {member.window}" if is_full else "outside its window"
+    return window if is_full else "outside its window"
+
+
+def _window(member: Member, offered: int) -> tuple[bool, str]:
+    """Return whether a member's window was full, and how large it is, for people."""
+    if member.window is None:
+        return member.visibility == "all", f"its window is {member.window_bytes:,} bytes"
+    # It may hold up to two more, the requests that led to it; or one less, because the last one was said over again.
+    return -1 <= offered - member.window <= 2, f"its window is {member.window}"
 
 
 def _member(team_file: str, name: str) -> Member | None:

@@ -38,7 +38,7 @@ from bullpen.context.prompt import DEFAULT_CONTEXT_WINDOW_SIZE, DEFAULT_MAX_BYTE
 from bullpen.context.views import Window
 from bullpen.messages import MessageDraft, Speaker
 from bullpen.store.packing import packed_text, unpacked_text
-from bullpen.team.team import Member
+from bullpen.team.team import SMALLEST_WINDOW, Member
 from bullpen.turn_events import Event, Notice, TextDelta
 
 ASSEMBLERS = (ClaudeContextAssembler, CodexContextAssembler, GeminiContextAssembler, PlainTextAssembler)
@@ -327,8 +327,9 @@ def test_189_any_bracket_that_is_not_a_marker_is_part_of_the_task() -> None:
     assert strip_all_markers(text) == "Hi Go"
 
 
-def test_211_an_agent_of_a_team_has_a_window_of_five() -> None:
-    assert Member(name="max", type="ai").window == 5
+def test_211_an_agent_of_a_team_has_a_window_of_five_or_more() -> None:
+    assert Member(name="max", type="ai").window is None
+    assert SMALLEST_WINDOW == DEFAULT_CONTEXT_WINDOW_SIZE == 5
 
 
 def test_227_there_is_no_upper_limit_of_messages() -> None:
