@@ -1,7 +1,7 @@
 """Typing anywhere writes; what cannot be undone asks first; and the screen says where keys go."""
 
 import pytest
-from tests.tui.stage import Scene, Stage
+from tests.tui.stage import Scene, Script, Stage
 from textual import events
 
 from bullpen.tui.chat import ChatScreen
@@ -12,7 +12,7 @@ from bullpen.tui.prompt_screen import PromptScreen
 from bullpen.tui.queue import QueuePanel
 from bullpen.tui.text_screen import TextScreen
 
-HANGING = [{"think": "Hm."}, {"say": "Let me think about it. "}, {"hang": True}]
+HANGING: Script = [{"think": "Hm."}, {"say": "Let me think about it. "}, {"hang": True}]
 WORDS = "max, please stop: delete ALL 3 drops!"
 
 

@@ -1,8 +1,13 @@
 """Reading up in the conversation while it continues."""
 
+import pytest
+from rich.console import RenderableType
 from tests.tui.stage import Scene, Stage
 from tests.tui.test_long import write_conversation
+from textual.screen import Screen
 
+from bullpen.tui.app import BullpenApp
+from bullpen.tui.new_below import NewBelow
 from bullpen.tui.transcript import Transcript
 
 
@@ -23,5 +28,91 @@ def test_paging_up_and_down_again_follows_the_conversation_again(stage: Stage) -
         await scene.press("pagedown", "pagedown", "pagedown")
         await scene.until(lambda: transcript_of(scene).is_following)
         assert transcript_of(scene).is_anchored
+
+    stage.play(story, size=(80, 24), resume=conversation_id)
+
+
+def test_the_transcript_is_never_blank_when_a_reply_replaces_its_live_view(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stage.agent("max", [{"say": "\n\n".join(f"Word {number}." for number in range(1, 61)), "chunk": 90, "delay": 0.01}])
+    frames: list[str] = []
+    display = BullpenApp._display
+
+    def recorded(self: BullpenApp, screen: Screen[None], renderable: RenderableType | None) -> None:
+        display(self, screen, renderable)
+        frames.append("\n".join("".join(part.text for part in strip) for strip in screen._compositor.render_strips()))
+
+    async def story(scene: Scene) -> None:
+        monkeypatch.setattr(BullpenApp, "_display", recorded)
+        await scene.say("Go.")
+        await scene.quiet()
+        await scene.sees("Word 60.")
+        words = [frame.count("Word ") for frame in frames]
+        filled = next(place for place, count in enumerate(words) if count > 5)
+        assert min(words[filled:]) > 5, words
+
+    stage.play(story, size=(80, 24))
+
+
+def test_messages_that_come_below_are_counted_and_one_key_or_click_away(stage: Stage) -> None:
+    stage.agent("max", [{"say": "And one more."}])
+    conversation_id = write_conversation(stage.db, stage.team, 15)
+
+    async def story(scene: Scene) -> None:
+        await scene.sees("Word 15.")
+        assert " new" not in scene.text
+        for leave in ("end", "click"):
+            await scene.press("pageup", "pageup")
+            await scene.conversation.say("Another person speaks.")
+            await scene.quiet()
+            await scene.sees("↓ 2 new")
+            assert "And one more." not in scene.text
+            if leave == "end":
+                await scene.press("end")
+            else:
+                await scene.pilot.click(NewBelow)
+            await scene.sees("Another person speaks.", "And one more.")
+            await scene.until(lambda: " new" not in scene.text)
+
+    stage.play(story, size=(80, 24), resume=conversation_id)
+
+
+@pytest.mark.parametrize("length", [15, 200])
+def test_what_a_person_says_comes_into_view(stage: Stage, length: int) -> None:
+    stage.agent("max", [{"say": "And one more."}])
+    conversation_id = write_conversation(stage.db, stage.team, length)
+
+    async def story(scene: Scene) -> None:
+        await scene.sees(f"Word {length}.")
+        await scene.press("tab")
+        for _ in range(5):
+            await scene.press("home")
+        await scene.until(lambda: f"Word {length}." not in scene.text)
+        await scene.say("Here I am.")
+        await scene.sees("Here I am.")
+        await scene.quiet()
+        await scene.sees("And one more.")
+        numbers = [view.sequence for view in transcript_of(scene).views]
+        assert numbers == list(range(numbers[0], length + 3))
+
+    stage.play(story, size=(80, 24), resume=conversation_id)
+
+
+def test_reading_down_to_the_end_follows_again(stage: Stage) -> None:
+    stage.agent("max", [{"say": "And one more."}])
+    conversation_id = write_conversation(stage.db, stage.team, 15)
+
+    async def story(scene: Scene) -> None:
+        await scene.sees("Word 15.")
+        await scene.press("pageup")
+        await scene.conversation.say("Another person speaks.")
+        await scene.quiet()
+        await scene.sees("↓ 2 new")
+        for _ in range(4):
+            await scene.press("pagedown")
+        await scene.until(lambda: " new" not in scene.text)
+        await scene.conversation.say("Again.")
+        await scene.sees("Again.")
 
     stage.play(story, size=(80, 24), resume=conversation_id)

@@ -23,6 +23,7 @@ from bullpen.tui.help_screen import HelpScreen, rows
 from bullpen.tui.member_screen import MemberScreen
 from bullpen.tui.members import MembersPanel
 from bullpen.tui.message import MessageView
+from bullpen.tui.new_below import NewBelow
 from bullpen.tui.notice import NoticeBar
 from bullpen.tui.queue import QueuePanel
 from bullpen.tui.search_screen import SearchScreen
@@ -106,6 +107,7 @@ class ChatScreen(Screen[None]):
                 yield MembersPanel()
                 yield Static("Queue", classes="heading")
                 yield QueuePanel()
+        yield NewBelow()
         yield NoticeBar()
         yield SuggestionList()
         yield self._composer
@@ -139,6 +141,11 @@ class ChatScreen(Screen[None]):
         views = self.query_one(Transcript).views
         if views:
             views[-1].focus()
+
+    @on(Transcript.Unseen)
+    def show_unseen(self, event: Transcript.Unseen) -> None:
+        """Say how many messages have come below."""
+        self.query_one(NewBelow).show(event.count)
 
     @on(Composer.Ended)
     async def action_newest(self) -> None:
@@ -304,6 +311,7 @@ class ChatScreen(Screen[None]):
         typed = read_command(text, self.conversation.team, SCREEN_COMMANDS)
         if typed is None:
             await self.conversation.say(text, sender=self._sender)
+            await self.query_one(Transcript).show_newest()
         else:
             await self._run(typed)
 

@@ -9,6 +9,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
+from textual.message import Message
 from textual.widgets import Static
 
 from bullpen.conversation.conversation import Conversation
@@ -49,6 +50,13 @@ class Transcript(VerticalScroll, can_focus=False):
     Transcript #empty { color: $text-muted; height: auto; margin: 0 0 1 0; }
     """
 
+    class Unseen(Message):
+        """So many messages have come below while a person was reading further up."""
+
+        def __init__(self, count: int) -> None:
+            super().__init__()
+            self.count = count
+
     def __init__(self, conversation: Conversation, *, colors: Mapping[str, str]) -> None:
         super().__init__(id="transcript")
         self._conversation = conversation
@@ -61,6 +69,9 @@ class Transcript(VerticalScroll, can_focus=False):
         """What was done for a message, and for how many seconds."""
         self._said: dict[str, Said] = {}
         self._is_loading = False
+        self._changing = asyncio.Lock()
+        """Held while messages are read and mounted: one that is said meanwhile is neither missed nor doubled."""
+        self._unseen = 0
         self.is_at_end = True
         """Whether the newest message is among those on the screen."""
 
@@ -96,18 +107,21 @@ class Transcript(VerticalScroll, can_focus=False):
 
     async def open_end(self) -> None:
         """Show the newest messages, and follow what comes."""
-        await self._replace(await self._read(), from_end=True)
-        self.is_at_end = True
-        self._live.display = True
-        self.anchor()
+        async with self._changing:
+            await self._replace(await self._read(), from_end=True)
+            self.is_at_end = True
+            self._live.display = True
+            self.anchor()
+            self._count_unseen(0)
 
     async def open_at(self, sequence: int) -> None:
         """Show a message and those around it."""
-        self.anchor(False)
-        if sequence not in [view.sequence for view in self.views]:
-            await self._replace(await self._read(after=max(0, sequence - 1 - PAGE // 2)), from_end=False)
-            self.is_at_end = not self.views or self.views[-1].sequence == self._conversation.message_count
-            self._live.display = self.is_at_end
+        async with self._changing:
+            self.anchor(False)
+            if sequence not in [view.sequence for view in self.views]:
+                await self._replace(await self._read(after=max(0, sequence - 1 - PAGE // 2)), from_end=False)
+                self.is_at_end = not self.views or self.views[-1].sequence == self._conversation.message_count
+                self._live.display = self.is_at_end
         view = next((view for view in self.views if view.sequence == sequence), None)
         if view is not None:
             view.focus(scroll_visible=False)
@@ -116,16 +130,26 @@ class Transcript(VerticalScroll, can_focus=False):
     async def add(self, said: Said) -> None:
         """Show a message that was just said, if the newest are on the screen."""
         self._said[said.message.id] = said
-        done = await self._live.end(said.turn_id or "")
-        if done is not None:
-            self._done[said.message.id] = done.steps, done.seconds_until(said.message.timestamp)
-        self._forget_the_oldest()
-        if self.is_at_end and said.sequence > max((view.sequence for view in self.views), default=0):
-            shown = ShownMessage(sequence=said.sequence, message=said.message, turn=said.turn_id)
+        # In one step for those who look: between the end of a turn and its reply there is nothing to see.
+        async with self._changing:
+            with self.app.batch_update():
+                done = await self._live.end(said.turn_id or "")
+                if done is not None:
+                    self._done[said.message.id] = done.steps, done.seconds_until(said.message.timestamp)
+                self._forget_the_oldest()
+                await self._add(ShownMessage(sequence=said.sequence, message=said.message, turn=said.turn_id))
+                self._show_whether_empty()
+
+    async def _add(self, shown: ShownMessage) -> None:
+        if shown.sequence <= max((view.sequence for view in self.views), default=0):
+            return
+        is_following = self.is_following
+        if self.is_at_end:
             await self._messages.mount(self._view(shown))
-            if self.is_following:
-                await self._trim(from_end=False)
-        self._show_whether_empty()
+        if is_following:
+            await self._trim(from_end=False)
+        else:
+            self._count_unseen(self._unseen + 1)
 
     async def begin(self, turn_id: str, running: RunningTurn | None, *, at: int, done: Sequence[Event] = ()) -> None:
         """Show a running turn; `done` is what it did before anybody followed it."""
@@ -149,6 +173,7 @@ class Transcript(VerticalScroll, can_focus=False):
         """Show the newest message, and follow what comes."""
         if self.is_at_end:
             self.anchor()
+            self._count_unseen(0)
         else:
             await self.open_end()
 
@@ -165,7 +190,7 @@ class Transcript(VerticalScroll, can_focus=False):
 
     def action_step(self, by: int) -> None:
         """Move to the message, or to the fold, before or after."""
-        self.release_anchor()
+        super().release_anchor()
         move = self.screen.focus_next if by > 0 else self.screen.focus_previous
         items = list(self.query(".item"))
         last = items[-1 if by > 0 else 0] if items else None
@@ -185,20 +210,33 @@ class Transcript(VerticalScroll, can_focus=False):
             # Later: anchoring ends the animation that may have scrolled, which Textual does not expect in the middle.
             self.call_later(self._follow_again)
 
+    def release_anchor(self) -> None:
+        """Follow no longer: a person scrolls. Who scrolls down at the end does not want to leave it."""
+        super().release_anchor()
+        if self.is_mounted:
+            self.call_after_refresh(self._follow_again)
+
     def _follow_again(self) -> None:
-        """Scroll with what comes, if the person is still at the end."""
-        if self.is_following:
+        """Scroll with what comes, if the person is at the end."""
+        if self.is_at_end and self.scroll_y >= self.max_scroll_y:
             self.anchor()
+            self._count_unseen(0)
+
+    def _count_unseen(self, count: int) -> None:
+        if count != self._unseen:
+            self._unseen = count
+            self.post_message(self.Unseen(count))
 
     async def _load_older(self) -> None:
         if self._is_loading or not self.views or self.views[0].sequence <= 1:
             return
         self._is_loading = True
         try:
-            messages = await self._read(before=self.views[0].sequence)
-            first = self.views[0]
-            place = first.virtual_region.y
-            await self._messages.mount_all([self._view(one) for one in _page(messages, from_end=True)], before=0)
+            async with self._changing:
+                messages = await self._read(before=self.views[0].sequence)
+                first = self.views[0]
+                place = first.virtual_region.y
+                await self._messages.mount_all([self._view(one) for one in _page(messages, from_end=True)], before=0)
             self.call_after_refresh(self._keep_place, first, place)
         except BaseException:
             self._is_loading = False
@@ -221,11 +259,12 @@ class Transcript(VerticalScroll, can_focus=False):
             return
         self._is_loading = True
         try:
-            messages = await self._read(after=self.views[-1].sequence)
-            page = _page(messages, from_end=False)
-            await self._messages.mount_all([self._view(one) for one in page])
-            self.is_at_end = len(messages) < PAGE and len(page) == len(messages)
-            self._live.display = self.is_at_end
+            async with self._changing:
+                messages = await self._read(after=self.views[-1].sequence)
+                page = _page(messages, from_end=False)
+                await self._messages.mount_all([self._view(one) for one in page])
+                self.is_at_end = len(messages) < PAGE and len(page) == len(messages)
+                self._live.display = self.is_at_end
             self.call_after_refresh(self._trim_above)
         except BaseException:
             self._is_loading = False
