@@ -1,5 +1,6 @@
 """A conversation of 100,000 messages: only what is looked at is on the screen."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 from tests.tui.stage import Scene, Stage
@@ -16,7 +17,7 @@ KIM = Speaker(role_id="kim", role_name="Kim", type="human")
 MAX = Speaker(role_id="max", role_name="Max", type="ai")
 
 
-def write_conversation(db: Path, team: Path, length: int) -> str:
+def write_conversation(db: Path, team: Path, length: int, *, timestamp: Callable[[int], int] = lambda _: 1) -> str:
     """Store a conversation in one go; saying it would take as many commits."""
     store = SqliteStore(db)
     store.create("long-road-1", team="Shop", team_file=team.read_text(), started_at=1)
@@ -25,7 +26,9 @@ def write_conversation(db: Path, team: Path, length: int) -> str:
         link = place.head
         for sequence in range(1, length + 1):
             speaker = (KIM, MAX)[sequence % 2]
-            message = ConversationMessage(id=f"m{sequence}", content=f"Word {sequence}.", speaker=speaker, timestamp=1)
+            message = ConversationMessage(
+                id=f"m{sequence}", content=f"Word {sequence}.", speaker=speaker, timestamp=timestamp(sequence)
+            )
             _, link = message_rows.add(rows, place.number, link, sequence, message)
         conversation_rows.apply(rows, place.number, StateChange(), 1, end=(length, link))
     store.close()

@@ -79,6 +79,12 @@ def day_or_clock(milliseconds: int) -> str:
     return hour if day == local_time(time.time_ns() // 1_000_000).partition(" ")[0] else day
 
 
+def day(milliseconds: int) -> str:
+    """Return the day of a moment: Mon 2026-11-16; nothing if it is not one."""
+    date = local_time(milliseconds)[:10]
+    return f"{time.strftime('%a', time.localtime(milliseconds / 1000))} {date}" if date else ""
+
+
 def used(number: int, cost_usd: float | None) -> str:
     """Return what was used: "1.2k tokens · $0.0031"; nothing if nothing is known."""
     parts = [tokens(number) if number else "", money(cost_usd) if cost_usd else ""]

@@ -1,6 +1,7 @@
 """Markdown of agents: laid out, highlighted, and never obeyed. What is a link or HTML is shown as it is written."""
 
 from markdown_it import MarkdownIt
+from pygments.token import Token
 from textual.app import ComposeResult
 from textual.await_complete import AwaitComplete
 from textual.content import Content
@@ -50,15 +51,26 @@ class Paragraph(MarkdownParagraph):
         return self.get_content_height(self.size, self.app.size, self.size.width) == self.size.height
 
 
+class CodeTheme(HighlightTheme):
+    """The colours of code, with those of a diff."""
+
+    STYLES = HighlightTheme.STYLES | {
+        Token.Generic.Inserted: "$text-success on $success 10%",
+        Token.Generic.Deleted: "$text-error on $error 10%",
+        Token.Generic.Heading: "bold",
+        Token.Generic.Subheading: "$text-primary",
+    }
+
+
 class Fence(MarkdownFence):
-    """Code, in colours if its language is a known one."""
+    """Code, in colours if its language is a known one. A line that is too long continues on the next one."""
 
     @classmethod
     def highlight(cls, code: str, language: str, ansi: bool = False, dark: bool = False) -> Content:  # noqa: ARG003
         """Return the code, highlighted."""
         name = language.split()[0].lower() if language.split() else ""
         known = name in LANGUAGES.split() and len(code) <= MOST_HIGHLIGHTED
-        return highlight(code, language=name if known else "text", theme=HighlightTheme)
+        return highlight(code, language=name if known else "text", theme=CodeTheme)
 
 
 class TableContent(MarkdownTableContent):
@@ -109,7 +121,7 @@ class SafeMarkdown(Markdown):
     SafeMarkdown { padding: 0; margin: 0 0 -1 0; }
     SafeMarkdown MarkdownH1, SafeMarkdown MarkdownH2 { margin: 0 0 1 0; content-align: left middle; }
     SafeMarkdown Fence, SafeMarkdown Fence:light { margin: 0 0 1 0; background: $surface; }
-    SafeMarkdown Fence > Label { padding: 0 1; }
+    SafeMarkdown Fence > Label { padding: 0 1; width: 100%; }
     SafeMarkdown MarkdownTable { width: auto; background: transparent; }
     SafeMarkdown MarkdownBlockQuote { margin: 0 0 1 0; }
     SafeMarkdown BulletList, SafeMarkdown OrderedList { margin: 0 0 1 0; padding: 0; }

@@ -15,7 +15,8 @@ LoadSteps = Callable[[], Awaitable[Steps]]
 
 MOST_CHARACTERS = 4_000
 MOST_LINES = 60
-SIGNS = {"thinking": "✻", "notice": "!", "plan": "☰"}
+# Each one column wide in every terminal, so that nothing after it is shifted.
+SIGNS = {"thinking": "✻", "notice": "!", "plan": "☑"}
 
 
 def title_of(step: Step) -> Content:

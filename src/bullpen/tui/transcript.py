@@ -15,6 +15,7 @@ from textual.widgets import Static
 from bullpen.conversation.conversation import Conversation
 from bullpen.conversation.events import Said
 from bullpen.conversation.running_turn import RunningTurn
+from bullpen.tui.day_line import DayLine, first_of_days
 from bullpen.tui.live_turns import LiveTurns
 from bullpen.tui.message import MessageView
 from bullpen.tui.text import MOST_LINES, beginning, one_line, weight_of
@@ -47,6 +48,7 @@ class Transcript(VerticalScroll, can_focus=False):
     Transcript { padding: 1 2 0 2; scrollbar-size-vertical: 1; background: $background; }
     Transcript > #page { height: auto; min-height: 100%; align: left bottom; }
     Transcript #messages { height: auto; }
+    Transcript MessageView, Transcript TurnView { max-width: 103; }
     Transcript #empty { color: $text-muted; height: auto; margin: 0 0 1 0; }
     """
 
@@ -146,6 +148,7 @@ class Transcript(VerticalScroll, can_focus=False):
         is_following = self.is_following
         if self.is_at_end:
             await self._messages.mount(self._view(shown))
+            await self._mark_days()
         if is_following:
             await self._trim(from_end=False)
         else:
@@ -237,6 +240,7 @@ class Transcript(VerticalScroll, can_focus=False):
                 first = self.views[0]
                 place = first.virtual_region.y
                 await self._messages.mount_all([self._view(one) for one in _page(messages, from_end=True)], before=0)
+                await self._mark_days()
             self.call_after_refresh(self._keep_place, first, place)
         except BaseException:
             self._is_loading = False
@@ -263,6 +267,7 @@ class Transcript(VerticalScroll, can_focus=False):
                 messages = await self._read(after=self.views[-1].sequence)
                 page = _page(messages, from_end=False)
                 await self._messages.mount_all([self._view(one) for one in page])
+                await self._mark_days()
                 self.is_at_end = len(messages) < PAGE and len(page) == len(messages)
                 self._live.display = self.is_at_end
             self.call_after_refresh(self._trim_above)
@@ -286,6 +291,7 @@ class Transcript(VerticalScroll, can_focus=False):
         gone = self.views[-spare:] if from_end else self.views[:spare]
         self._keep_focus(gone)
         await self._messages.remove_children(gone)
+        await self._mark_days()
         if from_end:
             self.is_at_end = False
             self._live.display = False
@@ -306,9 +312,18 @@ class Transcript(VerticalScroll, can_focus=False):
         try:
             await self._messages.remove_children()
             await self._messages.mount_all([self._view(one) for one in _page(messages, from_end=from_end)])
+            await self._mark_days()
             self._show_whether_empty()
         finally:
             self._is_loading = False
+
+    async def _mark_days(self) -> None:
+        """Put a line before the first message of each day, and remove those that are there no longer."""
+        days = first_of_days(self.views)
+        lines = {line.first: line for line in self._messages.children if isinstance(line, DayLine)}
+        await self._messages.remove_children([line for view, line in lines.items() if view not in days])
+        for view in days.keys() - lines.keys():
+            await self._messages.mount(DayLine(view, days[view]), before=view)
 
     async def _read(self, *, before: int | None = None, after: int | None = None) -> list[ShownMessage]:
         return await self._conversation.read(shown_messages, before=before, after=after, limit=PAGE)
