@@ -32,6 +32,10 @@ ANSWERS: dict[tuple[str, str], int] = {
     ("POST", "/invite"): 200,
     ("GET", "/static/{name}"): 404,
     ("GET", "/sidebar"): 200,
+    ("GET", "/teams"): 200,
+    ("GET", "/teams/{key}"): 404,
+    ("POST", "/teams/{key}"): 404,
+    ("POST", "/teams/{key}/check"): 404,
     ("GET", "/api/openapi.json"): 200,
     ("GET", "/api/conversations"): 200,
     ("POST", "/api/conversations"): 409,
@@ -116,6 +120,7 @@ def address(path: str, keys: Keys) -> str:
         action="cancel",
         name="no.css",
         sequence="1",
+        key="no-such",
     )
 
 

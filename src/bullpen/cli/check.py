@@ -9,9 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bullpen.errors import NoTeamFile, TeamProblem, UnreadableTeamFile
-from bullpen.team.checks import check_team
+from bullpen.team.checks import problems_of
 from bullpen.team.file import read_team_file, team_path
-from bullpen.team.reader import examine_team
 from bullpen.text.safe import printable
 
 
@@ -40,10 +39,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _problems(path: Path) -> list[TeamProblem]:
-    text = read_team_file(path)
-    team, problems = examine_team(text)
-    here = () if team is None else check_team(team, team_path(path).parent, environ=os.environ, text=text)
-    return sorted([*problems, *here], key=lambda problem: problem.line or 0)
+    return problems_of(read_team_file(path), team_path(path).parent, environ=os.environ)
 
 
 def _print(path: Path, problems: Sequence[TeamProblem]) -> None:

@@ -1,13 +1,12 @@
 """Asking a person once whether a team file may run what it names."""
 
-import shlex
 import sys
-from collections.abc import Iterator
 
 from bullpen.errors import NotTrusted
 from bullpen.team.file import LoadedTeam
-from bullpen.team.trust import Runs, Trust, what_it_runs
+from bullpen.team.trust import Trust
 from bullpen.text.safe import printable
+from bullpen.view.trust_question import trust_question
 
 
 def ensure_trusted(loaded: LoadedTeam, *, trust: bool) -> None:
@@ -33,39 +32,10 @@ def _ask(loaded: LoadedTeam) -> None:
 
 
 def _show(loaded: LoadedTeam) -> None:
-    lines = [f"{loaded.path} is new here, or has changed. It would run:", ""]
-    for runs in what_it_runs(loaded.team, loaded.root):
-        lines += [*_lines(runs), ""]
-    if loaded.team.instruction_file:
-        lines += [f"  Every agent is given {loaded.root / loaded.team.instruction_file}.", ""]
-    if loaded.team.outside_files:
-        lines += [f"  Instruction files may be outside of {loaded.root}.", ""]
-    print("\n".join(map(_one_line, lines)), file=sys.stderr)
-
-
-def _lines(runs: Runs) -> Iterator[str]:
-    yield f"  {runs.member}"
-    yield f"    runs  {shlex.join(runs.command)}"
-    yield f"    in    {runs.folder}"
-    yield f"    may   {_permissions(runs)}"
-    if runs.environment:
-        yield f"    gets  the variables {', '.join(runs.environment)}"
-    if runs.instruction_file:
-        yield f"    reads {runs.instruction_file}"
-
-
-def _permissions(runs: Runs) -> str:
-    if not runs.restricted:
-        return "do anything that you may: bullpen cannot restrict this program"
-    allowed = {
-        "read-only": "read",
-        "edit": "read, and change files",
-        "full": "do anything that you may, without asking",
-    }
-    unless = ", unless its own arguments say otherwise: " + shlex.join(runs.own_arguments) if runs.own_arguments else ""
-    return f"{allowed[runs.permissions]} ({runs.permissions}){unless}"
-
-
-def _one_line(text: str) -> str:
-    """Return the text so that it can pass neither for another line nor for anything but text."""
-    return printable(text.replace("\n", "\\n").replace("\t", "\\t"))
+    question = trust_question(loaded)
+    lines = [f"{question.path} is new here, or has changed. It would run:", ""]
+    for asked in question.members:
+        lines += [f"  {asked.member}", *(f"    {verb:<5} {words}" for verb, words in asked.facts), ""]
+    for note in question.notes:
+        lines += [f"  {note}", ""]
+    print("\n".join(map(printable, lines)), file=sys.stderr)

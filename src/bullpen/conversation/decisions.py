@@ -148,7 +148,7 @@ def set_task(_: ConversationState, task: str | None, *, at: int) -> Entry:
 
 def rename(title: str | None) -> Entry:
     """Give the conversation another title, or none of its own."""
-    # A new title is no activity: at time 0, the time of the latest one stays as it is.
+    # Renaming is not activity: with time 0, the time of the last activity stays as it is.
     return Entry(at=0, change=Change(title=title), events=(Renamed(title=title),))
 
 

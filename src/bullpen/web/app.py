@@ -13,7 +13,7 @@ from starlette.responses import Response
 from starlette.routing import Match, Route
 
 from bullpen.errors import BullpenError
-from bullpen.web import inspector, openapi, pages, renaming, sidebar, timeline
+from bullpen.web import inspector, openapi, pages, renaming, sidebar, teams, timeline
 from bullpen.web.address import Place
 from bullpen.web.api import CALLS, Endpoint
 from bullpen.web.assets import asset
@@ -30,6 +30,10 @@ ROUTES: tuple[tuple[str, str, Endpoint], ...] = (
     ("GET", "/static/{name}", asset),
     ("GET", "/", pages.conversations),
     ("POST", "/c", pages.begin),
+    ("GET", "/teams", teams.teams),
+    ("GET", "/teams/{key}", teams.edit),
+    ("POST", "/teams/{key}", teams.save),
+    ("POST", "/teams/{key}/check", teams.check),
     ("GET", "/sidebar", sidebar.sidebar),
     ("GET", "/c/{id}", pages.conversation),
     ("POST", "/c/{id}/rename", renaming.rename),

@@ -15,13 +15,21 @@ from bullpen.database import Database, SharedDatabase
 from bullpen.errors import BullpenError, ReadOnlyHere
 from bullpen.team.file import LoadedTeam, load_team
 from bullpen.team.trust import Trust
-from bullpen.view.listing import ConversationSummary, archive, conversation_summary, rename, unarchive
+from bullpen.view.listing import (
+    ConversationSummary,
+    all_conversations,
+    archive,
+    conversation_summary,
+    rename,
+    unarchive,
+)
 from bullpen.web.live import LiveConversation
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 
 MOST_OPEN = 100
+MOST_TEAMS = 30
 
 
 class Hub:
@@ -39,7 +47,7 @@ class Hub:
         """The team of new conversations; None: none can be started."""
         self.database = shared.database
         self._shared = shared
-        self._trust = trust or Trust()
+        self.trust = trust or Trust()
         self._extra = extra
         self._open: dict[str, _Opened] = {}
         self._opening = asyncio.Lock()
@@ -57,13 +65,25 @@ class Hub:
             raise ReadOnlyHere(f"Conversation {conversation_id} is not open here. Continue it first.")
         return opened
 
-    async def begin(self) -> LiveConversation:
-        """Start a conversation of the team that the server was started with."""
+    async def begin(self, team: Path | None = None) -> LiveConversation:
+        """Start a conversation of the team in a file, or of the one that the server was started with."""
+        if team is not None:
+            return await self._opened(await asyncio.to_thread(self.trusted_team, team), None)
         if self.team is None:
             raise ReadOnlyHere(
                 "This server has no team. Start `bullpen serve` with a team file to start conversations."
             )
         return await self._opened(self.team, None)
+
+    async def team_files(self) -> list[Path]:
+        """Return the team files that are known here: the server's own first, then as they were last used."""
+        used = [Path(one.team_path) for one in await self.read(all_conversations) if one.team_path]
+        return list(dict.fromkeys([*([self.team.path] if self.team else []), *used]))[:MOST_TEAMS]
+
+    def adopt(self, team: LoadedTeam) -> None:
+        """Start new conversations with a changed team, if the server was started with its file."""
+        if self.team is not None and self.team.path == team.path:
+            self.team = team
 
     async def resume(self, conversation_id: str) -> LiveConversation:
         """Open a conversation again, if its team file exists and is trusted, and no other process has it open."""
@@ -141,12 +161,15 @@ class Hub:
         """Return the team of a stored conversation, or raise an error that says why it may not run."""
         if not stored.team_path:
             raise ReadOnlyHere("It was not started from a team file, so it cannot be continued here.")
-        path = Path(stored.team_path)
+        return self.trusted_team(Path(stored.team_path))
+
+    def trusted_team(self, path: Path) -> LoadedTeam:
+        """Return the team in a file, or raise an error that says why it may not run. Reads the file."""
         if self.team is not None and self.team.path == path:
             # The team runs as it was trusted when the server was started, even if the file has changed since.
             return self.team
         loaded = load_team(path)
-        if not self._trust.knows(loaded.path, loaded.text):
+        if not self.trust.knows(loaded.path, loaded.text):
             raise ReadOnlyHere(
                 f"{path} is not trusted, or has changed. To trust it, run in a terminal: bullpen serve {path}"
             )

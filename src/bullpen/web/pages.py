@@ -23,8 +23,8 @@ from bullpen.web.requests import checked_id, hub_of, id_in, number_in, view_in
 from bullpen.web.responses import done, form_of, json, page, sent_to
 from bullpen.web.shown_commands import shown_at
 from bullpen.web.sidebar import sidebar_of
-from bullpen.web.sse import EventStream, position
-from bullpen.web.updates import server_sent
+from bullpen.web.sse import EventStream, joined, position
+from bullpen.web.teams import path_of
 
 HALF_A_PAGE = 25
 LISTED = 100
@@ -84,8 +84,9 @@ def _is_about(conversation: ConversationSummary, query: str, found: list[Hit]) -
 
 
 async def begin(request: Request) -> Response:
-    """Start a conversation."""
-    opened = await hub_of(request).begin()
+    """Start a conversation, with the server's team or with another one that is known here."""
+    key = _field(await form_of(request), "team")
+    opened = await hub_of(request).begin(await path_of(hub_of(request), key) if key else None)
     return sent_to(request, f"/c/{opened.conversation.id}")
 
 

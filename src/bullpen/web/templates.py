@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from bullpen.markers.stripping import strip_all_markers
 from bullpen.text import numbers
@@ -43,6 +43,11 @@ def initials(name: str) -> str:
     return "".join(word[0] for word in words[:2]).upper() or "?"
 
 
+def exact(text: str) -> Markup:
+    """Return a text that a person edits, with what cannot be seen in it: it is stored as it comes back."""
+    return escape(text)
+
+
 def file_name(path: str) -> str:
     """Return the last part of a path."""
     return Path(path).name or path
@@ -68,7 +73,7 @@ def _environment() -> Environment:
         auto_reload=False,
     )
     spellings = (numbers.counted, numbers.duration, numbers.money, numbers.short_number, numbers.size, numbers.tokens)
-    filters = (*spellings, clock, said, initials, file_name, moved_up, code, plain, render)
+    filters = (*spellings, clock, said, initials, exact, file_name, moved_up, code, plain, render)
     environment.globals.update(address=address, used=numbers.used)
     environment.filters.update({function.__name__: function for function in filters})
     return environment

@@ -1,0 +1,72 @@
+"""What a person is asked before a team file may run: every program it names, where, and what it may do."""
+
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+from msgspec import Struct
+
+from bullpen.team.file import LoadedTeam
+from bullpen.team.trust import Runs, what_it_runs
+
+
+class MemberQuestion(Struct, frozen=True, kw_only=True):
+    """What one member would run."""
+
+    member: str
+    facts: tuple[tuple[str, str], ...]
+    """A verb and what follows it: runs, in, may, gets, reads. Each is one line."""
+
+
+class TrustQuestion(Struct, frozen=True, kw_only=True):
+    """Everything that a person should know of a team file before it runs."""
+
+    path: Path
+    members: tuple[MemberQuestion, ...]
+    notes: tuple[str, ...]
+
+
+def trust_question(loaded: LoadedTeam) -> TrustQuestion:
+    """Return what a person is asked about a team file."""
+    return TrustQuestion(
+        path=loaded.path,
+        members=tuple(
+            MemberQuestion(member=_one_line(runs.member), facts=tuple(_facts(runs)))
+            for runs in what_it_runs(loaded.team, loaded.root)
+        ),
+        notes=tuple(map(_one_line, _notes(loaded))),
+    )
+
+
+def _facts(runs: Runs) -> Iterator[tuple[str, str]]:
+    yield "runs", _one_line(shlex.join(runs.command))
+    yield "in", _one_line(str(runs.folder))
+    yield "may", _one_line(_permissions(runs))
+    if runs.environment:
+        yield "gets", _one_line(f"the variables {', '.join(runs.environment)}")
+    if runs.instruction_file:
+        yield "reads", _one_line(str(runs.instruction_file))
+
+
+def _permissions(runs: Runs) -> str:
+    if not runs.restricted:
+        return "do anything that you may: bullpen cannot restrict this program"
+    allowed = {
+        "read-only": "read",
+        "edit": "read, and change files",
+        "full": "do anything that you may, without asking",
+    }
+    unless = ", unless its own arguments say otherwise: " + shlex.join(runs.own_arguments) if runs.own_arguments else ""
+    return f"{allowed[runs.permissions]} ({runs.permissions}){unless}"
+
+
+def _notes(loaded: LoadedTeam) -> Iterator[str]:
+    if loaded.team.instruction_file:
+        yield f"Every agent is given {loaded.root / loaded.team.instruction_file}."
+    if loaded.team.outside_files:
+        yield f"Instruction files may be outside of {loaded.root}."
+
+
+def _one_line(text: str) -> str:
+    """Return the text so that it cannot pass for another line."""
+    return text.replace("\n", "\\n").replace("\t", "\\t")
