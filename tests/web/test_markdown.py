@@ -65,7 +65,7 @@ def test_code_is_coloured_by_classes_only() -> None:
 
 
 def test_what_is_too_long_for_markdown_is_shown_as_it_was_typed() -> None:
-    assert render("*a*" * MOST_CHARACTERS).startswith('<pre class="typed">*a**a*')
+    assert render("*a*" * MOST_CHARACTERS).startswith('<pre class="typed" tabindex="0">*a**a*')
 
 
 def test_what_nobody_can_read_anyway_is_counted() -> None:
@@ -107,3 +107,15 @@ def test_a_small_text_makes_no_large_table() -> None:
 
     assert len(render(text)) < 10 * len(text)
     assert "<td>" in render("|a|b|\n|-|-|\n|1|2|")
+
+
+@pytest.mark.parametrize(
+    ("text", "tags"),
+    [
+        ("## a\n### b\n# c\n###### d\n## e", ["h3", "h4", "h3", "h4", "h4"]),
+        ("###### a\n###### b", ["h3", "h3"]),
+        ("# a\n# b\n## c\n### d\n#### e\n##### f\n###### g", ["h3", "h3", "h4", "h5", "h6", "h6", "h6"]),
+    ],
+)
+def test_headings_skip_no_level_whatever_their_author_did(text: str, tags: list[str]) -> None:
+    assert re.findall("<(h.)>", render(text)) == tags

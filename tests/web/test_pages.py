@@ -214,8 +214,8 @@ def test_what_an_agent_did_can_be_seen_while_it_works_and_afterwards(
             await opened.conversation.say("Look.")
             while not any(running.text for running in opened.conversation.running.values()):
                 await asyncio.sleep(0.01)
-            live = (await client.get(f"{here}/live/1")).text
-            assert "Seen." in live
+            while "Seen." not in (live := (await client.get(f"{here}/newer")).text):
+                await asyncio.sleep(0.01)
             assert "ls /tmp" in live
             await quiet(opened)
             steps = (await client.get(f"{here}/steps/1")).text
@@ -224,7 +224,7 @@ def test_what_an_agent_did_can_be_seen_while_it_works_and_afterwards(
             assert "Hm." in steps
             side = (await client.get(here)).text
             assert "1.2k tokens · $0.50" in side
-            assert (await client.get(f"{here}/live/1")).text == ""
+            assert 'class="message ai live' not in (await client.get(f"{here}/newer")).text
 
     asyncio.run(story())
 

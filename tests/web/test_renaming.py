@@ -10,6 +10,7 @@ from tests.web.test_sidebar import said_in_a_new_one
 from bullpen.conversation.events import Renamed
 from bullpen.testing.site import Site, site
 from bullpen.testing.stage import write_team
+from bullpen.web.updates import state_html
 
 WAIT_SECONDS = 60
 
@@ -34,7 +35,7 @@ def test_a_title_is_shown_everywhere_and_survives(tmp_path: Path) -> None:
             before = opened.conversation.last_number
             page = await client.post(f"/c/{here}/rename", data={"title": " Login <b>\n & cookies "})
             assert "<title>Login &lt;b&gt; &amp; cookies · bullpen</title>" in page.text
-            assert b"Login &lt;b&gt; &amp; cookies" in opened.state_frame()
+            assert "Login &lt;b&gt; &amp; cookies" in state_html(opened.view())
             with opened.conversation.viewing(before) as viewer:
                 async for numbered in viewer:
                     if isinstance(numbered.event, Renamed):

@@ -10,7 +10,6 @@ import httpx
 import msgspec
 import pytest
 
-from bullpen.conversation.broadcast import RECENT_EVENTS, Numbered
 from bullpen.conversation.events import (
     Continued,
     ConversationEvent,
@@ -24,7 +23,7 @@ from bullpen.testing.site import Site, site
 from bullpen.testing.stage import write_team
 from bullpen.turn_events import TextDelta
 from bullpen.web.api import NumberedEvent
-from bullpen.web.updates import server_sent
+from bullpen.web.frames import RECENT_BYTES, Frames, server_sent
 
 WAIT_SECONDS = 60
 
@@ -128,9 +127,12 @@ def test_whoever_was_away_too_long_is_told_so(tmp_path: Path) -> None:
             site(tmp_path, team) as served,
             httpx.AsyncClient(base_url=served.url, headers=served.headers) as client,
         ):
-            conversation = await begun(served)
-            for number in range(RECENT_EVENTS + 10):
-                conversation._journal.publish(Trouble(text=str(number)))
+            opened = await served.hub.begin()
+            conversation = opened.conversation
+            for _ in range(RECENT_BYTES // 100_000 + 10):
+                conversation._journal.publish(Trouble(text="x" * 100_000))
+            while opened.feed.frames.number < RECENT_BYTES // 100_000:
+                await asyncio.sleep(0.01)
             async with client.stream("GET", f"/c/{conversation.id}/stream?after=0") as answer:
                 async for event in events(answer):
                     return [event]
@@ -232,17 +234,38 @@ def test_an_earlier_way_to_watch_still_works(tmp_path: Path) -> None:
     assert asyncio.run(asyncio.wait_for(story(), WAIT_SECONDS))[:2] == ["said", "queued"]
 
 
-def test_a_page_that_missed_events_learns_of_it_although_another_page_saw_them(tmp_path: Path) -> None:
-    team = write_team(tmp_path, {"max": [{"say": "Hi."}]})
+def test_a_page_that_comes_back_gets_what_it_has_missed_or_learns_that_it_is_gone() -> None:
+    async def read(frames: Frames, after: int | None) -> bytes:
+        with frames.reading(after) as reader:
+            frames.publish("last", b"z")
+            return b"".join(await reader.several())
 
-    async def story() -> tuple[bytes, bytes, bytes]:
-        async with site(tmp_path, team) as served:
-            opened = await served.hub.begin()
-            trouble, lagged = Numbered(7, Trouble(text="Disk full.")), Numbered(7, Lagged(missed=3))
-            return await opened.frame(trouble), await opened.frame(lagged), await opened.frame(trouble)
+    async def story() -> None:
+        frames = Frames()
+        for letter in (b"a", b"b", b"c"):
+            frames.publish("letter", letter)
+        missed = await read(frames, 2)
+        assert missed == b"".join([server_sent("letter", b"c", 3), server_sent("last", b"z", 4)])
+        assert await read(frames, None) == server_sent("last", b"z", 5)
+        # A number from an earlier process.
+        assert (await read(frames, 99)).startswith(server_sent("lagged", b"{}", 0) + server_sent("letter", b"a", 1))
+        frames.publish("large", b"x" * RECENT_BYTES)
+        frames.publish("letter", b"d")
+        gone = await read(frames, 3)
+        assert gone.startswith(server_sent("lagged", b"{}", 7) + server_sent("letter", b"d", 8))
 
-    seen, missed, seen_again = asyncio.run(story())
+    asyncio.run(story())
 
-    assert seen.startswith(b"event: trouble")
-    assert missed.startswith(b"event: lagged")
-    assert seen_again == seen
+
+def test_a_page_that_reads_nothing_is_let_go_and_holds_no_memory() -> None:
+    async def story() -> int:
+        frames = Frames()
+        with frames.reading() as reader:
+            for _ in range(40):
+                frames.publish("text", b"x" * 1_000_000)
+            first = await reader.several()
+            with pytest.raises(StopAsyncIteration):
+                await reader.several()
+            return len(first)
+
+    assert asyncio.run(story()) < 20

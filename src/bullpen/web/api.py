@@ -18,11 +18,11 @@ from bullpen.view.listing import ConversationSummary, Hit, all_conversations
 from bullpen.view.listing import search as search_messages
 from bullpen.view.messages import plain_messages
 from bullpen.view.state import ConversationView, QueuedTurn
+from bullpen.web.frames import server_sent
 from bullpen.web.requests import checked_id, exact_number_in, hub_of, id_in, view_in
 from bullpen.web.responses import json
 from bullpen.web.shown_commands import address_of, lines_of
-from bullpen.web.sse import Encode, EventStream, position
-from bullpen.web.updates import server_sent
+from bullpen.web.sse import EventStream, position
 
 MOST_MESSAGES = 1_000
 DEFAULT_MESSAGES = 50
@@ -200,10 +200,10 @@ async def watch(request: Request) -> Response:
     return await _stream(request, _encoded_as_before)
 
 
-async def _stream(request: Request, encode: Encode) -> Response:
+async def _stream(request: Request, encode: Callable[[list[Numbered]], Awaitable[bytes]]) -> Response:
     exact_number_in(request, "after")
     opened = await hub_of(request).require(id_in(request))
-    return cast(Response, EventStream(opened.conversation, encode, after=position(request)))
+    return cast(Response, EventStream(opened.conversation.viewing(position(request)), encode))
 
 
 async def _encoded(events: list[Numbered]) -> bytes:

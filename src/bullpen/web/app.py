@@ -41,7 +41,6 @@ ROUTES: tuple[tuple[str, str, Endpoint], ...] = (
     ("POST", "/c/{id}/unarchive", renaming.unarchive),
     ("GET", "/c/{id}/older", pages.older),
     ("GET", "/c/{id}/newer", pages.newer),
-    ("GET", "/c/{id}/live/{turn}", pages.live),
     ("GET", "/c/{id}/stream", pages.stream),
     ("GET", "/c/{id}/steps/{turn}", inspector.steps),
     ("GET", "/c/{id}/prompt/{view}", inspector.prompt),

@@ -187,9 +187,9 @@ class _Opened:
     @classmethod
     async def begin(cls, enter: Callable[[], AbstractAsyncContextManager[Conversation]]) -> "_Opened":
         leave = asyncio.Event()
-        entered: asyncio.Future[Conversation] = asyncio.get_running_loop().create_future()
+        entered: asyncio.Future[LiveConversation] = asyncio.get_running_loop().create_future()
         task = asyncio.create_task(_stay(enter, entered, leave))
-        return cls(LiveConversation(await entered), task, leave)
+        return cls(await entered, task, leave)
 
     async def close(self) -> None:
         self._leave.set()
@@ -198,13 +198,17 @@ class _Opened:
 
 async def _stay(
     enter: Callable[[], AbstractAsyncContextManager[Conversation]],
-    entered: "asyncio.Future[Conversation]",
+    entered: "asyncio.Future[LiveConversation]",
     leave: asyncio.Event,
 ) -> None:
     try:
         async with enter() as conversation:
-            entered.set_result(conversation)
+            live = LiveConversation(conversation)
+            following = asyncio.create_task(live.feed.follow())
+            entered.set_result(live)
             await leave.wait()
+        # It ends after the last event of the closed conversation.
+        await following
     except Exception as error:
         if entered.done():
             raise

@@ -4,13 +4,14 @@ There are three defences, each sufficient by itself: markdown-it without HTML, n
 and the page's Content-Security-Policy.
 """
 
-from collections.abc import Sequence
+from collections.abc import MutableMapping, Sequence
 from html import escape
 from typing import Any
 
 import nh3
 from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererHTML
+from markdown_it.rules_core import StateCore, block, inline, normalize, text_join
 from markdown_it.token import Token
 from markdown_it.utils import OptionsDict
 from markupsafe import Markup
@@ -42,7 +43,16 @@ TAGS = frozenset(
         *("p", "pre", "s", "span", "strong", "table", "tbody", "td", "th", "thead", "tr", "ul"),
     }
 )
-ATTRIBUTES = {"a": {"href"}, "ol": {"start"}, "code": {"class"}, "span": {"class"}, "div": {"class"}, "pre": {"class"}}
+ATTRIBUTES = {
+    "a": {"href"},
+    "code": {"class"},
+    "div": {"class"},
+    "ol": {"start"},
+    # What is too wide scrolls, and must do so by keyboard, too.
+    "pre": {"class", "tabindex"},
+    "span": {"class"},
+    "table": {"tabindex"},
+}
 MOST_CELLS = 10_000
 SCHEMES = frozenset({"http", "https", "mailto"})
 
@@ -57,6 +67,23 @@ def render(text: str) -> Markup:
     return _cleaned(_MARKDOWN.render(shown))
 
 
+def blocks_of(text: str, names: MutableMapping[str, Any]) -> list[Token]:
+    """Return the blocks of a Markdown text; what is in their lines is not read yet. `names` is kept between texts."""
+    # A table with too many cells is shown as it was typed.
+    state = StateCore(text, _MARKDOWN if _cells_in(text) <= MOST_CELLS else _WITHOUT_TABLES, names)
+    normalize(state)
+    block(state)
+    return state.tokens
+
+
+def html_of(blocks: list[Token], names: MutableMapping[str, Any]) -> Markup:
+    """Return blocks as safe HTML."""
+    state = StateCore("", _MARKDOWN, names, blocks)
+    inline(state)
+    text_join(state)
+    return _cleaned(_MARKDOWN.renderer.render(state.tokens, _MARKDOWN.options, names))
+
+
 def _cells_in(text: str) -> int:
     """Return how many cells the tables may have: missing ones are filled in, so kilobytes could become megabytes."""
     rows = [line.count("|") for line in text.split("\n") if "|" in line]
@@ -67,7 +94,7 @@ def plain(text: str) -> Markup:
     """Return a text as it was typed; if it is very long, its end is left out, with a note."""
     rest = len(text) - MOST_SHOWN
     more = f'<p class="more">{rest:,} more characters are in the export.</p>' if rest > 0 else ""
-    return Markup(f'<pre class="typed">{escape(visible(text[:MOST_SHOWN]))}</pre>{more}')  # noqa: S704 (escaped)
+    return Markup(f'<pre class="typed" tabindex="0">{escape(visible(text[:MOST_SHOWN]))}</pre>{more}')  # noqa: S704 (escaped)
 
 
 def code(text: str, language: str = "") -> Markup:
@@ -100,7 +127,7 @@ def _highlighted(text: str, language: str) -> str:
 
 def _fence(_: RendererHTML, tokens: Sequence[Token], index: int, _options: OptionsDict, _env: Any) -> str:
     token = tokens[index]
-    return f'<pre class="code"><code>{_highlighted(token.content, token.info)}</code></pre>\n'
+    return f'<pre class="code" tabindex="0"><code>{_highlighted(token.content, token.info)}</code></pre>\n'
 
 
 def _image(_: RendererHTML, tokens: Sequence[Token], index: int, _options: OptionsDict, _env: Any) -> str:
@@ -110,11 +137,20 @@ def _image(_: RendererHTML, tokens: Sequence[Token], index: int, _options: Optio
     return f'<span class="picture">🖼 {escape(token.content)} <code>{address}</code></span>'
 
 
-def _heading(renderer: RendererHTML, tokens: Sequence[Token], index: int, options: OptionsDict, _env: Any) -> str:
-    """Return a heading, two levels lower: headings in a message are below those of the page."""
+def _heading(renderer: RendererHTML, tokens: Sequence[Token], index: int, options: OptionsDict, env: Any) -> str:
+    """Return a heading below those of the page, at most one level below the heading before it."""
     token = tokens[index]
-    token.tag = f"h{min(int(token.tag[1:]) + 2, 6)}"
-    return str(renderer.renderToken(tokens, index, options, _env))
+    levels: list[int] = env.setdefault("headings", [])
+    if token.nesting > 0:
+        level = int(token.tag[1:])
+        levels[:] = [*(above for above in levels if above < level), level]
+    token.tag = f"h{min(2 + len(levels), 6)}"
+    return str(renderer.renderToken(tokens, index, options, env))
+
+
+def _table(renderer: RendererHTML, tokens: Sequence[Token], index: int, options: OptionsDict, env: Any) -> str:
+    tokens[index].attrSet("tabindex", "0")
+    return str(renderer.renderToken(tokens, index, options, env))
 
 
 class _OurMarkdown(MarkdownIt):
@@ -124,18 +160,20 @@ class _OurMarkdown(MarkdownIt):
         return bool(colon) and scheme.lower() in SCHEMES
 
 
-def _markdown() -> MarkdownIt:
+def _markdown(*, tables: bool = True) -> MarkdownIt:
     markdown = _OurMarkdown("commonmark", {"html": False, "breaks": True, "linkify": False, "maxNesting": 20})
-    markdown.enable(["table", "strikethrough"])
+    markdown.enable(["table", "strikethrough"] if tables else ["strikethrough"])
     for name, rule in {
         "fence": _fence,
         "code_block": _fence,
         "image": _image,
         "heading_open": _heading,
         "heading_close": _heading,
+        "table_open": _table,
     }.items():
         markdown.add_render_rule(name, rule)
     return markdown
 
 
 _MARKDOWN = _markdown()
+_WITHOUT_TABLES = _markdown(tables=False)

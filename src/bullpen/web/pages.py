@@ -10,8 +10,6 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 
-from bullpen.conversation.broadcast import Numbered
-from bullpen.conversation.events import TurnEvent
 from bullpen.exchange.files import FORMATS, Format, write_export
 from bullpen.view.commands import ACTIONS, read_command, read_form, run_command
 from bullpen.view.completion import names_of, options_for
@@ -19,7 +17,8 @@ from bullpen.view.listing import ConversationSummary, Hit, all_conversations, by
 from bullpen.view.messages import message_text, shown_messages
 from bullpen.web.address import Place
 from bullpen.web.credentials import Keys
-from bullpen.web.requests import checked_id, hub_of, id_in, number_in, view_in
+from bullpen.web.frames import server_sent
+from bullpen.web.requests import checked_id, hub_of, id_in, number_in, number_of, view_in
 from bullpen.web.responses import done, form_of, json, page, sent_to
 from bullpen.web.shown_commands import shown_at
 from bullpen.web.sidebar import sidebar_of
@@ -107,7 +106,7 @@ async def conversation(request: Request) -> Response:
     hub, conversation_id = hub_of(request), id_in(request)
     opened = hub.get(conversation_id)
     # The number is read first, so that no event in between can be missed.
-    number = opened.conversation.last_number if opened else 0
+    number = opened.feed.frames.number if opened else 0
     around = number_in(request, "at")
     before = None if around is None else around + HALF_A_PAGE
     # Counted before they are read: a message that arrives in between does not mean that there are more.
@@ -120,7 +119,7 @@ async def conversation(request: Request) -> Response:
         state=view,
         number=number,
         messages=messages,
-        live=opened.running_turns() if opened else [],
+        live=opened.feed.running_turns() if opened else [],
         read_only="" if opened else await asyncio.to_thread(hub.why_read_only, stored),
         people=[member for member in view.members if member.type == "human"],
         message_id=secrets.token_hex(8),
@@ -146,36 +145,26 @@ async def newer(request: Request) -> Response:
     messages = await hub.read(shown_messages, conversation_id, after=number_in(request, "after") or 0)
     view = await view_in(request)
     opened = hub.get(conversation_id)
-    live = opened.running_turns() if opened else []
+    live = opened.feed.running_turns() if opened else []
     return page("newer.html", messages=messages, state=view, live=live, id=conversation_id, colors=view.colors)
 
 
 async def text(request: Request) -> Response:
     """Return what was said in one message, to copy or quote it."""
-    said = await hub_of(request).read(message_text, id_in(request), request.path_params["sequence"])
-    return PlainTextResponse(said)
-
-
-async def live(request: Request) -> Response:
-    """Show a running turn as it is now."""
-    opened = await hub_of(request).require(id_in(request))
-    return Response(opened.running_turn(request.path_params["turn"]), media_type="text/html")
+    sequence = number_of(request.path_params["sequence"])
+    if sequence is None:
+        raise HTTPException(HTTPStatus.NOT_FOUND)
+    return PlainTextResponse(await hub_of(request).read(message_text, id_in(request), sequence))
 
 
 async def stream(request: Request) -> Response:
     """Stream all events of a conversation to a page."""
     opened = await hub_of(request).require(id_in(request))
     if request.query_params.get("epoch", opened.epoch) != opened.epoch:
-        # It was reopened since the page was rendered, so the page's event numbers are no longer valid.
+        # It was reopened since the page was rendered, so the page's numbers are no longer valid.
         return Response(server_sent("reload", b"{}"), media_type="text/event-stream")
 
-    async def encode(events: list[Numbered]) -> bytes:
-        frames = [await opened.frame(numbered) for numbered in events]
-        if any(changes_state(numbered) for numbered in events):
-            frames.append(opened.state_frame())
-        return b"".join(frames)
-
-    return cast(Response, EventStream(opened.conversation, encode, after=position(request)))
+    return cast(Response, EventStream(opened.feed.frames.reading(position(request)), joined))
 
 
 async def say(request: Request) -> Response:
@@ -223,11 +212,6 @@ async def export(request: Request) -> Response:
     name = f"{conversation_id}.{file_format}"
     headers = {"Content-Disposition": f'attachment; filename="{name}"'}
     return Response(file.getvalue(), media_type=MEDIA_TYPES[file_format], headers=headers)
-
-
-def changes_state(numbered: Numbered) -> bool:
-    """Return whether an event changes the sidebar."""
-    return not isinstance(numbered.event, TurnEvent)
 
 
 def _field(form: dict[str, list[str]], name: str) -> str:

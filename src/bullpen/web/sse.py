@@ -1,14 +1,13 @@
-"""Server-sent events: a stream of a conversation for one page or program, which can resume after a lost connection."""
+"""Server-sent events: a stream for one page or program, which can resume after a lost connection."""
 
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable
+from contextlib import AbstractContextManager
+from typing import Generic, Protocol, TypeVar
 
 from starlette.requests import Request
 from starlette.types import Receive, Scope, Send
-
-from bullpen.conversation.broadcast import Numbered, Viewer
-from bullpen.conversation.conversation import Conversation
 
 QUIET_SECONDS = 15.0
 """After this long without events a comment is sent, so that nothing in between closes the connection."""
@@ -24,8 +23,15 @@ HEADERS = (
     (b"x-accel-buffering", b"no"),
 )
 
-Encode = Callable[[list[Numbered]], Awaitable[bytes]]
-"""Encodes events for the stream."""
+Item = TypeVar("Item")
+
+
+class Source(Protocol[Item]):
+    """What a stream reads."""
+
+    async def several(self) -> list[Item]:
+        """Wait for something to send, and return it; raise StopAsyncIteration at the end."""
+        ...
 
 
 def position(request: Request) -> int | None:
@@ -34,17 +40,22 @@ def position(request: Request) -> int | None:
     return int(given) if given.isdecimal() and len(given) < 16 else None
 
 
-class EventStream:
+async def joined(frames: list[bytes]) -> bytes:
+    """Encode what is encoded already."""
+    return b"".join(frames)
+
+
+class EventStream(Generic[Item]):
     """A response that continues until one side closes it."""
 
-    def __init__(self, conversation: Conversation, encode: Encode, *, after: int | None, first: bytes = b"") -> None:
-        self._conversation = conversation
+    def __init__(
+        self, source: AbstractContextManager[Source[Item]], encode: Callable[[list[Item]], Awaitable[bytes]]
+    ) -> None:
+        self._source = source
         self._encode = encode
-        self._after = after
-        self._first = first
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send events until the conversation is closed or the client disconnects."""
+        """Send events until the source ends or the client disconnects."""
         await send({"type": "http.response.start", "status": 200, "headers": list(HEADERS)})
         if scope["method"] == "HEAD":
             await send({"type": "http.response.body", "body": b""})
@@ -63,17 +74,17 @@ class EventStream:
             await asyncio.gather(gone, sending, return_exceptions=True)
 
     async def _send_events(self, send: Send) -> None:
-        with self._conversation.viewing(self._after) as viewer:
-            await _send(send, b"retry: %d\n\n%s" % (RETRY_MILLISECONDS, self._first))
+        with self._source as source:
+            await _send(send, b"retry: %d\n\n" % RETRY_MILLISECONDS)
             with contextlib.suppress(StopAsyncIteration):
                 while True:
-                    await _send(send, await self._next(viewer))
+                    await _send(send, await self._next(source))
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
-    async def _next(self, viewer: Viewer) -> bytes:
+    async def _next(self, source: Source[Item]) -> bytes:
         try:
             async with asyncio.timeout(QUIET_SECONDS):
-                events = await viewer.several()
+                events = await source.several()
         except TimeoutError:
             return STILL_HERE
         return await self._encode(events)

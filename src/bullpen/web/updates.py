@@ -1,6 +1,6 @@
 """Updates of a page: every event of a conversation as a server-sent event, rendered once for all pages.
 
-A page gets pieces of text as JSON, and everything else as HTML that is ready to insert.
+Everything is HTML that is ready to insert; only what a page appends to, such as a thought, is text.
 """
 
 import asyncio
@@ -8,16 +8,18 @@ from typing import Any
 
 import msgspec
 from markupsafe import Markup
+from msgspec import Struct
 
 from bullpen.conversation.broadcast import Numbered
 from bullpen.conversation.conversation import Conversation
-from bullpen.conversation.events import Said, Trouble, TurnBegan, TurnEnded, TurnEvent
+from bullpen.conversation.events import Lagged, Said, Trouble, TurnBegan, TurnEnded, TurnEvent
 from bullpen.conversation.running_turn import RunningTurn
 from bullpen.team.team import colours_of
-from bullpen.turn_events import Event, Notice, TextDelta, Thinking, TodoList, ToolFinished, ToolStarted
-from bullpen.view.messages import spent_in_turn
+from bullpen.text.numbers import spent
+from bullpen.turn_events import Event, Notice, Thinking, TodoList, ToolFinished, ToolStarted
 from bullpen.view.state import ConversationView
 from bullpen.view.steps import Steps
+from bullpen.web.growing_markdown import GrowingMarkdown, Growth
 from bullpen.web.templates import rendered
 from bullpen.web.visible import visible
 
@@ -27,73 +29,60 @@ QUICK_CHARACTERS = 4_000
 _ENCODE = msgspec.json.Encoder(enc_hook=str).encode
 
 
-def server_sent(event: str, data: bytes, number: int | None = None) -> bytes:
-    """Return one server-sent event."""
-    # https://html.spec.whatwg.org/multipage/server-sent-events.html
-    head = f"event: {event}\n".encode() + (b"" if number is None else b"id: %d\n" % number)
-    # All three kinds of line end would end the data.
-    lines = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
-    return head + b"".join(b"data: %s\n" % line for line in lines) + b"\n"
+class Update(Struct, frozen=True):
+    """A server-sent event for pages."""
+
+    event: str
+    data: bytes
 
 
-def quick_frame(numbered: Numbered, conversation: Conversation) -> bytes | None:
-    """Render one event for the page, or return None if it is slow: then message_frame does it in a thread."""
+async def update(numbered: Numbered, conversation: Conversation) -> Update | None:
+    """Return what pages are sent for an event, or None if it changes nothing but the state or a running text."""
     event = numbered.event
     match event:
         case Said() if len(event.message.content) > QUICK_CHARACTERS:
-            return None
+            return await asyncio.to_thread(_said, event, conversation)
         case Said():
-            return _said(numbered.number, event, conversation)
+            return _said(event, conversation)
         case TurnBegan():
-            live = live_turn(RunningTurn(event.turn), numbered.number, conversation)
-            return _json("began", numbered.number, turn=event.turn.id, html=live)
+            live = live_turn(RunningTurn(event.turn), GrowingMarkdown(), conversation)
+            return _json("began", turn=event.turn.id, html=live)
         case TurnEvent():
             return _turn_event(numbered.number, event.turn_id, event.event, conversation)
         case TurnEnded():
-            return _json(
-                "ended",
-                numbered.number,
-                turn=event.turn_id,
-                state=event.state,
-                spent=spent_in_turn(event.seconds, event.usage),
-            )
+            words = spent(event.seconds, event.usage)
+            return _json("ended", turn=event.turn_id, state=event.state, spent=words)
         case Trouble():
-            return server_sent("trouble", rendered("problem.html", text=event.text).encode(), numbered.number)
+            return Update("trouble", rendered("problem.html", text=event.text).encode())
+        case Lagged():
+            return Update("lagged", b"{}")
         case _:
-            # Only the state changes, which is sent next.
-            return b"id: %d\n" % numbered.number
+            return None
 
 
-def lagged_frame(number: int) -> bytes:
-    """Return what a page is sent that has missed events."""
-    return server_sent("lagged", b"{}", number)
-
-
-async def message_frame(numbered: Numbered, conversation: Conversation) -> bytes:
-    """Return what is sent to a page for a long message."""
-    assert isinstance(numbered.event, Said)  # noqa: S101 (quick_frame makes all others)
-    return await asyncio.to_thread(_said, numbered.number, numbered.event, conversation)
-
-
-def live_turn(running: RunningTurn, number: int, conversation: Conversation) -> Markup:
-    """Return a running turn as a page shows it, with everything up to the event with this number."""
+def live_turn(running: RunningTurn, text: GrowingMarkdown, conversation: Conversation) -> Markup:
+    """Return a running turn as a page shows it."""
     steps = list(Steps([*running.steps, *([running.todo] if running.todo else [])]))
-    # Half a line is not Markdown yet: it is shown as it was typed.
-    lines, line_end, rest = running.text.rpartition("\n")
-    said = {"lines": lines + line_end, "rest": rest, "in_code": lines.count("\n```") + lines.startswith("```")}
-    return rendered("live.html", running=running, steps=steps, number=number, **said, **_where(conversation))
+    # The page changes the open part as it was sent, so it gets that as text, too.
+    said = {"done": Markup("".join(text.done_html)), "open": Markup(text.open_html), "version": text.version}  # noqa: S704
+    return rendered("live.html", running=running, steps=steps, **said, **_where(conversation))
 
 
-def state_frame(view: ConversationView) -> bytes:
-    """Return what is sent to a page when the state changes."""
-    return server_sent("state", rendered("state.html", state=view).encode())
+def growth_json(turn_id: str, growth: Growth) -> bytes:
+    """Return how the text of a running turn has grown."""
+    return _ENCODE({"turn": turn_id, **msgspec.structs.asdict(growth)})
+
+
+def state_html(view: ConversationView) -> Markup:
+    """Return the parts of a page that change with the state."""
+    return rendered("state.html", state=view)
 
 
 def _where(conversation: Conversation) -> dict[str, Any]:
     return {"id": conversation.id, "colors": colours_of(conversation.team)}
 
 
-def _said(number: int, said: Said, conversation: Conversation) -> bytes:
+def _said(said: Said, conversation: Conversation) -> Update:
     html = rendered(
         "message.html",
         sequence=said.sequence,
@@ -104,24 +93,22 @@ def _said(number: int, said: Said, conversation: Conversation) -> bytes:
         spent="",
         **_where(conversation),
     )
-    return _json("said", number, turn=said.turn_id, sequence=said.sequence, html=html)
+    return _json("said", turn=said.turn_id, sequence=said.sequence, html=html)
 
 
-def _turn_event(number: int, turn_id: str, event: Event, conversation: Conversation) -> bytes:
+def _turn_event(number: int, turn_id: str, event: Event, conversation: Conversation) -> Update | None:
     match event:
-        case TextDelta():
-            return _json("text", number, turn=turn_id, text=visible(event.text))
         case Thinking():
-            return _json("thinking", number, turn=turn_id, text=visible(event.text))
+            return _json("thinking", turn=turn_id, text=visible(event.text))
         case ToolStarted() | ToolFinished() | TodoList() | Notice():
             return _step(number, turn_id, event, conversation.running.get(turn_id))
         case _:
-            return b"id: %d\n" % number
+            return None
 
 
 def _step(
     number: int, turn_id: str, event: ToolStarted | ToolFinished | TodoList | Notice, running: RunningTurn | None
-) -> bytes:
+) -> Update | None:
     """Return what is sent to a page for a step that has started or changed."""
     steps = Steps()
     if isinstance(event, ToolFinished) and running is not None:
@@ -129,13 +116,13 @@ def _step(
         steps = Steps(calls[-1:])
     step = steps.add(event)
     if step is None:
-        return b"id: %d\n" % number
+        return None
     key = f"n{number}" if isinstance(event, Notice) else step.key
     html = rendered("step.html", step=step, key=key, turn=turn_id)
     doing = event.name if isinstance(event, ToolStarted) else None
     finishes = isinstance(event, ToolFinished)
-    return _json("step", number, turn=turn_id, key=key, html=html, finishes=finishes, doing=doing)
+    return _json("step", turn=turn_id, key=key, html=html, finishes=finishes, doing=doing)
 
 
-def _json(event: str, number: int, **data: object) -> bytes:
-    return server_sent(event, _ENCODE(data), number)
+def _json(event: str, **data: object) -> Update:
+    return Update(event, _ENCODE(data))

@@ -9,13 +9,11 @@
   const isOpen = talk.dataset.open === "yes";
   // A page around a search hit ends before the newest message. New messages would follow a gap; a link leads to them.
   const endsEarly = talk.dataset.ends === "early";
-  const REFRESH_MILLISECONDS = 500;
   const POLL_MILLISECONDS = 3000;
 
   let number = Number(talk.dataset.number);
   let source = null;
-  const pieces = new Map(); // turn → [[number, text], …] that its rendered text does not have yet
-  const refreshing = new Map(); // turn → timer
+  let late = null; // what came while the page was catching up
 
   const atEnd = () => window.innerHeight + window.scrollY >= document.documentElement.scrollHeight - 80;
 
@@ -54,44 +52,18 @@
     const old = turn(node.dataset.turn);
     if (old) old.replaceWith(node);
     else live.append(node);
-    if (!pieces.has(node.dataset.turn)) pieces.set(node.dataset.turn, []);
+    growing.begin(node);
     ready(node);
-    showTail(node);
   }
 
-  function endLive(id) {
+  // The reply takes the place of the turn: whoever reads its text must not lose the line.
+  function becomeMessage(id, data) {
+    const body = () => (document.getElementById(`m${data.sequence}`) ?? turn(id))?.querySelector(".body");
+    const before = body()?.getBoundingClientRect().bottom;
+    addMessage(data.sequence, data.html);
     turn(id)?.remove();
-    pieces.delete(id);
-    clearTimeout(refreshing.get(id));
-    refreshing.delete(id);
-  }
-
-  function showTail(node) {
-    const shown = Number(node.dataset.number);
-    const kept = (pieces.get(node.dataset.turn) ?? []).filter(([at]) => at > shown);
-    pieces.set(node.dataset.turn, kept);
-    const tail = node.querySelector(".tail");
-    tail.textContent = tail.dataset.rest + kept.map(([, text]) => text).join("");
-  }
-
-  // Text is shown at once as plain text; a moment later the server has rendered it.
-  async function refresh(id) {
-    refreshing.delete(id);
-    const answer = await fetch(`${base}/live/${id}`, { headers: { "HX-Request": "true" } }).catch(() => null);
-    const node = turn(id);
-    if (!answer?.ok || !node) return;
-    const fresh = element(await answer.text()).firstElementChild;
-    if (!fresh || Number(fresh.dataset.number) < Number(node.dataset.number)) return;
-    keepingPlace(() => {
-      for (const part of [".body", ".tail"]) node.querySelector(part).replaceWith(fresh.querySelector(part));
-      node.classList.toggle("in-code", fresh.classList.contains("in-code"));
-      node.dataset.number = fresh.dataset.number;
-      showTail(node);
-    });
-  }
-
-  function refreshSoon(id) {
-    if (!refreshing.has(id)) refreshing.set(id, setTimeout(() => refresh(id), REFRESH_MILLISECONDS));
+    const after = body()?.getBoundingClientRect().bottom;
+    if (before > 0 && after !== undefined) window.scrollBy({ top: after - before, behavior: "instant" });
   }
 
   function doing(id, what) {
@@ -137,6 +109,15 @@
 
   async function catchUp() {
     const after = endsEarly ? Number.MAX_SAFE_INTEGER : lastSequence();
+    if (late) return;
+    late = [];
+    await readNewer();
+    const waiting = late;
+    late = null;
+    for (const data of waiting) handlers.text(data);
+  }
+
+  async function readNewer() {
     const answer = await fetch(`${base}/newer?after=${after}`, { headers: { "HX-Request": "true" } }).catch(() => null);
     if (!answer?.ok) return;
     const fresh = element(await answer.text());
@@ -145,31 +126,32 @@
     keepingPlace(() => {
       for (const node of fresh.querySelectorAll(".new-messages > article")) addMessage(node.dataset.sequence, node.outerHTML);
       const running = new Set([...fresh.querySelectorAll(".new-live > article")].map((node) => node.dataset.turn));
-      for (const node of [...live.children]) if (!running.has(node.dataset.turn)) endLive(node.dataset.turn);
+      for (const node of [...live.children]) if (!running.has(node.dataset.turn)) node.remove();
       for (const node of fresh.querySelectorAll(".new-live > article")) addLive(node.outerHTML);
       showState(state);
     });
     // Messages come page by page; a page without new ones is the last.
-    if (came > 0 && isOpen) await catchUp();
+    if (came > 0 && isOpen) await readNewer();
   }
 
   const handlers = {
-    said: (data) => keepingPlace(() => {
-      addMessage(data.sequence, data.html);
-      if (data.turn) endLive(data.turn);
-    }),
+    said: (data) => {
+      if (data.turn && turn(data.turn)) becomeMessage(data.turn, data);
+      else keepingPlace(() => addMessage(data.sequence, data.html));
+    },
     began: (data) => keepingPlace(() => turn(data.turn) || addLive(data.html)),
     ended: (data) => {
-      endLive(data.turn);
+      turn(data.turn)?.remove();
       document.dispatchEvent(new CustomEvent("turn-ended", { detail: data }));
     },
     text: (data, at) => {
       const node = turn(data.turn);
-      if (!node || at <= Number(node.dataset.number)) return;
-      pieces.get(data.turn).push([at, data.text]);
-      keepingPlace(() => node.querySelector(".tail").append(data.text));
+      if (late) late.push(data);
+      if (late || !node) return;
+      let isWhole = true;
+      keepingPlace(() => { isWhole = growing.grow(node, data); });
+      if (!isWhole) catchUp();
       doing(data.turn, "writing");
-      refreshSoon(data.turn);
     },
     thinking: (data) => {
       const node = turn(data.turn)?.querySelector(".thinking");
@@ -192,7 +174,7 @@
     for (const [name, handle] of Object.entries(handlers)) {
       source.addEventListener(name, (event) => {
         if (event.lastEventId) number = Math.max(number, Number(event.lastEventId));
-        handle(JSON.parse(event.data), Number(event.lastEventId));
+        handle(JSON.parse(event.data));
       });
     }
     source.addEventListener("state", (event) => {
@@ -233,7 +215,7 @@
   }
 
   document.addEventListener("DOMContentLoaded", () => {
-    for (const node of live.children) pieces.set(node.dataset.turn, []);
+    for (const node of live.children) growing.begin(node);
     if (!location.hash) window.scrollTo(0, document.documentElement.scrollHeight);
     if (isOpen) {
       document.addEventListener("visibilitychange", connectIfVisible);

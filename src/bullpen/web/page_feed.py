@@ -1,0 +1,114 @@
+"""PageFeed: what the pages of one conversation are sent, rendered once for all of them."""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Callable
+from time import monotonic
+
+from markupsafe import Markup
+
+from bullpen.conversation.broadcast import Numbered, Viewer
+from bullpen.conversation.conversation import Conversation
+from bullpen.conversation.events import ConversationEvent, Lagged, Said, TurnBegan, TurnEnded, TurnEvent
+from bullpen.turn_events import TextDelta
+from bullpen.view.state import ConversationView
+from bullpen.web.frames import Frames
+from bullpen.web.growing_markdown import GrowingMarkdown
+from bullpen.web.updates import growth_json, live_turn, state_html, update
+
+logger = logging.getLogger(__name__)
+
+GROW_SECONDS = 0.04
+"""Text is rendered this often while it is written: an eye sees no steps, and few characters come in between."""
+GROW_SHARE = 8
+"""A long block takes longer to render, so it is rendered less often: at most this fraction of the time."""
+
+
+class PageFeed:
+    """Follows a conversation, and publishes frames for its pages."""
+
+    def __init__(self, conversation: Conversation, view: Callable[[], ConversationView]) -> None:
+        self.frames = Frames()
+        self._conversation = conversation
+        self._view = view
+        self._texts: dict[str, GrowingMarkdown] = {}
+        """What each running turn has said."""
+        self._grows_at = 0.0
+
+    async def follow(self) -> None:
+        """Publish everything that happens until the conversation is closed."""
+        with self._conversation.viewing(0) as viewer, contextlib.suppress(StopAsyncIteration):
+            while True:
+                events = await self._next(viewer)
+                try:
+                    await self._take(events)
+                except Exception:
+                    # The pages may have missed something; they read it again.
+                    logger.exception("events not shown conversation=%s", self._conversation.id)
+                    self.frames.publish("lagged", b"{}")
+        self.frames.close()
+
+    def running_turns(self) -> list[Markup]:
+        """Return every running turn as part of a page, with its text as far as it was published."""
+        running = self._conversation.running.values()
+        return [live_turn(one, self._texts.get(one.turn.id, GrowingMarkdown()), self._conversation) for one in running]
+
+    async def _next(self, viewer: Viewer) -> list[Numbered]:
+        """Return events; none if it is time to render text first."""
+        if not any(text.has_grown for text in self._texts.values()):
+            return await viewer.several()
+        try:
+            async with asyncio.timeout(max(0.0, self._grows_at - monotonic())):
+                return await viewer.several()
+        except TimeoutError:
+            return []
+
+    async def _take(self, events: list[Numbered]) -> None:
+        for numbered in events:
+            await self._publish(numbered)
+        if any(changes_state(numbered.event) for numbered in events):
+            self.frames.publish("state", state_html(self._view()).encode())
+        if (began := monotonic()) >= self._grows_at:
+            for turn_id in self._texts:
+                self._grow(turn_id)
+            now = monotonic()
+            self._grows_at = now + max(GROW_SECONDS, GROW_SHARE * (now - began))
+
+    async def _publish(self, numbered: Numbered) -> None:
+        event = numbered.event
+        match event:
+            case TurnEvent(event=TextDelta(text=text)):
+                self._texts.setdefault(event.turn_id, GrowingMarkdown()).add(text)
+                return
+            case TurnBegan():
+                self._texts[event.turn.id] = GrowingMarkdown()
+            case Said(turn_id=str(turn_id)) | TurnEnded(turn_id=turn_id):
+                # All of it is there before it becomes a message, so that nothing moves.
+                self._grow(turn_id)
+            case Lagged():
+                self._read_texts_again()
+            case _:
+                pass
+        made = await update(numbered, self._conversation)
+        if made is not None:
+            self.frames.publish(made.event, made.data)
+        if isinstance(event, TurnEnded):
+            self._texts.pop(event.turn_id, None)
+
+    def _grow(self, turn_id: str) -> None:
+        text = self._texts.get(turn_id)
+        growth = text.grow() if text else None
+        if growth is not None:
+            self.frames.publish("text", growth_json(turn_id, growth))
+
+    def _read_texts_again(self) -> None:
+        """Begin every text anew after some of its pieces were missed."""
+        for turn_id, running in self._conversation.running.items():
+            old = self._texts.get(turn_id, GrowingMarkdown())
+            self._texts[turn_id] = GrowingMarkdown(running.text, version=old.version + 1)
+
+
+def changes_state(event: ConversationEvent) -> bool:
+    """Return whether an event changes what is shown beside the messages."""
+    return not isinstance(event, TurnEvent)
