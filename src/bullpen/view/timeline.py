@@ -1,5 +1,7 @@
 """Timeline: who spoke when, how long each turn took and what it used, as data."""
 
+from collections.abc import Mapping
+
 from msgspec import Struct
 
 from bullpen.routing.progress import usage_of_turn
@@ -20,6 +22,8 @@ class TimelineTurn(Struct, frozen=True, kw_only=True):
     start: int
     end: int
     """Of one that still runs: when something was last stored."""
+    reply: int | None = None
+    """The number of the message that it ended with; None if there is none, or it is long ago."""
     tokens: int = 0
     cost_usd: float | None = None
 
@@ -52,8 +56,9 @@ def timeline(store: Store, conversation_id: str) -> Timeline:
     """Return the latest two thousand turns, and what people said in the latest two thousand messages."""
     stored = store.conversation(conversation_id)
     started = [turn for turn in store.turns(conversation_id) if turn.started_at is not None][-MOST_TURNS:]
-    turns = tuple(_turn(turn, stored.last_at) for turn in started)
     newest = store.messages(conversation_id, limit=MOST_MESSAGES)
+    replies = {one.message.id: one.sequence for one in newest}
+    turns = tuple(_turn(turn, stored.last_at, replies) for turn in started)
     messages = tuple(_message(one) for one in newest if one.message.speaker.type != "ai")
     team = team_of(stored)
     colors = colours_of(team) if team else {}
@@ -62,7 +67,7 @@ def timeline(store: Store, conversation_id: str) -> Timeline:
     return Timeline(began_at=stored.started_at, colors=colors, turns=turns, messages=messages)
 
 
-def _turn(turn: Turn, now: int) -> TimelineTurn:
+def _turn(turn: Turn, now: int, replies: Mapping[str, int]) -> TimelineTurn:
     start, used = turn.started_at or turn.queued_at, usage_of_turn(turn.usage)
     return TimelineTurn(
         turn=turn.id,
@@ -70,6 +75,7 @@ def _turn(turn: Turn, now: int) -> TimelineTurn:
         state=turn.state,
         start=start,
         end=max(start, turn.ended_at or now),
+        reply=None if turn.reply_id is None else replies.get(turn.reply_id),
         tokens=used.tokens,
         cost_usd=used.cost_usd,
     )

@@ -133,9 +133,9 @@ def drawing(timeline: Timeline) -> Drawing:
     )
 
 
-def svg_of(drawn: Drawing) -> Markup:
-    """Return the drawing as SVG. It uses the colors of the page."""
-    return rendered("timeline.svg", drawn=drawn)
+def svg_of(drawn: Drawing, conversation_id: str) -> Markup:
+    """Return the drawing as SVG. It uses the colors of the page, and leads to each turn and message."""
+    return rendered("timeline.svg", drawn=drawn, id=conversation_id)
 
 
 async def timeline(request: Request) -> Response:
@@ -143,7 +143,7 @@ async def timeline(request: Request) -> Response:
     hub, conversation_id = hub_of(request), id_in(request)
     stored = await hub.read(conversation_summary, conversation_id)
     drawn = drawing(await hub.read(read_timeline, conversation_id))
-    return page("timeline.html", id=conversation_id, title=stored.title, drawn=drawn, svg=svg_of(drawn))
+    return page("timeline.html", id=conversation_id, title=stored.title, drawn=drawn, svg=svg_of(drawn, conversation_id))
 
 
 def _merged(busy: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:

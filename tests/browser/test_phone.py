@@ -1,0 +1,49 @@
+"""A conversation on a phone: costs are there, and tables scroll instead of breaking words."""
+
+import asyncio
+import os
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+
+import pytest
+from playwright.async_api import Browser, expect
+
+from bullpen.testing.site import site
+from bullpen.testing.stage import Script, put_on_path
+
+OpenBrowser = Callable[[], AbstractAsyncContextManager[Browser]]
+WORDS = ("configuration", "authentication", "implementation", "responsibility", "deployment")
+TABLE = f"| {' | '.join(WORDS)} |\n|{'---|' * len(WORDS)}\n| {' | '.join(WORDS)} |\n"
+BROKEN = """[...document.querySelectorAll("#m2 td, #m2 th")].filter((cell) => {
+    const range = document.createRange();
+    range.selectNodeContents(cell);
+    return range.getClientRects().length > 1;
+}).length"""
+
+
+def test_costs_are_shown_and_words_in_tables_stay_whole(
+    tmp_path: Path, open_browser: OpenBrowser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script: Script = [{"say": TABLE}, {"usage": {"input": 1200, "output": 34}, "cost": 0.5}]
+    monkeypatch.setenv("PATH", f"{put_on_path(tmp_path, {'claude': [script]})}{os.pathsep}{os.environ['PATH']}")
+    team = tmp_path / "team.toml"
+    team.write_text('[[member]]\nname = "kim"\n[[member]]\nname = "max"\nagent = "claude"\n')
+
+    async def story() -> None:
+        async with site(tmp_path, team) as served, open_browser() as browser:
+            conversation = (await served.hub.begin()).conversation
+            await conversation.say("Compare them.")
+            await conversation.until_quiet()
+            page = await browser.new_page(viewport={"width": 390, "height": 780})
+            await page.goto(served.new_url())
+            await page.goto(f"{served.url}/c/{conversation.id}")
+            for cost in ('[data-member="max"] .spent', ".total", "#m2 .spent"):
+                await expect(page.locator(cost)).to_be_visible()
+                await expect(page.locator(cost)).to_contain_text("$0.50")
+            assert await page.evaluate(BROKEN) == 0
+            table = "document.querySelector('#m2 table')"
+            assert await page.evaluate(f"{table}.scrollWidth > {table}.clientWidth")
+            assert await page.evaluate("document.documentElement.scrollWidth") == 390
+
+    asyncio.run(story())

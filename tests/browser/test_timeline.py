@@ -1,0 +1,37 @@
+"""The timeline in a real browser: every bar and dot leads to what was said."""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+
+from playwright.async_api import Browser, expect
+
+from bullpen.testing.site import site
+from bullpen.testing.stage import Script, write_team
+
+OpenBrowser = Callable[[], AbstractAsyncContextManager[Browser]]
+AGENTS: dict[str, Script] = {"max": [{"say": "Done."}], "sarah": [{"stderr": "no"}, {"exit": 3}]}
+
+
+def test_a_bar_leads_to_its_message_and_a_failed_one_to_its_turn(tmp_path: Path, open_browser: OpenBrowser) -> None:
+    async def story() -> None:
+        async with site(tmp_path, write_team(tmp_path, AGENTS)) as served, open_browser() as browser:
+            conversation = (await served.hub.begin()).conversation
+            await conversation.say("[NEXT: max, sarah] Go.")
+            await conversation.until_quiet()
+            page = await browser.new_page(viewport={"width": 1280, "height": 800})
+            await page.goto(served.new_url())
+            timeline = f"{served.url}/c/{conversation.id}/timeline"
+            await page.goto(timeline)
+            await page.get_by_role("link", name="turn 1: max").press("Enter")
+            await expect(page.locator("#m2")).to_be_in_viewport()
+            await expect(page.locator("#m2:target .body")).to_have_text("Done.")
+            await page.goto(timeline)
+            await page.locator("a:has(.turn.failed)").click()
+            await expect(page.get_by_role("heading", level=1)).to_have_text("What sarah was given")
+            await page.goto(timeline)
+            await page.get_by_role("link", name="#1: [NEXT").click()
+            await expect(page.locator("#m1:target")).to_be_in_viewport()
+
+    asyncio.run(story())
