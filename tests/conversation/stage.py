@@ -113,6 +113,12 @@ async def until_at_work(conversation: Conversation, *names: str) -> None:
         await asyncio.sleep(0.005)
 
 
+async def until_said(conversation: Conversation, text: str) -> None:
+    """Wait until a running turn has said something."""
+    while not any(text in running.text for running in conversation.running.values()):
+        await asyncio.sleep(0.01)
+
+
 def events_so_far(conversation: Conversation, kind: type[Any] | None = None) -> list[Any]:
     """Return all the news since the conversation was opened, or those of one kind."""
     everything: list[ConversationEvent] = [numbered.event for numbered in conversation._journal.broadcast._recent]

@@ -1,6 +1,7 @@
 """What was acknowledged stays, whatever happens to the process, the disk, the callers and the team file."""
 
 import asyncio
+import io
 import os
 import subprocess
 import sys
@@ -10,7 +11,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.conversation.stage import FAIL, HANG, Stage, events_so_far, said, tell, until_at_work, waiting
+from tests.conversation.stage import FAIL, HANG, Stage, events_so_far, said, tell, until_at_work, until_said, waiting
 
 from bullpen.app import open_conversation, open_store
 from bullpen.conversation import turn_loop
@@ -25,10 +26,14 @@ from bullpen.errors import (
     UnknownConversation,
     UnknownMember,
 )
+from bullpen.exchange.files import FORMATS, Format, write_export
 from bullpen.routing.progress import Progress
 from bullpen.routing.queue import TurnQueue
+from bullpen.store.base import Store
 from bullpen.store.sqlite import SqliteStore
 from bullpen.team.file import load_team
+from bullpen.view.messages import plain_messages
+from bullpen.view.unanswered import in_order, unanswered_turns
 
 OPEN = """
 import asyncio, sys
@@ -171,7 +176,7 @@ async def test_a_gone_person_is_not_waited_for_and_a_gone_agent_does_not_get_the
 async def test_a_turn_that_ran_when_the_process_was_killed_is_interrupted_and_waits(stage: Stage) -> None:
     stage.people_and_agents("kim", "b")
     stage.agent("a", HANG, "Again.")
-    id_ = await _left_behind(stage, "Go [NEXT: a, b]", begun=True)
+    id_ = await _left_behind(stage, "Go [NEXT: a, b]", after="start_turn")
     async with stage.open(id_) as again:
         assert again.paused == "bullpen stopped during turn 1 of a. Files may have been changed."
         assert again.waits_for == "kim"
@@ -184,12 +189,58 @@ async def test_a_turn_that_ran_when_the_process_was_killed_is_interrupted_and_wa
         assert (await said(again))[1:] == ["b: I am b."]
 
 
+async def test_what_a_killed_turn_had_said_and_done_stays_in_its_place(stage: Stage) -> None:
+    stage.person("kim")
+    stage.agent("a", [{"say": "Half of it "}, {"hang": True}], "Again.")
+    id_ = await _left_behind(stage, "Go [NEXT: a]", after="keep_output")
+    async with stage.open(id_) as again:
+        [ended] = await again.read(unanswered_turns, await again.read(plain_messages))
+        assert (ended.turn, ended.member, ended.state, ended.after) == ("1", "a", "interrupted", 1)
+        assert ended.said == "Half of it "
+        await again.retry()
+        await again.until_quiet()
+        [ended] = await again.read(unanswered_turns, await again.read(plain_messages))
+        assert (ended.after, ended.said) == (1, "Half of it "), "also after its retry"
+
+
+async def test_what_a_cancelled_and_a_failed_turn_had_said_stays_in_its_place(stage: Stage) -> None:
+    stage.person("kim")
+    stage.agent("a", [{"say": "Begun."}, {"hang": True}])
+    stage.agent("b", [{"say": "Broken."}, {"exit": 3}])
+    async with stage.open() as conversation:
+        await conversation.say("Go [NEXT: a]")
+        await until_said(conversation, "Begun.")
+        await conversation.cancel()
+        await tell(conversation, "And you [NEXT: b]")
+        messages = await conversation.read(plain_messages)
+        ended = await conversation.read(unanswered_turns, messages)
+        assert [(one.member, one.state, one.after, one.said) for one in ended] == [
+            ("a", "cancelled", 1, "Begun."),
+            ("b", "failed", 2, "Broken."),
+        ]
+        kinds = [type(entry).__name__ for entry in in_order(messages, ended)]
+        assert kinds == ["ShownMessage", "UnansweredTurn", "ShownMessage", "UnansweredTurn"]
+        for page in (messages[:1], messages[1:]):
+            [one] = await conversation.read(unanswered_turns, page)
+            assert one.after == page[0].sequence
+        for file_format in FORMATS:
+            text = await conversation.read(_exported, file_format)
+            assert "Begun." in text
+            assert "Broken." in text
+
+
+def _exported(store: Store, conversation_id: str, file_format: Format) -> str:
+    file = io.StringIO()
+    write_export(store, conversation_id, file, file_format)
+    return file.getvalue()
+
+
 @pytest.mark.parametrize("method", ["update", "recover"])
 async def test_being_killed_while_taking_over_changes_nothing(
     stage: Stage, monkeypatch: pytest.MonkeyPatch, method: str
 ) -> None:
     stage.people_and_agents("kim", "a b")
-    id_ = await _left_behind(stage, "Go [NEXT: a, b]", begun=True)
+    id_ = await _left_behind(stage, "Go [NEXT: a, b]", after="start_turn")
     for after in (False, True):
         with monkeypatch.context() as patch:
             patch.setattr(SqliteStore, method, _dies(getattr(SqliteStore, method), after=after))
@@ -206,7 +257,7 @@ async def test_being_killed_while_taking_over_changes_nothing(
 
 async def test_what_waited_when_the_process_was_killed_still_waits(stage: Stage) -> None:
     stage.people_and_agents("kim", "a b")
-    id_ = await _left_behind(stage, "Go [NEXT: a, b]", begun=False)
+    id_ = await _left_behind(stage, "Go [NEXT: a, b]", after="append")
     async with stage.open(id_) as again:
         assert again.paused == "2 turns were waiting when bullpen stopped."
         await again.until_quiet()
@@ -448,10 +499,10 @@ async def _states(stage: Stage, conversation: Conversation) -> dict[str, str]:
         return {turn.id: turn.state for turn in store.turns(conversation.id)}
 
 
-async def _left_behind(stage: Stage, text: str, *, begun: bool) -> str:
-    """Say something in a process that is killed, before or after the first turn began, and return the conversation."""
+async def _left_behind(stage: Stage, text: str, *, after: str) -> str:
+    """Say something in a process that is killed after a method of the store, and return the conversation."""
     driver = Path(__file__).with_name("left_behind.py")
-    arguments = [str(stage.write()), str(stage.db), text, "start_turn" if begun else "append"]
+    arguments = [str(stage.write()), str(stage.db), text, after]
     done = await asyncio.to_thread(subprocess.run, [sys.executable, str(driver), *arguments], capture_output=True)
     assert done.returncode == -9, done.stderr.decode()
     return done.stdout.decode().strip()

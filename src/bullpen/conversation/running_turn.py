@@ -29,6 +29,8 @@ logger = logging.getLogger(__name__)
 CANCELLED = Failed(kind="cancelled", message="The turn was cancelled.")
 # Some agents use a thousand tools in a turn. Nobody scrolls back through more.
 MOST_STEPS = 1_000
+MOST_KEPT_BYTES = 16 * 1024 * 1024
+"""Of the output that is stored while it comes; all of it is stored when the turn ends, up to the stream's limit."""
 
 
 class RunningTurn:
@@ -52,6 +54,8 @@ class RunningTurn:
         self._command: tuple[str, ...] = ()
         self._packer = StreamPacker()
         self._stream: PackedStream | None = None
+        self._not_kept = bytearray()
+        self._room_to_keep = MOST_KEPT_BYTES
 
     @property
     def text(self) -> str:
@@ -96,6 +100,15 @@ class RunningTurn:
     def on_output(self, data: bytes) -> None:
         """Keep what the program writes, up to a limit."""
         self._packer.feed(data)
+        kept = data[: self._room_to_keep]
+        self._room_to_keep -= len(kept)
+        self._not_kept += kept
+
+    def take_output(self) -> bytes:
+        """Return what the program has written since the last call."""
+        data = bytes(self._not_kept)
+        self._not_kept.clear()
+        return data
 
     def end(self, state: EndState, failure: Failed | None = None) -> TurnEnd:
         """Return the record of the turn's end. Nothing can be added to its stream after that."""

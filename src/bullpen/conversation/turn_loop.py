@@ -2,8 +2,8 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Mapping
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 from itertools import chain, repeat
 from typing import Any
@@ -23,7 +23,7 @@ from bullpen.markers.grammar import read_markers
 from bullpen.routing.progress import cap_reached, room_for_turns
 from bullpen.routing.queue import WaitingTurn
 from bullpen.routing.router import Router
-from bullpen.store.base import TurnEnd
+from bullpen.store.base import Store, TurnEnd
 from bullpen.team.team import Team
 from bullpen.text.clean import clean_text
 from bullpen.turn_events import Event, Failed, Finished, Notice
@@ -32,6 +32,8 @@ logger = logging.getLogger(__name__)
 
 # How long to wait before storing a reply again that could not be stored; the last one is repeated.
 STORE_RETRY_SECONDS = (0.2, 1.0, 5.0, 15.0)
+KEEP_SECONDS = 0.5
+"""How often what an agent writes is stored while it works."""
 
 
 class TurnLoop:
@@ -92,7 +94,8 @@ class TurnLoop:
         try:
             given = await self.prompt_for(turn)
             await self._journal.shielded(lambda: self._begin(running, given))
-            await self._agents[turn.member].take_turn(given, running, emit=partial(self._emit, running))
+            async with self._keeping_output(running):
+                await self._agents[turn.member].take_turn(given, running, emit=partial(self._emit, running))
             ending = partial(self._reply, running, running.end("done"))
         except (StoreError, StoreConflict) as error:
             ending = partial(self._put_back, running, error)
@@ -106,6 +109,25 @@ class TurnLoop:
             self._forget(running)
             del self.tasks[turn.id]
             self._journal.changed.set()
+
+    @asynccontextmanager
+    async def _keeping_output(self, running: RunningTurn) -> AsyncIterator[None]:
+        """Store what the agent writes while it writes, so that little of it is lost if this process is killed."""
+        keeping = asyncio.create_task(self._keep_output(running))
+        try:
+            yield
+        finally:
+            keeping.cancel()
+
+    async def _keep_output(self, running: RunningTurn) -> None:
+        while True:
+            await asyncio.sleep(KEEP_SECONDS)
+            if output := running.take_output():
+                try:
+                    await self._state.read(_keep_output, running.turn.id, output)
+                except (BullpenError, OSError) as error:
+                    # All of it is stored again when the turn ends, and a full disk is reported then.
+                    logger.warning("output not kept conversation=%s error=%s", self._state.conversation_id, error)
 
     async def _begin(self, running: RunningTurn, given: AssemblerOutput) -> None:
         entry = turn_begins(self._state, running.turn, given, began_at=running.began_at, at=milliseconds())
@@ -210,6 +232,10 @@ class TurnLoop:
     def _forget(self, running: RunningTurn) -> None:
         """Remove a turn from the running ones as soon as its end is known: the next one may begin right after."""
         self.running.pop(running.turn.id, None)
+
+
+def _keep_output(store: Store, conversation_id: str, turn_id: str, data: bytes) -> None:
+    store.keep_output(conversation_id, turn_id, data)
 
 
 def _no_prompt(agent: MemberAgent) -> AssemblerOutput:

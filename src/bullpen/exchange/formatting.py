@@ -7,6 +7,7 @@ from typing import Protocol
 from bullpen.messages import ConversationMessage
 from bullpen.store.base import Store, StoredMessage
 from bullpen.text.clean import one_line
+from bullpen.view.unanswered import UnansweredTurn, unanswered_turns
 
 # Large enough for few queries, small enough to hold in memory.
 PAGE_MESSAGES = 200
@@ -21,13 +22,27 @@ class Writable(Protocol):
 
 def all_messages(store: Store, conversation_id: str) -> Iterator[StoredMessage]:
     """Yield the current messages, oldest first, with one page in memory at a time."""
+    for page in _pages(store, conversation_id):
+        yield from page
+
+
+def all_entries(store: Store, conversation_id: str) -> Iterator[StoredMessage | UnansweredTurn]:
+    """Yield the same, and between them the turns that ended without a reply."""
+    for page in _pages(store, conversation_id):
+        turns = unanswered_turns(store, conversation_id, page)
+        for stored in page:
+            yield stored
+            yield from (turn for turn in turns if turn.after == stored.sequence)
+
+
+def _pages(store: Store, conversation_id: str) -> Iterator[list[StoredMessage]]:
     newest = store.messages(conversation_id, limit=1)
     end = newest[0].sequence if newest else 0
     last = 0
     while last < end:
-        for stored in store.messages(conversation_id, after=last, before=end + 1, limit=PAGE_MESSAGES):
-            yield stored
-            last = stored.sequence
+        page = store.messages(conversation_id, after=last, before=end + 1, limit=PAGE_MESSAGES)
+        yield page
+        last = page[-1].sequence
 
 
 def utc_time(milliseconds: int) -> str:

@@ -2,35 +2,22 @@
 
 import re
 from base64 import b64encode
+from collections.abc import Iterator, Mapping
 from hashlib import sha256
 from html import escape
+from pathlib import Path
 
-from bullpen.exchange.formatting import Writable, addressees_of, all_messages, sender_of, utc_time
-from bullpen.store.base import Store, StoredConversation, StoredMessage
+from bullpen.exchange.formatting import Writable, addressees_of, all_entries, sender_of, utc_time
+from bullpen.exchange.rendering import rendered_markdown
+from bullpen.markers.stripping import strip_all_markers
+from bullpen.store.base import Store, StoredConversation, StoredMessage, Turn
 from bullpen.text.clean import one_line
-from bullpen.text.numbers import counted
+from bullpen.text.numbers import counted, spent
+from bullpen.view.listing import title_of
+from bullpen.view.unanswered import UnansweredTurn
 
-STYLE = """
-:root { color-scheme: light dark; --ink: #1c1e21; --paper: #fff; --faint: #5f6670; --line: #d9dce1; --card: #f5f6f8; }
-@media (prefers-color-scheme: dark) {
-  :root { --ink: #e4e6ea; --paper: #16181b; --faint: #9aa1ab; --line: #34383e; --card: #1f2226; }
-}
-* { box-sizing: border-box; }
-body { margin: 0 auto; padding: 1.5rem 1rem 4rem; max-width: 52rem; color: var(--ink); background: var(--paper);
-  font: 1rem/1.55 system-ui, sans-serif; }
-h1 { font-size: 1.4rem; margin: 0 0 .25rem; overflow-wrap: anywhere; }
-header p, .task { color: var(--faint); margin: .25rem 0 1.5rem; }
-article { border: 1px solid var(--line); border-radius: .5rem; margin: 0 0 1rem; overflow: hidden; }
-article > h2 { display: flex; flex-wrap: wrap; gap: 0 .6rem; align-items: baseline; margin: 0; padding: .5rem .8rem;
-  font-size: 1rem; background: var(--card); border-bottom: 1px solid var(--line); }
-h2 a { color: var(--faint); font-weight: normal; text-decoration: none; }
-h2 small, h2 .to { color: var(--faint); font-weight: normal; }
-h2 small { margin-left: auto; }
-.ai > h2 { border-left: .3rem solid #3b82c4; } .human > h2 { border-left: .3rem solid #3f9a5f; }
-.system > h2 { border-left: .3rem solid var(--faint); }
-.said { margin: 0; padding: .7rem .8rem; white-space: pre-wrap; overflow-wrap: anywhere; unicode-bidi: isolate; }
-@media print { article { break-inside: avoid; } }
-"""
+STYLE = Path(__file__).with_name("export.css").read_text(encoding="utf-8")
+COLOURS = 6
 
 # The page may not load or run anything, even if something was injected; its one style is allowed by its hash.
 POLICY = (
@@ -45,15 +32,31 @@ _CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 
 def write_html(store: Store, conversation_id: str, file: Writable) -> None:
     """Write a conversation piece by piece."""
-    file.write(_beginning(store.conversation(conversation_id)))
-    for stored in all_messages(store, conversation_id):
-        file.write(_article(stored))
+    conversation = store.conversation(conversation_id)
+    turns = {turn.reply_id: turn for turn in store.turns(conversation_id) if turn.reply_id is not None}
+    colours: dict[str, int] = {}
+    file.write(_beginning(conversation))
+    for entry in all_entries(store, conversation_id):
+        member = _agent_of(entry)
+        if member:
+            colours.setdefault(member, len(colours) % COLOURS)
+        if isinstance(entry, UnansweredTurn):
+            file.write(_unanswered(entry, colours))
+        else:
+            file.write(_article(entry, turns.get(entry.message.id), colours))
     file.write("</main>\n</body>\n</html>\n")
 
 
+def _agent_of(entry: StoredMessage | UnansweredTurn) -> str:
+    if isinstance(entry, UnansweredTurn):
+        return entry.member
+    return entry.message.speaker.role_id if entry.message.speaker.type == "ai" else ""
+
+
 def _beginning(conversation: StoredConversation) -> str:
-    title = _shown(conversation.title or conversation.id)
+    title = _shown(title_of(conversation.title, conversation.first_words))
     facts = (
+        conversation.id,
         f"Team {one_line(conversation.team)}",
         utc_time(conversation.started_at),
         counted(conversation.messages, "message"),
@@ -65,6 +68,7 @@ def _beginning(conversation: StoredConversation) -> str:
 <meta charset="utf-8">
 <meta http-equiv="Content-Security-Policy" content="{escape(POLICY)}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
 <meta name="referrer" content="no-referrer">
 <title>{title}</title>
 <style>{STYLE}</style>
@@ -73,22 +77,60 @@ def _beginning(conversation: StoredConversation) -> str:
 <header>
 <h1>{title}</h1>
 <p>{_shown(" · ".join(fact for fact in facts if fact))}</p>
-{f'<div class="said task" dir="auto">Team task: {_shown(task)}</div>' if task else ""}
+{f'<p class="task" dir="auto">{_shown(task)}</p>' if task else ""}
 </header>
 <main>
 """
 
 
-def _article(stored: StoredMessage) -> str:
+def _article(stored: StoredMessage, turn: Turn | None, colours: Mapping[str, int]) -> str:
     message, number = stored.message, stored.sequence
-    to = addressees_of(message)
-    heading = f'<a href="#m{number}">#{number}</a><bdi>{_shown(sender_of(message))}</bdi>'
-    heading += f'<span class="to">→ <bdi>{_shown(to)}</bdi></span>' if to else ""
+    name, to, text = sender_of(message), addressees_of(message), message.content
+    colour = f" c{colours[message.speaker.role_id]}" if message.speaker.role_id in colours else ""
+    heading = _named(name)
+    heading += f'<span class="to">to <bdi>{_shown(to)}</bdi></span>' if to else ""
+    # The addressees are above it.
+    said = _rendered(strip_all_markers(text) or text)
     return (
-        f'<article class="{escape(message.speaker.type)}" id="m{number}">\n'
-        f"<h2>{heading}<small>{utc_time(message.timestamp)}</small></h2>\n"
-        f'<div class="said" dir="auto">{_shown(message.content)}</div>\n</article>\n'
+        f'<article class="{escape(message.speaker.type)}{colour}" id="m{number}">\n'
+        f'<h2>{heading}<a href="#m{number}">{utc_time(message.timestamp) or f"#{number}"}</a></h2>\n'
+        f'<div class="said" dir="auto">{said}</div>\n{_below(turn)}</article>\n'
     )
+
+
+def _unanswered(turn: UnansweredTurn, colours: Mapping[str, int]) -> str:
+    """Return a turn without a reply: how it ended, what it had said, and what it did."""
+    steps = "".join(f"<li>{_shown(one_line(line))}</li>" for line in turn.step_lines)
+    said = f'<div class="said" dir="auto">{_rendered(turn.said)}</div>\n' if turn.said else ""
+    return (
+        f'<article class="ai unanswered c{colours[turn.member]}">\n<h2>{_named(one_line(turn.member))}</h2>\n'
+        f"<details><summary>{_shown(one_line(turn.heading))}</summary>\n<p>{_shown(turn.reason)}</p>\n"
+        f"{f'<ul>{steps}</ul>' if steps else ''}{said}</details>\n</article>\n"
+    )
+
+
+def _named(name: str) -> str:
+    return f'<span class="face" aria-hidden="true">{_shown(_initials(name))}</span><bdi>{_shown(name)}</bdi>'
+
+
+def _rendered(text: str) -> str:
+    return rendered_markdown(_CONTROLS.sub("\ufffd", text))
+
+
+def _below(turn: Turn | None) -> str:
+    if turn is None or turn.started_at is None or turn.ended_at is None:
+        return ""
+    words = spent((turn.ended_at - turn.started_at) / 1000, turn.usage)
+    return f'<p class="spent">{_shown(words)}</p>\n'
+
+
+def _initials(name: str) -> str:
+    words = list(_words(name))
+    return "".join(word[0] for word in words[:2]).upper() or "?"
+
+
+def _words(name: str) -> Iterator[str]:
+    yield from name.replace("-", " ").replace("_", " ").split()
 
 
 def _shown(text: str) -> str:

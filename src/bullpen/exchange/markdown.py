@@ -7,11 +7,12 @@ is always ours. Markup in a message still works, but HTML does not: in a page it
 import re
 from collections.abc import Iterator
 
-from bullpen.exchange.formatting import Writable, addressees_of, all_messages, sender_of, utc_time
+from bullpen.exchange.formatting import Writable, addressees_of, all_entries, sender_of, utc_time
 from bullpen.markers.blocks import BlockReader
 from bullpen.store.base import Store, StoredConversation, StoredMessage
 from bullpen.text.clean import one_line
 from bullpen.text.numbers import counted
+from bullpen.view.unanswered import UnansweredTurn
 
 NOTE = "Messages are quoted word for word. A heading inside a quote is part of the message."
 
@@ -27,8 +28,8 @@ _SPECIAL = re.compile(r"([\\`*_\[\]<>#|~&$])")
 def write_markdown(store: Store, conversation_id: str, file: Writable) -> None:
     """Write a conversation piece by piece."""
     file.write(_beginning(store.conversation(conversation_id)))
-    for stored in all_messages(store, conversation_id):
-        file.write(_message(stored))
+    for entry in all_entries(store, conversation_id):
+        file.write(_unanswered(entry) if isinstance(entry, UnansweredTurn) else _message(entry))
 
 
 def _beginning(conversation: StoredConversation) -> str:
@@ -45,6 +46,14 @@ def _message(stored: StoredMessage) -> str:
     names = _plain(sender_of(stored.message)) + (f" → {_plain(to)}" if to else "")
     time = utc_time(stored.message.timestamp)
     return f"\n## #{stored.sequence} {names}{f' · {time}' if time else ''}\n\n{quoted(stored.message.content)}\n"
+
+
+def _unanswered(turn: UnansweredTurn) -> str:
+    """Return a turn without a reply: how it ended, what it had said, and what it did."""
+    lines = [f"\n### {_plain(one_line(turn.member))}, {turn.heading}", "", _plain(one_line(turn.reason))]
+    lines += ["", *(f"- {_plain(one_line(line))}" for line in turn.step_lines)] if turn.step_lines else []
+    lines += ["", quoted(turn.said)] if turn.said else []
+    return "\n".join([*lines, ""])
 
 
 def quoted(text: str) -> str:

@@ -278,6 +278,13 @@ class Store(Protocol):
     def end_turn(self, conversation_id: str, end: TurnEnd, *, change: StateChange = NO_CHANGE) -> Turn:
         """End a running turn that has no reply; append ends those that have one."""
 
+    def keep_output(self, conversation_id: str, turn_id: str, data: bytes) -> None:
+        """Add to what a running turn has written, so that it is not lost if the process is killed.
+
+        It is part of the turn's record until the turn ends with all of its output, or is marked as interrupted. Other
+        than everything else, it may be lost by a power cut.
+        """
+
     def requeue(
         self, conversation_id: str, turn_id: str, turn: WaitingTurn, *, at: int, change: StateChange = NO_CHANGE
     ) -> Turn:
@@ -288,6 +295,9 @@ class Store(Protocol):
 
     def turns(self, conversation_id: str, *, message_id: str | None = None) -> list[Turn]:
         """Return all turns, also ended ones, or those that one message asked for, oldest first."""
+
+    def unanswered(self, conversation_id: str, *, first: int, last: int) -> list[Turn]:
+        """Return the turns that ended without a reply between two times, inclusive, in the order of their ends."""
 
     def queued(self, conversation_id: str) -> list[Turn]:
         """Return the waiting turns: those put first, then in order of arrival. TurnQueue orders them by intent."""

@@ -142,6 +142,7 @@ def delete(db: Connection, conversation: int, at: int) -> None:
     key = (conversation,)
     db.execute("DELETE FROM prompts WHERE turn IN (SELECT number FROM turns WHERE conversation = ?)", key)
     db.execute("DELETE FROM streams WHERE turn IN (SELECT number FROM turns WHERE conversation = ?)", key)
+    db.execute("DELETE FROM stream_parts WHERE turn IN (SELECT number FROM turns WHERE conversation = ?)", key)
     db.execute("DELETE FROM turns WHERE conversation = ?", key)
     db.execute("DELETE FROM messages WHERE conversation = ?", key)
     db.execute("DELETE FROM speakers WHERE conversation = ?", key)

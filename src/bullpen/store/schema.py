@@ -107,6 +107,7 @@ def _touch(db: Connection) -> None:
         "turns",
         "prompts",
         "streams",
+        "stream_parts",
         "said_data",
         "indexed",
     ):

@@ -198,6 +198,11 @@ class SqliteStore:
             conversation_rows.apply(db, number, change, end.at)
             return turn_rows.find(db, number, end.turn_id)
 
+    def keep_output(self, conversation_id: str, turn_id: str, data: bytes) -> None:
+        """Add to what a running turn has written."""
+        with self._database.writing_without_sync() as db:
+            turn_rows.keep_output(db, place_of(db, conversation_id).number, turn_id, data)
+
     def requeue(
         self, conversation_id: str, turn_id: str, turn: WaitingTurn, *, at: int, change: StateChange = NO_CHANGE
     ) -> Turn:
@@ -217,6 +222,11 @@ class SqliteStore:
         """Return all turns, or those that one message asked for, oldest first."""
         with self._database.reading() as db:
             return turn_rows.all_of(db, place_of(db, conversation_id).number, message_id)
+
+    def unanswered(self, conversation_id: str, *, first: int, last: int) -> list[Turn]:
+        """Return the turns that ended without a reply between two times, in the order of their ends."""
+        with self._database.reading() as db:
+            return turn_rows.unanswered(db, place_of(db, conversation_id).number, first, last)
 
     def queued(self, conversation_id: str) -> list[Turn]:
         """Return the waiting turns."""

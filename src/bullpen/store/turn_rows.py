@@ -5,6 +5,7 @@ from sqlite3 import Connection, Cursor
 from typing import Literal, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from bullpen.context.prompt import AssemblerOutput
 from bullpen.context.report import PromptReport
@@ -92,8 +93,24 @@ def interrupt(db: Connection, conversation: int, owner: str | None, at: int) -> 
     lost = f"{SELECT} AND {OPEN} = 'running' AND turns.owner IS NOT ? ORDER BY turns.number"
     turns = [_turn(row) for row in db.execute(lost, (conversation, owner))]
     for turn in turns:
-        _step(db, conversation, turn.id, "running", "state = 'interrupted', ended_at = ?", (at,))
+        number = _step(db, conversation, turn.id, "running", "state = 'interrupted', ended_at = ?", (at,))
+        if output := _output_so_far(db, number):
+            _keep_stream(db, number, (), packed(output), is_cut=False)
     return [find(db, conversation, turn.id) for turn in turns]
+
+
+def keep_output(db: Connection, conversation: int, turn_id: str, data: bytes) -> None:
+    """Add to what a running turn has written; nothing if it has just ended."""
+    number, state = _number_and_state(db, conversation, turn_id)
+    if state == "running":
+        db.execute("INSERT INTO stream_parts (turn, data) VALUES (?, ?)", (number, packed(data)))
+
+
+def unanswered(db: Connection, conversation: int, first: int, last: int) -> list[Turn]:
+    """Return the turns that ended without a reply between two times, inclusive, in the order of their ends."""
+    states = "turns.state IN ('failed', 'cancelled', 'interrupted') AND turns.ended_at BETWEEN ? AND ?"
+    rows = db.execute(f"{SELECT} AND {states} ORDER BY turns.ended_at, turns.number", (conversation, first, last))
+    return [_turn(row) for row in rows]
 
 
 def all_of(db: Connection, conversation: int, message_id: str | None) -> list[Turn]:
@@ -127,7 +144,10 @@ def record(db: Connection, conversation: int, turn_id: str) -> TurnRecord | None
         "SELECT prompt, system, report, command, stream FROM prompts LEFT JOIN streams USING (turn) WHERE turn = ?",
         (number,),
     ).fetchone()
-    return None if row is None else read_record(row)
+    if row is None:
+        return None
+    found = read_record(row)
+    return found if row[-2] is not None else replace(found, stream=_output_so_far(db, number))
 
 
 def read_record(row: tuple[object, ...]) -> TurnRecord:
@@ -149,8 +169,19 @@ def _end(db: Connection, conversation: int, end: TurnEnd, reply: int | None) -> 
     values = (end.state, end.at, reply, _packed_json(end.usage), _packed_json(end.failure))
     number = _step(db, conversation, end.turn_id, "running", changes, values)
     stream, is_cut = (None, False) if end.stream is None else (end.stream.data, end.stream.is_cut)
-    row = (number, packed(msgspec.json.encode((end.command, is_cut))), stream)
+    _keep_stream(db, number, end.command, stream, is_cut=is_cut)
+
+
+def _keep_stream(db: Connection, number: int, command: tuple[str, ...], stream: bytes | None, *, is_cut: bool) -> None:
+    """Store all that a turn has written, in place of the parts."""
+    row = (number, packed(msgspec.json.encode((command, is_cut))), stream)
     db.execute("INSERT INTO streams (turn, command, stream) VALUES (?, ?, ?)", row)
+    db.execute("DELETE FROM stream_parts WHERE turn = ?", (number,))
+
+
+def _output_so_far(db: Connection, number: int) -> bytes:
+    parts = db.execute("SELECT data FROM stream_parts WHERE turn = ? ORDER BY number", (number,))
+    return b"".join(unpacked(data) for (data,) in parts)
 
 
 def _insert(

@@ -90,6 +90,18 @@ def sequences(messages: list[StoredMessage]) -> list[int]:
     return [stored.sequence for stored in messages]
 
 
+def start(store: Store) -> None:
+    """Start a turn of max."""
+    store.append("c", said("m1"), turns=[asked("m1", "max")])
+    store.start_turn("c", "m1-max", owner=OWNER, given=GIVEN, at=110)
+
+
+def read_stream(store: Store) -> bytes:
+    """Return what that turn has written."""
+    record = store.record("c", "m1-max")
+    return b"" if record is None else record.stream
+
+
 class StoreContract:
     """What every store must do."""
 
@@ -456,6 +468,35 @@ class StoreContract:
         with pytest.raises(NotTheOwner):
             store.start_turn("c", "m1-max", owner=OWNER, given=GIVEN, at=1)
         assert ids(store.queued("c")) == ["m1-max"]
+
+    def test_what_a_running_turn_has_written_is_read_before_it_ends_and_after_its_owner_is_dead(
+        self, store: Store
+    ) -> None:
+        start(store)
+        store.keep_output("c", "m1-max", b"first ")
+        store.keep_output("c", "m1-max", b"second")
+        assert read_stream(store) == b"first second"
+        store.claim("c", OTHER, is_alive=dead)
+        store.recover("c", at=140)
+        assert read_stream(store) == b"first second"
+        store.keep_output("c", "m1-max", b"too late")
+        assert read_stream(store) == b"first second"
+        assert store.fsck() == []
+
+    def test_a_turn_that_ends_keeps_its_whole_stream_instead_of_its_parts(self, store: Store) -> None:
+        start(store)
+        store.keep_output("c", "m1-max", b"part")
+        packer = StreamPacker()
+        packer.feed(b"all of it")
+        store.end_turn("c", TurnEnd(turn_id="m1-max", state="failed", at=130, stream=packer.finish()))
+        assert read_stream(store) == b"all of it"
+        assert store.fsck() == []
+
+    def test_turns_without_a_reply_are_found_by_the_time_of_their_end(self, store: Store) -> None:
+        start(store)
+        store.end_turn("c", TurnEnd(turn_id="m1-max", state="cancelled", at=130))
+        assert [turn.id for turn in store.unanswered("c", first=130, last=130)] == ["m1-max"]
+        assert store.unanswered("c", first=0, last=129) == store.unanswered("c", first=131, last=999) == []
 
     def test_what_a_dead_owner_left_running_is_interrupted_once(self, store: Store) -> None:
         store.append("c", said("m1"), turns=[asked("m1", "max"), asked("m1", "sarah"), asked("m1", "carol")])

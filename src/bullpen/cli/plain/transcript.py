@@ -34,6 +34,7 @@ from bullpen.terminal.tables import safe_line
 from bullpen.terminal.wrapping import wrapped
 from bullpen.text.numbers import clock, counted
 from bullpen.view.decisions import Choice, Decision, Kind
+from bullpen.view.unanswered import UnansweredTurn
 
 INDENT = "  "
 
@@ -99,6 +100,15 @@ class Show:
         details = f"#{sequence} · {clock(message.timestamp)}"
         text = wrapped(message.content, self._page.columns)
         self._block(f"\n{who}{_arrow(message)}  {self._colours.paint(details, 'dim')}\n{text}")
+
+    def unanswered(self, turn: UnansweredTurn) -> None:
+        """Write a turn that ended without a reply: how it ended, what it did, and what it had said."""
+        who = self._colours.member(turn.member, safe_line(turn.member))
+        self._block(f"\n{who}  {self._colours.paint(safe_line(f'{turn.heading} · {clock(turn.at)}'), 'dim')}\n")
+        for line in turn.step_lines:
+            self.note(f"{INDENT}{line}")
+        if turn.said:
+            self._block(wrapped(turn.said, self._page.columns))
 
     def decision(self, decision: Decision) -> None:
         """Write what a person is asked to decide, and in a chat what they can type."""
