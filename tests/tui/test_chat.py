@@ -311,6 +311,9 @@ def test_help_shows_every_key(stage: Stage) -> None:
     async def story(scene: Scene) -> None:
         await scene.press("f1")
         await scene.sees("F9", "Stop the selected turn", "ctrl+q", "shift+enter ctrl+j alt+enter", "/prompt")
+        await scene.type("running stop")
+        await scene.sees("Stop the selected turn", "Everywhere", "/cancel")
+        await scene.until(lambda: "shift+enter" not in scene.text and "While you write" not in scene.text)
         await scene.press("escape")
         await scene.say("/help")
         await scene.sees("Everywhere")

@@ -18,7 +18,7 @@ def rows_after(heading: str) -> list[tuple[str, str]]:
 
 
 def test_the_list_of_keys_ends_with_those_of_the_app() -> None:
-    assert KEYS["Everywhere"][-2:] == rows(BullpenApp.BINDINGS)
+    assert KEYS["Everywhere"][-3:] == rows(BullpenApp.BINDINGS)
 
 
 def test_the_page_has_every_key() -> None:

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from bullpen.conversation.conversation import Conversation
     from bullpen.database import Database
     from bullpen.team.file import LoadedTeam
+    from bullpen.tui.open_conversations import OpenConversations
 
 
 def run(
@@ -30,11 +31,13 @@ def run(
     return asyncio.run(run_team(loaded, resume=resume, db=db, database=database, sender=sender))
 
 
-async def run_tui(conversation: "Conversation", *, sender: str | None = None) -> int:
-    """Show a conversation that is open already, until the person leaves."""
+async def run_tui(
+    conversation: "Conversation", *, sender: str | None = None, conversations: "OpenConversations | None" = None
+) -> int:
+    """Show a conversation that is open already, until the person leaves. `conversations` opens others."""
     from bullpen.tui.app import BullpenApp
 
-    app = BullpenApp(conversation, sender=sender)
+    app = BullpenApp(conversation, sender=sender, conversations=conversations)
     await app.run_async()
     if app.crash is not None:
         raise app.crash

@@ -3,13 +3,18 @@
 import os
 from typing import ClassVar
 
+from textual import on, work
 from textual.app import App
 from textual.binding import Binding, BindingType
 from textual.events import Event, Key, Paste
 
 from bullpen.conversation.conversation import Conversation
+from bullpen.errors import BullpenError
 from bullpen.tui.chat import ChatScreen, at_work
+from bullpen.tui.open_conversations import OpenConversations
+from bullpen.tui.palette import CommandProvider
 from bullpen.tui.second_press import SecondPress
+from bullpen.tui.text import one_line
 from bullpen.tui.text_screen import ReadingScreen
 from bullpen.tui.theme import DARK, LIGHT, THEMES, is_light
 
@@ -18,16 +23,26 @@ class BullpenApp(App[None]):
     """One conversation on the full screen."""
 
     TITLE = "bullpen"
-    ENABLE_COMMAND_PALETTE = False
+    COMMANDS = {CommandProvider}  # noqa: RUF012
     BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("ctrl+p", "command_palette", "Commands", tooltip="Every command, found by its words", priority=True),
         Binding("ctrl+t", "theme", "Dark or light", priority=True, show=False),
         Binding("ctrl+q", "leave", "Leave", priority=True),
     ]
 
-    def __init__(self, conversation: Conversation, *, sender: str | None = None) -> None:
+    def __init__(
+        self,
+        conversation: Conversation,
+        *,
+        sender: str | None = None,
+        conversations: OpenConversations | None = None,
+    ) -> None:
         super().__init__()
         self._conversation = conversation
+        self._conversations = conversations
         self._sender = sender
+        self._drafts: dict[str, str] = {}
+        """What a person was writing in a conversation when they opened another one."""
         self._second_press = SecondPress()
         self.crash: Exception | None = None
         """What ended the app, if it was not the person."""
@@ -55,9 +70,32 @@ class BullpenApp(App[None]):
                 self.screen.write()
         await super().on_event(event)
 
+    @on(ChatScreen.Left)
+    @work(exclusive=True, group="opening")
+    async def open_conversation(self, event: ChatScreen.Left) -> None:
+        """Show another conversation, or a new one. In this one, turns continue and what was being written is kept."""
+        if self._conversations is None:
+            self.notify("Other conversations cannot be opened here.", markup=False)
+            return
+        try:
+            conversation = await self._conversations.open(event.conversation_id, event.team_path)
+        except BullpenError as error:
+            self.notify(one_line(str(error), 500), severity="warning", markup=False)
+            return
+        if conversation is not self._conversation and isinstance(self.screen, ChatScreen):
+            self._drafts[self._conversation.id] = self.screen.draft
+            self._conversation = conversation
+            draft = self._drafts.pop(conversation.id, "")
+            await self.switch_screen(ChatScreen(conversation, sender=self._sender, draft=draft))
+
+    def action_command_palette(self) -> None:
+        """Show every command."""
+        if isinstance(self.screen, ChatScreen):
+            super().action_command_palette()
+
     def action_leave(self) -> None:
         """Leave; while turns are running, only the second time."""
-        running = list(self._conversation.running.values())
+        running = self._conversations.running if self._conversations else list(self._conversation.running.values())
         question = f"{at_work(running)}. ctrl+q again cancels that and leaves."
         if not running or self._second_press.confirms(question):
             self.exit()

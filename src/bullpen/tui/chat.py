@@ -9,6 +9,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, VerticalScroll
 from textual.content import Content
 from textual.events import Key
+from textual.message import Message
 from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Footer, Static
@@ -18,6 +19,7 @@ from bullpen.conversation.running_turn import RunningTurn
 from bullpen.errors import BullpenError
 from bullpen.text.numbers import counted
 from bullpen.tui.composer import Composer, SuggestionList
+from bullpen.tui.conversations_screen import ConversationsScreen
 from bullpen.tui.fold import FoldTitle
 from bullpen.tui.help_screen import HelpScreen, rows
 from bullpen.tui.member_screen import MemberScreen
@@ -37,9 +39,10 @@ from bullpen.tui.transcript import Transcript
 from bullpen.tui.turn import TurnView
 from bullpen.tui.updates import Updates
 from bullpen.view.command_arguments import Text
-from bullpen.view.commands import ACTIONS, Typed, read_command, read_form
+from bullpen.view.commands import ACTIONS, Command, Typed, read_command, read_form
 from bullpen.view.completion import names_of
 from bullpen.view.decisions import Choice
+from bullpen.view.listing import conversations_beside
 
 WIDE = 100
 
@@ -67,6 +70,7 @@ class ChatScreen(Screen[None]):
         Binding("escape", "stop", "Stop", tooltip="Stop every running turn; asks first. Else back to writing"),
         _key("ctrl+o", "prompt", "Prompt", "What an agent was given for a message, exactly", show=True),
         _key("ctrl+g", "queue", "Queue", "To the queue"),
+        _key("ctrl+l", "conversations", "Conversations", "Open another conversation of this folder, or a new one"),
         _key("pageup", "page(-1)", "Up", "Scroll up in the conversation"),
         _key("pagedown", "page(1)", "Down", "Scroll down in the conversation"),
         _key("ctrl+end", "newest", "Newest", "To the newest message"),
@@ -87,11 +91,20 @@ class ChatScreen(Screen[None]):
     ChatScreen.-narrow #transcript { padding: 0 1; }
     """
 
-    def __init__(self, conversation: Conversation, *, sender: str | None) -> None:
+    class Left(Message):
+        """A person wants to be in another conversation; None is a new one."""
+
+        def __init__(self, conversation_id: str | None, team_path: str) -> None:
+            super().__init__()
+            self.conversation_id = conversation_id
+            self.team_path = team_path
+
+    def __init__(self, conversation: Conversation, *, sender: str | None, draft: str = "") -> None:
         super().__init__()
         self.conversation = conversation
         self._sender = sender
         self._composer = Composer(names=names_of(conversation.team), more=SCREEN_COMMANDS)
+        self._draft = draft
         self._second_press = SecondPress()
         self._updates = Updates(self, conversation)
         self._commands = SlashCommands(self, conversation, sender)
@@ -116,9 +129,15 @@ class ChatScreen(Screen[None]):
     def on_mount(self) -> None:
         """Let the person write, and follow the conversation."""
         self.watch(self, "focused", self._show_where_keys_go)
+        self._composer.take_back(self._draft)
         self._composer.focus()
         self.run_worker(self._updates.follow(), exclusive=True, group="events", exit_on_error=True)
         self.set_interval(1.0, self._updates.tick)
+
+    @property
+    def draft(self) -> str:
+        """What the person is writing."""
+        return self._composer.text
 
     # What a person says
 
@@ -197,6 +216,24 @@ class ChatScreen(Screen[None]):
         sequence = await self.app.push_screen_wait(SearchScreen(self.conversation, words))
         if sequence is not None:
             await self.query_one(Transcript).open_at(sequence)
+
+    @work
+    async def action_conversations(self, words: str = "") -> None:
+        """Open another conversation, or a new one."""
+        listed = await self.conversation.read(conversations_beside)
+        chosen = await self.app.push_screen_wait(ConversationsScreen(listed, self.conversation.id, words))
+        if chosen is not None:
+            self.post_message(
+                self.Left(chosen or None, next((one.team_path for one in listed if one.id == chosen), ""))
+            )
+
+    def begin_command(self, command: Command) -> None:
+        """Run a command, or let the person type what it needs; what they were writing is one key up."""
+        if command.argument and not command.argument.startswith("["):
+            self._composer.replace_draft(f"/{command.name} ")
+            self.write()
+        else:
+            self.post_message(Composer.Sent(f"/{command.name}"))
 
     @work
     async def action_task(self) -> None:
@@ -344,7 +381,12 @@ PLACES: dict[type[Widget], str] = {
 """Where the keys go, as the frame of the composer says it while they do not write."""
 
 KEYS = {
-    "Everywhere": [*rows(ChatScreen.BINDINGS), ("ctrl+t", "Dark or light"), ("ctrl+q", "Leave")],
+    "Everywhere": [
+        *rows(ChatScreen.BINDINGS),
+        ("ctrl+p", "Every command, found by its words"),
+        ("ctrl+t", "Dark or light"),
+        ("ctrl+q", "Leave"),
+    ],
     "While you write": rows(Composer.BINDINGS),
     "Among the messages": [*rows(Transcript.BINDINGS), *rows(MessageView.BINDINGS), *rows(FoldTitle.BINDINGS)],
     "In the queue": rows(QueuePanel.BINDINGS),

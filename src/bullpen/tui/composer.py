@@ -124,6 +124,13 @@ class Composer(TextArea):
             self.load_text("")
             self.post_message(self.Sent(text))
 
+    def replace_draft(self, text: str) -> None:
+        """Write something else; what was there comes back with the key up."""
+        self.remember(self.text)
+        self._place = None
+        self.load_text(text)
+        self.move_cursor(self.document.end)
+
     def take_back(self, text: str) -> None:
         """Show again what could not be sent, before what was typed since."""
         self.load_text(f"{text}\n{self.text}" if self.text else text)

@@ -3,20 +3,20 @@
 import shlex
 from pathlib import Path
 
-from bullpen.app import open_team
 from bullpen.database import Database
 from bullpen.team.file import LoadedTeam
 from bullpen.text.safe import printable
 from bullpen.tui import run_tui
+from bullpen.tui.open_conversations import open_conversations
 
 
 async def run_team(
     loaded: LoadedTeam, *, resume: str | None, db: Path | str | None, database: Database | None, sender: str | None
 ) -> int:
     """Open a conversation, show it, close it, and say how to come back."""
-    async with open_team(loaded, resume=resume, db=database or db) as conversation:
-        code = await run_tui(conversation, sender=sender)
-    print(farewell(loaded.path, conversation.id, db))
+    async with open_conversations(loaded, database or db) as conversations:
+        code = await run_tui(await conversations.open(resume), sender=sender, conversations=conversations)
+    print(farewell(conversations.loaded.path, conversations.latest, db))
     return code
 
 

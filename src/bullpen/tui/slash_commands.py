@@ -15,7 +15,16 @@ from bullpen.view.turn_lookup import LAST, find_turn
 if TYPE_CHECKING:
     from textual.screen import Screen
 
-SCREEN_COMMANDS = (Command(name="theme", purpose="switch between dark and light"),)
+SCREEN_COMMANDS = (
+    Command(
+        name="open",
+        argument="[WORDS]",
+        purpose="open another conversation of this folder, or a new one",
+        takes=Text,
+        read=lambda text, _team: Text(text=text),
+    ),
+    Command(name="theme", purpose="switch between dark and light"),
+)
 """The commands that only this door has."""
 
 
@@ -55,6 +64,10 @@ class SlashCommands:
         """Find what was said."""
         await self._screen.run_action(f"search({given.text!r})")
 
+    async def open(self, given: Text) -> None:
+        """Show the other conversations of this folder."""
+        await self._screen.run_action(f"conversations({given.text!r})")
+
     async def export(self, given: Text) -> None:
         """Write the conversation to a file."""
         path = await self._conversation.read(export_named, given.text)
@@ -89,5 +102,6 @@ HANDLERS: dict[str, Callable[[SlashCommands, Any], Awaitable[None]]] = {
     "export": SlashCommands.export,
     "help": SlashCommands.help,
     "quit": SlashCommands.quit,
+    "open": SlashCommands.open,
     "theme": SlashCommands.theme,
 }

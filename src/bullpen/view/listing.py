@@ -125,6 +125,12 @@ def by_urgency(conversations: Iterable[ConversationSummary]) -> list[Conversatio
     return sorted(shown, key=lambda one: not one.needs_you)
 
 
+def conversations_beside(store: Store, conversation_id: str) -> list[ConversationSummary]:
+    """Return this conversation and those of its folder, the ones that need a person first."""
+    this = conversation_summary(store, conversation_id)
+    return by_urgency(one for one in all_conversations(store) if one.id == this.id or one.folder == this.folder)
+
+
 def title_of(title: str | None, first_words: str) -> str:
     """Return what a conversation is called: its title, else how it begins."""
     words = title or strip_all_markers(first_words) or first_words or UNTITLED

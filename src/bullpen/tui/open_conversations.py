@@ -1,0 +1,61 @@
+"""OpenConversations: those that this process has open. Turns continue in all of them, whichever is on the screen."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from pathlib import Path
+
+from bullpen.app import open_conversation, open_store
+from bullpen.conversation.conversation import Conversation
+from bullpen.conversation.running_turn import RunningTurn
+from bullpen.database import Database
+from bullpen.errors import BullpenError
+from bullpen.team.file import LoadedTeam, load_team
+from bullpen.team.trust import Trust
+
+Open = Callable[[LoadedTeam, str | None], AbstractAsyncContextManager[Conversation]]
+
+
+class OpenConversations:
+    """Opens conversations once, and closes all of them at the end."""
+
+    def __init__(self, loaded: LoadedTeam, open_one: Open, stack: AsyncExitStack) -> None:
+        self.loaded = loaded
+        """The team of the conversation that was opened last."""
+        self._open_one = open_one
+        self._stack = stack
+        self._opened: dict[str, tuple[Conversation, LoadedTeam]] = {}
+        self.latest = ""
+        """The id of the conversation that was opened last."""
+
+    @property
+    def running(self) -> list[RunningTurn]:
+        """The running turns of all of them."""
+        return [turn for conversation, _ in self._opened.values() for turn in conversation.running.values()]
+
+    async def open(self, conversation_id: str | None, team_path: str = "") -> Conversation:
+        """Return a conversation, opened if it is not open yet; None begins one with the same team."""
+        if conversation_id is None or conversation_id not in self._opened:
+            loaded = await asyncio.to_thread(self._team_at, Path(team_path)) if team_path else self.loaded
+            opened = await self._stack.enter_async_context(self._open_one(loaded, conversation_id))
+            conversation_id = opened.id
+            self._opened[conversation_id] = (opened, loaded)
+        conversation, self.loaded = self._opened[conversation_id]
+        self.latest = conversation_id
+        return conversation
+
+    def _team_at(self, path: Path) -> LoadedTeam:
+        """Return the team in a file: the one that is open already, or one that a person has trusted before."""
+        if path == self.loaded.path:
+            return self.loaded
+        loaded = load_team(path)
+        if not Trust().knows(loaded.path, loaded.text):
+            raise BullpenError(f"{path} is not trusted, or has changed. Leave, and open it with: bullpen chat {path}")
+        return loaded
+
+
+@asynccontextmanager
+async def open_conversations(loaded: LoadedTeam, db: Database | Path | str | None) -> AsyncIterator[OpenConversations]:
+    """Open the database for as long as conversations are shown."""
+    async with open_store(db) as (store, thread), AsyncExitStack() as stack:
+        yield OpenConversations(loaded, lambda team, resume: open_conversation(team, store, thread, resume), stack)
