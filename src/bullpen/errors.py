@@ -52,7 +52,8 @@ BullpenError
 ├── UnknownSender           it is not clear which person sent the message
 ├── UnknownTurn             this conversation has no turn with this id
 ├── UnreadableTeamFile      the team file is not a small text file, or we may not read it
-└── UnsupportedSystem       this operating system cannot run agents
+├── UnsupportedSystem       this operating system cannot run agents
+└── WrongUsage              the words after `bullpen` do not make sense together
 
 Arguments of the wrong type or range are the caller's mistake and raise TypeError or ValueError, as elsewhere in Python.
 """
@@ -470,3 +471,7 @@ class InvalidImport(BullpenError, ValueError):
     def __init__(self, reason: str) -> None:
         super().__init__(f"This cannot be imported: {reason}. Nothing was written.")
         self.reason = reason
+
+
+class WrongUsage(BullpenError):
+    """Words on the command line that do not make sense together; the exit code says so, too."""

@@ -51,7 +51,8 @@ def test_the_agents_that_are_ready_get_the_roles(machine: Path, capsys: pytest.C
     assert main(["init"]) == 0
 
     assert capsys.readouterr().out == (
-        "Wrote team.toml with claude-code, openai-codex.\nNext:\n  bullpen check team.toml\n  bullpen chat team.toml\n"
+        "Wrote team.toml: builder (claude-code), reviewer (openai-codex).\n"
+        "Next:\n  bullpen check team.toml\n  bullpen chat team.toml\n"
     )
     assert [member.name for member in team().members] == ["kim", "builder", "reviewer"]
     assert players() == ["claude", "codex"]
@@ -100,6 +101,60 @@ def test_agents_that_are_chosen_are_not_looked_for(machine: Path, capsys: pytest
     assert capsys.readouterr().err == ""
 
 
+def test_every_agent_that_is_named_becomes_a_member(machine: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["init", "--agents", "claude,codex,gemini,qwen,codex,codex"]) == 0
+
+    assert capsys.readouterr().out.startswith(
+        "Wrote team.toml: builder (claude-code), reviewer (openai-codex), gemini (google-gemini), qwen (qwen-code), "
+        "codex (openai-codex), codex-2 (openai-codex).\n"
+    )
+    assert players() == ["claude", "codex", "gemini", "qwen", "codex", "codex"]
+    assert [member.permissions for member in team().agents] == ["edit", *["read-only"] * 5]
+
+
+def test_of_more_agents_than_roles_those_left_out_are_named(
+    machine: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("claude", "codex", "gemini"):
+        install(machine, name, signed_in=True)
+    monkeypatch.setenv("GEMINI_API_KEY", "x")
+
+    assert main(["init"]) == 0
+
+    assert players() == ["claude", "codex"]
+    assert (
+        "Also here: google-gemini. To add them: bullpen init --force --agents claude-code,openai-codex,google-gemini\n"
+    ) in capsys.readouterr().out
+
+
+def test_nobody_is_asked_about_a_file_that_they_have_just_written(
+    machine: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("BULLPEN_HOME", str(machine / "data"))
+
+    assert main(["init", "--scripted", "crew.toml"]) == 0
+    assert main(["run", "crew.toml", "Hello."]) == 0
+    assert "I would build it now" in capsys.readouterr().out
+
+    Path("crew.toml").write_text(Path("crew.toml").read_text() + "\n# changed\n")
+    assert main(["run", "crew.toml", "Hello."]) == 1
+    assert "is new here, or has changed" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("place", ["team.yaml", "new/crew.json", "notes.txt"])
+def test_what_is_not_a_team_file_is_refused(machine: Path, place: str, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("notes.txt").write_text("mine")
+
+    assert main(["init", "--scripted", "--force", place]) == 2
+
+    another = Path(place).with_suffix(".toml")
+    assert capsys.readouterr().err == (
+        f"bullpen: The name of a team file ends in .toml, and {place} does not. Try: bullpen init {another}\n"
+    )
+    assert [path.name for path in Path().iterdir()] == ["notes.txt"]
+    assert Path("notes.txt").read_text() == "mine"
+
+
 @pytest.mark.parametrize(
     ("names", "sentence"),
     [("clade", "There is no agent type 'clade'."), (" , ", "--agents names no agent. Known agents: ")],
@@ -107,7 +162,7 @@ def test_agents_that_are_chosen_are_not_looked_for(machine: Path, capsys: pytest
 def test_agents_that_cannot_be_chosen(
     machine: Path, capsys: pytest.CaptureFixture[str], names: str, sentence: str
 ) -> None:
-    assert main(["init", "--agents", names]) == 1
+    assert main(["init", "--agents", names]) == 2
 
     assert sentence in capsys.readouterr().err
     assert list(Path().iterdir()) == []

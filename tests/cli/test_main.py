@@ -41,7 +41,7 @@ def test_the_version(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_an_error_is_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["doctor", "clade"]) == 1
+    assert main(["doctor", "clade"]) == 2
     assert capsys.readouterr().err.startswith("bullpen: There is no agent type 'clade'. Known types: ")
 
 

@@ -28,8 +28,8 @@ def printed(capsys: Printed, *words: str, code: int = 0) -> str:
     return capsys.readouterr().out
 
 
-def refused(capsys: Printed, *words: str) -> str:
-    assert main(["sessions", *words]) == 1
+def refused(capsys: Printed, *words: str, code: int = 1) -> str:
+    assert main(["sessions", *words]) == code
     return capsys.readouterr().err
 
 
@@ -242,14 +242,18 @@ def test_export_to_a_file(database: Path, capsys: Printed, file_format: str) -> 
 def test_prompts_are_for_json(database: Path, capsys: Printed, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-secret")
 
-    assert "Only JSON can hold prompts" in refused(capsys, "export", "last", "--prompts")
+    assert "no format 'pdf', only md, html and json" in refused(capsys, "export", "--output", "x.pdf", code=2)
+    assert not Path("x.pdf").exists()
+    printed(capsys, "export", "--output", "x.pdf", "--format", "html")
+    assert Path("x.pdf").read_text().startswith("<!doctype html>")
+    assert "Only JSON can hold prompts" in refused(capsys, "export", "last", "--prompts", code=2)
     with_prompts = printed(capsys, "export", "last", "--format", "json", "--prompts")
     assert "You are Sarah." in with_prompts
     assert "sk-secret" not in with_prompts
 
 
 def test_deleting_needs_a_yes(database: Path, capsys: Printed, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert "Add --yes" in refused(capsys, "delete", "last")
+    assert "Add --yes" in refused(capsys, "delete", "last", code=2)
 
     monkeypatch.setattr(sys.stdin, "isatty", lambda: True)
     questions: list[str] = []

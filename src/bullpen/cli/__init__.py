@@ -46,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
         said = _traceback() if debug else f"bullpen: {_sentence(error)}"
         print(printable(without_secrets(said)), file=sys.stderr)
-        return 1
+        return WRONG_USAGE if _is_usage(error) else 1
 
 
 def _wants_debug(words: list[str]) -> bool:
@@ -126,6 +126,12 @@ def _traceback() -> str:
     from traceback import format_exc
 
     return format_exc().rstrip("\n")
+
+
+def _is_usage(error: Exception) -> bool:
+    from bullpen.errors import WrongUsage
+
+    return isinstance(error, WrongUsage)
 
 
 def _sentence(error: Exception) -> str:

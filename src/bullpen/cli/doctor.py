@@ -7,7 +7,8 @@ from pathlib import Path
 
 import msgspec
 
-from bullpen.doctor import Finding, agent_name, agents_not_loaded, end_leftover_processes, examine_all
+from bullpen.cli.option_types import named_agent
+from bullpen.doctor import Finding, agents_not_loaded, end_leftover_processes, examine_all
 from bullpen.text.safe import printable
 
 
@@ -21,7 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Print what was found; 0 only if every agent that was asked for is ready."""
     end_leftover_processes()
-    names = [agent_name(name) for name in options.agents]
+    names = [named_agent(name) for name in options.agents]
     if options.live and not options.json:
         print("Running one turn with each agent. This may take a minute.", file=sys.stderr)
     findings = asyncio.run(examine_all(names, cwd=Path.cwd(), live=options.live))

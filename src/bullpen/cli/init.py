@@ -10,9 +10,13 @@ import shlex
 import sys
 from pathlib import Path
 
+from bullpen.cli.option_types import named_agent
 from bullpen.doctor import Finding, agent_name, agent_names, examine_all
-from bullpen.errors import BullpenError
+from bullpen.errors import BullpenError, WrongUsage
+from bullpen.team.file import team_path
+from bullpen.team.reader import read_team
 from bullpen.team.templates import DEFAULT_PERSON, TEMPLATES, team_text
+from bullpen.team.trust import Trust
 from bullpen.text.safe import printable
 
 # Those that most people have come first, and so get the first role.
@@ -27,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--force", action="store_true", help="replace an existing file")
     players = parser.add_mutually_exclusive_group()
     players.add_argument(
-        "--agents", metavar="NAMES", help="which agents, e.g. claude,codex (default: all that are ready)"
+        "--agents", metavar="NAMES", help="a member for each, e.g. claude,codex (default: those that are ready)"
     )
     players.add_argument("--scripted", action="store_true", help="agents that follow a script: no account is needed")
 
@@ -37,16 +41,31 @@ def run(options: argparse.Namespace) -> int:
     path = _target(options.place)
     if not options.force and os.path.lexists(path):
         raise _exists(path)
-    agents = [] if options.scripted else _chosen(options.agents) if options.agents is not None else _found()
-    text = team_text(TEMPLATES[options.template], agents, person=_person(), file=shlex.quote(path.name))
+    template = TEMPLATES[options.template]
+    named = [] if options.scripted or options.agents is None else _chosen(options.agents)
+    found = [] if options.scripted or options.agents is not None else _found()
+    # Who names agents wants each of them; of those that are found, the template has a role for the first ones.
+    agents = named or found[: len(template.roles)]
+    text = team_text(template, agents, person=_person(), file=shlex.quote(path.name))
     _write(path, text, replace=options.force)
-    _say_next(path, agents, asked_for_script=options.scripted)
+    # Its author is the person who would be asked.
+    Trust().remember(team_path(path), text)
+    _say_next(path, text, asked_for_script=options.scripted)
+    if others := found[len(agents) :]:
+        print(f"Also here: {', '.join(others)}. To add them: bullpen init --force --agents {','.join(found)}")
     return 0
 
 
 def _target(place: str) -> Path:
     path = Path(place)
-    return path if path.is_file() or (path.suffix == ".toml" and not path.is_dir()) else path / "team.toml"
+    if path.is_dir() or place.endswith(os.sep):
+        return path / "team.toml"
+    if path.suffix == ".toml":
+        return path
+    if path.suffix or path.is_file():
+        another = shlex.quote(str(path.with_suffix(".toml")))
+        raise WrongUsage(f"The name of a team file ends in .toml, and {place} does not. Try: bullpen init {another}")
+    return path / "team.toml"
 
 
 def _exists(path: Path) -> BullpenError:
@@ -56,9 +75,9 @@ def _exists(path: Path) -> BullpenError:
 
 
 def _chosen(names: str) -> list[str]:
-    agents = [agent_name(name.strip()) for name in names.split(",") if name.strip()]
+    agents = [named_agent(name.strip()) for name in names.split(",") if name.strip()]
     if not agents:
-        raise BullpenError(f"--agents names no agent. Known agents: {', '.join(agent_names())}.")
+        raise WrongUsage(f"--agents names no agent. Known agents: {', '.join(agent_names())}.")
     return agents
 
 
@@ -110,9 +129,10 @@ def _replace(path: Path, text: str) -> None:
             draft.unlink(missing_ok=True)
 
 
-def _say_next(path: Path, agents: list[str], *, asked_for_script: bool) -> None:
-    if agents:
-        print(printable(f"Wrote {path} with {', '.join(dict.fromkeys(agents))}."))
+def _say_next(path: Path, text: str, *, asked_for_script: bool) -> None:
+    members = [f"{member.name} ({agent_name(member.agent)})" for member in read_team(text).agents if member.agent]
+    if members:
+        print(printable(f"Wrote {path}: {', '.join(members)}."))
     elif asked_for_script:
         print(printable(f"Wrote {path}. Its agents follow a script."))
     else:

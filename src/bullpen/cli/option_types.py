@@ -3,6 +3,17 @@
 import argparse
 
 
+def named_agent(name: str) -> str:
+    """Return the agent that a person means."""
+    from bullpen.doctor import agent_name
+    from bullpen.errors import UnknownAgent, WrongUsage
+
+    try:
+        return agent_name(name)
+    except UnknownAgent as error:
+        raise WrongUsage(str(error)) from error
+
+
 def at_least_one(text: str) -> int:
     """Return a count."""
     if not text.isdecimal() or int(text) < 1:

@@ -18,7 +18,7 @@ from bullpen.cli.signals import Interruptions
 from bullpen.cli.viewer import Follower, following
 from bullpen.conversation.conversation import Conversation
 from bullpen.conversation.events import ConversationEvent, event_json
-from bullpen.errors import BullpenError, NothingRuns
+from bullpen.errors import NothingRuns, WrongUsage
 from bullpen.messages import ConversationMessage
 from bullpen.team.file import LoadedTeam
 from bullpen.terminal.colors import Colours, wants_colours
@@ -128,7 +128,7 @@ def _team_and_message(words: list[str], *, resumes: bool) -> tuple[Path | None, 
         case [team, message]:
             return Path(team), message
         case _:
-            raise BullpenError('There are too many words. Put the message in quotes: bullpen run team.toml "message"')
+            raise WrongUsage('There are too many words. Put the message in quotes: bullpen run team.toml "message"')
 
 
 def _is_team_file(word: str, *, resumes: bool) -> bool:

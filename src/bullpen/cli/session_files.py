@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 from bullpen.database import open_database
-from bullpen.errors import BullpenError, OutputExists
+from bullpen.errors import BullpenError, OutputExists, WrongUsage
 from bullpen.exchange.files import FORMATS, Format, write_export, write_private_file
 from bullpen.exchange.formatting import Writable
 from bullpen.terminal.tables import safe_line
@@ -29,7 +29,7 @@ def export(options: argparse.Namespace) -> int:
     path = None if options.output in (None, "-") else Path(options.output)
     file_format = options.format or _format_of(path)
     if options.prompts and file_format != "json":
-        raise BullpenError("Only JSON can hold prompts. Add --format json, or leave out --prompts.")
+        raise WrongUsage("Only JSON can hold prompts. Add --format json, or leave out --prompts.")
     # Before the database is even opened: the answer would be the same.
     if path is not None and os.path.lexists(path) and not options.force:
         raise OutputExists(path)
@@ -66,12 +66,14 @@ def delete(options: argparse.Namespace) -> int:
 
 def _format_of(path: Path | None) -> Format:
     ending = "" if path is None else path.suffix.removeprefix(".").lower()
+    if ending and ending not in FORMATS:
+        raise WrongUsage(f"There is no format {ending!r}, only md, html and json. Choose another name, or add --format.")
     return next((known for known in FORMATS if known == ending), "md")
 
 
 def _is_sure(what: str) -> bool:
     if not sys.stdin.isatty():
-        raise BullpenError("Nobody can be asked here. Add --yes to delete it. Nothing was deleted.")
+        raise WrongUsage("Nobody can be asked here. Add --yes to delete it. Nothing was deleted.")
     try:
         answer = input(f"Delete {what} for good? [y/N] ")
     except EOFError:

@@ -4,7 +4,7 @@ import json
 import re
 import sys
 from collections.abc import Iterator, Sequence
-from itertools import count
+from itertools import chain, count
 from textwrap import wrap
 
 from msgspec import Struct
@@ -235,7 +235,8 @@ def _second_opinions(template: Template, agents: Sequence[str]) -> Iterator[Role
     taken = {role.name for role in template.roles}
     for agent in agents:
         name = _short_name(agent)
-        free = next(one for one in (name, *(f"{name}-{number}" for number in count(2))) if one not in taken)
+        names = chain([name], (f"{name}-{number}" for number in count(2)))
+        free = next(one for one in names if one not in taken)
         taken.add(free)
         yield replace(SECOND_OPINION, name=free)
 
