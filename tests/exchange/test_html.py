@@ -13,7 +13,25 @@ from bullpen.store.sqlite import SqliteStore
 from bullpen.testing.conversations import write_example
 
 OUR_TAGS = {"html", "head", "meta", "title", "style", "body", "header", "h1", "p", "div", "main", "article", "h2"}
-OUR_TAGS |= {"a", "bdi", "span", "small"}
+OUR_TAGS |= {
+    "a",
+    "bdi",
+    "span",
+    "code",
+    "pre",
+    "em",
+    "strong",
+    "ul",
+    "ol",
+    "li",
+    "table",
+    "thead",
+    "tbody",
+    "tr",
+    "th",
+    "td",
+}
+OUR_TAGS |= {"h3", "blockquote", "details", "summary", "br"}
 
 
 class Page(HTMLParser):
@@ -24,6 +42,7 @@ class Page(HTMLParser):
         self.tags: set[str] = set()
         self.attributes: list[tuple[str, str | None]] = []
         self.said: list[str] = []
+        self._inside = 0
         self.feed(text)
         self.close()
 
@@ -32,10 +51,17 @@ class Page(HTMLParser):
         self.attributes += attrs
         if ("class", "said") in attrs:
             self.said.append("")
+            self._inside = 1
+        elif self._inside and tag == "div":
+            self._inside += 1
+
+    def handle_endtag(self, tag: str) -> None:
+        if self._inside and tag == "div":
+            self._inside -= 1
 
     def handle_data(self, data: str) -> None:
-        if self.said and self.get_starttag_text() == '<div class="said" dir="auto">':
-            self.said[-1] += data.removesuffix("\n") if data == "\n" else data
+        if self._inside:
+            self.said[-1] += data
 
 
 def exported(store: SqliteStore, conversation_id: str = "quiet-river-4f2a") -> str:
@@ -58,7 +84,7 @@ def test_a_conversation_is_one_page_that_loads_nothing(tmp_path: Path) -> None:
     assert "default-src &#x27;none&#x27;" in text
     assert page.tags <= OUR_TAGS
     assert {value for name, value in page.attributes if name in ("href", "src")} == {f"#m{n}" for n in range(1, 7)}
-    assert page.said[0] == "Where do we start?"
+    assert page.said[0].strip() == "Where do we start?"
     assert "set_cookie(🍪)" in page.said[3]
     assert 'name="viewport"' in text
     assert "prefers-color-scheme: dark" in text
@@ -79,4 +105,28 @@ def test_nothing_that_was_said_is_markup(tmp_path: Path) -> None:
     page = Page(text)
     assert page.tags <= OUR_TAGS
     assert not {name for name, _ in page.attributes} & {"src", "onerror", "style"}
-    assert page.said[-1] == evil.replace("\x1b", "\ufffd").replace("\0", "\ufffd")
+    # An entity is what it stands for, as in any Markdown.
+    shown = evil.replace("\x1b", "\ufffd").replace("\0", "\ufffd").replace("&amp;", "&")
+    assert page.said[-1].strip() == shown
+
+
+def test_markdown_is_rendered_and_harmless(tmp_path: Path) -> None:
+    said = (
+        "# Plan\n\n- **one**\n\n| a | b |\n|:-:|---|\n| 1 | 2 |\n\n```python\ndef f():\n    return 1\n```\n\n"
+        "[site](https://example.com 'x') [bad](javascript:alert(1)) ![p](https://example.com/p.png) [NEXT: max]"
+    )
+    with SqliteStore(tmp_path / "a.db") as store:
+        store.create("c", team="T", team_file="", started_at=1)
+        speaker = Speaker(role_id="m", role_name="Max", type="ai")
+        store.append("c", ConversationMessage(id="m", content=said, speaker=speaker, timestamp=1))
+
+        text = exported(store, "c")
+
+    page = Page(text)
+    assert page.tags <= OUR_TAGS
+    assert {"h3", "ul", "table", "pre", "strong"} <= page.tags
+    assert '<span class="k-k">def</span>' in text
+    assert {value for name, value in page.attributes if name == "href"} == {"#m1", "https://example.com"}
+    assert ("rel", "noopener noreferrer nofollow") in page.attributes
+    assert not {name for name, _ in page.attributes} & {"src", "style", "title", "onclick"}
+    assert "[NEXT: max]" not in text

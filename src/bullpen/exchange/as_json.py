@@ -48,7 +48,7 @@ def _write_list(file: Writable, name: str, items: Iterable[object]) -> None:
 
 
 def _conversation(conversation: StoredConversation, prompts: bool) -> dict[str, object]:
-    fields = {
+    fields: dict[str, object] = {
         "id": conversation.id,
         "team": conversation.team,
         "title": conversation.title,

@@ -8,7 +8,6 @@ from html import escape
 from pathlib import Path
 
 from bullpen.exchange.formatting import Writable, addressees_of, all_entries, sender_of, utc_time
-from bullpen.exchange.rendering import rendered_markdown
 from bullpen.markers.stripping import strip_all_markers
 from bullpen.store.base import Store, StoredConversation, StoredMessage, Turn
 from bullpen.text.clean import one_line
@@ -16,15 +15,8 @@ from bullpen.text.numbers import counted, spent
 from bullpen.view.listing import title_of
 from bullpen.view.unanswered import UnansweredTurn
 
-STYLE = Path(__file__).with_name("export.css").read_text(encoding="utf-8")
+STYLE = Path(__file__).with_name("export.css")
 COLOURS = 6
-
-# The page may not load or run anything, even if something was injected; its one style is allowed by its hash.
-POLICY = (
-    "default-src 'none'; base-uri 'none'; form-action 'none'; "
-    f"style-src 'sha256-{b64encode(sha256(STYLE.encode()).digest()).decode()}'"
-)
-
 
 # HTML does not allow them, and they would affect a terminal that prints the file.
 _CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
@@ -61,17 +53,17 @@ def _beginning(conversation: StoredConversation) -> str:
         utc_time(conversation.started_at),
         counted(conversation.messages, "message"),
     )
-    task = conversation.team_task
+    task, style = conversation.team_task, STYLE.read_text(encoding="utf-8")
     return f"""<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{escape(POLICY)}">
+<meta http-equiv="Content-Security-Policy" content="{escape(_policy(style))}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <meta name="referrer" content="no-referrer">
 <title>{title}</title>
-<style>{STYLE}</style>
+<style>{style}</style>
 </head>
 <body>
 <header>
@@ -81,6 +73,12 @@ def _beginning(conversation: StoredConversation) -> str:
 </header>
 <main>
 """
+
+
+def _policy(style: str) -> str:
+    """Return that the page may not load or run anything, even if it was injected; its one style has this hash."""
+    digest = b64encode(sha256(style.encode()).digest()).decode()
+    return f"default-src 'none'; base-uri 'none'; form-action 'none'; style-src 'sha256-{digest}'"
 
 
 def _article(stored: StoredMessage, turn: Turn | None, colours: Mapping[str, int]) -> str:
@@ -100,7 +98,7 @@ def _article(stored: StoredMessage, turn: Turn | None, colours: Mapping[str, int
 
 def _unanswered(turn: UnansweredTurn, colours: Mapping[str, int]) -> str:
     """Return a turn without a reply: how it ended, what it had said, and what it did."""
-    steps = "".join(f"<li>{_shown(one_line(line))}</li>" for line in turn.step_lines)
+    steps = "".join(f"<li>{_shown(one_line(line))}</li>" for line in turn.done)
     said = f'<div class="said" dir="auto">{_rendered(turn.said)}</div>\n' if turn.said else ""
     return (
         f'<article class="ai unanswered c{colours[turn.member]}">\n<h2>{_named(one_line(turn.member))}</h2>\n'
@@ -114,6 +112,9 @@ def _named(name: str) -> str:
 
 
 def _rendered(text: str) -> str:
+    # Nothing else needs what this imports, and commands start faster without.
+    from bullpen.exchange.rendering import rendered_markdown
+
     return rendered_markdown(_CONTROLS.sub("\ufffd", text))
 
 

@@ -13,7 +13,6 @@ from bullpen.view.explanation import Explanation, explain_now, explain_reference
 from bullpen.view.listing import conversation_summary
 from bullpen.view.steps import Step, recorded_steps, turn_record
 from bullpen.view.turn_lookup import latest_turns
-from bullpen.web.markdown import MOST_HIGHLIGHTED
 from bullpen.web.requests import hub_of, id_in
 from bullpen.web.responses import page
 
@@ -48,7 +47,6 @@ async def prompt(request: Request) -> Response:
         prompt_lines=list(_lines(compared.prompt_diff)) if compared else [],
         choices=await _choices(request),
         steps=[] if left.turn is None or right else await _steps(request, left.turn.id),
-        highlight=len(left.prompt or "") <= MOST_HIGHLIGHTED,
     )
 
 

@@ -32,7 +32,8 @@ def require_owner(request: Request) -> None:
 
 def _is_local(request: Request) -> bool:
     client, server = request.scope.get("client"), request.scope.get("server")
-    if not client:
+    if client is None:
         return False
     # A browser with the address that the server listens on is on the same machine.
-    return ip_address(client[0]).is_loopback or (bool(server) and client[0] == server[0])
+    is_same = server is not None and client[0] == server[0]
+    return is_same or ip_address(client[0]).is_loopback

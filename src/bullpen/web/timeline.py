@@ -143,7 +143,8 @@ async def timeline(request: Request) -> Response:
     hub, conversation_id = hub_of(request), id_in(request)
     stored = await hub.read(conversation_summary, conversation_id)
     drawn = drawing(await hub.read(read_timeline, conversation_id))
-    return page("timeline.html", id=conversation_id, title=stored.title, drawn=drawn, svg=svg_of(drawn, conversation_id))
+    svg = svg_of(drawn, conversation_id)
+    return page("timeline.html", id=conversation_id, title=stored.title, drawn=drawn, svg=svg)
 
 
 def _merged(busy: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
