@@ -190,3 +190,23 @@ def test_a_bug_is_said_where_it_runs_without_keys_or_escapes(tmp_path: Path) -> 
     assert "ValueError: cannot use [secret] \ufffd[31m" in errors
     assert "in broken" in errors
     assert "correct-horse-battery" not in errors
+
+
+def test_a_restart_is_at_the_same_address_and_knows_its_browsers(tmp_path: Path) -> None:
+    team = write_team(tmp_path, {"max": [{"say": "Hi."}]})
+    places, answers = [], []
+    with httpx.Client() as browser:
+        for _ in range(2):
+            with serve(tmp_path, str(team), "--trust") as process:
+                assert process.stdout is not None
+                process.stdout.readline()
+                place, _, ticket = process.stdout.readline().strip().partition("/enter/")
+                if not places:
+                    browser.get(f"{place}/enter/{ticket}")
+                places.append(place)
+                answers.append(browser.get(place).status_code)
+                process.send_signal(signal.SIGINT)
+                process.communicate(timeout=20)
+
+    assert places[0] == places[1]
+    assert answers == [200, 200]

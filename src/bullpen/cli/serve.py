@@ -11,6 +11,7 @@ from bullpen.cli.database import add_database_option
 from bullpen.cli.option_types import port
 from bullpen.cli.signals import LEAVING, handling
 from bullpen.cli.trust_question import ensure_trusted
+from bullpen.database import database_path
 from bullpen.errors import MissingExtra
 from bullpen.exchange.files import write_private_file
 from bullpen.exchange.formatting import Writable
@@ -23,7 +24,9 @@ TEAM_FILE = Path("team.toml")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the options."""
     parser.add_argument("file", nargs="?", type=Path, help="the team file for new conversations (default: team.toml)")
-    parser.add_argument("--port", type=port, default=0, metavar="N", help="default: any free port")
+    parser.add_argument(
+        "--port", type=port, default=0, metavar="N", help="default: the one it had last, or any free port"
+    )
     parser.add_argument("--host", default="127.0.0.1", help="an address of this machine (default: 127.0.0.1)")
     add_database_option(parser)
     parser.add_argument("--trust", action="store_true", help="run the team file without asking whether you trust it")
@@ -63,14 +66,17 @@ async def _serve(options: argparse.Namespace, team: LoadedTeam | None) -> int:
     from bullpen.web.address import listening
     from bullpen.web.credentials import Keys
     from bullpen.web.server import Tls, new_url, serving
+    from bullpen.web.sessions import Sessions, sessions_beside
 
     stop = asyncio.Event()
-    keys = Keys()
+    sessions = Sessions(sessions_beside(database_path(options.db)))
+    keys = Keys(sessions=sessions)
     tls = Tls(certificate=options.tls_cert, key=options.tls_key) if options.tls_cert else None
     with (
         handling(dict.fromkeys(LEAVING, stop.set), is_leaving=stop.is_set),
-        listening(options.host, options.port, tls=tls is not None) as (listener, place),
+        listening(options.host, options.port, tls=tls is not None, earlier=sessions.port) as (listener, place),
     ):
+        sessions.remember_port(place.port)
 
         def show_address() -> None:
             print(f"  {printable(new_url(place, keys))}", flush=True)

@@ -39,10 +39,10 @@ class Site(Struct, frozen=True, kw_only=True):
 
 @asynccontextmanager
 async def site(
-    folder: Path, team: Path | None = None, *, extra: Mapping[str, Extra] = NO_EXTRAS
+    folder: Path, team: Path | None = None, *, port: int = 0, extra: Mapping[str, Extra] = NO_EXTRAS
 ) -> AsyncIterator[Site]:
-    """Serve on a free port on loopback, with a database in this folder, until the context is left."""
+    """Serve on a port of loopback, 0 for any free one, with a database in this folder, until the context is left."""
     loaded = None if team is None else load_team(team)
-    with listening("127.0.0.1", 0, tls=False) as (listener, place):
+    with listening("127.0.0.1", port, tls=False) as (listener, place):
         async with serving(listener, place, team=loaded, db=folder / "conversations.db", extra=extra) as served:
             yield Site(hub=served.hub, keys=served.keys, place=place)

@@ -30,6 +30,12 @@ class Place(Struct, frozen=True, kw_only=True):
         return frozenset(f"{self.scheme}://{host}" for host in self.hosts)
 
     @property
+    def port(self) -> int:
+        """The port."""
+        port = self.hosts[0].rpartition(":")[2]
+        return int(port) if port.isdecimal() else DEFAULT_PORTS[self.scheme]
+
+    @property
     def cookie(self) -> str:
         """The cookie's name: cookies ignore ports, and another bullpen server may run on this machine."""
         port = self.hosts[0].rpartition(":")[2]
@@ -37,14 +43,17 @@ class Place(Struct, frozen=True, kw_only=True):
 
 
 @contextmanager
-def listening(host: str, port: int, *, tls: bool) -> Iterator[tuple[socket.socket, Place]]:
-    """Yield a socket that listens on a host and port, 0 for any free one; raise CannotListen if that fails."""
+def listening(host: str, port: int, *, tls: bool, earlier: int = 0) -> Iterator[tuple[socket.socket, Place]]:
+    """Yield a socket that listens on a host and port; raise CannotListen if that fails.
+
+    Port 0 is the one of an earlier server, if it is free, so that browsers find this one again; else any free one.
+    """
     family, address = _resolved(host)
     # With IPPROTO_TCP, since asyncio sends small pieces at once only on explicit TCP sockets.
     with socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            listener.bind((address, port))
+            _bind(listener, address, port, earlier)
         except OSError as error:
             raise CannotListen(
                 host, f"port {port} cannot be used: {error.strerror}", "Choose another --port."
@@ -52,6 +61,17 @@ def listening(host: str, port: int, *, tls: bool) -> Iterator[tuple[socket.socke
         bound = listener.getsockname()
         _require_safe(host, bound[0], tls=tls)
         yield listener, place_of(host, bound[0], bound[1], tls=tls)
+
+
+def _bind(listener: socket.socket, address: str, port: int, earlier: int) -> None:
+    if port == 0 and earlier:
+        try:
+            listener.bind((address, earlier))
+        except OSError:
+            pass
+        else:
+            return
+    listener.bind((address, port))
 
 
 def place_of(host: str, address: str, port: int, *, tls: bool) -> Place:

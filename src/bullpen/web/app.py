@@ -48,7 +48,7 @@ ROUTES: tuple[tuple[str, str, Endpoint], ...] = (
     ("GET", "/c/{id}/export/{format}", pages.export),
     ("GET", "/c/{id}/complete", pages.complete),
     ("POST", "/c/{id}/messages", pages.say),
-    ("GET", "/c/{id}/messages/{sequence:int}", pages.text),
+    ("GET", "/c/{id}/messages/{sequence}", pages.text),
     ("POST", "/c/{id}/open", pages.resume),
     ("POST", "/c/{id}/close", pages.release),
     ("POST", "/c/{id}/do/{action}", pages.act),

@@ -14,11 +14,11 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from bullpen.web.address import Place
 from bullpen.web.credentials import Keys
-from bullpen.web.responses import API, Problem, json
+from bullpen.web.responses import API, Problem, json, page
 
 MOST_BODY_BYTES = 1024 * 1024
-ENTRANCE = "/enter/"
-"""Where a ticket is exchanged for a cookie: the only path without a key."""
+WITHOUT_KEY = ("/enter/", "/static/")
+"""Where a ticket is exchanged for a cookie, and the styles and scripts of the page that says what to do without one."""
 SAFE_METHODS = frozenset({"GET", "HEAD"})
 
 POLICY = "; ".join(
@@ -51,8 +51,8 @@ WRONG_HOST = Refusal(HTTPStatus.MISDIRECTED_REQUEST, "This server is not at that
 WRONG_ORIGIN = Refusal(HTTPStatus.FORBIDDEN, "This was not sent by a page of this server.")
 NO_KEY = Refusal(
     HTTPStatus.UNAUTHORIZED,
-    "This page is private. Open the address that `bullpen serve` printed; it works once, in one browser. "
-    "For another one, use “Invite” in a browser that already has access.",
+    "This browser is not signed in. Open the address that `bullpen serve` printed last in its terminal; it works once. "
+    "Or use “Invite” in a browser that is signed in.",
 )
 TOO_LARGE = Refusal(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"The request is larger than {MOST_BODY_BYTES // 1024} KiB.")
 
@@ -85,7 +85,7 @@ class Guard:
         is_program = "authorization" in headers
         if not self._is_from_us(method, headers, is_program=is_program):
             return WRONG_ORIGIN
-        if not path.startswith(ENTRANCE) and not self._has_key(headers):
+        if not path.startswith(WITHOUT_KEY) and not self._has_key(headers):
             return NO_KEY
         length = headers.get("content-length", "0")
         return TOO_LARGE if not length.isdecimal() or int(length) > MOST_BODY_BYTES else None
@@ -134,9 +134,14 @@ def _is_one_of(given: list[str], allowed: Iterable[str]) -> bool:
 
 
 async def _refuse(refusal: Refusal, scope: Scope, receive: Receive, send: Send) -> None:
+    headers = Headers(scope=scope)
     answer: Response = PlainTextResponse(f"{refusal.text}\n", status_code=refusal.status)
     if scope["path"].startswith(API):
         answer = json(Problem(error=refusal.text), refusal.status)
+    elif "hx-request" in headers:
+        answer = page("problem.html", refusal.status, text=refusal.text)
+    elif refusal is NO_KEY and "text/html" in headers.get("accept", ""):
+        answer = page("sign_in.html", refusal.status)
     if refusal is NO_KEY:
         answer.headers["WWW-Authenticate"] = "Bearer"
     await answer(scope, receive, send)

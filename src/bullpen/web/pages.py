@@ -20,6 +20,7 @@ from bullpen.web.credentials import Keys
 from bullpen.web.frames import server_sent
 from bullpen.web.requests import checked_id, hub_of, id_in, number_in, number_of, view_in
 from bullpen.web.responses import done, form_of, json, page, sent_to
+from bullpen.web.sessions import LIFETIME_SECONDS
 from bullpen.web.shown_commands import shown_at
 from bullpen.web.sidebar import sidebar_of
 from bullpen.web.sse import EventStream, joined, position
@@ -39,11 +40,12 @@ async def enter(request: Request) -> Response:
         raise HTTPException(HTTPStatus.FORBIDDEN, "This address cannot be prefetched.")
     session = keys.redeem(request.path_params["ticket"])
     if session is None:
-        raise HTTPException(
-            HTTPStatus.UNAUTHORIZED, "This address was already used, or is not valid. Ask for a new one."
-        )
+        return page("sign_in.html", HTTPStatus.UNAUTHORIZED, is_spent=True)
     answer = RedirectResponse("/", status_code=HTTPStatus.SEE_OTHER)
-    answer.set_cookie(place.cookie, session, path="/", httponly=True, samesite="strict", secure=place.scheme == "https")
+    secure = place.scheme == "https"
+    answer.set_cookie(
+        place.cookie, session, LIFETIME_SECONDS, path="/", httponly=True, samesite="strict", secure=secure
+    )
     request.app.state.on_entry()
     return answer
 

@@ -11,13 +11,14 @@ from msgspec import Struct
 
 from bullpen.app import NO_EXTRAS, open_store
 from bullpen.conversation.member_agent import Extra
-from bullpen.database import SharedDatabase
+from bullpen.database import SharedDatabase, database_path
 from bullpen.team.file import LoadedTeam
 from bullpen.web.address import Place
 from bullpen.web.app import create_app
 from bullpen.web.conversations import Hub
 from bullpen.web.credentials import Keys
 from bullpen.web.guard import Guard
+from bullpen.web.sessions import Sessions, sessions_beside
 
 SHUTDOWN_SECONDS = 5
 
@@ -55,7 +56,7 @@ async def serving(
     extra: Mapping[str, Extra] = NO_EXTRAS,
 ) -> AsyncIterator[Served]:
     """Serve in the background until the context is left; then close everything and cancel running turns."""
-    keys = keys or Keys()
+    keys = keys or Keys(sessions=Sessions(sessions_beside(database_path(db))))
     async with open_store(db) as (store, thread):
         hub = Hub(SharedDatabase(store, thread), team=team, extra=extra)
         server = _server(create_app(hub, keys, place, on_entry), tls)

@@ -107,6 +107,7 @@
     count();
   }
 
+  // Reads everything anew that the page may have missed; what comes in the meantime waits.
   async function catchUp() {
     const after = endsEarly ? Number.MAX_SAFE_INTEGER : lastSequence();
     if (late) return;
@@ -144,7 +145,7 @@
       turn(data.turn)?.remove();
       document.dispatchEvent(new CustomEvent("turn-ended", { detail: data }));
     },
-    text: (data, at) => {
+    text: (data) => {
       const node = turn(data.turn);
       if (late) late.push(data);
       if (late || !node) return;
@@ -185,9 +186,9 @@
       const place = document.getElementById("problem");
       place.replaceChildren(element(event.data));
     });
-    source.onopen = () => talk.classList.remove("cut-off");
+    source.onopen = () => connection.isBack();
     source.onerror = () => {
-      talk.classList.add("cut-off");
+      connection.isLost();
       // A refusal ends a stream permanently, so we check ourselves whether the server is back.
       if (source.readyState === EventSource.CLOSED) setTimeout(reloadWhenBack, POLL_MILLISECONDS);
     };
@@ -203,6 +204,7 @@
     if (answer?.ok) location.reload();
     else setTimeout(reloadWhenBack, POLL_MILLISECONDS);
   }
+    connection.isLost(answer?.status);
 
   // A browser opens few streams at a time to one server, so a hidden tab closes its own.
   function connectIfVisible() {
