@@ -32,8 +32,7 @@ from bullpen.routing.queue import TurnQueue
 from bullpen.store.base import Store
 from bullpen.store.sqlite import SqliteStore
 from bullpen.team.file import load_team
-from bullpen.view.messages import plain_messages
-from bullpen.view.unanswered import in_order, unanswered_turns
+from bullpen.view.messages import plain_messages, shown_messages
 
 OPEN = """
 import asyncio, sys
@@ -194,12 +193,12 @@ async def test_what_a_killed_turn_had_said_and_done_stays_in_its_place(stage: St
     stage.agent("a", [{"say": "Half of it "}, {"hang": True}], "Again.")
     id_ = await _left_behind(stage, "Go [NEXT: a]", after="keep_output")
     async with stage.open(id_) as again:
-        [ended] = await again.read(unanswered_turns, await again.read(plain_messages))
+        [ended] = (await again.read(plain_messages))[0].unanswered
         assert (ended.turn, ended.member, ended.state, ended.after) == ("1", "a", "interrupted", 1)
         assert ended.said == "Half of it "
         await again.retry()
         await again.until_quiet()
-        [ended] = await again.read(unanswered_turns, await again.read(plain_messages))
+        [ended] = (await again.read(plain_messages))[0].unanswered
         assert (ended.after, ended.said) == (1, "Half of it "), "also after its retry"
 
 
@@ -213,16 +212,14 @@ async def test_what_a_cancelled_and_a_failed_turn_had_said_stays_in_its_place(st
         await conversation.cancel()
         await tell(conversation, "And you [NEXT: b]")
         messages = await conversation.read(plain_messages)
-        ended = await conversation.read(unanswered_turns, messages)
+        ended = [turn for message in messages for turn in message.unanswered]
         assert [(one.member, one.state, one.after, one.said) for one in ended] == [
             ("a", "cancelled", 1, "Begun."),
             ("b", "failed", 2, "Broken."),
         ]
-        kinds = [type(entry).__name__ for entry in in_order(messages, ended)]
-        assert kinds == ["ShownMessage", "UnansweredTurn", "ShownMessage", "UnansweredTurn"]
-        for page in (messages[:1], messages[1:]):
-            [one] = await conversation.read(unanswered_turns, page)
-            assert one.after == page[0].sequence
+        for number, member in enumerate("ab"):
+            [page] = await conversation.read(shown_messages, after=number, limit=1)
+            assert [turn.member for turn in page.unanswered] == [member]
         for file_format in FORMATS:
             text = await conversation.read(_exported, file_format)
             assert "Begun." in text

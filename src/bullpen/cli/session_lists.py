@@ -2,7 +2,6 @@
 
 import argparse
 from collections.abc import Iterable, Iterator
-from itertools import chain
 
 import msgspec
 
@@ -14,7 +13,7 @@ from bullpen.text.numbers import counted, day_or_clock, local_time
 from bullpen.view import listing
 from bullpen.view.listing import ConversationSummary, Hit, all_conversations, find_conversation
 from bullpen.view.messages import ShownMessage, plain_messages
-from bullpen.view.unanswered import UnansweredTurn, in_order, unanswered_turns
+from bullpen.view.unanswered import UnansweredTurn
 
 COLUMNS = ("id", "team", "last", "messages", "state", "title")
 IN_JSON = (
@@ -47,12 +46,11 @@ def show(options: argparse.Namespace) -> int:
         conversation = find_conversation(database, options.id)
         messages = _wanted(database, conversation, options)
         if options.json:
-            for shown in chain.from_iterable(messages):
+            for shown in messages:
                 print(msgspec.json.encode({**msgspec.to_builtins(shown.message), "sequence": shown.sequence}).decode())
         else:
-            entries = (in_order(page, unanswered_turns(database, conversation.id, page)) for page in messages)
             earlier = 0 if options.all else conversation.messages - options.last
-            _print_conversation(conversation, chain.from_iterable(entries), earlier)
+            _print_conversation(conversation, messages, earlier)
     return 0
 
 
@@ -100,44 +98,38 @@ def _row(conversation: ConversationSummary) -> tuple[str, ...]:
 
 def _wanted(
     database: Database, conversation: ConversationSummary, options: argparse.Namespace
-) -> Iterable[list[ShownMessage]]:
-    """Return the messages to print, in pages."""
+) -> Iterable[ShownMessage]:
     if not options.all:
-        return [plain_messages(database, conversation.id, limit=options.last)]
+        return plain_messages(database, conversation.id, limit=options.last)
     return _all_messages(database, conversation)
 
 
-def _all_messages(database: Database, conversation: ConversationSummary) -> Iterator[list[ShownMessage]]:
+def _all_messages(database: Database, conversation: ConversationSummary) -> Iterator[ShownMessage]:
     """Yield every message there is now, oldest first, holding one page at a time."""
     last, end = 0, conversation.messages
     while last < end:
         page = plain_messages(database, conversation.id, after=last, before=end + 1, limit=PAGE_MESSAGES)
         if not page:
             return
-        yield page
+        yield from page
         last = page[-1].sequence
 
 
-def _print_conversation(
-    conversation: ConversationSummary, entries: Iterable[ShownMessage | UnansweredTurn], earlier: int
-) -> None:
+def _print_conversation(conversation: ConversationSummary, messages: Iterable[ShownMessage], earlier: int) -> None:
     print_heading(f"{conversation.id}  team {conversation.team}, {counted(conversation.messages, 'message')}")
     if conversation.paused is not None:
         print(f"Paused: {safe_line(conversation.paused)}")
     if earlier > 0:
         print(f"{counted(earlier, 'earlier message')}: --last N or --all shows more.")
-    for shown in entries:
-        if isinstance(shown, UnansweredTurn):
-            print_unanswered(shown)
-        else:
-            print_message(shown)
+    for shown in messages:
+        print_message(shown)
 
 
-def print_unanswered(turn: UnansweredTurn) -> None:
+def _print_unanswered(turn: UnansweredTurn) -> None:
     """Print a turn without a reply: how it ended, what it did, and what it had said."""
     print()
     print_heading(f"{turn.member}, {turn.heading}  {local_time(turn.at)}")
-    print_indented("\n".join(filter(None, [turn.reason, *map(safe_line, turn.step_lines), turn.said])))
+    print_indented("\n".join(filter(None, [turn.reason, *turn.done, turn.said])))
 
 
 def print_message(shown: ShownMessage) -> None:
@@ -145,6 +137,8 @@ def print_message(shown: ShownMessage) -> None:
     print()
     print_heading("  ".join(_heading(shown)))
     print_indented(shown.message.content)
+    for turn in shown.unanswered:
+        _print_unanswered(turn)
 
 
 def _heading(shown: ShownMessage) -> Iterator[str]:

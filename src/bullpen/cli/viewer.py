@@ -14,7 +14,6 @@ from bullpen.text.numbers import counted
 from bullpen.view.messages import plain_messages
 from bullpen.view.state import conversation_view
 from bullpen.view.status_lines import status_line
-from bullpen.view.unanswered import UnansweredTurn, in_order, unanswered_turns
 
 Tell = Callable[[ConversationEvent], None]
 Pause = Callable[[], None]
@@ -99,11 +98,10 @@ async def show_state(conversation: Conversation, show: Show) -> None:
     if messages and messages[0].sequence > 1:
         earlier = counted(messages[0].sequence - 1, "earlier message")
         show.note(f"({earlier}: bullpen sessions show {conversation.id} --all)")
-    for shown in in_order(messages, await conversation.read(unanswered_turns, messages)):
-        if isinstance(shown, UnansweredTurn):
-            show.unanswered(shown)
-        else:
-            show.message(shown.message, shown.sequence)
+    for shown in messages:
+        show.message(shown.message, shown.sequence)
+        for turn in shown.unanswered:
+            show.unanswered(turn)
     view = conversation_view(conversation)
     for decision in view.decisions:
         show.decision(decision)

@@ -51,7 +51,7 @@ def _message(stored: StoredMessage) -> str:
 def _unanswered(turn: UnansweredTurn) -> str:
     """Return a turn without a reply: how it ended, what it had said, and what it did."""
     lines = [f"\n### {_plain(one_line(turn.member))}, {turn.heading}", "", _plain(one_line(turn.reason))]
-    lines += ["", *(f"- {_plain(one_line(line))}" for line in turn.step_lines)] if turn.step_lines else []
+    lines += ["", *(f"- {_plain(one_line(line))}" for line in turn.done)] if turn.done else []
     lines += ["", quoted(turn.said)] if turn.said else []
     return "\n".join([*lines, ""])
 

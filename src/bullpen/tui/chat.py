@@ -38,6 +38,7 @@ from bullpen.tui.text_screen import TextScreen
 from bullpen.tui.transcript import Transcript
 from bullpen.tui.turn import TurnView
 from bullpen.tui.updates import Updates
+from bullpen.view.addressees import addressees
 from bullpen.view.command_arguments import Text
 from bullpen.view.commands import ACTIONS, Command, Typed, read_command, read_form
 from bullpen.view.completion import names_of
@@ -45,6 +46,8 @@ from bullpen.view.decisions import Choice
 from bullpen.view.listing import conversations_beside
 
 WIDE = 100
+MOST_ADDRESSEES = 120
+"""Characters that tell who will be asked."""
 
 
 def _key(key: str, action: str, word: str, help_text: str, *, show: bool = False) -> Binding:
@@ -148,6 +151,13 @@ class ChatScreen(Screen[None]):
             self._composer.remember(event.text)
         else:
             self._composer.take_back(event.text)
+
+    @on(Composer.Changed)
+    def show_addressees(self) -> None:
+        """Show on the composer's border who will be asked."""
+        composer = self.query_one(Composer)
+        asked = addressees(self.conversation, composer.text, self._sender)
+        composer.border_subtitle = Content("" if asked is None else one_line(asked.line, MOST_ADDRESSEES))
 
     @on(Composer.Suggested)
     def suggest(self, event: Composer.Suggested) -> None:

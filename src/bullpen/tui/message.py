@@ -1,5 +1,6 @@
 """MessageView: one message: who said it, to whom, when, what; and what the agent did before it answered."""
 
+from collections.abc import Mapping
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -14,8 +15,11 @@ from bullpen.text.numbers import clock
 from bullpen.tui.markdown import SafeMarkdown
 from bullpen.tui.step_folds import LoadSteps, RecordedFold, StepsFold
 from bullpen.tui.text import beginning, one_line, shown
+from bullpen.tui.theme import color_of
+from bullpen.tui.unanswered_fold import UnansweredFold
 from bullpen.view.messages import ShownMessage
 from bullpen.view.steps import Steps
+from bullpen.view.unanswered import UnansweredTurn
 
 
 class MessageView(Vertical, can_focus=True):
@@ -42,7 +46,7 @@ class MessageView(Vertical, can_focus=True):
         self,
         shown_message: ShownMessage,
         *,
-        color: str,
+        colors: Mapping[str, str],
         names: dict[str, str],
         steps: Steps | None = None,
         seconds: float = 0.0,
@@ -56,14 +60,17 @@ class MessageView(Vertical, can_focus=True):
         """Its place in the conversation."""
         self.turn_id = shown_message.turn
         """The turn that ended with it, if an agent said it."""
-        self._color = color
+        self._unanswered = shown_message.unanswered
+        """Turns that ended after it without a reply."""
+        self._colors = colors
+        self._color = color_of(colors, self.message.speaker.role_id)
         self._names = names
         self._steps = steps
         self._seconds = seconds
         self._load_steps = load_steps
         self._why = why
         self._notes = notes
-        self.styles.border_left = ("outer", color)
+        self.styles.border_left = ("outer", self._color)
 
     def compose(self) -> ComposeResult:
         """Yield what was said and what is known about it."""
@@ -79,6 +86,18 @@ class MessageView(Vertical, can_focus=True):
             yield Static(Content(more), classes="more", markup=False)
         for note in self._notes:
             yield Static(Content(f"! {shown(note)}"), classes="note", markup=False)
+        for turn in self._unanswered:
+            yield self._fold(turn)
+
+    async def add_unanswered(self, turn: UnansweredTurn) -> None:
+        """Show a turn that ended after this message without a reply."""
+        if turn.turn not in [one.turn for one in self._unanswered]:
+            self._unanswered = (*self._unanswered, turn)
+            await self.mount(self._fold(turn))
+
+    def _fold(self, turn: UnansweredTurn) -> UnansweredFold:
+        name, color = self._names.get(turn.member, turn.member), color_of(self._colors, turn.member)
+        return UnansweredFold(turn, name=name, color=color)
 
     def action_whole(self) -> None:
         """Show all of it, exactly as it was said."""

@@ -19,11 +19,11 @@ from bullpen.tui.day_line import DayLine, first_of_days
 from bullpen.tui.live_turns import LiveTurns
 from bullpen.tui.message import MessageView
 from bullpen.tui.text import MOST_LINES, beginning, one_line, weight_of
-from bullpen.tui.theme import color_of
 from bullpen.tui.turn import TurnView
 from bullpen.turn_events import Event
 from bullpen.view.messages import ShownMessage, shown_messages
 from bullpen.view.steps import Steps, recorded_steps, turn_record
+from bullpen.view.unanswered import UnansweredTurn
 
 PAGE = 20
 MOST_ON_SCREEN = 3 * PAGE
@@ -163,9 +163,13 @@ class Transcript(VerticalScroll, can_focus=False):
         """Show what a running agent says or does."""
         await self._live.on_turn_event(turn_id, event)
 
-    async def end(self, turn_id: str) -> None:
-        """Remove a turn that has ended."""
-        await self._live.end(turn_id)
+    async def end(self, turn_id: str, unanswered: UnansweredTurn | None = None) -> None:
+        """Remove a turn that has ended; one without a reply stays after the newest message, folded."""
+        async with self._changing:
+            with self.app.batch_update():
+                await self._live.end(turn_id)
+                if unanswered is not None and self.is_at_end and self.views:
+                    await self.views[-1].add_unanswered(unanswered)
 
     @property
     def is_following(self) -> bool:
@@ -339,7 +343,7 @@ class Transcript(VerticalScroll, can_focus=False):
         steps, seconds = self._done.get(message.id, (None, 0.0))
         return MessageView(
             shown,
-            color=color_of(self._colors, message.speaker.role_id),
+            colors=self._colors,
             names=self._names,
             steps=steps,
             seconds=seconds,

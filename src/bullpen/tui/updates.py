@@ -17,6 +17,7 @@ from bullpen.tui.status import StatusBar
 from bullpen.tui.transcript import Transcript
 from bullpen.view.decisions import DISMISS, Decision
 from bullpen.view.state import ConversationView, conversation_view
+from bullpen.view.unanswered import unanswered_turn
 
 if TYPE_CHECKING:
     from textual.screen import Screen
@@ -104,8 +105,10 @@ class Updates:
                 await transcript.add(event)
             case TurnBegan():
                 await transcript.begin(event.turn.id, self._conversation.running.get(event.turn.id), at=event.at)
-            case TurnEnded():
+            case TurnEnded(state="done"):
                 await transcript.end(event.turn_id)
+            case TurnEnded():
+                await transcript.end(event.turn_id, await self._conversation.read(unanswered_turn, event.turn_id))
             case Trouble():
                 self._trouble = Decision(kind="trouble", text=event.text, choices=(DISMISS,))
             case _:

@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from bullpen.conversation.state import UndecidedTurn
 from bullpen.routing.missed_hand_overs import MissedHandOver
@@ -59,7 +60,10 @@ def decisions(
     """Return everything that waits for a person, the most urgent first."""
     names = tuple(agents)
     found = [_about_turn(ended, names) for ended in reversed(undecided)]
-    if paused is not None:
+    if found and paused is not None:
+        # Whatever is decided about a turn ends the pause, too: it is one decision, not two.
+        found[0] = replace(found[0], choices=(*found[0].choices, *((DROP,) if waiting else ())))
+    elif paused is not None:
         found.append(Decision(kind="paused", text=paused, choices=(CONTINUE, DROP) if waiting else (CONTINUE,)))
     elif held:
         verb = "is" if len(held) == 1 else "are"

@@ -1,14 +1,15 @@
 """Messages as a door shows them: each with its place, and the turn that it ended."""
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from bullpen.errors import UnknownMessage
 from bullpen.markers.stripping import strip_all_markers
 from bullpen.messages import ConversationMessage
 from bullpen.store.base import Store, StoredMessage, Turn
-from bullpen.text.numbers import duration, used_by
-from bullpen.turn_events import Usage
+from bullpen.text.numbers import spent
 from bullpen.view.turn_lookup import turn_that_said
+from bullpen.view.unanswered import UnansweredTurn, unanswered_turns
 
 PAGE = 50
 
@@ -23,6 +24,8 @@ class ShownMessage(Struct, frozen=True, kw_only=True):
     """The turn that ended with it, if an agent said it."""
     spent: str = ""
     """How long that turn took and what it used, in words."""
+    unanswered: tuple[UnansweredTurn, ...] = ()
+    """Turns that ended after it without a reply."""
 
 
 def shown_messages(
@@ -30,7 +33,8 @@ def shown_messages(
 ) -> list[ShownMessage]:
     """Return messages with their turns, oldest first: the newest ones, those before a number, or the first after it."""
     stored = store.messages(conversation_id, before=before, after=after, limit=limit)
-    return [_shown(store, conversation_id, one) for one in stored]
+    shown = [_shown(store, conversation_id, one) for one in stored]
+    return _with_unanswered(store, conversation_id, stored, shown)
 
 
 def plain_messages(
@@ -38,7 +42,8 @@ def plain_messages(
 ) -> list[ShownMessage]:
     """Return the same without their turns, which take longer to find."""
     stored = store.messages(conversation_id, before=before, after=after, limit=limit)
-    return [ShownMessage(sequence=one.sequence, message=one.message) for one in stored]
+    shown = [ShownMessage(sequence=one.sequence, message=one.message) for one in stored]
+    return _with_unanswered(store, conversation_id, stored, shown)
 
 
 def message_text(store: Store, conversation_id: str, sequence: int) -> str:
@@ -50,10 +55,14 @@ def message_text(store: Store, conversation_id: str, sequence: int) -> str:
     return strip_all_markers(text) or text
 
 
-def spent_in_turn(seconds: float | None, usage: Usage | None) -> str:
-    """Return how long a turn took and what it used: "12 s · 1.2k tokens · $0.05"."""
-    parts = ("" if seconds is None else duration(seconds), used_by(usage))
-    return " · ".join(part for part in parts if part)
+def _with_unanswered(
+    store: Store, conversation_id: str, stored: list[StoredMessage], shown: list[ShownMessage]
+) -> list[ShownMessage]:
+    """Return messages with the turns that ended after them without a reply."""
+    turns = unanswered_turns(store, conversation_id, stored)
+    if not turns:
+        return shown
+    return [replace(one, unanswered=tuple(turn for turn in turns if turn.after == one.sequence)) for one in shown]
 
 
 def _shown(store: Store, conversation_id: str, stored: StoredMessage) -> ShownMessage:
@@ -65,4 +74,4 @@ def _shown(store: Store, conversation_id: str, stored: StoredMessage) -> ShownMe
 
 def _spent(turn: Turn) -> str:
     started, ended = turn.started_at, turn.ended_at
-    return spent_in_turn(None if started is None or ended is None else (ended - started) / 1000, turn.usage)
+    return "" if started is None or ended is None else spent((ended - started) / 1000, turn.usage)

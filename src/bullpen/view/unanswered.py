@@ -1,6 +1,6 @@
 """Turns that ended without a reply: what they had said and done, and where that belongs between the messages."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from typing import Literal
 
 from msgspec import Struct
@@ -9,10 +9,10 @@ from bullpen.conversation.state import undecided_turn
 from bullpen.store.base import Store, StoredMessage, Turn
 from bullpen.text.numbers import duration
 from bullpen.turn_events import TextDelta
-from bullpen.view.messages import ShownMessage
-from bullpen.view.steps import MOST_SUMMARY, Steps, recorded_events
+from bullpen.view.steps import MOST_SUMMARY, Step, Steps, recorded_events
 
 FOREVER = 2**62
+ENDED = {"failed": "failed", "cancelled": "was cancelled", "interrupted": "was interrupted"}
 
 EndedAs = Literal["failed", "cancelled", "interrupted"]
 
@@ -27,38 +27,18 @@ class UnansweredTurn(Struct, frozen=True, kw_only=True):
     """The number of the message that it comes after."""
     at: int
     """When it ended."""
-    seconds: float
+    heading: str
+    """How it ended, in a few words."""
+    summary: str
+    """How much it had said and done, in a few words."""
     reason: str
-    """Why, in a sentence."""
+    """Why it ended, in a sentence."""
     said: str = ""
-    steps: Steps
-
-    @property
-    def heading(self) -> str:
-        """How it ended, in a few words."""
-        verb = {"failed": "failed", "cancelled": "was cancelled", "interrupted": "was interrupted"}[self.state]
-        return f"turn {self.turn} {verb} after {duration(self.seconds)}"
-
-    @property
-    def step_lines(self) -> tuple[str, ...]:
-        """What it did, a line for each step."""
-        return tuple(
-            f"{step.title}: {step.summary or step.output.strip()[:MOST_SUMMARY]} → {step.result}"
-            if step.kind == "tool"
-            else f"{step.title}: {step.summary or step.output.strip()[:MOST_SUMMARY]}"
-            for step in self.steps
-        )
-
-    @property
-    def summary(self) -> str:
-        """How much there is to read, in a few words."""
-        said = f"{len(self.said):,} characters said" if self.said else "nothing said"
-        return f"{said} · {self.steps.summary}" if len(self.steps) else said
+    done: tuple[str, ...] = ()
+    """What it did, a line for each step."""
 
 
-def unanswered_turns(
-    store: Store, conversation_id: str, messages: Sequence[StoredMessage | ShownMessage]
-) -> list[UnansweredTurn]:
+def unanswered_turns(store: Store, conversation_id: str, messages: Sequence[StoredMessage]) -> list[UnansweredTurn]:
     """Return the turns without a reply that belong after one of these messages, which follow each other."""
     if not messages:
         return []
@@ -70,22 +50,12 @@ def unanswered_turns(
 
 
 def unanswered_turn(store: Store, conversation_id: str, turn_id: str) -> UnansweredTurn:
-    """Return one turn without a reply that has just ended, after the newest message."""
+    """Return a turn that has just ended without a reply, after the newest message."""
     newest = store.messages(conversation_id, limit=1)
     return _shown(store, conversation_id, store.turn(conversation_id, turn_id), newest[0].sequence if newest else 0)
 
 
-def in_order(
-    messages: Iterable[ShownMessage], turns: Iterable[UnansweredTurn]
-) -> Iterator[ShownMessage | UnansweredTurn]:
-    """Yield messages and turns, each turn after its message."""
-    waiting = list(turns)
-    for message in messages:
-        yield message
-        yield from (turn for turn in waiting if turn.after == message.sequence)
-
-
-def _place(turn: Turn, messages: Sequence[StoredMessage | ShownMessage]) -> int:
+def _place(turn: Turn, messages: Sequence[StoredMessage]) -> int:
     """Return the last message that was there when a turn ended. Imported messages may have any time."""
     before = [one.sequence for one in messages if one.message.timestamp <= (turn.ended_at or 0)]
     return max(before, default=messages[0].sequence)
@@ -94,15 +64,27 @@ def _place(turn: Turn, messages: Sequence[StoredMessage | ShownMessage]) -> int:
 def _shown(store: Store, conversation_id: str, turn: Turn, after: int) -> UnansweredTurn:
     record = store.record(conversation_id, turn.id)
     events = recorded_events(record) if record is not None else []
+    steps = Steps(events)
     partial = turn.failure.partial_text if turn.failure is not None else ""
+    said = partial or "".join(event.text for event in events if isinstance(event, TextDelta))
+    state: EndedAs = turn.state if turn.state in ("failed", "cancelled") else "interrupted"
+    seconds = ((turn.ended_at or 0) - (turn.started_at or 0)) / 1000
+    much = f"{len(said):,} characters said" if said else "nothing said"
     return UnansweredTurn(
         turn=turn.id,
         member=turn.member,
-        state=turn.state if turn.state in ("failed", "cancelled") else "interrupted",
+        state=state,
         after=after,
         at=turn.ended_at or 0,
-        seconds=((turn.ended_at or 0) - (turn.started_at or 0)) / 1000,
+        heading=f"turn {turn.id} {ENDED[state]} after {duration(seconds)}",
+        summary=f"{much} · {steps.summary}" if len(steps) else much,
         reason=undecided_turn(turn).reason,
-        said=partial or "".join(event.text for event in events if isinstance(event, TextDelta)),
-        steps=Steps(events),
+        said=said,
+        done=tuple(map(_line, steps)),
     )
+
+
+def _line(step: Step) -> str:
+    about = step.summary or step.output.strip()[:MOST_SUMMARY]
+    result = f" → {step.result}" if step.kind == "tool" and not step.is_open else ""
+    return f"{step.title}: {about}{result}"

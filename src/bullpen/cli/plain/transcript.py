@@ -1,7 +1,7 @@
 """Show: a conversation on a page, as it happens.
 
-Of turns that run at the same time one is followed live, and the others are written whole when it is their turn to be
-read: two streams mixed line by line would be two streams that nobody can read.
+Of turns that run at the same time one is followed live, and each of the others is written whole as soon as it ends:
+two streams mixed line by line would be two streams that nobody can read.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -62,7 +62,9 @@ class Show:
         """The turn that is followed."""
         self._view: TurnView | None = None
         self._later: dict[str, list[ConversationEvent]] = {}
-        """Events of the other running turns, until those are followed."""
+        """Events of the other running turns, until those end or are followed."""
+        self._running: dict[str, str] = {}
+        """Who is at work, by turn."""
         self._reply: list[ConversationEvent] = []
         """The reply that ends the turn we follow, and what follows from it."""
         self._previous: ConversationEvent | None = None
@@ -80,6 +82,14 @@ class Show:
             self._later.setdefault(turn_id, []).append(event)
         else:
             self._write(event)
+        match event:
+            case TurnBegan(turn=turn):
+                self._running[turn.id] = turn.member
+            case TurnEnded(turn_id=ended):
+                self._running.pop(ended, None)
+                self._write_whole(ended)
+                self._write_who_is_left()
+                self._follow_next()
         if self._is_time_to_ask(event):
             self._write_decisions()
 
@@ -105,7 +115,7 @@ class Show:
         """Write a turn that ended without a reply: how it ended, what it did, and what it had said."""
         who = self._colours.member(turn.member, safe_line(turn.member))
         self._block(f"\n{who}  {self._colours.paint(safe_line(f'{turn.heading} · {clock(turn.at)}'), 'dim')}\n")
-        for line in turn.step_lines:
+        for line in turn.done:
             self.note(f"{INDENT}{line}")
         if turn.said:
             self._block(wrapped(turn.said, self._page.columns))
@@ -215,7 +225,6 @@ class Show:
                 self._view = None
                 self._live = ""
                 self._write_what_followed()
-                self._follow_next()
             case _ if self._reply:
                 # What follows from a reply is written below the line that says what the turn used.
                 self._reply.append(event)
@@ -228,11 +237,24 @@ class Show:
             self._notes(event) if isinstance(event, Said) else self._remark(event)
             self._previous = event
 
+    def _write_whole(self, turn_id: str) -> None:
+        """Write a turn that has ended while another one is followed."""
+        if events := self._later.pop(turn_id, None):
+            self.interrupt()
+            followed = self._live, self._view, self._reply
+            self._live, self._view, self._reply = "", None, []
+            for event in events:
+                self._write(event)
+            self._live, self._view, self._reply = followed
+
+    def _write_who_is_left(self) -> None:
+        if names := list(dict.fromkeys(self._running.values())):
+            self.note(f"  ({_listed(names)} {'is' if len(names) == 1 else 'are'} still at work.)")
+
     def _follow_next(self) -> None:
-        """Follow a turn that had to wait to be read, from its beginning."""
-        while self._later and not self._live:
-            turn_id = next(iter(self._later))
-            for event in self._later.pop(turn_id):
+        """Follow a running turn that had to wait to be read, from its beginning."""
+        if self._later and not self._live:
+            for event in self._later.pop(next(iter(self._later))):
                 self._write(event)
 
     def _remark(self, event: ConversationEvent) -> None:

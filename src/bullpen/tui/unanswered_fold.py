@@ -1,0 +1,44 @@
+"""UnansweredFold: a turn that ended without a reply, as a line that opens into what it had said and done."""
+
+from collections.abc import Iterable
+
+from textual.content import Content
+from textual.widget import Widget
+from textual.widgets import Static
+
+from bullpen.tui.fold import Fold
+from bullpen.tui.markdown import SafeMarkdown
+from bullpen.tui.text import beginning, one_line, shown
+from bullpen.view.unanswered import UnansweredTurn
+
+MOST_LINES = 60
+
+
+class UnansweredFold(Fold):
+    """One turn."""
+
+    DEFAULT_CSS = """
+    UnansweredFold { margin: 1 0 0 0; }
+    UnansweredFold .reason { color: $text-warning; }
+    UnansweredFold .done { color: $text-muted; }
+    """
+
+    def __init__(self, turn: UnansweredTurn, *, name: str, color: str) -> None:
+        title = Content.assemble(
+            ("✗ ", "$text-error"),
+            (f"{one_line(name, 40)} ", f"bold {color}"),
+            (f"{one_line(turn.heading, 80)} · {turn.summary}", "dim"),
+        )
+        super().__init__(title, lambda: _inside(turn))
+
+
+def _inside(turn: UnansweredTurn) -> Iterable[Widget]:
+    yield Static(Content(shown(turn.reason)), classes="reason", markup=False)
+    for line in turn.done[-MOST_LINES:]:
+        yield Static(Content(one_line(line, 200)), classes="done", markup=False)
+    if turn.said:
+        part = beginning(turn.said)
+        yield SafeMarkdown(part.text)
+        if part.left_out:
+            more = f"… {part.left_out:,} more characters: bullpen sessions show, or an export, has all of it"
+            yield Static(Content(more), classes="done", markup=False)
