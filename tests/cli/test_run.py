@@ -159,7 +159,7 @@ def test_a_second_ctrl_c_leaves_at_once(write_team: Write, start_bullpen: Start)
     wait_for(process, b"I begin")
 
     os.killpg(process.pid, signal.SIGINT)
-    wait_for(process, b"Paused")
+    wait_for(process, b"ada (turn 1)")
     os.killpg(process.pid, signal.SIGINT)
 
     said, _ = process.communicate(timeout=60)

@@ -24,17 +24,17 @@ def test_nothing_is_wanted_while_everything_works() -> None:
     assert wanted(waiting=3) == ()
 
 
-def test_the_latest_failure_comes_first_and_then_the_pause() -> None:
+def test_the_latest_failure_comes_first_and_the_pause_is_no_decision_of_its_own() -> None:
     found = wanted(
         undecided=(ended("3", "max"), ended("4", "sarah", None)), paused="20 turns.", waiting=1, missed=MISSED
     )
 
-    assert [(one.kind, one.turn) for one in found] == [("failed", "4"), ("failed", "3"), ("paused", "")]
+    assert [(one.kind, one.turn) for one in found] == [("failed", "4"), ("failed", "3")]
     assert found[0].text == "sarah (turn 4): bullpen stopped during this turn. Files may have been changed."
     assert found[1].text == "max (turn 3): the quota is used up. Wait until noon."
     assert (found[1].partial_text, found[1].others) == ("I was", ("sarah",))
     assert [choice.typed for choice in found[1].choices] == ["/retry 3", "/skip 3", "/hand NAME 3"]
-    assert [choice.typed for choice in found[2].choices] == ["/continue", "/drop"]
+    assert [choice.typed for choice in found[0].choices] == ["/retry 4", "/skip 4", "/hand NAME 4", "/drop"]
 
 
 def test_without_a_queue_there_is_nothing_to_drop() -> None:

@@ -46,6 +46,14 @@
     ready(node);
   }
 
+  // A turn without a reply stays, folded, after the message that was the last one when it ended.
+  function addUnanswered(html) {
+    const node = element(html).firstElementChild;
+    if (!node || document.querySelector(`[data-unanswered="${CSS.escape(node.dataset.unanswered)}"]`)) return;
+    document.getElementById(`m${node.dataset.after}`)?.append(node);
+    ready(node);
+  }
+
   function addLive(html) {
     const node = element(html).firstElementChild;
     if (!node) return;
@@ -109,7 +117,6 @@
 
   // Reads everything anew that the page may have missed; what comes in the meantime waits.
   async function catchUp() {
-    const after = endsEarly ? Number.MAX_SAFE_INTEGER : lastSequence();
     if (late) return;
     late = [];
     await readNewer();
@@ -119,6 +126,7 @@
   }
 
   async function readNewer() {
+    const after = endsEarly ? Number.MAX_SAFE_INTEGER : lastSequence();
     const answer = await fetch(`${base}/newer?after=${after}`, { headers: { "HX-Request": "true" } }).catch(() => null);
     if (!answer?.ok) return;
     const fresh = element(await answer.text());
@@ -126,6 +134,7 @@
     const state = ["title", "side", "decisions"].map((id) => fresh.querySelector(`#${id}`)?.outerHTML ?? "").join("");
     keepingPlace(() => {
       for (const node of fresh.querySelectorAll(".new-messages > article")) addMessage(node.dataset.sequence, node.outerHTML);
+      for (const node of fresh.querySelectorAll(".new-unanswered > details")) addUnanswered(node.outerHTML);
       const running = new Set([...fresh.querySelectorAll(".new-live > article")].map((node) => node.dataset.turn));
       for (const node of [...live.children]) if (!running.has(node.dataset.turn)) node.remove();
       for (const node of fresh.querySelectorAll(".new-live > article")) addLive(node.outerHTML);
@@ -142,7 +151,10 @@
     },
     began: (data) => keepingPlace(() => turn(data.turn) || addLive(data.html)),
     ended: (data) => {
-      turn(data.turn)?.remove();
+      keepingPlace(() => {
+        turn(data.turn)?.remove();
+        if (data.html) addUnanswered(data.html);
+      });
       document.dispatchEvent(new CustomEvent("turn-ended", { detail: data }));
     },
     text: (data) => {
@@ -180,7 +192,8 @@
     }
     source.addEventListener("state", (event) => {
       if (event.lastEventId) number = Math.max(number, Number(event.lastEventId));
-      showState(event.data);
+      // A decision that appears must not cover what it is about.
+      keepingPlace(() => showState(event.data));
     });
     source.addEventListener("trouble", (event) => {
       const place = document.getElementById("problem");
@@ -203,8 +216,8 @@
     const answer = await fetch(`${base}/newer?after=${lastSequence()}`).catch(() => null);
     if (answer?.ok) location.reload();
     else setTimeout(reloadWhenBack, POLL_MILLISECONDS);
-  }
     connection.isLost(answer?.status);
+  }
 
   // A browser opens few streams at a time to one server, so a hidden tab closes its own.
   function connectIfVisible() {

@@ -1,0 +1,79 @@
+"""What waits for a person: a row each, which covers nothing, also when there are several on a phone."""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+
+import pytest
+from playwright.async_api import Browser, Page, expect
+
+from bullpen.testing.site import Site, site
+from bullpen.testing.stage import Script, write_team
+
+OpenBrowser = Callable[[], AbstractAsyncContextManager[Browser]]
+LONG = "It could not reach the service that it needs, although it tried for quite a while. " * 4
+FAILS: Script = [{"say": "I began with it. "}, {"stderr": LONG}, {"exit": 3}]
+
+
+async def page_of(served: Site, browser: Browser, path: str, width: int) -> Page:
+    page = await (await browser.new_context(viewport={"width": width, "height": 844})).new_page()
+    page.set_default_timeout(60_000)
+    await page.goto(served.new_url())
+    await page.goto(f"{served.url}{path}")
+    return page
+
+
+async def where(page: Page, selector: str) -> list[tuple[float, float]]:
+    """Return top and bottom of everything that matches."""
+    found = await page.evaluate(
+        """(selector) => [...document.querySelectorAll(selector)].filter((one) => one.checkVisibility())
+             .map((one) => [one.getBoundingClientRect().top, one.getBoundingClientRect().bottom])""",
+        selector,
+    )
+    return [(top, bottom) for top, bottom in found]
+
+
+@pytest.mark.parametrize("width", [390, 820, 1440])
+def test_three_failures_fit_and_cover_nothing(width: int, tmp_path: Path, open_browser: OpenBrowser) -> None:
+    async def story() -> None:
+        team = write_team(tmp_path, {"max": FAILS, "sarah": FAILS, "ada": FAILS})
+        async with site(tmp_path, team) as served, open_browser() as browser:
+            opened = await served.hub.begin()
+            page = await page_of(served, browser, f"/c/{opened.conversation.id}", width)
+            await opened.conversation.say("[NEXT: max & sarah & ada] " + "Please do all of this.\n\n" * 30)
+            await expect(page.locator(".decide")).to_have_count(3)
+            await page.wait_for_timeout(200)
+            ((dock, _),) = await where(page, ".dock")
+            (*_, (_, last)) = await where(page, "#messages > *")
+            assert last <= dock + 25, "the dock begins with a gradient of 20 pixels"
+            rows = await where(page, ".decide")
+            assert all(bottom - top < (50 if width > 900 else 100) for top, bottom in rows)
+            assert all(top > 0 and bottom < 844 for top, bottom in await where(page, ".decide button, #composer"))
+            # Two other agents could answer: who they are opens with a click.
+            await page.locator("summary", has_text="Hand over").first.click()
+            await expect(page.get_by_role("button", name="Hand over to sarah")).to_be_visible()
+            await page.locator(".decide .about summary").first.click()
+            await expect(page.locator(".decide .about[open]")).to_contain_text("I began with it.")
+
+    asyncio.run(story())
+
+
+def test_a_cancelled_turn_is_one_decision(tmp_path: Path, open_browser: OpenBrowser) -> None:
+    async def story() -> None:
+        agents: dict[str, Script] = {"max": [{"say": "I began."}, {"sleep": 60}], "sarah": [{"say": "Mine."}]}
+        async with site(tmp_path, write_team(tmp_path, agents)) as served, open_browser() as browser:
+            opened = await served.hub.begin()
+            page = await page_of(served, browser, f"/c/{opened.conversation.id}", 390)
+            await opened.conversation.say("[NEXT: max, sarah] Go.")
+            await page.get_by_role("button", name="Cancel").click()
+            await expect(page.locator(".decide")).to_have_count(1)
+            await expect(page.locator(".decide button")).to_have_text(
+                ["Retry", "Skip", "Drop the queue", "Hand over to sarah"]
+            )
+            await page.get_by_role("button", name="Skip").click()
+            # Whatever is decided ends the pause.
+            await expect(page.locator("#messages")).to_contain_text("Mine.")
+            await expect(page.locator(".decide")).to_have_count(0)
+
+    asyncio.run(story())
