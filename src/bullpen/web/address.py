@@ -30,6 +30,11 @@ class Place(Struct, frozen=True, kw_only=True):
         return frozenset(f"{self.scheme}://{host}" for host in self.hosts)
 
     @property
+    def is_local(self) -> bool:
+        """Whether only this machine can reach it."""
+        return any(host.partition(":")[0] == "localhost" for host in self.hosts)
+
+    @property
     def port(self) -> int:
         """The port."""
         port = self.hosts[0].rpartition(":")[2]

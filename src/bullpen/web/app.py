@@ -13,7 +13,7 @@ from starlette.responses import Response
 from starlette.routing import Match, Route
 
 from bullpen.errors import BullpenError
-from bullpen.web import inspector, openapi, pages, renaming, sidebar, teams, timeline
+from bullpen.web import inspector, invitations, openapi, pages, renaming, sidebar, teams, timeline
 from bullpen.web.address import Place
 from bullpen.web.api import CALLS, Endpoint
 from bullpen.web.assets import asset
@@ -26,7 +26,7 @@ SMALLEST_COMPRESSED = 1_000
 
 ROUTES: tuple[tuple[str, str, Endpoint], ...] = (
     ("GET", "/enter/{ticket}", pages.enter),
-    ("POST", "/invite", pages.invite),
+    ("POST", "/invite", invitations.invite),
     ("GET", "/static/{name}", asset),
     ("GET", "/", pages.conversations),
     ("POST", "/c", pages.begin),

@@ -50,13 +50,6 @@ async def enter(request: Request) -> Response:
     return answer
 
 
-async def invite(request: Request) -> Response:
-    """Make a ticket for another browser."""
-    state = request.app.state
-    url = f"{cast(Place, state.place).url}/enter/{cast(Keys, state.keys).new_ticket()}"
-    return page("invite_part.html" if "hx-request" in request.headers else "invite.html", url=url)
-
-
 async def conversations(request: Request) -> Response:
     """Show all conversations, or those that match a search."""
     hub, query = hub_of(request), request.query_params.get("q", "").strip()
