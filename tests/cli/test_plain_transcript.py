@@ -143,31 +143,70 @@ def test_a_turn_with_everything() -> None:
     ]
 
 
-def test_turns_at_the_same_time_are_read_one_after_the_other() -> None:
-    page = shown(
+def test_a_turn_that_ends_while_another_runs_is_written_at_once() -> None:
+    events = [
         began("1", "ada"),
         began("2", "ben"),
+        began("3", "mei"),
         *does("2", TextDelta("ben ")),
-        *does("1", TextDelta("ada ")),
+        *does("1", TextDelta("ada says")),
         *does("2", TextDelta("says b")),
         said("2", "ben", "ben says b"),
         HandOverMissed(member="ben", message_id="m2", names=("mei",), quote="over to mei", text="ben wrote so."),
         ended("2", "ben"),
-        *does("1", TextDelta("says a")),
+    ]
+    more = [
+        *does("1", TextDelta(" a")),
         said("1", "ada", "ada says a"),
         ended("1", "ada"),
-        asked=asked(missed=missed("ben", "mei", "over to mei")),
-    )
+        *does("3", TextDelta("mei says m")),
+        said("3", "mei", "mei says m"),
+        ended("3", "mei"),
+    ]
+    open_now = asked(missed=missed("ben", "mei", "over to mei"))
 
-    assert [line for line in page.splitlines() if line and "turn" not in line] == [
-        "  ada says a",
-        "  #2 · 1.2 s",
+    at_once = [
+        "  ada says",
         "  ben says b",
+        "  #2 · 1.2 s",
+        "  (ada, mei are still at work.)",
+    ]
+    assert without_headings(shown(*events, asked=open_now)) == at_once
+    assert without_headings(shown(*events, *more, asked=open_now)) == [
+        *at_once,
+        "ada continues",
+        "   a",
+        "  #2 · 1.2 s",
+        "  (mei is still at work.)",
+        "  mei says m",
         "  #2 · 1.2 s",
         f"? {missed('ben', 'mei', 'over to mei').sentence}",
         "  /next mei  ask mei now (or just press Enter, or y)",
         "  /dismiss   leave it as it is",
     ]
+
+
+def without_headings(page: str) -> list[str]:
+    return [line for line in page.splitlines() if line and "turn" not in line]
+
+
+def test_a_turn_that_fails_while_another_runs_asks_at_once() -> None:
+    failure = Failed(kind="crashed", message="It died.")
+    undecided = UndecidedTurn(turn=turn("2", "ben"), state="failed", failure=failure)
+    page = shown(
+        began("1", "ada"),
+        began("2", "ben"),
+        *does("2", TextDelta("I try")),
+        TurnEnded(turn_id="2", member="ben", state="failed", seconds=1.0, failure=failure),
+        Undecided(turn=turn("2", "ben"), state="failed", text="ben: It died."),
+        asked=asked(undecided),
+    )
+
+    assert without_headings(page)[:2] == [
+        "  I try",
+        "  ✗ failed · 1.0 s · what it said so far is kept, but is not a message",
+    ]
+    assert "! ben (turn 2): It died.\n" in page
 
 
 def test_a_turn_that_still_runs_is_followed_when_the_other_is_over() -> None:
@@ -279,22 +318,6 @@ def test_a_failed_turn_is_asked_about_while_another_one_runs() -> None:
     page = shown(*events, in_chat=False, asked=asked(ended_turn))
 
     assert page.endswith("  I am\n! ada (turn 1): It died.\n\nben continues\n   slow")
-
-
-def test_a_failed_turn_that_is_not_written_yet_is_not_asked_about() -> None:
-    ended_turn = UndecidedTurn(
-        turn=turn("2", "ben"), state="failed", failure=Failed(kind="crashed", message="It died.")
-    )
-    events = (
-        began("1", "ada"),
-        began("2", "ben"),
-        TurnEnded(turn_id="2", member="ben", state="failed", seconds=1.0),
-        Undecided(turn=turn("2", "ben"), state="failed", text=""),
-    )
-
-    assert "died" not in shown(*events, asked=asked(ended_turn))
-    page = shown(*events, said("1", "ada", "all"), ended("1", "ada"), in_chat=False, asked=asked(ended_turn))
-    assert page.endswith("  ✗ failed · 1.0 s\n! ben (turn 2): It died.\n")
 
 
 def test_what_stays_on_hold_is_said_once() -> None:

@@ -143,6 +143,16 @@ def test_ctrl_c_cancels_stores_and_leaves(write_team: Write, start_bullpen: Star
     assert bullpen("run", "--resume", "last").returncode == 3
 
 
+def test_who_is_ready_first_is_shown_first(write_team: Write, start_bullpen: Start) -> None:
+    write_team(ada=[{"say": "I begin"}, {"hang": True}], ben=[{"sleep": 0.5}, {"say": "I am done."}])
+    process = start_bullpen("run", "--trust", "team.toml", "Both, please. [NEXT: ada & ben]")
+
+    assert b"  I am done.\n" in wait_for(process, b"(ada is still at work.)")
+
+    os.killpg(process.pid, signal.SIGINT)
+    process.communicate(timeout=60)
+
+
 def at_work_in(folder: Path) -> list[str]:
     """Return the processes whose working folder this is."""
     found = []
@@ -253,7 +263,8 @@ def test_no_color_is_respected(write_team: Write, at_terminal: AtTerminal) -> No
     assert "Hello." in terminal.screen.text
 
 
-def wait_for(process: "subprocess.Popen[bytes]", text: bytes) -> None:
+def wait_for(process: "subprocess.Popen[bytes]", text: bytes) -> bytes:
+    """Return what it has written when this is there."""
     assert process.stdout is not None
     seen = b""
     while text not in seen:
@@ -261,6 +272,7 @@ def wait_for(process: "subprocess.Popen[bytes]", text: bytes) -> None:
         more = os.read(process.stdout.fileno(), 4096)
         assert more, seen
         seen += more
+    return seen
 
 
 def test_a_long_message_is_no_name_of_a_file(write_team: Write, bullpen: Bullpen) -> None:
