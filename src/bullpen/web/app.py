@@ -47,6 +47,7 @@ ROUTES: tuple[tuple[str, str, Endpoint], ...] = (
     ("GET", "/c/{id}/timeline", timeline.timeline),
     ("GET", "/c/{id}/export/{format}", pages.export),
     ("GET", "/c/{id}/complete", pages.complete),
+    ("POST", "/c/{id}/addressees", pages.asks),
     ("POST", "/c/{id}/messages", pages.say),
     ("GET", "/c/{id}/messages/{sequence}", pages.text),
     ("POST", "/c/{id}/open", pages.resume),

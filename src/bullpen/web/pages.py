@@ -11,6 +11,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 
 from bullpen.exchange.files import FORMATS, Format, write_export
+from bullpen.view.addressees import addressees
 from bullpen.view.commands import ACTIONS, read_command, read_form, run_command
 from bullpen.view.completion import names_of, options_for
 from bullpen.view.listing import ConversationSummary, Hit, all_conversations, by_urgency, conversation_summary, search
@@ -137,11 +138,23 @@ async def older(request: Request) -> Response:
 async def newer(request: Request) -> Response:
     """Show the messages after one, for a page that has missed some or watches another process."""
     hub, conversation_id = hub_of(request), id_in(request)
-    messages = await hub.read(shown_messages, conversation_id, after=number_in(request, "after") or 0)
+    after = number_in(request, "after") or 0
+    # With the last one that the page has: turns may have ended after it without a reply.
+    messages = await hub.read(shown_messages, conversation_id, after=max(0, after - 1))
+    ended = [turn for shown in messages if shown.sequence <= after for turn in shown.unanswered]
+    messages = [shown for shown in messages if shown.sequence > after]
     view = await view_in(request)
     opened = hub.get(conversation_id)
     live = opened.feed.running_turns() if opened else []
-    return page("newer.html", messages=messages, state=view, live=live, id=conversation_id, colors=view.colors)
+    return page(
+        "newer.html",
+        messages=messages,
+        ended_since=ended,
+        state=view,
+        live=live,
+        id=conversation_id,
+        colors=view.colors,
+    )
 
 
 async def text(request: Request) -> Response:
@@ -181,6 +194,13 @@ async def complete(request: Request) -> Response:
     """Return completions for what a person has typed."""
     talk = (await hub_of(request).require(id_in(request))).conversation
     return json(options_for(request.query_params.get("before", ""), names_of(talk.team)))
+
+
+async def asks(request: Request) -> Response:
+    """Return who would be asked by what a person has typed; null if it is a command, or too long to tell."""
+    talk = (await hub_of(request).require(id_in(request))).conversation
+    form = await form_of(request)
+    return json(addressees(talk, _field(form, "text"), _field(form, "sender") or None))
 
 
 async def act(request: Request) -> Response:

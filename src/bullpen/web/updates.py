@@ -19,6 +19,7 @@ from bullpen.text.numbers import spent
 from bullpen.turn_events import Event, Notice, Thinking, TodoList, ToolFinished, ToolStarted
 from bullpen.view.state import ConversationView
 from bullpen.view.steps import Steps
+from bullpen.view.unanswered import unanswered_turn
 from bullpen.web.growing_markdown import GrowingMarkdown, Growth
 from bullpen.web.templates import rendered
 from bullpen.web.visible import visible
@@ -51,7 +52,8 @@ async def update(numbered: Numbered, conversation: Conversation) -> Update | Non
             return _turn_event(numbered.number, event.turn_id, event.event, conversation)
         case TurnEnded():
             words = spent(event.seconds, event.usage)
-            return _json("ended", turn=event.turn_id, state=event.state, spent=words)
+            html = "" if event.state == "done" else await _unanswered(event.turn_id, conversation)
+            return _json("ended", turn=event.turn_id, state=event.state, spent=words, html=html)
         case Trouble():
             return Update("trouble", rendered("problem.html", text=event.text).encode())
         case Lagged():
@@ -91,9 +93,15 @@ def _said(said: Said, conversation: Conversation) -> Update:
         notes=said.notes,
         # Told when the turn ends.
         spent="",
+        unanswered=(),
         **_where(conversation),
     )
     return _json("said", turn=said.turn_id, sequence=said.sequence, html=html)
+
+
+async def _unanswered(turn_id: str, conversation: Conversation) -> Markup:
+    ended = await conversation.read(unanswered_turn, turn_id)
+    return rendered("unanswered.html", ended=ended, id=conversation.id)
 
 
 def _turn_event(number: int, turn_id: str, event: Event, conversation: Conversation) -> Update | None:

@@ -1,0 +1,49 @@
+// Who will be asked by what is typed, before it is sent. The server knows; an answer for an earlier text is dropped.
+"use strict";
+
+document.addEventListener("DOMContentLoaded", () => {
+  const form = document.getElementById("composer");
+  if (!form) return;
+  const text = document.getElementById("text");
+  const place = document.getElementById("addressees");
+  const base = form.getAttribute("action").replace(/\/messages$/, "");
+  const PAUSE_MILLISECONDS = 120;
+
+  let timer = 0;
+  let asked = 0;
+
+  function chip(kind, words) {
+    const node = document.createElement("span");
+    node.className = kind;
+    node.textContent = words;
+    return node;
+  }
+
+  function show(found) {
+    const steps = (found?.steps ?? []).map((step) => chip("chip", step.join(" & ")));
+    const nobody = found && !steps.length ? [chip("chip nobody", "nobody")] : [];
+    const reason = found?.reason ? [chip("why", found.reason)] : [];
+    const problems = (found?.problems ?? []).map((words) => chip("problem", words));
+    const who = [...steps, ...nobody].flatMap((node, index) => (index ? [chip("then", "then"), node] : [node]));
+    place.replaceChildren(...(found ? [chip("to", "to")] : []), ...who, ...reason, ...problems);
+  }
+
+  async function ask() {
+    const question = ++asked;
+    if (!text.value.trim()) return show(null);
+    const body = new URLSearchParams({ text: text.value, sender: form.elements.sender?.value ?? "" });
+    const answer = await fetch(`${base}/addressees`, { method: "POST", body }).catch(() => null);
+    const found = answer?.ok ? await answer.json() : null;
+    if (question === asked) show(found);
+  }
+
+  function askSoon() {
+    clearTimeout(timer);
+    timer = setTimeout(ask, PAUSE_MILLISECONDS);
+  }
+
+  text.addEventListener("input", askSoon);
+  form.addEventListener("change", askSoon);
+  form.addEventListener("htmx:afterRequest", () => setTimeout(ask));
+  ask();
+});
