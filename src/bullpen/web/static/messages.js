@@ -9,20 +9,32 @@ document.addEventListener("DOMContentLoaded", () => {
   const TOLD_MILLISECONDS = 1600;
   const FAR_PIXELS = 240;
 
+  const DRAWINGS = {
+    Copy: "M5.5 5.5v-3h8v8h-3M2.5 5.5h8v8h-8z",
+    Quote: "M6.5 4.5c-2 .5-3 2-3 4v3h3v-3h-2M12.5 4.5c-2 .5-3 2-3 4v3h3v-3h-2",
+    Copied: "M3 8.5l3.2 3.2L13 4.8",
+    "Not copied": "M4 4l8 8M12 4l-8 8",
+  };
+  DRAWINGS["Copy code"] = DRAWINGS.Copy;
+
+  function draw(made, name) {
+    made.setAttribute("aria-label", name);
+    made.title = name;
+    made.innerHTML = `<svg viewBox="0 0 16 16" aria-hidden="true"><path d="${DRAWINGS[name]}"/></svg>`;
+  }
+
   function button(name, act) {
     const made = document.createElement("button");
     made.type = "button";
-    made.className = "quiet";
-    made.textContent = name;
+    made.className = "quiet icon";
+    if (name) draw(made, name);
     made.addEventListener("click", () => act(made));
     return made;
   }
 
-  async function copy(text, made) {
-    const name = made.textContent;
-    const done = await navigator.clipboard.writeText(text).then(() => "Copied", () => "Not copied");
-    made.textContent = done;
-    setTimeout(() => { made.textContent = name; }, TOLD_MILLISECONDS);
+  async function copy(text, made, name) {
+    draw(made, await navigator.clipboard.writeText(text).then(() => "Copied", () => "Not copied"));
+    setTimeout(() => draw(made, name), TOLD_MILLISECONDS);
   }
 
   // The text as it was written; a page has it only rendered.
@@ -51,7 +63,7 @@ document.addEventListener("DOMContentLoaded", () => {
   function addActions(article) {
     const actions = document.createElement("span");
     actions.className = "actions";
-    actions.append(button("Copy", async (made) => copy(await textOf(article), made)));
+    actions.append(button("Copy", async (made) => copy(await textOf(article), made, "Copy")));
     if (document.getElementById("text")) {
       const made = button("Quote", async () => quote(made.selected || (await textOf(article))));
       // A click may end the selection before it arrives.
@@ -59,12 +71,7 @@ document.addEventListener("DOMContentLoaded", () => {
       made.addEventListener("keydown", () => { made.selected = selectedIn(article); });
       actions.append(made);
     }
-    let footer = article.querySelector(":scope > footer");
-    if (!footer) {
-      footer = document.createElement("footer");
-      article.append(footer);
-    }
-    footer.append(actions);
+    article.querySelector(":scope > header .when").before(actions);
   }
 
   function frameCode(article) {
@@ -72,7 +79,7 @@ document.addEventListener("DOMContentLoaded", () => {
       const frame = document.createElement("div");
       frame.className = "code-frame";
       code.replaceWith(frame);
-      frame.append(code, button("Copy code", (made) => copy(code.textContent.replace(/\n$/, ""), made)));
+      frame.append(code, button("Copy code", (made) => copy(code.textContent.replace(/\n$/, ""), made, "Copy code")));
     }
   }
 
