@@ -1,13 +1,16 @@
 """What holds for all tests: each has a time limit, and none depends on how busy the machine is.
 
 A test that exceeds its limit fails with the stacks of all threads. If it then hangs in cleaning up, its process prints
-the stacks and ends, and `make test` continues in another one.
+the stacks and ends with all that it has started, and `make test` continues in another one.
 """
 
+import contextlib
 import faulthandler
 import os
+import threading
 from collections.abc import Generator
 
+import psutil
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -18,6 +21,7 @@ settings.register_profile("any machine", deadline=None, suppress_health_check=[H
 settings.load_profile("any machine")
 
 _stderr = pytest.StashKey[int]()
+_in_debugger = pytest.StashKey[bool]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -34,12 +38,25 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
     """End the process if a test hangs although its time is over."""
     marker = item.get_closest_marker("timeout")
     seconds = float(marker.args[0] if marker else item.config.getini("timeout"))
-    faulthandler.dump_traceback_later(seconds + CLEANING_UP_SECONDS, file=item.config.stash[_stderr], exit=True)
+    watch = threading.Timer(seconds + CLEANING_UP_SECONDS, end_process, [item.config])
+    watch.daemon = True
+    watch.start()
     try:
         return (yield)
     finally:
-        faulthandler.cancel_dump_traceback_later()
+        watch.cancel()
 
 
-def pytest_enter_pdb() -> None:
-    faulthandler.cancel_dump_traceback_later()
+def pytest_enter_pdb(config: pytest.Config) -> None:
+    config.stash[_in_debugger] = True
+
+
+def end_process(config: pytest.Config) -> None:
+    """Print the stacks of all threads, and end this process with all that it has started; not while debugging."""
+    if config.stash.get(_in_debugger, False):
+        return
+    faulthandler.dump_traceback(config.stash[_stderr])
+    for child in psutil.Process().children(recursive=True):
+        with contextlib.suppress(psutil.Error):
+            child.kill()
+    os._exit(1)

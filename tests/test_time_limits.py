@@ -4,12 +4,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import psutil
 import pytest
 
 ROOT = Path(__file__).parent.parent
 
 HANGING = """
-import time
+import subprocess, time
 import pytest
 from tests import conftest
 
@@ -23,7 +24,7 @@ def test_after_it():
     pass
 """
 HANGS = "time.sleep(1000)"
-HANGS_IN_CLEANING_UP = "try: time.sleep(1000)\n    finally: time.sleep(2000)"
+HANGS_WITH_A_CHILD = "with subprocess.Popen(['sleep', '1000'], cwd={!r}): time.sleep(1000)"
 
 
 def tried(body: str, folder: Path, *options: str) -> "subprocess.CompletedProcess[str]":
@@ -42,12 +43,13 @@ def test_a_test_that_hangs_fails(tmp_path: Path) -> None:
     assert HANGS in done.stdout
 
 
-def test_a_test_that_hangs_in_cleaning_up_is_ended(tmp_path: Path) -> None:
-    done = tried(HANGS_IN_CLEANING_UP, tmp_path, "-n", "1")
+def test_a_test_that_hangs_in_cleaning_up_is_ended_with_all_that_it_started(tmp_path: Path) -> None:
+    done = tried(HANGS_WITH_A_CHILD.format(str(tmp_path)), tmp_path, "-n", "1")
 
     assert "1 failed, 1 passed" in done.stdout
     assert "crashed while running" in done.stdout
     assert "in test_that_hangs" in done.stderr
+    assert [process.pid for process in psutil.process_iter(["cwd"]) if process.info["cwd"] == str(tmp_path)] == []
 
 
 def test_every_test_has_a_limit(pytestconfig: pytest.Config) -> None:

@@ -11,6 +11,8 @@ from tests.torture.outcome import DEFAULT_SEED, Outcome, Torture, shown
 
 Arguments = ParamSpec("Arguments")
 
+# Each class does in one test what elsewhere would be many.
+pytestmark = pytest.mark.timeout(900)
 CLASSES = pytest.mark.parametrize("torture", all_classes(), ids=lambda torture: torture.name)
 
 
