@@ -31,6 +31,7 @@ ANSWERS: dict[tuple[str, str], int] = {
     ("GET", "/enter/{ticket}"): 303,
     ("POST", "/invite"): 200,
     ("GET", "/static/{name}"): 404,
+    ("GET", "/attention"): 200,
     ("GET", "/sidebar"): 200,
     ("GET", "/teams"): 200,
     ("GET", "/teams/{key}"): 404,
@@ -77,7 +78,10 @@ PROGRAMS = {"token", "wrong token", "empty token", "basic"}
 async def server(folder: Path) -> AsyncIterator[tuple[Guard, Keys]]:
     async with open_store(folder / "c.db") as (store, thread):
         keys = Keys()
-        yield create_app(Hub(SharedDatabase(store, thread)), keys, PLACE), keys
+        hub = Hub(SharedDatabase(store, thread))
+        # Its stream would never end.
+        hub.attention.frames.close()
+        yield create_app(hub, keys, PLACE), keys
 
 
 def headers_for(keys: Keys, session: str, host: str, origin: str, key: str) -> dict[str, str]:

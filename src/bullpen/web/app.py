@@ -28,6 +28,7 @@ ROUTES: tuple[tuple[str, str, Endpoint], ...] = (
     ("GET", "/enter/{ticket}", pages.enter),
     ("POST", "/invite", invitations.invite),
     ("GET", "/static/{name}", asset),
+    ("GET", "/attention", pages.attention),
     ("GET", "/", pages.conversations),
     ("POST", "/c", pages.begin),
     ("GET", "/teams", teams.teams),

@@ -23,6 +23,8 @@ from bullpen.view.listing import (
     rename,
     unarchive,
 )
+from bullpen.view.state import ConversationView
+from bullpen.web.attention import AttentionFeed
 from bullpen.web.live import LiveConversation
 
 Arguments = ParamSpec("Arguments")
@@ -49,6 +51,7 @@ class Hub:
         self._shared = shared
         self.trust = trust or Trust()
         self._extra = extra
+        self.attention = AttentionFeed()
         self._open: dict[str, _Opened] = {}
         self._opening = asyncio.Lock()
 
@@ -97,6 +100,7 @@ class Hub:
         if opened.conversation.running:
             raise ReadOnlyHere("An agent is working in this conversation. Cancel its turn first, or wait.")
         await self._open.pop(conversation_id).close()
+        self.attention.forget(conversation_id)
 
     async def rename(self, conversation_id: str, title: str | None) -> None:
         """Give a conversation another title, open here or not; None: call it by its first words again."""
@@ -139,6 +143,7 @@ class Hub:
         """Close every conversation. Running turns are cancelled, and waiting turns are kept."""
         opened, self._open = list(self._open.values()), {}
         await asyncio.gather(*(one.close() for one in opened))
+        self.attention.frames.close()
 
     async def _opened(self, team: LoadedTeam, resume: str | None) -> LiveConversation:
         # Shielded: a browser that disconnects must not leave a conversation half open.
@@ -152,7 +157,8 @@ class Hub:
             if len(self._open) >= MOST_OPEN:
                 raise ReadOnlyHere(f"{MOST_OPEN} conversations are open here. Close one first.")
             opened = await _Opened.begin(
-                partial(open_conversation, team, self.database, self._shared.thread, resume, self._extra)
+                partial(open_conversation, team, self.database, self._shared.thread, resume, self._extra),
+                self.attention.update,
             )
             self._open[opened.live.conversation.id] = opened
             return opened.live
@@ -185,10 +191,14 @@ class _Opened:
         self._leave = leave
 
     @classmethod
-    async def begin(cls, enter: Callable[[], AbstractAsyncContextManager[Conversation]]) -> "_Opened":
+    async def begin(
+        cls,
+        enter: Callable[[], AbstractAsyncContextManager[Conversation]],
+        on_state: Callable[[ConversationView], None],
+    ) -> "_Opened":
         leave = asyncio.Event()
         entered: asyncio.Future[LiveConversation] = asyncio.get_running_loop().create_future()
-        task = asyncio.create_task(_stay(enter, entered, leave))
+        task = asyncio.create_task(_stay(enter, on_state, entered, leave))
         return cls(await entered, task, leave)
 
     async def close(self) -> None:
@@ -198,12 +208,13 @@ class _Opened:
 
 async def _stay(
     enter: Callable[[], AbstractAsyncContextManager[Conversation]],
+    on_state: Callable[[ConversationView], None],
     entered: "asyncio.Future[LiveConversation]",
     leave: asyncio.Event,
 ) -> None:
     try:
         async with enter() as conversation:
-            live = LiveConversation(conversation)
+            live = LiveConversation(conversation, on_state)
             following = asyncio.create_task(live.feed.follow())
             entered.set_result(live)
             await leave.wait()

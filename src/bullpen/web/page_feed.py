@@ -28,10 +28,17 @@ GROW_SHARE = 8
 class PageFeed:
     """Follows a conversation, and publishes frames for its pages."""
 
-    def __init__(self, conversation: Conversation, view: Callable[[], ConversationView]) -> None:
+    def __init__(
+        self,
+        conversation: Conversation,
+        view: Callable[[], ConversationView],
+        on_state: Callable[[ConversationView], None],
+    ) -> None:
         self.frames = Frames()
         self._conversation = conversation
         self._view = view
+        self._on_state = on_state
+        """Called whenever the state has changed."""
         self._texts: dict[str, GrowingMarkdown] = {}
         """What each running turn has said."""
         self._grows_at = 0.0
@@ -68,7 +75,9 @@ class PageFeed:
         for numbered in events:
             await self._publish(numbered)
         if any(changes_state(numbered.event) for numbered in events):
-            self.frames.publish("state", state_html(self._view()).encode())
+            view = self._view()
+            self.frames.publish("state", state_html(view).encode())
+            self._on_state(view)
         if (began := monotonic()) >= self._grows_at:
             for turn_id in self._texts:
                 self._grow(turn_id)

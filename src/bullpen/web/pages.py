@@ -175,6 +175,12 @@ async def stream(request: Request) -> Response:
     return cast(Response, EventStream(opened.feed.frames.reading(position(request)), joined))
 
 
+async def attention(request: Request) -> Response:
+    """Stream where a person is needed, to all tabs of a browser."""
+    feed = hub_of(request).attention
+    return cast(Response, EventStream(feed.frames.reading(first=feed.snapshot()), joined))
+
+
 async def say(request: Request) -> Response:
     """Send a message, or run a command."""
     opened = await hub_of(request).require(id_in(request))

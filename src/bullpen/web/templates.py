@@ -9,6 +9,7 @@ from markupsafe import Markup, escape
 
 from bullpen.markers.stripping import strip_all_markers
 from bullpen.text import numbers
+from bullpen.view.attention import attention
 from bullpen.web.assets import address
 from bullpen.web.markdown import code, plain, render
 from bullpen.web.visible import visible
@@ -74,7 +75,7 @@ def _environment() -> Environment:
     )
     spellings = (numbers.counted, numbers.duration, numbers.money, numbers.short_number, numbers.size, numbers.tokens)
     filters = (*spellings, clock, said, initials, exact, file_name, moved_up, code, plain, render)
-    environment.globals.update(address=address, used=numbers.used)
+    environment.globals.update(address=address, attention=attention, used=numbers.used)
     environment.filters.update({function.__name__: function for function in filters})
     return environment
 

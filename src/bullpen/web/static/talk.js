@@ -113,6 +113,7 @@
     if (task && typed !== undefined && open.has("task-edit")) task.value = typed;
     if (focused && document.activeElement === document.body) document.getElementById(focused)?.focus();
     count();
+    document.dispatchEvent(new Event("state-shown"));
   }
 
   // Reads everything anew that the page may have missed; what comes in the meantime waits.

@@ -1,0 +1,21 @@
+"""Attention: what in a conversation waits for a person, counted and in words, for titles and notifications."""
+
+from msgspec import Struct
+
+from bullpen.view.state import ConversationView
+
+
+class Attention(Struct, frozen=True, kw_only=True):
+    """How many things wait for a person, and the first of them."""
+
+    count: int = 0
+    text: str = ""
+
+
+def attention(view: ConversationView) -> Attention:
+    """Return what waits for a person: every decision, or an answer."""
+    if view.decisions:
+        return Attention(count=len(view.decisions), text=view.decisions[0].text)
+    if view.status == "your_turn":
+        return Attention(count=1, text=f"It is your turn, {view.waits_for}.")
+    return Attention()
