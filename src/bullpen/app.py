@@ -17,7 +17,7 @@ from bullpen.conversation.running_turn import milliseconds
 from bullpen.conversation.state import ConversationState
 from bullpen.conversation.stored_history import StoredHistory
 from bullpen.errors import ConversationInUse, StoreError, UnknownConversation
-from bullpen.store.base import Owner, StateChange, Store
+from bullpen.store.base import Owner, StateChange, Store, StoredConversation
 from bullpen.store.sqlite import SqliteStore
 from bullpen.store.thread import StoreThread
 from bullpen.team.file import LoadedTeam, load_team
@@ -91,7 +91,7 @@ async def open_conversation(
             await conversation.close()
     finally:
         # The store's thread does this after everything else, even after calls that were cancelled.
-        await to_the_end(thread.do(_release, store, conversation_id, owner))
+        await to_the_end(thread.do(_release, store, conversation_id, owner, loaded))
 
 
 def _claimed(
@@ -119,12 +119,23 @@ def _claimed(
     return ConversationState(store, stored, owner, thread)
 
 
-def _release(store: Store, conversation_id: str, owner: Owner) -> None:
-    """Stop being the owner, if we are. A failing disk must not hide an earlier error."""
+def _release(store: Store, conversation_id: str, owner: Owner, loaded: LoadedTeam) -> None:
+    """Stop being the owner, if we are; nothing is left of a conversation in which nothing was said.
+
+    A failing disk must not hide an earlier error.
+    """
     try:
-        store.release(conversation_id, owner)
+        stored = store.conversation(conversation_id)
+        if stored.owner == owner and not stored.messages and _is_untouched(stored, loaded):
+            store.discard(conversation_id)
+        else:
+            store.release(conversation_id, owner)
     except (StoreError, UnknownConversation) as error:
         logger.warning("conversation not released conversation=%s error=%s", conversation_id, error)
+
+
+def _is_untouched(stored: StoredConversation, loaded: LoadedTeam) -> bool:
+    return stored.title is None and stored.team_task == loaded.team.task
 
 
 ADJECTIVES = """

@@ -54,11 +54,11 @@ def write_team(tmp_path: Path) -> Callable[..., Path]:
 def bullpen(tmp_path: Path, environment: dict[str, str]) -> Callable[..., subprocess.CompletedProcess[str]]:
     """Run a command to its end."""
 
-    def run(*words: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
+    def run(*words: str, stdin: str = "", cwd: Path = tmp_path) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [sys.executable, "-m", "bullpen", *words],
             env=environment,
-            cwd=tmp_path,
+            cwd=cwd,
             input=stdin,
             capture_output=True,
             encoding="utf-8",

@@ -192,7 +192,7 @@ def test_after_a_paste_of_200_000_characters_every_key_still_answers_at_once(
 def test_tab_completes_and_arrows_bring_back_what_was_sent(
     write_team: Write, at_terminal: AtTerminal, environment: dict[str, str]
 ) -> None:
-    write_team(ada="Yes.", ben="No.")
+    team = write_team(ada="Yes.", ben="No.")
     with at_terminal("chat", "--plain", "--trust") as terminal:
         terminal.wait_for(READY)
         terminal.press("Hm [NEXT: b\t\n")
@@ -200,12 +200,19 @@ def test_tab_completes_and_arrows_bring_back_what_was_sent(
         terminal.press("/qui\t\n")
         assert terminal.leave() == 0
 
-    file = Path(environment["BULLPEN_HOME"], "input-history")
+    (file,) = Path(environment["BULLPEN_HOME"], "input-histories").iterdir()
     assert file.stat().st_mode & 0o777 == 0o600
     with at_terminal("chat", "--plain") as terminal:
         terminal.wait_for(READY)
         terminal.press("\x1b[A\x1b[A")
         terminal.wait_for("kim ▸ Hm [NEXT: ben]")
+
+    other = file.parent / "other.toml"
+    other.write_text(team.read_text())
+    with at_terminal("chat", "--plain", "--trust", str(other)) as terminal:
+        terminal.wait_for(READY)
+        terminal.press("\x1b[A?")
+        terminal.wait_for("kim ▸ ?")
 
 
 def test_what_cannot_be_sent_is_not_lost(write_team: Write, at_terminal: AtTerminal) -> None:
@@ -311,7 +318,7 @@ def test_a_team_file_that_is_gone_is_named(write_team: Write, bullpen: Bullpen) 
 
     assert gone.returncode == 1
     assert "team.toml, is gone. Name another one" in gone.stderr
-    assert bullpen("chat", "other.toml", "--trust", "--resume", "last", stdin="x\n").returncode == 0
+    assert bullpen("chat", "other.toml", "--trust", "--team-changed", "--resume", "last", stdin="x\n").returncode == 0
 
 
 def test_in_a_terminal_the_chat_fills_the_screen(write_team: Write, at_terminal: AtTerminal) -> None:

@@ -1,5 +1,6 @@
 """Opening a conversation again: its file is opened once, by whichever command."""
 
+import json
 import os
 import subprocess
 from collections.abc import Callable
@@ -74,3 +75,59 @@ def test_a_team_that_is_not_trusted_leaves_the_file_closed(
     assert "--trust" in refused.stderr
     assert len(openings.read_text().splitlines()) == 1
     assert [file.name for file in (home / "data").glob("conversations.db*")] == ["conversations.db"]
+
+
+def elsewhere(tmp_path: Path, write_team: Write) -> Path:
+    """Return another folder with a team of its own."""
+    other = tmp_path / "elsewhere"
+    other.mkdir()
+    write_team(ada="Hello.").replace(other / "team.toml")
+    return other
+
+
+def test_last_is_the_last_one_here(tmp_path: Path, write_team: Write, bullpen: Bullpen) -> None:
+    elsewhere(tmp_path, write_team)
+    write_team(ada="Hello.")
+    assert bullpen("run", "--trust", "team.toml", "Here.").returncode == 0
+    assert bullpen("run", "--trust", "elsewhere/team.toml", "There.").returncode == 0
+
+    assert "Here." in bullpen("sessions", "show", "last").stdout
+    assert "There." not in bullpen("run", "--resume", "last", "More.").stdout
+    unrelated = tmp_path.with_name(f"{tmp_path.name}-unrelated")
+    unrelated.mkdir()
+    refused = bullpen("run", "--resume", "last", "Go on.", cwd=unrelated)
+    assert refused.returncode == 1
+    assert "has begun yet. The latest of all is" in refused.stderr
+
+
+def test_another_teams_agents_get_a_conversation_only_if_a_person_wants_it(
+    tmp_path: Path, write_team: Write, bullpen: Bullpen, at_terminal: AtTerminal
+) -> None:
+    elsewhere(tmp_path, write_team)
+    write_team(ada="Hello.")
+    assert bullpen("run", "--trust", "team.toml", "Secret of client A.").returncode == 0
+    stored = bullpen("sessions", "list", "--json").stdout
+    id_ = json.loads(stored)[0]["id"]
+
+    refused = bullpen("run", "--trust", "--resume", id_, "elsewhere/team.toml", "Go on.")
+
+    assert refused.returncode == 1
+    assert "The agents of elsewhere/team.toml would read what was said in it." in refused.stderr
+    assert "add --team-changed" in refused.stderr
+    with at_terminal("chat", "--plain", "--trust", "--resume", id_, "elsewhere/team.toml") as terminal:
+        terminal.wait_for("Continue? [y/N]")
+        terminal.press("n\r")
+        terminal.wait_for("Nothing was changed.")
+    assert bullpen("run", "--trust", "--team-changed", "--resume", id_, "elsewhere/team.toml", "Go.").returncode == 0
+
+
+def test_nothing_is_left_of_a_conversation_in_which_nothing_was_said(write_team: Write, bullpen: Bullpen) -> None:
+    write_team(ada="Hello.")
+    assert bullpen("run", "--trust", "team.toml", "Hi.").returncode == 0
+
+    assert bullpen("run", "--as", "nobody", "team.toml", "Hi.").returncode == 1
+    assert bullpen("run", "team.toml", " ").returncode == 1
+    assert bullpen("chat", "team.toml", stdin="").returncode == 0
+
+    assert len(json.loads(bullpen("sessions", "list", "--json").stdout)) == 1
+    assert "Hello." in bullpen("sessions", "show", "last").stdout

@@ -1,6 +1,7 @@
 """What the commands that open a conversation share: which team file, which conversation, and whether it may run."""
 
 import argparse
+import sys
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -11,7 +12,8 @@ from bullpen.cli.trust_question import ensure_trusted
 from bullpen.database import Database, open_database
 from bullpen.errors import BullpenError
 from bullpen.team.file import LoadedTeam, load_team
-from bullpen.view.listing import ConversationSummary, find_conversation
+from bullpen.text.safe import printable
+from bullpen.view.listing import ConversationSummary, conversation_to_continue
 
 USUAL_FILE = Path("team.toml")
 
@@ -36,6 +38,9 @@ def add_opening_options(parser: argparse.ArgumentParser) -> None:
     """Add the options that say what to open, and as whom."""
     parser.add_argument("--resume", metavar="ID", help="continue a conversation: its id, the beginning of it, or last")
     parser.add_argument("--as", dest="sender", metavar="NAME", help="which person of the team you are")
+    parser.add_argument(
+        "--team-changed", action="store_true", help="continue a conversation with another team file, without asking"
+    )
     parser.add_argument("--trust", action="store_true", help="run the team file without asking whether you trust it")
     add_database_option(parser)
 
@@ -46,11 +51,25 @@ def prepare(options: argparse.Namespace, team: Path | None) -> Opening:
         return Opening(loaded=_trusted(team_file(None, team), options), resume=None, db=options.db)
     with ExitStack() as on_error:
         database = on_error.enter_context(open_database(options.db))
-        stored = find_conversation(database, options.resume)
-        loaded = _trusted(team_file(stored, team), options)
+        stored = conversation_to_continue(database, options.resume, team)
+        file = team_file(stored, team)
+        _ensure_same_team(stored, file, changed=options.team_changed)
+        loaded = _trusted(file, options)
         # It stays open for the conversation.
         on_error.pop_all()
     return Opening(loaded=loaded, resume=stored.id, db=options.db, database=database)
+
+
+def _ensure_same_team(stored: ConversationSummary, file: Path, *, changed: bool) -> None:
+    """Return if a conversation is continued with its own team file, or a person wants another one."""
+    if changed or not stored.team_path or Path(stored.team_path) == file.absolute():
+        return
+    about = f"{stored.id} was last open with {stored.team_path}. The agents of {file} would read what was said in it."
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise BullpenError(f"{about} If you want that, add --team-changed.")
+    print(printable(f"{about}\nContinue? [y/N] "), end="", file=sys.stderr, flush=True)
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        raise BullpenError("Nothing was changed.")
 
 
 def _trusted(file: Path, options: argparse.Namespace) -> LoadedTeam:

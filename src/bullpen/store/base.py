@@ -216,6 +216,9 @@ class Store(Protocol):
     def delete(self, conversation_id: str, *, at: int) -> None:
         """Remove a conversation and its turns permanently."""
 
+    def discard(self, conversation_id: str) -> None:
+        """Remove a conversation as if it had never begun, if nothing was said in it; otherwise do nothing."""
+
     def append(
         self,
         conversation_id: str,

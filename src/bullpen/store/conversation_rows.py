@@ -154,6 +154,13 @@ def delete(db: Connection, conversation: int, at: int) -> None:
     )
 
 
+def discard(db: Connection, conversation: int) -> None:
+    """Remove a conversation in which nothing was ever said, together with its id."""
+    key = (conversation,)
+    db.execute("DELETE FROM states WHERE conversation = ?", key)
+    db.execute("DELETE FROM conversations WHERE number = ?", key)
+
+
 def _conversation(row: tuple[object, ...]) -> StoredConversation:
     id_, team, team_file, team_path, started_at, last_at, messages, first, queued, running, *state = row
     team_task, waits_for, paused, progress, owner, extra, title, archived_at = state

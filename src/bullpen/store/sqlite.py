@@ -86,6 +86,13 @@ class SqliteStore:
             conversation_rows.delete(db, number, at)
         self._database.empty_log()
 
+    def discard(self, conversation_id: str) -> None:
+        """Remove a conversation, if nothing has happened in it yet."""
+        with self._database.writing_without_sync() as db:
+            place = place_of(db, conversation_id)
+            if not place.messages and not turn_rows.all_of(db, place.number, None):
+                conversation_rows.discard(db, place.number)
+
     def append(
         self,
         conversation_id: str,

@@ -469,6 +469,15 @@ class StoreContract:
             store.start_turn("c", "m1-max", owner=OWNER, given=GIVEN, at=1)
         assert ids(store.queued("c")) == ["m1-max"]
 
+    def test_a_conversation_in_which_nothing_was_said_leaves_nothing(self, store: Store) -> None:
+        store.discard("c")
+        assert store.conversations() == []
+        begin(store, "c")
+        store.append("c", said("m1"))
+        store.discard("c")
+        assert [one.id for one in store.conversations()] == ["c"]
+        assert store.fsck() == []
+
     def test_what_a_running_turn_has_written_is_read_before_it_ends_and_after_its_owner_is_dead(
         self, store: Store
     ) -> None:

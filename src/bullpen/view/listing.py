@@ -71,8 +71,9 @@ class Hit(Struct, frozen=True, kw_only=True):
 
 
 def all_conversations(store: Store) -> list[ConversationSummary]:
-    """Return every conversation, the latest first."""
-    return [_summary(stored) for stored in store.conversations()]
+    """Return every conversation, the latest first. One in which nothing was said is listed only while it is open."""
+    listed = (_summary(stored) for stored in store.conversations())
+    return [summary for summary in listed if summary.messages or summary.open_in is not None]
 
 
 def conversation_summary(store: Store, conversation_id: str) -> ConversationSummary:
@@ -81,7 +82,10 @@ def conversation_summary(store: Store, conversation_id: str) -> ConversationSumm
 
 
 def find_conversation(store: Store, reference: str) -> ConversationSummary:
-    """Return the conversation with an id, or the only one whose id begins so, or the latest for "last"."""
+    """Return the conversation with an id, or the only one whose id begins so, or for "last" the latest one here.
+
+    Where none has begun here, in this folder, it is the latest of all.
+    """
     try:
         return conversation_summary(store, reference)
     except UnknownConversation:
@@ -89,13 +93,47 @@ def find_conversation(store: Store, reference: str) -> ConversationSummary:
     if not known:
         raise NoConversations
     if reference == LAST:
-        return _summary(known[0])
+        said = [stored for stored in known if stored.messages] or known
+        return _summary(_last_here(said, Path.cwd(), None) or said[0])
     fitting = [stored for stored in known if reference and stored.id.startswith(reference)]
     if not fitting:
         raise UnknownConversation(reference)
     if len(fitting) > 1:
         raise AmbiguousConversation(reference, (stored.id for stored in fitting))
     return _summary(fitting[0])
+
+
+def conversation_to_continue(store: Store, reference: str, team: Path | None) -> ConversationSummary:
+    """Do the same for a conversation to continue, perhaps with this team file: "last" never means one of elsewhere.
+
+    What was said in it would reach agents that have nothing to do with it.
+    """
+    said = [stored for stored in store.conversations() if stored.messages]
+    if reference != LAST or not said:
+        return find_conversation(store, reference)
+    here = Path.cwd()
+    found = _last_here(said, here, team)
+    if found is None:
+        latest = said[0]
+        where = f"of {latest.team_path}" if latest.team_path else "without a team file"
+        raise BullpenError(
+            f"No conversation of {team or here} has begun yet. The latest of all is {latest.id}, {where}; "
+            f"--resume {latest.id} continues it."
+        )
+    return _summary(found)
+
+
+def _last_here(known: Iterable[StoredConversation], here: Path, team: Path | None) -> StoredConversation | None:
+    """Return the latest conversation of a team file, or of the usual one here; else the latest of that folder."""
+    file = (team or here / "team.toml").absolute()
+    folder = file.parent
+    placed = [(stored, Path(stored.team_path)) for stored in known if stored.team_path]
+    nearest_first = (
+        [stored for stored, path in placed if path == file],
+        [stored for stored, path in placed if path.parent == folder],
+        [stored for stored, path in placed if folder in path.parents or path.parent in folder.parents],
+    )
+    return next((stored for group in nearest_first for stored in group), None)
 
 
 def search(store: Store, words: str, *, conversation_id: str | None = None, limit: int = 20) -> list[Hit]:
