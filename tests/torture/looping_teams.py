@@ -5,7 +5,7 @@ from typing import Any
 from tests.torture.kill_nine import tortured
 from tests.torture.outcome import Outcome, Size, Torture
 
-SIZES: dict[Size, int] = {"small": 50, "full": 1000}
+SIZES: dict[Size, int] = {"small": 20, "full": 1000}
 
 
 def run(size: Size, seed: int) -> Outcome:
