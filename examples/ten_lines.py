@@ -17,4 +17,6 @@ async def main(team_file: str) -> None:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit("usage: python examples/ten_lines.py team.toml    (bullpen init writes one)")
     asyncio.run(main(sys.argv[1]))

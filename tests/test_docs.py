@@ -128,6 +128,9 @@ def test_ten_lines_are_enough_for_a_conversation(tmp_path: Path) -> None:
 
     assert [line.partition("(")[0] for line in printed.splitlines()][-1] == "Quiet"
     assert printed.count("Said(") == 3
+    without = subprocess.run(command[:2], check=False, capture_output=True, encoding="utf-8")
+    assert (without.returncode, without.stdout) == (1, "")
+    assert without.stderr.startswith("usage: python examples/ten_lines.py team.toml")
 
 
 def test_the_page_on_the_command_line_names_every_command_and_no_other() -> None:

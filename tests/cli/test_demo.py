@@ -6,31 +6,43 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from bullpen.cli.demo_story import SCRIPTS
 from bullpen.testing.terminal import Terminal
 
 Bullpen = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
-def test_the_story_is_told_and_stays_in_the_store(bullpen: Bullpen) -> None:
+@pytest.fixture
+def demo_database(environment: dict[str, str]) -> tuple[str, str]:
+    return "--db", str(Path(environment["BULLPEN_HOME"], "demo", "conversations.db"))
+
+
+def test_the_story_is_told_and_stays_in_a_store_of_its_own(bullpen: Bullpen, demo_database: tuple[str, str]) -> None:
     done = bullpen("demo", "--fast")
 
     assert (done.returncode, done.stderr) == (0, "")
     assert "#6 → you" in done.stdout
-    assert json.loads(bullpen("sessions", "--json").stdout)[0]["messages"] == 6
-    assert "Fixed" in bullpen("sessions", "show", "last").stdout
-    assert bullpen("explain", "3", "--diff", "mei").returncode == 0
-    assert "What it did not see" in bullpen("explain", "5").stdout
+    assert json.loads(bullpen("sessions", "--json", *demo_database).stdout)[0]["messages"] == 6
+    assert "Fixed" in bullpen("sessions", "show", *demo_database).stdout
+    assert bullpen("explain", "3", "--diff", "mei", *demo_database).returncode == 0
+    assert "What it did not see" in bullpen("explain", "5", *demo_database).stdout
+    assert bullpen("sessions", "--json").stdout == "[]\n"
 
 
-def test_every_command_at_the_end_works(bullpen: Bullpen, tmp_path: Path) -> None:
-    done = bullpen("demo", "--fast", "--db", "other file.db")
+@pytest.mark.parametrize("options", [(), ("--db", "other file.db")])
+def test_every_command_at_the_end_works(
+    options: tuple[str, ...], bullpen: Bullpen, tmp_path: Path, environment: dict[str, str]
+) -> None:
+    done = bullpen("demo", "--fast", *options)
 
     commands = [line.strip() for line in done.stdout.partition("Look around:")[2].splitlines() if line.startswith("  ")]
     assert [command.split()[1] for command in commands[:2]] == ["sessions", "explain"]
     for command in commands[:2]:
         shell = f"{sys.executable} -m bullpen {command.removeprefix('bullpen ')}"
-        assert subprocess.run(["bash", "-c", shell], cwd=tmp_path, capture_output=True, check=False).returncode == 0
+        ran = subprocess.run(["bash", "-c", shell], cwd=tmp_path, env=environment, capture_output=True, check=False)
+        assert ran.returncode == 0
 
 
 def test_what_the_agents_say_of_their_program_is_true(bullpen: Bullpen, environment: dict[str, str]) -> None:
@@ -45,10 +57,12 @@ def test_what_the_agents_say_of_their_program_is_true(bullpen: Bullpen, environm
     assert (bad.returncode, bad.stderr.strip()) == (1, tried["output"])
 
 
-def test_ctrl_c_leaves_in_the_middle(at_terminal: Callable[..., Terminal], bullpen: Bullpen) -> None:
+def test_ctrl_c_leaves_in_the_middle(
+    at_terminal: Callable[..., Terminal], bullpen: Bullpen, demo_database: tuple[str, str]
+) -> None:
     with at_terminal("demo") as terminal:
         terminal.wait_for("ada  turn 1")
         terminal.press("\x03")
         assert terminal.leave() == 130
 
-    assert json.loads(bullpen("sessions", "--json").stdout)[0]["running"] == 0
+    assert json.loads(bullpen("sessions", "--json", *demo_database).stdout)[0]["running"] == 0

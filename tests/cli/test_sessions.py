@@ -57,31 +57,60 @@ def test_a_file_without_conversations(empty_home: Path, capsys: Printed) -> None
 def test_the_list(database: Path, capsys: Printed) -> None:
     with SqliteStore(database) as store:
         store.create("old", team="团队", team_file="", started_at=86_400_000)
-        store.update("old", at=1, change=StateChange(waits_for="kai"))
+        store.append("old", ConversationMessage(id="m", content="Tea?", speaker=KAI, timestamp=86_400_000))
+        used = {"used": {"ada": {"turns": 1, "tokens": 900, "cost_usd": 0.0123}}}
+        store.update("old", at=1, change=StateChange(waits_for="kai", progress=used))
 
     assert printed(capsys) == printed(capsys, "list")
     assert printed(capsys) == (
-        "id                team      last        messages  state            title\n"
-        "quiet-river-4f2a  Builders  2025-03-03  6         queued           Where do we start?\n"
-        "old               团队      1970-01-02  0         waiting for kai  New conversation\n"
+        "id                team      last        messages  cost     state            title\n"
+        "quiet-river-4f2a  Builders  2025-03-03  6                  queued           Where do we start?\n"
+        "old               团队      1970-01-02  1         $0.0123  waiting for kai  Tea?\n"
     )
     newest, oldest = json.loads(printed(capsys, "--json"))
     assert (newest["id"], newest["messages"], newest["queued"]) == (EXAMPLE_ID, 6, 1)
     assert oldest == {
         "id": "old",
         "team": "团队",
-        "title": "New conversation",
+        "title": "Tea?",
         "started_at": 86_400_000,
         "last_at": oldest["last_at"],
-        "messages": 0,
+        "messages": 1,
         "state": "waiting",
         "queued": 0,
         "running": 0,
         "waits_for": "kai",
         "paused": None,
-        "first_words": "",
+        "first_words": "Tea?",
+        "folder": "",
+        "cost_usd": 0.0123,
+        "tokens": 900,
     }
     assert printed(capsys, "list", "--json") == printed(capsys, "--json")
+
+
+def test_the_list_of_a_team_a_folder_or_with_some_words(
+    database: Path, capsys: Printed, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    with SqliteStore(database) as store:
+        for number, folder in enumerate(("shop", "shop/api", "shop-2")):
+            path = str(tmp_path / folder / "team.toml")
+            store.create(f"new-{number}", team=folder, team_file="", team_path=path, started_at=number)
+            store.append(f"new-{number}", ConversationMessage(id=f"m{number}", content="Tea?", speaker=KAI))
+    monkeypatch.chdir(tmp_path)
+
+    def ids(*words: str) -> set[str]:
+        return {one["id"] for one in json.loads(printed(capsys, *words, "--json"))}
+
+    assert ids() == {EXAMPLE_ID, "new-0", "new-1", "new-2"}
+    assert ids("--folder", "shop") == ids("list", "--folder", str(tmp_path / "shop")) == {"new-0", "new-1"}
+    assert ids("--team", "SHOP") == {"new-0"}
+    assert ids("list", "start", "WHERE") == {EXAMPLE_ID}
+    assert ids("list", "new-1") == {"new-1"}
+    assert "No conversation is like that." in printed(capsys, "list", "nothing", "of", "it")
+    row = next(line for line in printed(capsys).splitlines() if line.startswith("new-1"))
+    assert row.split()[:3] == ["new-1", "shop/api", "~/shop/api"]
 
 
 def test_a_title_and_the_archive(database: Path, capsys: Printed) -> None:

@@ -83,6 +83,12 @@ def test_the_version_in_short(bullpen: Bullpen) -> None:
     assert bullpen("-V").stdout == f"bullpen {__version__}\n"
 
 
+def test_a_rehearsal_without_any_cli_says_so(bullpen: Bullpen, write_team: Callable[..., Path]) -> None:
+    write_team(max="Hello Kim.")
+
+    assert "Nothing was rehearsed: only known CLIs" in bullpen("rehearse", "--trust").stderr
+
+
 def test_what_reads_a_conversation_reads_the_last_one(bullpen: Bullpen, write_team: Callable[..., Path]) -> None:
     write_team(max="Hello Kim.")
     bullpen("run", "--trust", "hi")

@@ -60,6 +60,49 @@ def test_programs_that_are_not_there(folder: Path) -> None:
     ]
 
 
+def test_a_program_that_may_not_be_run(folder: Path) -> None:
+    (folder / "my agent").touch(mode=0o600)
+
+    assert found(folder, 'command = ["./my agent"]\n') == [
+        "error: line 5, member.2.command: './my agent' is not executable. Try: chmod +x 'ROOT/my agent'"
+    ]
+    assert found(folder, 'command = ["my agent"]\n') == [
+        (
+            "error: line 5, member.2.command: the program 'my agent' is not in your PATH. "
+            "For the file in ROOT, write ./my agent"
+        )
+    ]
+
+
+def test_permissions_of_a_command_are_not_enforced(folder: Path) -> None:
+    command = f'command = ["{sys.executable}"]\n'
+
+    assert found(folder, f'{command}permissions = "read-only"\n') == [
+        (
+            "warning: line 6, member.2.permissions: is not enforced: bullpen cannot restrict what a command does, and "
+            "this one may do anything"
+        )
+    ]
+
+
+def test_limits_that_count_nothing(folder: Path) -> None:
+    (folder / "bin" / "codex").touch(mode=0o700)
+    command = f'[[member]]\nname = "mei"\ncommand = ["{sys.executable}"]\n'
+    more = f'[[member]]\nname = "ben"\nagent = "codex"\n{command}'
+
+    assert found(folder, f'agent = "claude"\n{more}[limits]\ncost_usd = 5\ntokens = 90000\n') == [
+        (
+            "warning: line 13, limits.cost_usd: does not count ben and mei, whose CLI reports no money. Also limit "
+            "tokens, minutes or turns_per_message"
+        ),
+        (
+            "warning: line 14, limits.tokens: does not count mei, whose program reports no tokens. "
+            "Also limit minutes or turns_per_message"
+        ),
+    ]
+    assert found(folder, 'agent = "claude"\n[limits]\ncost_usd = 5\ntokens = 90000\n') == []
+
+
 def test_a_program_is_looked_for_in_the_folder_of_its_member(folder: Path) -> None:
     assert found(folder, 'command = ["./claude"]\ncwd = "bin"\n') == []
 

@@ -256,7 +256,18 @@ def test_what_may_be_wrong_with_the_team(line: str, complaint: str) -> None:
         ("total_timeout = '5 min'", "total_timeout: must be a number of seconds above 0, not '5 min'"),
         ("permissions = 'all'", """permissions: must be "read-only" or "edit" or "full", not 'all'"""),
         ("visibility = 1", 'visibility: must be "all" or "addressed", not 1'),
-        ("arguments = '--x'", "arguments: must be a list of strings, not '--x'"),
+        (
+            "arguments = '--x y'",
+            """arguments: must be a list of strings, not '--x y'. Try: arguments = ["--x", "y"]""",
+        ),
+        (
+            "command = './a --b \"c d\"'",
+            (
+                "command: must be a list of strings, the first a program, not './a --b \"c d\"'. "
+                """Try: command = ["./a", "--b", "c d"]"""
+            ),
+        ),
+        ('command = "it\'s"', """command: must be a list of strings, the first a program, not "it's\""""),
         ("env = [1]", "env: must be a list of variable names, without values"),
         ("env = ['KEY=sk-123']", "env: must be a list of variable names, without values"),
         ("system_instruction = ['a', '']", "system_instruction: must be a string or a list of strings, not ['a', '']"),
@@ -653,7 +664,9 @@ def test_any_text_is_a_team_or_a_list_of_problems(text: str) -> None:
 
 @pytest.mark.parametrize("line", ['# """', 'task = \'a """ b\'', 'task = """a \\""" b"""', "task = \"it's ''' here\""])
 def test_triple_quotes_that_open_nothing_do_not_hide_the_rest(line: str) -> None:
-    assert problems(f"{line}\n{TWO}windw = 3") == ["line 7, member.2.windw: there is no such key. Did you mean window or window_bytes?"]
+    assert problems(f"{line}\n{TWO}windw = 3") == [
+        "line 7, member.2.windw: there is no such key. Did you mean window or window_bytes?"
+    ]
 
 
 @pytest.mark.parametrize("character", ["\u2028", "\u0085"])

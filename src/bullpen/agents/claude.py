@@ -173,6 +173,7 @@ def _failed(result: dict[str, Any]) -> Failed:
 SPEC = AgentSpec(
     name="claude-code",
     aliases=("claude",),
+    reports="money",
     command=(
         *("claude", "-p", "--input-format", "stream-json"),
         *("--output-format", "stream-json", "--verbose", "--include-partial-messages"),

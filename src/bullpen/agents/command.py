@@ -29,6 +29,7 @@ def command_agent(
         assembler=assembler,
         parser=TextParser,
         stream="text",
+        reports="nothing",
         permissions={"read-only": (), "edit": (), "full": ()},
         hints={"not_installed": f"Check the command {command[0]!r} in your team file, and your PATH."},
     )

@@ -46,6 +46,8 @@ class AgentSpec(Struct, frozen=True, kw_only=True):
     prompt: Literal["text", "message"] = "text"
     """How the prompt is written: as plain text, or as a JSON message. After a message the input stays open until the
     CLI has written its final event: it exits only at the end of its input, so none of its output is lost."""
+    reports: Literal["nothing", "tokens", "money"] = "tokens"
+    """What it says of its use; money includes tokens. A limit can only count what is reported."""
     system_file_flag: str | None = None
     """The option for the path of a file with the system text. None: the assembler puts the text into the prompt."""
     model_flag: str | None = None

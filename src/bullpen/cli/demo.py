@@ -50,12 +50,14 @@ def run(options: argparse.Namespace) -> int:
     """Tell the story, and say where to go next."""
     pace = 0.0 if options.fast else 1.0
     folder = _folder()
+    # A database of its own, so that it is not mixed with the conversations that people have.
+    db = options.db or folder / "conversations.db"
     loaded = load_team(folder / "team.toml")
     with tempfile.TemporaryDirectory(prefix="bullpen-demo-") as stage:
-        return asyncio.run(_play(loaded, _extras(loaded, Path(stage), pace), pace, options.db))
+        return asyncio.run(_play(loaded, _extras(loaded, Path(stage), pace), pace, db))
 
 
-async def _play(loaded: LoadedTeam, extras: Mapping[str, Extra], pace: float, db: Path | None) -> int:
+async def _play(loaded: LoadedTeam, extras: Mapping[str, Extra], pace: float, db: Path) -> int:
     colours = Colours(loaded.team, on=wants_colours(sys.stdout))
     page = StreamPage(sys.stdout)
     interruptions = Interruptions()
@@ -79,7 +81,7 @@ async def _play(loaded: LoadedTeam, extras: Mapping[str, Extra], pace: float, db
                 return interruptions.exit_code or 0
             story.result()
             explanation = await conversation.read(explain, EXPLAINED_TURN)
-    show.note(f"\nWhat did ben see, and what not?  bullpen explain {EXPLAINED_TURN}", "bold")
+    show.note(f"\nWhat did ben see in turn {EXPLAINED_TURN}, and what not?", "bold")
     print()
     print_explanation(explanation)
     _say_where_to_go(show, loaded, db)
@@ -155,14 +157,14 @@ def _at(pace: float, step: Step) -> Step:
             return step
 
 
-def _say_where_to_go(show: Show, loaded: LoadedTeam, db: Path | None) -> None:
-    where = "" if db is None else f" --db {shlex.quote(str(db))}"
+def _say_where_to_go(show: Show, loaded: LoadedTeam, db: Path) -> None:
+    where = f"--db {shlex.quote(str(db))}"
     tea = shlex.quote(str(loaded.root / "tea.py"))
     lines = [
         "",
-        "All of it is stored with your conversations. Look around:",
-        f"  bullpen sessions show last{where}",
-        f"  bullpen explain 3 --diff mei{where}",
+        "All of it is stored, apart from your own conversations. Look around:",
+        f"  bullpen sessions show {where}",
+        f"  bullpen explain 3 --diff mei {where}",
         f"  python3 {tea} 3",
         "",
         "Now with your own agents:",

@@ -31,10 +31,14 @@ def run(options: argparse.Namespace) -> int:
 
 
 async def _run(loaded: LoadedTeam, *, as_json: bool) -> int:
-    all_passed = True
+    all_passed, tried = True, 0
     async for rehearsed in rehearse(loaded):
         all_passed &= rehearsed.passed
+        tried += bool(rehearsed.checks)
         print(_json(rehearsed) if as_json else printable(_lines(rehearsed)), flush=True)
+    if not tried:
+        said = "Nothing was rehearsed: only known CLIs can be run against simulated models, and this team has none."
+        print(said, file=sys.stderr)
     return 0 if all_passed else 1
 
 

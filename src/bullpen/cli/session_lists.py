@@ -1,7 +1,8 @@
 """`bullpen sessions list`, `show` and `search`: reading, in as little time as it takes to print."""
 
 import argparse
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 
 import msgspec
 
@@ -9,16 +10,17 @@ from bullpen.database import Database, open_database
 from bullpen.errors import NoConversations
 from bullpen.exchange.formatting import addressees_of, sender_of
 from bullpen.terminal.tables import print_heading, print_indented, print_table, safe_line
-from bullpen.text.numbers import counted, day_or_clock, local_time
+from bullpen.text.numbers import counted, day_or_clock, local_time, money
 from bullpen.view import listing
 from bullpen.view.listing import ConversationSummary, Hit, all_conversations, find_conversation
 from bullpen.view.messages import ShownMessage, plain_messages
 from bullpen.view.unanswered import UnansweredTurn
 
-COLUMNS = ("id", "team", "last", "messages", "state", "title")
+COLUMNS = ("id", "team", "folder", "last", "messages", "cost", "state", "title")
+MAY_BE_EMPTY = ("folder", "cost")
 IN_JSON = (
     *("id", "team", "title", "started_at", "last_at", "messages", "state", "queued", "running", "waits_for", "paused"),
-    "first_words",
+    *("first_words", "folder", "cost_usd", "tokens"),
 )
 PAGE_MESSAGES = 200
 
@@ -28,16 +30,34 @@ def list_all(options: argparse.Namespace) -> int:
     try:
         with open_database(options.db) as database:
             listed = all_conversations(database)
-            conversations = [one for one in listed if one.is_archived == options.archived]
+            conversations = [one for one in listed if one.is_archived == options.archived and _fits(one, options)]
     except NoConversations:
         conversations = []
     if options.json:
         print(msgspec.json.encode([_as_json(conversation) for conversation in conversations]).decode())
     elif conversations:
-        print_table(COLUMNS, map(_row, conversations))
+        _print_conversations(conversations)
+    elif options.words or options.team or options.folder:
+        print("No conversation is like that. What was said in them: bullpen sessions search WORDS")
     else:
         print("Nothing is archived." if options.archived else NoConversations())
     return 0
+
+
+def _fits(conversation: ConversationSummary, options: argparse.Namespace) -> bool:
+    """Return whether the list is to have a conversation."""
+    title = f"{conversation.title} {conversation.id}".casefold()
+    if not all(word.casefold() in title for word in options.words):
+        return False
+    if options.team and options.team.casefold() != conversation.team.casefold():
+        return False
+    return not options.folder or Path(conversation.folder).is_relative_to(options.folder.resolve())
+
+
+def _print_conversations(conversations: Sequence[ConversationSummary]) -> None:
+    rows = [_row(conversation) for conversation in conversations]
+    kept = [index for index, name in enumerate(COLUMNS) if name not in MAY_BE_EMPTY or any(row[index] for row in rows)]
+    print_table([COLUMNS[index] for index in kept], [[row[index] for index in kept] for row in rows])
 
 
 def show(options: argparse.Namespace) -> int:
@@ -89,11 +109,18 @@ def _row(conversation: ConversationSummary) -> tuple[str, ...]:
     return (
         conversation.id,
         conversation.team,
+        _short(conversation.folder),
         day_or_clock(conversation.last_at),
         f"{conversation.messages:,}",
+        "" if conversation.cost_usd is None else money(conversation.cost_usd),
         f"waiting for {conversation.waits_for}" if conversation.state == "waiting" else conversation.state,
         conversation.title,
     )
+
+
+def _short(folder: str) -> str:
+    home = str(Path.home())
+    return f"~{folder.removeprefix(home)}" if folder == home or folder.startswith(f"{home}/") else folder
 
 
 def _wanted(

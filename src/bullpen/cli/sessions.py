@@ -2,6 +2,7 @@
 
 import argparse
 from collections.abc import Callable
+from pathlib import Path
 from typing import NamedTuple
 
 from bullpen.cli import session_files, session_lists, session_titles
@@ -22,7 +23,7 @@ class Action(NamedTuple):
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the options without an action: those of list."""
     parser.usage = "bullpen sessions [action] [options]"
-    ACTIONS["list"].add_arguments(parser)
+    _list_options(parser)
     parser.set_defaults(action=ACTIONS["list"].run)
 
 
@@ -33,6 +34,14 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _list_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("words", nargs="*", help="only those with these words in their title (default: all)")
+    _list_options(parser)
+
+
+def _list_options(parser: argparse.ArgumentParser) -> None:
+    parser.set_defaults(words=[])
+    parser.add_argument("--team", metavar="NAME", help="only those of this team")
+    parser.add_argument("--folder", type=Path, metavar="FILE", help="only those of teams in this folder or below it")
     parser.add_argument("--archived", action="store_true", help="list those that were archived")
     add_database_option(parser)
     _add_json(parser)

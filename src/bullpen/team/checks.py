@@ -1,6 +1,7 @@
 """Problems of a team that depend on this machine: programs, folders, files, variables."""
 
 import os
+import shlex
 import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -53,9 +54,28 @@ class _Checks:
             yield self._problem(("task",), reason, "warning")
         if self._team.instruction_file:
             yield from self._instruction_file(("instruction_file",), self._team.instruction_file)
+        yield from self._limits()
         for index, member in enumerate(self._team.members):
             if member.type == "ai":
                 yield from self._member(index, member)
+
+    def _limits(self) -> Iterator[TeamProblem]:
+        """Check that the limits on money and tokens can be reached at all."""
+        limits = self._team.limits
+        if limits.cost_usd is not None and (names := self._agents_that_report("nothing", "tokens")):
+            text = (
+                f"does not count {names}, whose CLI reports no money. Also limit tokens, minutes or turns_per_message"
+            )
+            yield self._problem(("limits", "cost_usd"), text, "warning")
+        if limits.tokens is not None and (names := self._agents_that_report("nothing")):
+            text = f"does not count {names}, whose program reports no tokens. Also limit minutes or turns_per_message"
+            yield self._problem(("limits", "tokens"), text, "warning")
+
+    def _agents_that_report(self, *what: str) -> str:
+        """Return the names of the agents whose programs report only this of what they use."""
+        known = [member for member in self._team.agents if member.command or is_known(member.agent)]
+        names = [member.name for member in known if spec_for(member.agent, member.command).reports in what]
+        return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
     def _member(self, index: int, member: Member) -> Iterator[TeamProblem]:
         path: KeyPath = ("member", index)
@@ -80,7 +100,8 @@ class _Checks:
             text = f"{member.agent!r} is not a known agent type, so it gets its prompt as plain text"
             yield self._problem((*path, "agent"), text, "warning")
         if not self._finds(spec, member):
-            yield self._problem((*path, "command" if member.command else "agent"), _not_found(spec))
+            folder = self._root / member.cwd
+            yield self._problem((*path, "command" if member.command else "agent"), _not_found(spec, folder))
         try:
             spec.arguments(member.permissions, member.model)
         except ValueError as error:
@@ -93,6 +114,9 @@ class _Checks:
     def _permissions(self, path: KeyPath, member: Member) -> Iterator[TeamProblem]:
         if not is_known(member.agent) and member.permissions != "read-only":
             text = "has no effect: bullpen cannot restrict what a command does"
+            yield self._problem((*path, "permissions"), text, "warning")
+        elif member.command and not is_known(member.agent) and self._lines.has((*path, "permissions")):
+            text = "is not enforced: bullpen cannot restrict what a command does, and this one may do anything"
             yield self._problem((*path, "permissions"), text, "warning")
         elif member.permissions == "full":
             text = "this agent may run any command and change any file without being asked"
@@ -149,6 +173,12 @@ def _unknown_agent(name: str) -> str:
     return f'there is no agent type {name!r}. {advice} For any other program, use command = ["program"]'
 
 
-def _not_found(spec: AgentSpec) -> str:
+def _not_found(spec: AgentSpec, folder: Path) -> str:
+    here = folder / spec.program
+    # os.path says no to what cannot be looked at; a Path would raise.
+    if os.path.isfile(here) and os.sep in spec.program:  # noqa: PTH113
+        return f"{spec.program!r} is not executable. Try: chmod +x {shlex.quote(str(here))}"
+    if os.path.isfile(here):  # noqa: PTH113
+        return f"the program {spec.program!r} is not in your PATH. For the file in {folder}, write ./{spec.program}"
     hint = spec.hints.get("not_installed", "Install it, or check your PATH.")
     return f"the program {spec.program!r} was not found. {hint}"

@@ -3,7 +3,9 @@
 It only reads the text of a team.toml. Which files exist and which CLIs are installed is checked elsewhere.
 """
 
+import json
 import re
+import shlex
 import tomllib
 import unicodedata
 from collections.abc import Iterator, Mapping
@@ -110,7 +112,7 @@ class _Reader:
                 values[key] = keys[key].read(value)
             except ValueError:
                 instead = "" if keys[key].may_be_secret else f", not {_shown(value)}"
-                self._problem((*path, key), f"must be {keys[key].words}{instead}")
+                self._problem((*path, key), f"must be {keys[key].words}{instead}{_as_list(key, value)}")
         return values
 
     def _unknown_key(self, path: Path, keys: Mapping[str, Kind], others: Mapping[str, Kind]) -> None:
@@ -177,6 +179,17 @@ def _may_be_in_a_name(character: str) -> bool:
 def _suggestion(word: str, known: Any) -> str:
     close = nearest(word, known)
     return f" Did you mean {' or '.join(close)}?" if close else f" Known: {', '.join(known)}." if known else ""
+
+
+def _as_list(key: str, value: object) -> str:
+    """Return the list that a command line in one string was probably meant to be."""
+    if key not in ("command", "arguments") or not isinstance(value, str) or not value.strip():
+        return ""
+    try:
+        words = shlex.split(value)
+    except ValueError:
+        return ""
+    return f". Try: {key} = {json.dumps(words, ensure_ascii=False)}"
 
 
 def _shown(value: Any) -> str:

@@ -37,6 +37,10 @@ class TomlLines:
             path = path[:-1]
         return None
 
+    def has(self, path: Path) -> bool:
+        """Return whether the text itself has this key."""
+        return path in self._lines
+
     def _table(self, parts: Path, *, is_list: bool) -> Path:
         """Return the path of a table; one inside a list belongs to the list's last entry."""
         path: Path = ()

@@ -1,5 +1,6 @@
 """What a person has typed before: a private file with one JSON string per line, so that messages keep their lines."""
 
+import hashlib
 import json
 import os
 from pathlib import Path
@@ -10,11 +11,17 @@ MOST_ENTRIES = 1000
 FOLDER_MODE, FILE_MODE = 0o700, 0o600
 
 
+def history_of(team_file: Path) -> Path:
+    """Return where the history of a team is: what is typed to one team is nothing for another."""
+    name = hashlib.sha256(str(team_file).encode(errors="surrogateescape")).hexdigest()[:16]
+    return data_folder() / "input-histories" / name
+
+
 class InputHistory:
     """Reads the file and adds to it. If the file cannot be used, the chat works without it."""
 
-    def __init__(self, file: Path | None = None) -> None:
-        self._file = file or data_folder() / "input-history"
+    def __init__(self, file: Path) -> None:
+        self._file = file
 
     def entries(self) -> list[str]:
         """Return the latest entries, oldest first."""

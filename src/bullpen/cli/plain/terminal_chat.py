@@ -20,7 +20,7 @@ from bullpen.conversation.events import ConversationEvent, TurnEvent
 from bullpen.team.team import Team
 from bullpen.terminal.colors import Colours, wants_colours
 from bullpen.terminal.input_area import InputArea
-from bullpen.terminal.input_history import InputHistory
+from bullpen.terminal.input_history import InputHistory, history_of
 from bullpen.terminal.keys import KeyReader, Pressed
 from bullpen.terminal.line_editor import Complete, LineEditor
 from bullpen.terminal.raw_mode import RawTerminal
@@ -38,7 +38,7 @@ READ_BYTES = 64 * 1024
 async def chat_in_terminal(opening: Opening, sender: str | None) -> int:
     """Talk until the person leaves. Return the exit code."""
     async with open_team(opening.loaded, resume=opening.resume, db=opening.opens) as conversation:
-        chat = TerminalChat(conversation, sender)
+        chat = TerminalChat(conversation, sender, InputHistory(history_of(opening.loaded.path)))
         await chat.talk(is_resumed=opening.resume is not None)
         say_next(conversation, ending_of(conversation), opening.db)
     return chat.exit_code
@@ -47,12 +47,12 @@ async def chat_in_terminal(opening: Opening, sender: str | None) -> int:
 class TerminalChat:
     """Keys, signals and the conversation's events, all in one event loop."""
 
-    def __init__(self, conversation: Conversation, sender: str | None) -> None:
+    def __init__(self, conversation: Conversation, sender: str | None, history: InputHistory) -> None:
         self.exit_code = 0
         team = conversation.team
         self._conversation = conversation
         self._sender = sender
-        self._history = InputHistory()
+        self._history = history
         self._editor = LineEditor(self._history.entries(), completion_for(team))
         person = sender or (team.people[0].name if len(team.people) == 1 else "you")
         self._prompt = f"{safe_line(person)} ▸ "
