@@ -67,7 +67,9 @@ def delete(options: argparse.Namespace) -> int:
 def _format_of(path: Path | None) -> Format:
     ending = "" if path is None else path.suffix.removeprefix(".").lower()
     if ending and ending not in FORMATS:
-        raise WrongUsage(f"There is no format {ending!r}, only md, html and json. Choose another name, or add --format.")
+        raise WrongUsage(
+            f"There is no format {ending!r}, only md, html and json. Choose another name, or add --format."
+        )
     return next((known for known in FORMATS if known == ending), "md")
 
 
