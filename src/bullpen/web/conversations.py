@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Mapping
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Concatenate, ParamSpec, TypeVar
@@ -12,7 +12,7 @@ from bullpen.conversation.conversation import Conversation
 from bullpen.conversation.member_agent import Extra
 from bullpen.conversation.running_turn import milliseconds
 from bullpen.database import Database, SharedDatabase
-from bullpen.errors import BullpenError, ReadOnlyHere
+from bullpen.errors import BullpenError, ReadOnlyHere, UnknownConversation
 from bullpen.team.file import LoadedTeam, load_team
 from bullpen.team.trust import Trust
 from bullpen.view.listing import (
@@ -112,9 +112,13 @@ class Hub:
 
     async def archive(self, conversation_id: str) -> None:
         """Close a conversation here, and take it out of the lists."""
-        if self.get(conversation_id) is not None:
-            await self.release(conversation_id)
-        await self.read(archive, conversation_id, at=milliseconds())
+        if self.get(conversation_id) is None:
+            await self.read(archive, conversation_id, at=milliseconds())
+            return
+        await self.release(conversation_id)
+        # Nothing is left of one in which nothing was said.
+        with suppress(UnknownConversation):
+            await self.read(archive, conversation_id, at=milliseconds())
 
     async def unarchive(self, conversation_id: str) -> None:
         """Put a conversation back into the lists."""

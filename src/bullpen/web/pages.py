@@ -10,6 +10,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 
+from bullpen.errors import UnknownConversation
 from bullpen.exchange.files import FORMATS, Format, write_export
 from bullpen.view.addressees import addressees
 from bullpen.view.commands import ACTIONS, read_command, read_form, run_command
@@ -93,8 +94,14 @@ async def resume(request: Request) -> Response:
 
 async def release(request: Request) -> Response:
     """Close a conversation here, so that it can be continued elsewhere."""
-    await hub_of(request).release(id_in(request))
-    return sent_to(request, f"/c/{id_in(request)}")
+    hub, conversation_id = hub_of(request), id_in(request)
+    await hub.release(conversation_id)
+    try:
+        await hub.read(conversation_summary, conversation_id)
+    except UnknownConversation:
+        # Nothing is left of one in which nothing was said.
+        return sent_to(request, "/")
+    return sent_to(request, f"/c/{conversation_id}")
 
 
 async def conversation(request: Request) -> Response:
