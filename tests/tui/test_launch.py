@@ -8,6 +8,8 @@ import subprocess
 import sys
 import termios
 import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
@@ -60,12 +62,13 @@ class Terminal:
         """Read to the end, and return the exit code."""
         while self._read(PATIENCE_SECONDS):
             pass
+        return self._program.wait(PATIENCE_SECONDS)
+
+    def close(self) -> None:
+        """End the program, if it still runs: without its terminal it would run for ever."""
+        self._program.kill()
+        self._program.wait()
         os.close(self._end)
-        try:
-            return self._program.wait(PATIENCE_SECONDS)
-        finally:
-            self._program.kill()
-            self._program.wait()
 
     def _read(self, seconds: float) -> bool:
         if not select.select([self._end], [], [], seconds)[0]:
@@ -78,10 +81,16 @@ class Terminal:
         return bool(data)
 
 
-def test_the_last_words_say_how_to_come_back(stage: Stage) -> None:
+@pytest.fixture
+def open_terminal() -> Iterator[Callable[..., Terminal]]:
+    with ExitStack() as opened:
+        yield lambda *arguments: opened.enter_context(closing(Terminal(*arguments)))
+
+
+def test_the_last_words_say_how_to_come_back(stage: Stage, open_terminal: Callable[..., Terminal]) -> None:
     stage.agent("max", [{"say": "Hello \x1b]0;owned\x07 Kim."}])
 
-    terminal = Terminal(str(stage.team), str(stage.db))
+    terminal = open_terminal(str(stage.team), str(stage.db))
     terminal.sees("Nothing has been said yet")
     terminal.type("Hi\r")
     terminal.sees("Kim.")
@@ -93,7 +102,7 @@ def test_the_last_words_say_how_to_come_back(stage: Stage) -> None:
     found = re.search(r"This was ([\w-]+)\. To continue:\r\n  bullpen chat (.*) --resume \1 --db (.*)\r\n", last)
     assert found is not None, last
 
-    again = Terminal(str(stage.team), str(stage.db), found[1])
+    again = open_terminal(str(stage.team), str(stage.db), found[1])
     again.sees("Hi")
     again.type("\x11")
     assert again.exit_code() == 0
