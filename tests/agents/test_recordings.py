@@ -143,12 +143,19 @@ def test_chunks_of_every_size_give_the_same_events(case: str) -> None:
         assert played(case, chunks) == whole
 
 
+def cuts_of(stream: bytes) -> list[int]:
+    """Return every place around the end of a line, and some in between; the torture cuts at each byte."""
+    line_ends = [end for end, byte in enumerate(stream) if byte == ord("\n")]
+    around = {end + step for end in line_ends for step in (-1, 0, 1, 2) if end + step < len(stream)}
+    return sorted(around | {*range(0, len(stream), 17)})
+
+
 @pytest.mark.parametrize("case", CASES)
 def test_a_stream_cut_anywhere_is_a_beginning_and_a_typed_ending(case: str) -> None:
     stream = stream_of(case)
     whole = [event for event in played(case, [stream]) if not isinstance(event, Notice)]
 
-    for cut in range(len(stream)):
+    for cut in cuts_of(stream):
         *events, ending = played(case, [stream[:cut]], exit_code=0)
         said = [event for event in events if not isinstance(event, Notice)]
         assert said == whole[: len(said)]
