@@ -330,3 +330,20 @@ def test_in_a_terminal_the_chat_fills_the_screen(write_team: Write, at_terminal:
         assert terminal.leave() == 0
 
     assert "--resume" in terminal.screen.text
+
+
+def test_a_person_who_looks_elsewhere_is_told_that_it_is_their_turn(write_team: Write, at_terminal: AtTerminal) -> None:
+    write_team(ada=[{"sleep": 0.5}, {"say": "Done."}])
+    with at_terminal("chat", "--plain", "--trust") as terminal:
+        terminal.wait_for("kim ▸")
+        terminal.press("Go.\r")
+        terminal.press("\x1b[O")
+        terminal.wait_for("Done.")
+        terminal.wait_until(lambda: terminal.screen.notifications != [])
+        assert terminal.screen.title == "(1) team · bullpen"
+        assert terminal.screen.notifications == ["It is your turn, kim."]
+        assert terminal.screen.bells == 1
+        terminal.press("\x1b[IAgain.\r")
+        terminal.wait_until(lambda: terminal.screen.title == "team · bullpen")
+        terminal.wait_until(lambda: terminal.screen.text.count("Done.") == 2)
+        assert terminal.screen.bells == 1, "it is in front now"

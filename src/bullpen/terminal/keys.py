@@ -53,6 +53,8 @@ NAMES = {
     "\x1b\r": "new line",
     "\x1b\x7f": "cut word",
     "\x1b[13;2u": "new line",
+    "\x1b[I": "focus in",
+    "\x1b[O": "focus out",
 }
 
 _KEY = re.compile(r"\x1b(?:\[[0-9;<>?]*[ -/]*[@-~]|O.|[^\[O])|\x1b|.", re.DOTALL)

@@ -6,7 +6,11 @@ import sys
 import termios
 from collections.abc import Iterator
 
+from bullpen.terminal.notifier import FOCUS_REPORTS_OFF, FOCUS_REPORTS_ON, RESTORE_TITLE, SAVE_TITLE
+
 PASTE_MARKS_ON, PASTE_MARKS_OFF, SHOW_CURSOR = "\x1b[?2004h", "\x1b[?2004l", "\x1b[?25h"
+ENTER = PASTE_MARKS_ON + FOCUS_REPORTS_ON + SAVE_TITLE
+LEAVE = RESTORE_TITLE + FOCUS_REPORTS_OFF + PASTE_MARKS_OFF + SHOW_CURSOR
 INPUT_FLAGS, LOCAL_FLAGS, CONTROL_CHARACTERS = 0, 3, 6
 
 
@@ -34,13 +38,13 @@ class RawTerminal:
         mode[CONTROL_CHARACTERS] = list(mode[CONTROL_CHARACTERS])
         mode[CONTROL_CHARACTERS][termios.VMIN], mode[CONTROL_CHARACTERS][termios.VTIME] = 1, 0
         termios.tcsetattr(self._file, termios.TCSADRAIN, mode)
-        _write(PASTE_MARKS_ON)
+        _write(ENTER)
 
     def restore(self) -> None:
         """Restore the terminal's settings."""
         # The terminal may be gone, and nobody may be reading what we write.
         with contextlib.suppress(OSError, termios.error, ValueError):
-            _write(PASTE_MARKS_OFF + SHOW_CURSOR)
+            _write(LEAVE)
         with contextlib.suppress(OSError, termios.error):
             termios.tcsetattr(self._file, termios.TCSADRAIN, self._before)
 
@@ -52,7 +56,7 @@ class RawTerminal:
         with contextlib.suppress(OSError):
             os.set_blocking(output, False)
             try:
-                os.write(output, (PASTE_MARKS_OFF + SHOW_CURSOR).encode())
+                os.write(output, LEAVE.encode())
             finally:
                 os.set_blocking(output, True)
 

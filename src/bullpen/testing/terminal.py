@@ -19,8 +19,10 @@ from pathlib import Path
 from typing import Self
 
 PATIENCE_SECONDS = 60.0
-_PIECE = re.compile(r"\x1b\[(?P<arguments>[0-9;?]*)(?P<final>[@-~])|(?P<letter>.)", re.DOTALL)
-_UNFINISHED = re.compile(r"\x1b(?:\[[0-9;?]*)?\Z")
+_PIECE = re.compile(
+    r"\x1b\[(?P<arguments>[0-9;?]*)(?P<final>[@-~])|\x1b\](?P<told>[^\x07\x1b]*)\x07|(?P<letter>.)", re.DOTALL
+)
+_UNFINISHED = re.compile(r"\x1b(?:\[[0-9;?]*|\][^\x07\x1b]*)?\Z")
 
 
 class Screen:
@@ -32,6 +34,9 @@ class Screen:
         self.unknown: list[str] = []
         self.gone: list[str] = []
         """The lines that have scrolled off the top."""
+        self.title = ""
+        self.notifications: list[str] = []
+        self.bells = 0
         self.row = self.column = 0
         self._cells = [[" "] * columns for _ in range(rows)]
         self._rest = ""
@@ -54,6 +59,8 @@ class Screen:
         for piece in _PIECE.finditer(text[: len(text) - len(self._rest)]):
             if piece["letter"] is not None:
                 self._letter(piece["letter"])
+            elif piece["told"] is not None:
+                self._tell(piece["told"])
             else:
                 self._sequence(piece["arguments"], piece["final"])
 
@@ -62,10 +69,22 @@ class Screen:
             self._line_feed()
         elif letter == "\r":
             self.column = 0
+        elif letter == "\a":
+            self.bells += 1
         elif unicodedata.category(letter) == "Cc":
             self.unknown.append(letter)
         else:
             self._put(letter)
+
+    def _tell(self, told: str) -> None:
+        """Take a title or a notification."""
+        kind, _, text = told.partition(";")
+        if kind == "2":
+            self.title = text
+        elif kind == "9":
+            self.notifications.append(text)
+        elif kind != "777":
+            self.unknown.append(f"\x1b]{told}\x07")
 
     def _put(self, letter: str) -> None:
         size = 2 if unicodedata.east_asian_width(letter) in "WF" else 1
@@ -100,7 +119,9 @@ class Screen:
                 self.row = self.column = 0
             case "m":
                 pass
-            case "h" | "l" if arguments in ("?25", "?2004"):
+            case "h" | "l" if arguments in ("?25", "?1004", "?2004"):
+                pass
+            case "t" if arguments in ("22;2", "23;2"):
                 pass
             case _:
                 self.unknown.append(f"\x1b[{arguments}{final}")

@@ -6,10 +6,11 @@ from typing import ClassVar
 from textual import on, work
 from textual.app import App
 from textual.binding import Binding, BindingType
-from textual.events import Event, Key, Paste
+from textual.events import Event, Key, MouseDown, MouseEvent, MouseMove, Paste
 
 from bullpen.conversation.conversation import Conversation
 from bullpen.errors import BullpenError
+from bullpen.terminal.notifier import RESTORE_TITLE, SAVE_TITLE, Notifier
 from bullpen.tui.chat import ChatScreen, at_work
 from bullpen.tui.open_conversations import OpenConversations
 from bullpen.tui.palette import CommandProvider
@@ -17,6 +18,7 @@ from bullpen.tui.second_press import SecondPress
 from bullpen.tui.text import one_line
 from bullpen.tui.text_screen import ReadingScreen
 from bullpen.tui.theme import DARK, LIGHT, THEMES, is_light
+from bullpen.tui.updates import Waiting
 
 
 class BullpenApp(App[None]):
@@ -44,6 +46,8 @@ class BullpenApp(App[None]):
         self._drafts: dict[str, str] = {}
         """What a person was writing in a conversation when they opened another one."""
         self._second_press = SecondPress()
+        self.notifier = Notifier(one_line(conversation.team.name, 60), self._write_to_terminal)
+        """Tells a person who looks elsewhere that it is their turn."""
         self.crash: Exception | None = None
         """What ended the app, if it was not the person."""
         # Over a slow connection, animations only delay what they lead to.
@@ -52,8 +56,30 @@ class BullpenApp(App[None]):
             self.register_theme(theme)
         self.theme = LIGHT.name if is_light(os.environ.get("COLORFGBG", "")) else DARK.name
 
+    @on(Waiting)
+    def show_what_waits(self, event: Waiting) -> None:
+        """Show in the window's title what waits for the person, and tell them if they look elsewhere."""
+        self.notifier.show(event.attention.count, event.attention.text)
+
+    def on_app_focus(self) -> None:
+        """Note that the terminal is in front."""
+        self.notifier.is_in_front = True
+
+    def on_app_blur(self) -> None:
+        """Note that it is not."""
+        self.notifier.is_in_front = False
+
+    def _write_to_terminal(self, sequence: str) -> None:
+        if self._driver is not None:
+            self._driver.write(sequence)
+
+    def on_unmount(self) -> None:
+        """Give the window its title back."""
+        self._write_to_terminal(RESTORE_TITLE)
+
     def on_mount(self) -> None:
         """Show the conversation."""
+        self._write_to_terminal(SAVE_TITLE)
         self.push_screen(ChatScreen(self._conversation, sender=self._sender))
 
     def action_theme(self) -> None:
@@ -63,12 +89,20 @@ class BullpenApp(App[None]):
     async def on_event(self, event: Event) -> None:
         """Let text be written wherever the focus is, before anything else sees the key."""
         is_text = isinstance(event, Paste) or (isinstance(event, Key) and event.is_printable)
+        if isinstance(event, Key):
+            self.notifier.key_pressed()
         if is_text and not event.is_forwarded:
             while isinstance(self.screen, ReadingScreen):
                 self.screen.action_leave()
             if isinstance(self.screen, ChatScreen):
                 self.screen.write()
-        await super().on_event(event)
+        if not isinstance(event, MouseEvent) or not self._is_over_what_has_gone(event):
+            await super().on_event(event)
+
+    def _is_over_what_has_gone(self, event: MouseEvent) -> bool:
+        """Tell whether the mouse is over something removed since the last frame: Textual fails to select text there."""
+        widget, _ = self.screen.get_widget_and_offset_at(event.x, event.y)
+        return isinstance(event, MouseDown | MouseMove) and widget not in (None, self.screen) and widget.parent is None
 
     @on(ChatScreen.Left)
     @work(exclusive=True, group="opening")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 from textual.css.query import NoMatches
+from textual.message import Message
 
 from bullpen.conversation.conversation import Conversation
 from bullpen.conversation.events import ConversationEvent, Lagged, Said, Trouble, TurnBegan, TurnEnded, TurnEvent
@@ -15,6 +16,7 @@ from bullpen.tui.notice import NoticeBar
 from bullpen.tui.queue import QueuePanel
 from bullpen.tui.status import StatusBar
 from bullpen.tui.transcript import Transcript
+from bullpen.view.attention import Attention, attention
 from bullpen.view.decisions import DISMISS, Decision
 from bullpen.view.state import ConversationView, conversation_view
 from bullpen.view.unanswered import unanswered_turn
@@ -25,6 +27,14 @@ if TYPE_CHECKING:
 
 # The broadcast's way of saying that this viewer was too slow and gets no more events.
 SENT_AWAY = Lagged(missed=0)
+
+
+class Waiting(Message):
+    """What waits for a person now."""
+
+    def __init__(self, attention: Attention) -> None:
+        super().__init__()
+        self.attention = attention
 
 
 class Updates:
@@ -67,6 +77,7 @@ class Updates:
             screen.query_one(MembersPanel).show(view)
             screen.query_one(QueuePanel).show(view)
             await screen.query_one(NoticeBar).show(view.decisions)
+            screen.post_message(Waiting(attention(view)))
 
     @contextmanager
     def _unless_removed(self) -> Iterator[None]:

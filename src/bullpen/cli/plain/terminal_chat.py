@@ -23,10 +23,12 @@ from bullpen.terminal.input_area import InputArea
 from bullpen.terminal.input_history import InputHistory, history_of
 from bullpen.terminal.keys import KeyReader, Pressed
 from bullpen.terminal.line_editor import Complete, LineEditor
+from bullpen.terminal.notifier import Notifier
 from bullpen.terminal.raw_mode import RawTerminal
 from bullpen.terminal.tables import safe_line
 from bullpen.terminal.wrapping import wrapped
 from bullpen.view.addressees import addressees
+from bullpen.view.attention import attention
 from bullpen.view.completion import names_of, options_for
 from bullpen.view.state import conversation_view
 
@@ -57,6 +59,7 @@ class TerminalChat:
         person = sender or (team.people[0].name if len(team.people) == 1 else "you")
         self._prompt = f"{safe_line(person)} ▸ "
         self._area = InputArea(self._editor, self._prompt)
+        self._notifier = Notifier(safe_line(team.name), _write_to_terminal)
         self._show = Show(
             self._area,
             Colours(team, on=wants_colours(sys.stdout)),
@@ -104,7 +107,7 @@ class TerminalChat:
         self._show.tell(event)
         if not isinstance(event, TurnEvent):
             # Those come by the hundred, and the status is renewed every second anyway.
-            self._area.status(status_of(self._conversation))
+            self._show_status()
 
     def _read(self) -> None:
         """Take what was typed."""
@@ -117,6 +120,10 @@ class TerminalChat:
             self._leave(LEAVING[signal.SIGHUP])
             return
         for key in self._keys.feed(data):
+            if key in (Pressed("focus in"), Pressed("focus out")):
+                self._notifier.is_in_front = key == Pressed("focus in")
+                continue
+            self._notifier.key_pressed()
             if key == Pressed("end of input"):
                 self._end_of_input()
             elif key == Pressed("redraw"):
@@ -151,7 +158,13 @@ class TerminalChat:
     async def _keep_status(self) -> None:
         while True:
             await asyncio.sleep(STATUS_SECONDS)
-            self._area.status(status_of(self._conversation))
+            self._show_status()
+
+    def _show_status(self) -> None:
+        """Show who is working, and tell a person who looks elsewhere that it is their turn."""
+        self._area.status(status_of(self._conversation))
+        waits = attention(conversation_view(self._conversation))
+        self._notifier.show(waits.count, waits.text)
 
     def _end_of_input(self) -> None:
         """Leave on Ctrl-D, as shells do: only from an empty line."""
@@ -201,6 +214,11 @@ class TerminalChat:
         self._terminal.enter()
         self._area.forget()
         self._area.draw()
+
+
+def _write_to_terminal(text: str) -> None:
+    sys.stdout.write(text)
+    sys.stdout.flush()
 
 
 def completion_for(team: Team) -> Complete:

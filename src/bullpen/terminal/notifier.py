@@ -1,0 +1,56 @@
+"""Notifier: tells a person at a terminal that it is their turn, by the window's title, the bell and the desktop.
+
+The desktop is told only while another window is in front. A terminal that does not report that is taken to be in front
+while the person presses keys.
+"""
+
+import time
+from collections.abc import Callable
+
+from bullpen.text.clean import one_line
+from bullpen.text.safe import printable
+
+FOCUS_REPORTS_ON, FOCUS_REPORTS_OFF = "\x1b[?1004h", "\x1b[?1004l"
+SAVE_TITLE, RESTORE_TITLE = "\x1b[22;2t", "\x1b[23;2t"
+AWAY_SECONDS = 10.0
+MOST_CHARACTERS = 200
+
+
+class Notifier:
+    """What one terminal was told, and whether it is in front."""
+
+    def __init__(self, name: str, write: Callable[[str], None], clock: Callable[[], float] = time.monotonic) -> None:
+        self.is_in_front: bool | None = None
+        """None: the terminal has not reported it."""
+        self._name = name
+        self._write = write
+        self._clock = clock
+        self._pressed_at = clock()
+        self._shown = ""
+        self._told = ""
+
+    def key_pressed(self) -> None:
+        """Note that the person is there."""
+        self._pressed_at = self._clock()
+
+    def show(self, count: int, text: str) -> None:
+        """Show how many things wait for the person, and tell them of a new one if they look elsewhere."""
+        title = f"({count}) {self._name} · bullpen" if count else f"{self._name} · bullpen"
+        if title != self._shown:
+            self._shown = title
+            self._write(f"\x1b]2;{_safe(title)}\x07")
+        if text and text != self._told and self._is_away:
+            # Terminals know one of the two sequences, and ignore the other.
+            self._write(f"\a\x1b]9;{_safe(text)}\x07\x1b]777;notify;bullpen;{_safe(text).replace(';', ',')}\x07")
+        self._told = text
+
+    @property
+    def _is_away(self) -> bool:
+        if self.is_in_front is not None:
+            return not self.is_in_front
+        return self._clock() - self._pressed_at > AWAY_SECONDS
+
+
+def _safe(text: str) -> str:
+    """Return a text that cannot end the sequence it is in."""
+    return printable(one_line(text))[:MOST_CHARACTERS]

@@ -1,0 +1,25 @@
+"""A person who looks elsewhere is told that it is their turn."""
+
+from textual.events import AppBlur, AppFocus
+from tests.tui.stage import Scene, Stage
+
+
+def test_the_terminal_is_told_while_another_window_is_in_front(stage: Stage) -> None:
+    stage.agent("max", [{"say": "Done."}])
+
+    async def story(scene: Scene) -> None:
+        written: list[str] = []
+        scene.app.notifier._write = written.append  # type: ignore[method-assign]
+        scene.app.post_message(AppBlur())
+        await scene.conversation.say("Go.")
+        await scene.until(lambda: any("\x1b]9;It is your turn, kim." in text for text in written))
+        assert any("\x1b]2;(1) Shop · bullpen" in text for text in written)
+        written.clear()
+        scene.app.post_message(AppFocus())
+        await scene.settled()
+        await scene.conversation.say("Again.")
+        await scene.quiet()
+        await scene.until(lambda: len(scene.app.screen.query("MessageView")) == 4)
+        assert not any("\x1b]9;" in text for text in written)
+
+    stage.play(story)
