@@ -31,6 +31,7 @@ from benchmarks import (
     snapshot,
     trimming,
     web,
+    web_streaming,
     window,
 )
 from benchmarks.report import Figure, section, write
@@ -45,7 +46,7 @@ ABOUT_CONVERSATIONS = (
     conversation_crowd,
     cli_start,
 )
-ABOUT_DOORS = (screen_latency, web)
+ABOUT_DOORS = (screen_latency, web, web_streaming)
 BENCHMARKS = (*ABOUT_CONTEXT, *ABOUT_AGENTS, *ABOUT_CONVERSATIONS, *ABOUT_DOORS)
 
 

@@ -56,7 +56,8 @@ async def main(folder):
 
 asyncio.run(main(Path(sys.argv[1])))
 """
-_TIME = re.compile(rb"<(\d+)>")
+# As it is in HTML.
+_TIME = re.compile(rb"&lt;(\d+)&gt;")
 
 
 class Page(Struct, frozen=True, kw_only=True):
@@ -186,6 +187,8 @@ class _Browser(asyncio.Protocol):
     def __init__(self, request: bytes, ended: "asyncio.Future[None]") -> None:
         self.ended = ended
         self.delays: list[int] = []
+        self._seen: set[bytes] = set()
+        """Times; what may still change is sent again."""
         self._request = request
         self._rest = b""
 
@@ -197,7 +200,9 @@ class _Browser(asyncio.Protocol):
         now = monotonic_ns()
         whole, _, self._rest = (self._rest + data).rpartition(b"\n\n")
         # An event counts when all of it has arrived.
-        self.delays += [now - int(time) for time in _TIME.findall(whole)]
+        times = [time for time in _TIME.findall(whole) if time not in self._seen]
+        self._seen.update(times)
+        self.delays += [now - int(time) for time in times]
         if b"event: ended" in whole and not self.ended.done():
             self.ended.set_result(None)
 
