@@ -42,6 +42,7 @@ def test_those_that_need_you_come_first_then_the_latest(tmp_path: Path) -> None:
                 await served.hub.release(await said_in_a_new_one(served, text))
             await said_in_a_new_one(served, "[NEXT: ada] This takes long.")
             here = await said_in_a_new_one(served, "Your turn here.")
+            await served.hub.begin()
             page = (await client.get(f"/c/{here}")).text
             assert listed(page) == [
                 ("Needs you", ["Your turn here.", "This fails."]),

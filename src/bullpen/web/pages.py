@@ -127,7 +127,7 @@ async def conversation(request: Request) -> Response:
         people=[member for member in view.members if member.type == "human"],
         message_id=secrets.token_hex(8),
         formats=FORMATS,
-        sidebar=await sidebar_of(hub),
+        sidebar=await sidebar_of(hub, conversation_id),
         ends_early=around is not None and bool(messages) and messages[-1].sequence < stored.messages,
         colors=view.colors,
         id=conversation_id,

@@ -24,9 +24,11 @@ class Sidebar(Struct, frozen=True, kw_only=True):
     can_begin: bool
 
 
-async def sidebar_of(hub: Hub) -> Sidebar:
-    """Return the sidebar as it is now."""
-    listed = by_urgency(await hub.read(all_conversations))
+async def sidebar_of(hub: Hub, here: str) -> Sidebar:
+    """Return the sidebar as it is now, in the page of one conversation."""
+    # In others without a message, nothing was said yet that somebody could look for.
+    known = [one for one in await hub.read(all_conversations) if one.messages or one.id == here]
+    listed = by_urgency(known)
     needing = sum(one.needs_you for one in listed)
     shown = tuple(listed[:MOST_SHOWN])
     groups = (("Needs you", shown[:needing]), ("Recent", shown[needing:]))
@@ -40,4 +42,5 @@ async def sidebar_of(hub: Hub) -> Sidebar:
 
 async def sidebar(request: Request) -> Response:
     """Show the list again, for a page that is open."""
-    return page("sidebar_list.html", sidebar=await sidebar_of(hub_of(request)), id=request.query_params.get("at", ""))
+    here = request.query_params.get("at", "")
+    return page("sidebar_list.html", sidebar=await sidebar_of(hub_of(request), here), id=here)

@@ -30,7 +30,10 @@
       badge.className = "badge";
       drawer.append(badge);
     }
-    badge.textContent = String(needing);
+    const words = document.createElement("span");
+    words.className = "hidden";
+    words.textContent = " need you";
+    badge.replaceChildren(String(needing), words);
   }
 
   document.addEventListener("DOMContentLoaded", () => setInterval(refresh, EVERY_MILLISECONDS));
