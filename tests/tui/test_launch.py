@@ -64,11 +64,18 @@ class Terminal:
             pass
         return self._program.wait(PATIENCE_SECONDS)
 
+    def hang_up(self) -> None:
+        """Take the terminal away, and wait until the program has ended."""
+        os.close(self._end)
+        self._end = -1
+        self._program.wait(PATIENCE_SECONDS)
+
     def close(self) -> None:
-        """End the program, if it still runs: without its terminal it would run for ever."""
+        """End the program, if it still runs."""
         self._program.kill()
         self._program.wait()
-        os.close(self._end)
+        if self._end >= 0:
+            os.close(self._end)
 
     def _read(self, seconds: float) -> bool:
         if not select.select([self._end], [], [], seconds)[0]:
@@ -106,6 +113,16 @@ def test_the_last_words_say_how_to_come_back(stage: Stage, open_terminal: Callab
     again.sees("Hi")
     again.type("\x11")
     assert again.exit_code() == 0
+
+
+def test_it_does_not_run_on_without_its_terminal(stage: Stage, open_terminal: Callable[..., Terminal]) -> None:
+    stage.agent("max", [{"say": "Hello."}])
+
+    # Not its controlling terminal: nobody sends it SIGHUP.
+    terminal = open_terminal(str(stage.team), str(stage.db))
+    terminal.sees("Nothing has been said yet")
+
+    terminal.hang_up()
 
 
 def test_the_command_is_short_where_the_team_file_lies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,7 @@
 """BullpenApp: the themes, leaving, and a sentence instead of a traceback."""
 
 import os
+import sys
 from typing import ClassVar
 
 from textual import on, work
@@ -19,6 +20,10 @@ from bullpen.tui.text import one_line
 from bullpen.tui.text_screen import ReadingScreen
 from bullpen.tui.theme import DARK, LIGHT, THEMES, is_light
 from bullpen.tui.updates import Waiting
+
+
+TERMINAL_SECONDS = 2.0
+"""How often we check that the terminal is still there."""
 
 
 class BullpenApp(App[None]):
@@ -80,7 +85,14 @@ class BullpenApp(App[None]):
     def on_mount(self) -> None:
         """Show the conversation."""
         self._write_to_terminal(SAVE_TITLE)
+        if not self.is_headless:
+            self.set_interval(TERMINAL_SECONDS, self._leave_without_terminal)
         self.push_screen(ChatScreen(self._conversation, sender=self._sender))
+
+    def _leave_without_terminal(self) -> None:
+        """Leave if the terminal is gone, which SIGHUP does not tell a program that was started with nohup."""
+        if not os.isatty(sys.stdin.fileno()):
+            self.exit(return_code=1)
 
     def action_theme(self) -> None:
         """Switch between dark and light."""
