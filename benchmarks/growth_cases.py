@@ -45,6 +45,7 @@ from bullpen.terminal.line_editor import LineEditor
 from bullpen.terminal.wrapping import Wrapper, wrapped
 from bullpen.text.safe import EscapeStripper, printable, strip_escape_sequences
 from bullpen.turn_events import TextDelta
+from bullpen.web.growing_markdown import GrowingMarkdown
 from bullpen.web.markdown import render
 
 KIBIBYTE = 1024
@@ -195,6 +196,8 @@ def _about_texts() -> Iterator[Case]:
         yield Case(f"quote {unit!r} in Markdown", 8 * KIBIBYTE, partial(_on_text, quoted, unit))
     for unit in (*SHOWN, *MARKDOWN):
         yield Case(f"render {unit!r} for a browser", 2 * KIBIBYTE, partial(_on_text, render, unit))
+    for unit in ("loud **words** and `code` ", "- an item of a list\n"):
+        yield Case(f"render {unit!r} piece by piece", 4 * KIBIBYTE, partial(_on_text, _grow, unit))
     for unit in ("a", "e\u0301", "🇩🇪", "👩‍💻"):
         yield Case(f"cut {unit!r} between characters", 16 * KIBIBYTE, partial(_cut, unit))
 
@@ -219,6 +222,14 @@ def _strip_pieces(text: str) -> object:
 def _wrap_pieces(text: str) -> object:
     wrapper = Wrapper(80)
     return [wrapper.feed(text[start : start + 16]) for start in range(0, len(text), 16)]
+
+
+def _grow(text: str) -> object:
+    growing = GrowingMarkdown()
+    for start in range(0, len(text), 200):
+        growing.add(text[start : start + 200])
+        growing.grow()
+    return growing.html
 
 
 def _whole_text(beginning: Callable[[int], str], after: str, size: int, number: int) -> str:

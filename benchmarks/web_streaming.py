@@ -73,7 +73,7 @@ def measure(*, quick: bool) -> Figure:
         rows=[_row(short), _row(long), ("ratio", f"{ratio:.1f}", f"{ratio_before:.0f}", "")],
         meaning=f"Markdown with code, lists, tables and links arrives {STEP} characters at a time, every "
         f"{GROW_SECONDS * 1000:.0f} ms, and is rendered each time. A character is not rendered yet if the page shows "
-        "it otherwise than in the end. What is sent is what changes, with its tags: finished blocks once, the last one as "
+        "it differently from the end. What is sent is what changes: finished blocks once, the last one as "
         "far as it differs.",
     )
 
