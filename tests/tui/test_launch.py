@@ -103,7 +103,7 @@ def test_the_last_words_say_how_to_come_back(stage: Stage, open_terminal: Callab
     terminal.sees("Kim.")
     terminal.type("\x11")
 
-    assert terminal.exit_code() == 0
+    assert terminal.exit_code() == 0, terminal.written[-3000:]
     assert b"owned\x07" not in terminal.written
     last = terminal.written.decode().rpartition("\x1b[")[2]
     found = re.search(r"This was ([\w-]+)\. To continue:\r\n  bullpen chat (.*) --resume \1 --db (.*)\r\n", last)

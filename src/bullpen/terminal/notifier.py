@@ -4,8 +4,10 @@ The desktop is told only while another window is in front. A terminal that does 
 while the person presses keys.
 """
 
+import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 
 from bullpen.text.clean import one_line
 from bullpen.text.safe import printable
@@ -14,6 +16,14 @@ FOCUS_REPORTS_ON, FOCUS_REPORTS_OFF = "\x1b[?1004h", "\x1b[?1004l"
 SAVE_TITLE, RESTORE_TITLE = "\x1b[22;2t", "\x1b[23;2t"
 AWAY_SECONDS = 10.0
 MOST_CHARACTERS = 200
+
+
+def give_title_back() -> None:
+    """Give the window the title that it had before, if there is still a window."""
+    with suppress(OSError, ValueError):
+        if sys.stdout.isatty():
+            sys.stdout.write(RESTORE_TITLE)
+            sys.stdout.flush()
 
 
 class Notifier:

@@ -35,10 +35,14 @@ async def run_tui(
     conversation: "Conversation", *, sender: str | None = None, conversations: "OpenConversations | None" = None
 ) -> int:
     """Show a conversation that is open already, until the person leaves. `conversations` opens others."""
+    from bullpen.terminal.notifier import give_title_back
     from bullpen.tui.app import BullpenApp
 
     app = BullpenApp(conversation, sender=sender, conversations=conversations)
-    await app.run_async()
+    try:
+        await app.run_async()
+    finally:
+        give_title_back()
     if app.crash is not None:
         raise app.crash
     return app.return_code or 0

@@ -8,10 +8,11 @@ from textual import on, work
 from textual.app import App
 from textual.binding import Binding, BindingType
 from textual.events import Event, Key, MouseDown, MouseEvent, MouseMove, Paste
+from textual.screen import Screen
 
 from bullpen.conversation.conversation import Conversation
 from bullpen.errors import BullpenError
-from bullpen.terminal.notifier import RESTORE_TITLE, SAVE_TITLE, Notifier
+from bullpen.terminal.notifier import SAVE_TITLE, Notifier
 from bullpen.tui.chat import ChatScreen, at_work
 from bullpen.tui.open_conversations import OpenConversations
 from bullpen.tui.palette import CommandProvider
@@ -78,16 +79,15 @@ class BullpenApp(App[None]):
         if self._driver is not None:
             self._driver.write(sequence)
 
-    def on_unmount(self) -> None:
-        """Give the window its title back."""
-        self._write_to_terminal(RESTORE_TITLE)
+    def get_default_screen(self) -> Screen[None]:
+        """Return the conversation: there is no other screen to draw before it."""
+        return ChatScreen(self._conversation, sender=self._sender)
 
     def on_mount(self) -> None:
-        """Show the conversation."""
+        """Keep the title of the window."""
         self._write_to_terminal(SAVE_TITLE)
         if not self.is_headless:
             self.set_interval(TERMINAL_SECONDS, self._leave_without_terminal)
-        self.push_screen(ChatScreen(self._conversation, sender=self._sender))
 
     def _leave_without_terminal(self) -> None:
         """Leave if the terminal is gone, which SIGHUP does not tell a program that was started with nohup."""
