@@ -2,8 +2,11 @@
 "use strict";
 
 (() => {
+  // Whoever is not signed in is told nothing.
+  if (document.body.matches(".stranger")) return;
   const own = document.getElementById("talk")?.dataset.id; // undefined on pages about all conversations
   const CHANNEL = "bullpen-attention";
+  const RETRY_MILLISECONDS = 10000;
   const channel = new BroadcastChannel(CHANNEL);
   const known = new Map(); // conversation → what it needs
   let notified = "";
@@ -37,16 +40,22 @@
 
   // A browser opens few streams at a time to one server, so one tab listens for all. When it closes, another one does.
   function listen() {
+    channel.addEventListener("message", (event) => {
+      if (event.data.asks) for (const needed of known.values()) channel.postMessage({ needed });
+    });
+    open();
+    return new Promise(() => {});
+  }
+
+  function open() {
     const source = new EventSource("/attention");
     source.addEventListener("attention", (event) => {
       const needed = JSON.parse(event.data);
       take(needed);
       channel.postMessage({ needed });
     });
-    channel.addEventListener("message", (event) => {
-      if (event.data.asks) for (const needed of known.values()) channel.postMessage({ needed });
-    });
-    return new Promise(() => {});
+    // A refusal ends a stream permanently: this browser may be signed in again later.
+    source.onerror = () => { if (source.readyState === EventSource.CLOSED) setTimeout(open, RETRY_MILLISECONDS); };
   }
 
   function showOwn() {
