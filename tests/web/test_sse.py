@@ -172,8 +172,8 @@ def test_streams_end_when_a_conversation_is_closed_here(tmp_path: Path) -> None:
             httpx.AsyncClient(base_url=served.url, headers=served.headers, timeout=WAIT_SECONDS) as client,
         ):
             conversation = await begun(served)
-                await conversation.say("Hello.")
-                await conversation.until_quiet()
+            await conversation.say("Hello.")
+            await conversation.until_quiet()
             async with client.stream("GET", f"/c/{conversation.id}/stream") as answer:
                 closing = asyncio.create_task(served.hub.release(conversation.id))
                 async for _ in answer.aiter_bytes():
