@@ -26,7 +26,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "agents": {"context", "errors", "text", "turn_events"},
     "team": {"agents", "config", "context", "errors", "text"},
     "routing": {"errors", "markers", "team", "text", "turn_events"},
-    "store": {"context", "errors", "markers", "messages", "routing", "turn_events"},
+    "store": {"context", "errors", "markers", "messages", "routing", "text", "turn_events"},
     "conversation": {
         *("agents", "context", "errors", "markers", "messages", "routing", "store", "team", "text", "turn_events"),
     },

@@ -5,7 +5,6 @@ from importlib.metadata import EntryPoint
 import pytest
 from msgspec.structs import replace
 
-from bullpen.agents import registry
 from bullpen.agents.claude import SPEC as CLAUDE
 from bullpen.agents.registry import agent_spec, known_agents, not_loaded
 from bullpen.agents.spec import AgentSpec, Permission
@@ -35,7 +34,7 @@ def entry_point(value: object) -> EntryPoint:
 def test_other_packages_bring_agents(monkeypatch: pytest.MonkeyPatch) -> None:
     theirs = replace(CLAUDE, name="theirs", aliases=())
     found = [entry_point(theirs), entry_point(ImportError("broken package")), entry_point("not a spec")]
-    monkeypatch.setattr(registry, "entry_points", lambda group: found)
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: found)
     known_agents.cache_clear()
     try:
         assert agent_spec("theirs") is theirs

@@ -114,4 +114,27 @@ def test_looking_at_conversations_loads_only_what_it_needs(words: list[str], dat
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
 
     loaded = set(done.stderr.split())
+    if "show" in words:
+        # What a turn without a reply did is read from what its CLI wrote.
+        loaded.remove("bullpen.agents.registry")
     assert not {"textual", "starlette", "bullpen.conversation.conversation", "bullpen.agents.registry"} & loaded
+
+
+def test_the_plain_chat_loads_only_what_it_needs_before_the_first_key() -> None:
+    program = (
+        "import sys; from bullpen.cli import command_parser\ncommand_parser('chat')\n"
+        "import bullpen.cli.plain.terminal_chat\nprint(*sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+
+    unneeded = {
+        "rich.console",
+        "importlib.metadata",
+        "ctypes",
+        "tempfile",
+        "secrets",
+        "html",
+        "difflib",
+        "logging.handlers",
+    }
+    assert not (unneeded | {"textual", "bullpen.exchange.files"}) & set(done.stdout.split())

@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import tempfile
 from pathlib import Path
 
 import msgspec
@@ -90,6 +89,8 @@ def default_folder() -> Path:
         state = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
     except RuntimeError:
         # No home folder: a container may run us as a user id without a name.
+        import tempfile
+
         state = Path(tempfile.gettempdir(), f"bullpen-{os.getuid()}")
     return state / "bullpen" / "running"
 

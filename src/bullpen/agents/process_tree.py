@@ -6,10 +6,8 @@ Elsewhere psutil finds them, except one that clears its environment and outlives
 
 import asyncio
 import contextlib
-import ctypes
 import logging
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -17,6 +15,7 @@ import time
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from msgspec import Struct
 
@@ -65,7 +64,9 @@ def process_table() -> ProcessTable:
 
 
 @cache
-def _prctl() -> "ctypes._NamedFuncPointer | None":
+def _prctl() -> Any:
+    import ctypes
+
     return ctypes.CDLL(None, use_errno=True).prctl if LINUX else None
 
 
@@ -97,6 +98,8 @@ def death_bound() -> tuple[str, ...]:
 
     `die_with_parent` needs a fork, which copies the page tables of our process: 18 ms for 1 GB.
     """
+    import shutil
+
     setpriv = shutil.which("setpriv") if LINUX else None
     if setpriv is None:
         return ()

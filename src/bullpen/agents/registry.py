@@ -1,9 +1,8 @@
 """All agent types: the modules of this folder with a SPEC, and those of other packages."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib import import_module
-from importlib.metadata import entry_points
 from pkgutil import ModuleInfo, iter_modules
 
 from msgspec.structs import replace
@@ -19,8 +18,7 @@ ENTRY_POINT_GROUP = "bullpen.agents"
 @cache
 def known_agents() -> dict[str, AgentSpec]:
     """Return every spec by its name, our own first; a package that cannot be loaded is left out."""
-    specs = [spec for spec in map(_spec_in, iter_modules(bullpen.agents.__path__)) if spec is not None]
-    known = {spec.name: spec for spec in specs}
+    known = dict(_our_own())
     for spec in _from_other_packages():
         if isinstance(spec, AgentSpec):
             known.setdefault(spec.name, spec)
@@ -34,11 +32,17 @@ def not_loaded() -> list[str]:
 
 def agent_spec(name: str) -> AgentSpec:
     """Return the spec of an agent type, by its name or an alias, in any case."""
+    # Looking for other packages takes longer than everything else here, so that is done only if it must be.
+    found = _named(name, _our_own()) or _named(name, known_agents())
+    if found is None:
+        raise UnknownAgent(name, known_agents())
+    return found
+
+
+def _named(name: str, specs: Mapping[str, AgentSpec]) -> AgentSpec | None:
     wanted = name.lower()
-    for spec in known_agents().values():
-        if wanted in (spec.name.lower(), *map(str.lower, spec.aliases)):
-            return spec
-    raise UnknownAgent(name, known_agents())
+    fitting = (spec for spec in specs.values() if wanted in (spec.name.lower(), *map(str.lower, spec.aliases)))
+    return next(fitting, None)
 
 
 def spec_for(agent: str, command: Sequence[str] = (), *, name: str = "") -> AgentSpec:
@@ -62,6 +66,12 @@ def is_known(agent: str) -> bool:
         return False
 
 
+@cache
+def _our_own() -> dict[str, AgentSpec]:
+    specs = [spec for spec in map(_spec_in, iter_modules(bullpen.agents.__path__)) if spec is not None]
+    return {spec.name: spec for spec in specs}
+
+
 def _spec_in(module: ModuleInfo) -> AgentSpec | None:
     spec = getattr(import_module(f"{bullpen.agents.__name__}.{module.name}"), "SPEC", None)
     return spec if isinstance(spec, AgentSpec) else None
@@ -69,6 +79,8 @@ def _spec_in(module: ModuleInfo) -> AgentSpec | None:
 
 def _from_other_packages() -> Iterator[AgentSpec | str]:
     """Yield the specs of other packages, and a sentence for each that cannot be used."""
+    from importlib.metadata import entry_points
+
     for entry_point in entry_points(group=ENTRY_POINT_GROUP):
         try:
             spec = entry_point.load()

@@ -3,9 +3,7 @@
 import asyncio
 import logging
 import os
-import shutil
 import signal
-import tempfile
 import time
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -126,6 +124,8 @@ def _system_file(spec: AgentSpec, text: str | None) -> Iterator[tuple[str, ...]]
     if not text or spec.system_file_flag is None:
         yield ()
         return
+    import tempfile
+
     try:
         folder = tempfile.TemporaryDirectory(prefix="bullpen-")
         file = Path(folder.name, "system.md")
@@ -153,6 +153,8 @@ def find_program(program: str, environment: Mapping[str, str], cwd: Path) -> str
     """Return the path of the program that a turn in this folder would run."""
     if os.sep in program:
         program = str(cwd / program)
+    import shutil
+
     found = shutil.which(program, path=environment.get("PATH", os.defpath))
     return None if found is None else str(Path(found).absolute())
 

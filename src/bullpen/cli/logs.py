@@ -8,7 +8,6 @@ import logging
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from logging.handlers import MemoryHandler
 
 from bullpen.text.safe import printable
 from bullpen.text.secrets import without_secrets
@@ -48,6 +47,8 @@ def begin_logging(*, shown: bool = False, debug: bool = False) -> None:
 @contextmanager
 def logs_held_back() -> Iterator[None]:
     """Keep what is logged for a while, since a full screen has no place for it; then show it, if it is shown at all."""
+    from logging.handlers import MemoryHandler
+
     shown = [handler for handler in logging.getLogger().handlers if handler.get_name() == OURS]
     held = MemoryHandler(MOST_HELD, flushLevel=NEVER, target=shown[0] if shown else None)
     held.setLevel(shown[0].level if shown else logging.WARNING)

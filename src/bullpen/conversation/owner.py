@@ -1,7 +1,6 @@
 """Which process owns a conversation: only that one runs its turns."""
 
 import os
-import secrets
 
 from bullpen.agents import process_tree
 from bullpen.agents.process_tree import end_all_running
@@ -12,7 +11,7 @@ def this_process() -> Owner:
     """Return this process as an owner, with a new token for every conversation it opens."""
     identity = process_tree.process_id(os.getpid())
     start_time = identity.start_time if identity else 0
-    return Owner(token=secrets.token_hex(8), pid=os.getpid(), start_time=start_time, boot_id=process_tree.boot_id())
+    return Owner(token=os.urandom(8).hex(), pid=os.getpid(), start_time=start_time, boot_id=process_tree.boot_id())
 
 
 def is_alive(owner: Owner) -> bool:

@@ -4,16 +4,16 @@ It follows https://spec.commonmark.org/0.31.2/#appendix-a-parsing-strategy as fa
 on our pages, and so are indented lines.
 """
 
-import re
-
 from msgspec import Struct
 
-_FENCE = re.compile(r"(`{3,}(?=[^`]*$)|~{3,})")
-_HEADING = re.compile(r"#{1,6}(?:[ \t]|$)")
-_RULE = re.compile(r"(?:(?:\*[ \t]*){3,}|(?:-[ \t]*){3,}|(?:_[ \t]*){3,})$")
-_UNDERLINE = re.compile(r"(?:=+|-+)[ \t]*$")
-_LONE_RETURN = re.compile(r"\r(?!\n)")
-_ITEM = re.compile(r"([-*+]|([0-9]{1,9})[.)])(?:[ \t]|$)")
+from bullpen.text.patterns import pattern
+
+_FENCE = pattern(r"(`{3,}(?=[^`]*$)|~{3,})")
+_HEADING = pattern(r"#{1,6}(?:[ \t]|$)")
+_RULE = pattern(r"(?:(?:\*[ \t]*){3,}|(?:-[ \t]*){3,}|(?:_[ \t]*){3,})$")
+_UNDERLINE = pattern(r"(?:=+|-+)[ \t]*$")
+_LONE_RETURN = pattern(r"\r(?!\n)")
+_ITEM = pattern(r"([-*+]|([0-9]{1,9})[.)])(?:[ \t]|$)")
 _SIGNS = frozenset(">`~#=-*_+0123456789")
 CODE_INDENT = 4
 # Every line may continue all of them, so there must be a limit. Nobody nests that deep.

@@ -15,6 +15,7 @@ from typing import Literal, TypeVar
 from msgspec import Struct
 
 from bullpen.markers.code import HIDDEN, visible_pieces
+from bullpen.text.patterns import pattern
 
 MarkerKind = Literal["from", "next", "drop", "team_task"]
 
@@ -59,16 +60,16 @@ def _marker(group: str) -> str:
 
 
 MARKER = _marker("(?:")
-_MARKER = re.compile(f"(?ai){MARKER}")
-_MARKER_PARTS = re.compile(f"(?ai){_marker('(')}")
+_MARKER = pattern(f"(?ai){MARKER}")
+_MARKER_PARTS = pattern(f"(?ai){_marker('(')}")
 _OPENS = f"(?=[FNDT])(?=(?:FROM|NEXT|DROP|TEAM_TASK)(?:{_COLON}|{_CLOSE}))"
-OPENING = re.compile(f"(?ai){_OPEN}{_OPENS}")
-OPENINGS = {bracket: re.compile(f"(?ai){re.escape(bracket)}{_OPENS}") for bracket in "[［"}
+OPENING = pattern(f"(?ai){_OPEN}{_OPENS}")
+OPENINGS = {bracket: pattern(f"(?ai){re.escape(bracket)}{_OPENS}") for bracket in "[［"}
 """One pattern for each bracket."""
 _INTENTS = {"P1": 1, "P2": 2, "P3": 3}
-_BETWEEN_COMMAS = re.compile("[^,，、]++")
-_BETWEEN_AMPERSANDS = re.compile("[^&＆]++")
-_NAME_TO_DROP = re.compile("[^,，、|｜&＆]++")
+_BETWEEN_COMMAS = pattern("[^,，、]++")
+_BETWEEN_AMPERSANDS = pattern("[^&＆]++")
+_NAME_TO_DROP = pattern("[^,，、|｜&＆]++")
 
 
 class Addressee(Struct, frozen=True, gc=False):

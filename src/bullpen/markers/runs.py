@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from bullpen.markers.blocks import BlockReader
+from bullpen.text.patterns import pattern
 
 Run = tuple[str, int, int]
 """The kind of some lines, where they begin, and where the line after them begins.
@@ -36,9 +37,9 @@ _TEXT_BEGINS = rf"(?= {{0,3}}(?:{_LETTER_BEGINS}|{_CODE_SPAN_BEGINS}))"
 _PLAIN_LINES = rf"(?:{_TEXT_BEGINS}{_PLAIN_LINE}|{_BLANK_LINE})++"
 # A tab is as wide as its column demands, so a line with one is read by itself.
 _QUOTED_LINES = rf"(?: {{0,3}}>[^\n\t]*+{_LINE_END})++"
-_QUOTE_MARK = re.compile("\n {0,3}> ?")
-_EMPTY_QUOTED_LINE = re.compile(r" {0,3}> *+\r?+\n(?! {0,3}>)")
-_FOLLOWING_BLANK_LINE = re.compile(_BLANK_LINE)
+_QUOTE_MARK = pattern("\n {0,3}> ?")
+_EMPTY_QUOTED_LINE = pattern(r" {0,3}> *+\r?+\n(?! {0,3}>)")
+_FOLLOWING_BLANK_LINE = pattern(_BLANK_LINE)
 _QUOTE_BEGINS = r"[ \t]*+(?:(?:[-*+]|[0-9]{1,9}[.)])[ \t]++)*+>"
 _INDENTED = r"(?: {4}| {0,3}\t)"
 # Many quoted lines are a run of their own.
@@ -48,12 +49,12 @@ _QUOTE_BEFORE_INDENTED = (
     rf"{_QUOTE_BEGINS}[^\n]*+\n(?:(?!{_BLANK_LINE}|{_QUOTE_BEGINS}|{_INDENTED})[^\n]*+\n)*+(?!{_BLANK_LINE}){_INDENTED}"
 )
 _HARD_QUOTE = rf"(?:{_LONG_QUOTE}|{_QUOTE_BEFORE_INDENTED})"
-_WHOLE_SPANS = re.compile(rf"(?!{_HARD_QUOTE})(?:[^\\`~\n]++|\n(?!{_HARD_QUOTE})|{_SPAN_IN_LINE}|{_BETWEEN_SPANS})*+")
-_NO_SPANS = re.compile(rf"(?!{_LONG_QUOTE})(?:[^`~\n]++|\n(?!{_LONG_QUOTE})|~{{1,2}}+(?!~))*+")
+_WHOLE_SPANS = pattern(rf"(?!{_HARD_QUOTE})(?:[^\\`~\n]++|\n(?!{_HARD_QUOTE})|{_SPAN_IN_LINE}|{_BETWEEN_SPANS})*+")
+_NO_SPANS = pattern(rf"(?!{_LONG_QUOTE})(?:[^`~\n]++|\n(?!{_LONG_QUOTE})|~{{1,2}}+(?!~))*+")
 _BEGINS = r"(?:[-*+]|1[.)]|#{1,6}) \S"
-_BEGINS_OR_BLANK = re.compile(rf"{_BEGINS}|{_BLANK_LINE}")
-_LAST_BEGINNING = re.compile(rf"(?s:.*)\n(?:[ \t]*+\r?+\n(?=\S)|(?={_BEGINS}))")
-_FENCE_BEGINS = re.compile(rf"`{{3,}}+[^`\n]*+{_LINE_END}|~{{3}}")
+_BEGINS_OR_BLANK = pattern(rf"{_BEGINS}|{_BLANK_LINE}")
+_LAST_BEGINNING = pattern(rf"(?s:.*)\n(?:[ \t]*+\r?+\n(?=\S)|(?={_BEGINS}))")
+_FENCE_BEGINS = pattern(rf"`{{3,}}+[^`\n]*+{_LINE_END}|~{{3}}")
 
 
 def _fenced_block(sign: str, information: str) -> str:
@@ -66,9 +67,9 @@ def _fenced_block(sign: str, information: str) -> str:
 _FENCED_WITH_BACKTICKS, _FENCED_WITH_TILDES = _fenced_block("`", r"[^`\n]"), _fenced_block("~", r"[^\n]")
 _FENCED_BLOCKS = rf"(?:{_FENCED_WITH_BACKTICKS}|{_FENCED_WITH_TILDES})++"
 _HIDDEN_LINES = rf"(?P<quote>{_QUOTED_LINES})|(?P<code>{_FENCED_BLOCKS})"
-_IN_PARAGRAPH = re.compile(rf"(?P<more>{_TEXT_LINES})|(?P<blank>{_BLANK_LINE}++)|{_HIDDEN_LINES}")
+_IN_PARAGRAPH = pattern(rf"(?P<more>{_TEXT_LINES})|(?P<blank>{_BLANK_LINE}++)|{_HIDDEN_LINES}")
 # Several paragraphs in which every span ends in its line are as good as one.
-_OUTSIDE_PARAGRAPH = re.compile(rf"(?P<text>{_PLAIN_LINES}|{_TEXT_LINES})|{_HIDDEN_LINES}")
+_OUTSIDE_PARAGRAPH = pattern(rf"(?P<text>{_PLAIN_LINES}|{_TEXT_LINES})|{_HIDDEN_LINES}")
 
 
 def runs(text: str, reader: BlockReader) -> Iterator[Run]:

@@ -11,44 +11,45 @@ from bullpen.markers.code import HIDDEN
 from bullpen.markers.grammar import MARKER
 from bullpen.routing.hand_over_phrases import STAND_IN
 from bullpen.text.clean import WHITE_SPACE
+from bullpen.text.patterns import pattern
 
 # In characters.
 LONGEST_ENDING = 2_000
 LONGEST_SENTENCE = 500
 
-_MARKER = re.compile(f"(?ai){MARKER}")
+_MARKER = pattern(f"(?ai){MARKER}")
 # An apostrophe within a word does not end a quote.
-_QUOTED = re.compile(
+_QUOTED = pattern(
     r"“[^”]*+(?:”|\Z)|\A[^“”]*+”|「[^」]*+(?:」|\Z)|『[^』]*+(?:』|\Z)|‘(?!\s)(?:[^\n‘’]|(?<=\w)’(?=\w))*+’(?!\w)"
     r"""|(?<!\w)"(?!\s)[^"]*+(?:"|\Z)|(?<!\w)'(?!\s)(?:[^'\n]|(?<=\w)'(?=\w))*+'(?!\w)"""
 )
-_TABLE_ROW = re.compile(r"^[ \t]*+\|.*+$", re.MULTILINE)
-_HIDDEN_LINE = re.compile(rf"^[ \t{HIDDEN}]++$", re.MULTILINE)
-_EMPHASIS = re.compile(r"\*++(?=\S)|(?<=\S)\*++")
+_TABLE_ROW = pattern(r"^[ \t]*+\|.*+$", re.MULTILINE)
+_HIDDEN_LINE = pattern(rf"^[ \t{HIDDEN}]++$", re.MULTILINE)
+_EMPHASIS = pattern(r"\*++(?=\S)|(?<=\S)\*++")
 _PLAIN = {ord("’"): "'", ord(STAND_IN): None}
-_PARAGRAPH_END = re.compile(r"\n[ \t]*+\n\s*+")
+_PARAGRAPH_END = pattern(r"\n[ \t]*+\n\s*+")
 # A line that continues in lower case, or after a comma, was only wrapped.
-_LINE_END = re.compile(r"(?<![,，])\n(?![ \t]*+[a-z])")
-_LIST_ITEM = re.compile(r"[ \t]*+(?:[-*+•]|[0-9]{1,3}[.)])[ \t]++(?:\[[ xX]\][ \t]++)?")
-_SENTENCE_END = re.compile(r"(?<=[.!?])\s++|(?<=[。！？；])\s*+|;\s++")
+_LINE_END = pattern(r"(?<![,，])\n(?![ \t]*+[a-z])")
+_LIST_ITEM = pattern(r"[ \t]*+(?:[-*+•]|[0-9]{1,3}[.)])[ \t]++(?:\[[ xX]\][ \t]++)?")
+_SENTENCE_END = pattern(r"(?<=[.!?])\s++|(?<=[。！？；])\s*+|;\s++")
 
 _NEXT = r"[\[［]NEXT[:：][^\[\]［］\n`]++[\]］]"
-_ESCAPED_MARKER = re.compile(r"\\\[NEXT[:：][^\[\]\n`\\]++\\?+\]", re.ASCII | re.IGNORECASE)
-_NEXT_MARKERS = re.compile(rf"{_NEXT}(?:\s*+{_NEXT})*+", re.ASCII | re.IGNORECASE)
-_QUOTED_LINE = re.compile(r"[ \t]*+(?:(?:[-*+]|[0-9]{1,9}[.)])[ \t]++)*+>")
+_ESCAPED_MARKER = pattern(r"\\\[NEXT[:：][^\[\]\n`\\]++\\?+\]", re.ASCII | re.IGNORECASE)
+_NEXT_MARKERS = pattern(rf"{_NEXT}(?:\s*+{_NEXT})*+", re.ASCII | re.IGNORECASE)
+_QUOTED_LINE = pattern(r"[ \t]*+(?:(?:[-*+]|[0-9]{1,9}[.)])[ \t]++)*+>")
 _FENCE = r"(?:`{3,}+|~{3,}+)"
-_FENCE_ABOVE = re.compile(rf"(?:\A|\n)[ \t]*+{_FENCE}[^\n`]*+\n\s*+\Z")
-_FENCE_BELOW = re.compile(rf"\n[ \t]*+{_FENCE}")
-_PROSE_FENCE = re.compile(rf"\s*+{_FENCE}(?:markdown|md|te?xt|plaintext)?[ \t]*+\n", re.IGNORECASE)
+_FENCE_ABOVE = pattern(rf"(?:\A|\n)[ \t]*+{_FENCE}[^\n`]*+\n\s*+\Z")
+_FENCE_BELOW = pattern(rf"\n[ \t]*+{_FENCE}")
+_PROSE_FENCE = pattern(rf"\s*+{_FENCE}(?:markdown|md|te?xt|plaintext)?[ \t]*+\n", re.IGNORECASE)
 # Closing punctuation, and perhaps a word of thanks.
-_NOTHING_MORE = re.compile(r"[`~*_\]\s.。!！]*+(?:(?<=\n)[^\n]{1,25}+)?\s*+\Z")
-_MENTIONS_MARKERS = re.compile(r"\bmarkers?\b|syntax|backtick|标记|写法|语法", re.IGNORECASE)
-_EXPLAINS_HOW = re.compile(
+_NOTHING_MORE = pattern(r"[`~*_\]\s.。!！]*+(?:(?<=\n)[^\n]{1,25}+)?\s*+\Z")
+_MENTIONS_MARKERS = pattern(r"\bmarkers?\b|syntax|backtick|标记|写法|语法", re.IGNORECASE)
+_EXPLAINS_HOW = pattern(
     r"\b(?:to hand over|write|wrote|use|type|add|append|put|ends?|ended|says?|reads|instead|like this|example|e\.g)\b"
     r"|格式|例如|比如|示例|应该写|改成|改为",
     re.IGNORECASE,
 )
-_HANDS_OVER = re.compile(
+_HANDS_OVER = pattern(
     r"\b(?:over|hand\w*|pass\w*|back|next|then|so|ready|please|for|turn)\b|交|请|接下来|下一步|转给|轮到|由",
     re.IGNORECASE,
 )
@@ -64,8 +65,8 @@ class Sentence(Struct, frozen=True):
 
 def last_sentences(text: str, visible: str) -> list[Sentence]:
     """Return the last paragraph's sentences, and the last two outside of lists. `visible` is `text` without code."""
-    for pattern in (_ESCAPED_MARKER, _MARKER):
-        visible = pattern.sub(lambda marker: HIDDEN * len(marker[0]), visible)
+    for hidden in (_ESCAPED_MARKER, _MARKER):
+        visible = hidden.sub(lambda marker: HIDDEN * len(marker[0]), visible)
     ending, is_whole = _ending(text, visible)
     *earlier, last = (_sentences(paragraph) for paragraph in _PARAGRAPH_END.split(ending))
     sentences = [sentence for paragraph in earlier for sentence in paragraph] + last

@@ -5,7 +5,6 @@ words with an "@", such as decorators and addresses: one that is nobody's name c
 at the beginning of the message or spelled nearly like a member's.
 """
 
-import re
 from collections.abc import Iterator
 from itertools import islice
 
@@ -16,10 +15,11 @@ from bullpen.markers.grammar import MOST_NAMES, Addressee, Markers
 from bullpen.routing.name_patterns import Spellings
 from bullpen.routing.resolver import Resolver
 from bullpen.team.team import Team
+from bullpen.text.patterns import pattern
 
-_AT = re.compile(r"(?<![\w@＠./\\-])[@＠](?=[^\s@＠])|(?<=[\u2e80-\u9fff\uac00-\ud7af])[@＠](?=[^\s@＠])")
+_AT = pattern(r"(?<![\w@＠./\\-])[@＠](?=[^\s@＠])|(?<=[\u2e80-\u9fff\uac00-\ud7af])[@＠](?=[^\s@＠])")
 # Not a path, a call or a host: @types/node, @lru_cache(1), @example.com.
-_WORD = re.compile(r"\w[\w-]*+(?![(/\\@]|\.\w)")
+_WORD = pattern(r"\w[\w-]*+(?![(/\\@]|\.\w)")
 
 
 class Mentions:

@@ -5,9 +5,10 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from bullpen.team.team import Member
 from bullpen.text.names import nearest, normalized
+from bullpen.text.patterns import pattern
 
 # Words that agents use for nobody in particular. A member with such a name is only addressed with an "@".
-_NOBODY = re.compile(
+_NOBODY = pattern(
     "all|anybody|anyone|done|end|everybody|everyone|he|her|him|human|i|it|me|myself|na|name|next|nobody|none|noone|null|"
     "self|she|stop|tbd|team|them|they|this|us|user|we|whoever|you|你|我|他|她|大家|所有人|用户|无|待定"
 )
@@ -21,8 +22,8 @@ LONGEST_NAME = 120
 
 # A letter that would make a name part of a longer word. Chinese is written without spaces: 交给Max处理.
 _LETTER = r"(?-i:[^\W\u2e80-\u9fff\uac00-\ud7af])"
-_SEPARATORS = re.compile(r"[\s_\-.]+")
-_NOT_A_LIST = re.compile(r"\b(?:or|not|but|except)\b|或|不", re.IGNORECASE)
+_SEPARATORS = pattern(r"[\s_\-.]+")
+_NOT_A_LIST = pattern(r"\b(?:or|not|but|except)\b|或|不", re.IGNORECASE)
 
 
 class Spellings:
@@ -81,7 +82,7 @@ def _names_pattern(spellings: Iterable[str]) -> re.Pattern[str]:
     """Return a pattern for names in prose: not in a longer word, an address, a path, a call or an option."""
     longest_first = sorted(set(spellings), key=lambda spelling: (-len(spelling), spelling))
     names = "|".join(map(_name_pattern, longest_first)) or "(?!)"
-    return re.compile(
+    return pattern(
         rf"(?<!{_LETTER})(?<!{_LETTER}@)(?<![./\\$#-])(?:{names})(?!{_LETTER}|[(@]|[./\\-]{_LETTER})", re.IGNORECASE
     )
 

@@ -1,6 +1,5 @@
 """Progress: what a conversation remembers between messages, and the limits that end loops. Plain data."""
 
-import re
 import unicodedata
 from hashlib import blake2b
 from heapq import nsmallest
@@ -12,6 +11,7 @@ from bullpen.markers.stripping import strip_all_markers
 from bullpen.routing.missed_hand_overs import MissedHandOver
 from bullpen.team.team import Limits
 from bullpen.text.numbers import counted, duration, money, tokens
+from bullpen.text.patterns import pattern
 from bullpen.turn_events import Failed, Usage
 
 SKETCH_SIZE = 32
@@ -26,8 +26,8 @@ HASH_BYTES = 6
 # Chinese, Japanese, Thai and related scripts are written without spaces, so each character counts as a word.
 _NO_SPACES = r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\ua4cf\uf900-\ufaff\U00020000-\U0003ffff"
 # Words have a maximum length, so that a text without any spaces has words, too.
-_WORD = re.compile(rf"(?=\w)[{_NO_SPACES}]|[^\W{_NO_SPACES}]{{1,16}}")
-_NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
+_WORD = pattern(rf"(?=\w)[{_NO_SPACES}]|[^\W{_NO_SPACES}]{{1,16}}")
+_NUMBER = pattern(r"\d+(?:[.,:]\d+)*")
 
 
 def sketch(text: str) -> tuple[int, ...]:

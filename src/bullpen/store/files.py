@@ -2,7 +2,6 @@
 
 import errno
 import os
-import secrets
 import stat
 from collections.abc import Callable
 from contextlib import suppress
@@ -24,7 +23,7 @@ def create_file(path: Path, fill: Callable[[Path], None]) -> None:
     """Create a file and its folder. It is filled under another name, so that it appears whole or not at all."""
     try:
         _make_folder(path.parent)
-        draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}.new")
+        draft = path.with_name(f".{path.name}.{os.urandom(8).hex()}.new")
         try:
             _make_private_file(draft)
             fill(draft)

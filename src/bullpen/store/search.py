@@ -1,6 +1,5 @@
 """The search index: filled some messages at a time. It finds candidates, which are then read and compared."""
 
-import re
 import unicodedata
 from collections.abc import Iterator
 from itertools import pairwise
@@ -12,18 +11,21 @@ from msgspec import Struct
 from bullpen.store.base import Found
 from bullpen.store.message_rows import speaker_from
 from bullpen.store.packing import unpacked_text
+from bullpen.text.patterns import pattern
 
 # Scripts without spaces between words: Thai to Khmer, then kana, ideographs, Hangul, and their newer blocks.
 UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30fa\u30fc-\u312f\u3131-\u318e\u31a0-\u31ff"
 UNSPACED += "\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff\U00020000-\U0003ffff"
 SYMBOLS = "\u2190-\u2bff\U0001f000-\U0001faff"
 
-_UNSPACED = re.compile(f"[{UNSPACED}]+")
-_OTHERS = re.compile(rf"[^\W_{UNSPACED}]+|[{SYMBOLS}]")
-_ANY = re.compile(f"{_UNSPACED.pattern}|{_OTHERS.pattern}")
+_UNSPACED_RUN = f"[{UNSPACED}]+"
+_OTHER_RUN = rf"[^\W_{UNSPACED}]+|[{SYMBOLS}]"
+_UNSPACED = pattern(_UNSPACED_RUN)
+_OTHERS = pattern(_OTHER_RUN)
+_ANY = pattern(f"{_UNSPACED_RUN}|{_OTHER_RUN}")
 # Accents, but not the marks of kana and other scripts, which make a different letter.
-_ACCENTS = re.compile("[\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]+")
-_PARTS = re.compile(r'"([^"]+)"|([^\s"]+)')
+_ACCENTS = pattern("[\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]+")
+_PARTS = pattern(r'"([^"]+)"|([^\s"]+)')
 
 # Hashes and encoded data are long; their start is enough to find them.
 LONGEST_WORD = 40

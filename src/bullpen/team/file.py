@@ -1,7 +1,6 @@
 """Opening a team file: anything but a small text file is refused before it is parsed."""
 
 import os
-import secrets
 import stat
 from pathlib import Path
 
@@ -41,7 +40,7 @@ def write_team_file(path: Path, text: str) -> None:
     """Replace a team file at once, with the permissions that it has."""
     # A link stays one: what it leads to is replaced.
     target = Path(os.path.realpath(path))
-    draft = target.with_name(f".{target.name}.{secrets.token_hex(8)}.new")
+    draft = target.with_name(f".{target.name}.{os.urandom(8).hex()}.new")
     try:
         mode = stat.S_IMODE(target.stat().st_mode)
         handle = os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, mode)

@@ -8,7 +8,6 @@ import fcntl
 import hashlib
 import json
 import os
-import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -105,7 +104,7 @@ class Trust:
             os.close(handle)
 
     def _replace(self, hashes: dict[str, str]) -> None:
-        draft = self._file.with_name(f".{self._file.name}.{secrets.token_hex(8)}.new")
+        draft = self._file.with_name(f".{self._file.name}.{os.urandom(8).hex()}.new")
         try:
             handle = os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, FILE_MODE)
             with os.fdopen(handle, "w", encoding="ascii") as file:

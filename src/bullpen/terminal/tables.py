@@ -1,7 +1,6 @@
 """Printing for people: tables and texts, coloured on a terminal, plain elsewhere, and always made safe."""
 
 import os
-import shutil
 import sys
 from collections.abc import Iterable, Sequence
 
@@ -27,11 +26,17 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     table = [tuple(columns), *(tuple(map(safe_line, row)) for row in rows)]
     widths = [max(map(width, cells)) for cells in zip(*table, strict=True)]
     left = sum(widths[:-1]) + len(INDENT) * (len(widths) - 1)
-    room = max(shutil.get_terminal_size().columns - left, width(columns[-1])) if sys.stdout.isatty() else None
+    room = max(_columns() - left, width(columns[-1])) if sys.stdout.isatty() else None
     for number, (*cells, last) in enumerate(table):
         padded = [cell + " " * (size - width(cell)) for cell, size in zip(cells, widths, strict=False)]
         line = INDENT.join([*padded, last if room is None else cut(last, room)]).rstrip()
         print(_painted(line, BOLD) if number == 0 else line)
+
+
+def _columns() -> int:
+    from shutil import get_terminal_size
+
+    return get_terminal_size().columns
 
 
 def print_heading(text: str) -> None:

@@ -8,14 +8,16 @@ import os
 import re
 from collections.abc import Mapping
 
+from bullpen.text.patterns import pattern
+
 MASK = "[secret]"
 SHORTEST_SECRET = 8
 """Shorter values would be found in ordinary words."""
 
-_SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL|COOKIE", re.IGNORECASE)
+_SECRET_NAME = pattern(r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL|COOKIE", re.IGNORECASE)
 _WORD = r"(?:api[_-]?key|(?:access|auth|refresh|secret)[_-]?(?:key|token)|token|secret|passw(?:or)?d|passphrase)"
 # Each starts where it cannot be part of a longer word, so that no text is scanned twice.
-_FORMS = re.compile(
+_FORMS = pattern(
     r"(?<![\w-])(?:"
     r"sk-[\w-]{8,}+|[sr]k_(?:live|test)_\w{8,}+|gh[a-z]_\w{16,}+|github_pat_\w{16,}+|glpat-[\w-]{8,}+"
     r"|xox[a-z]-[\w-]{8,}+|A(?:KIA|SIA)[A-Z0-9]{12,}+|AIza[\w-]{20,}+|ya29\.[\w-]{16,}+|hf_\w{16,}+|npm_\w{16,}+"
@@ -23,9 +25,9 @@ _FORMS = re.compile(
     r")"
 )
 _ANNOUNCED = rf"""{_WORD}["']?[ \t]{{0,3}}[=:][ \t]{{0,3}}["']?|(?:bearer|basic)[ \t]{{1,3}}"""
-_AFTER_WORD = re.compile(rf"""(?<![a-z0-9])({_ANNOUNCED})([^\s"',;&]{{6,}}+)""", re.IGNORECASE)
-_IN_ADDRESS = re.compile(r"(?<=://)([^\s/:@]{1,200}+):([^\s/@]{1,200}+)(?=@)")
-_PRIVATE_KEY = re.compile(r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----[^-]*+(?:-----END [A-Z ]{0,40}PRIVATE KEY-----)?")
+_AFTER_WORD = pattern(rf"""(?<![a-z0-9])({_ANNOUNCED})([^\s"',;&]{{6,}}+)""", re.IGNORECASE)
+_IN_ADDRESS = pattern(r"(?<=://)([^\s/:@]{1,200}+):([^\s/@]{1,200}+)(?=@)")
+_PRIVATE_KEY = pattern(r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----[^-]*+(?:-----END [A-Z ]{0,40}PRIVATE KEY-----)?")
 
 
 def without_secrets(text: str, environment: Mapping[str, str] = os.environ) -> str:

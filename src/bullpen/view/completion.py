@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from bullpen.team.team import Team
 from bullpen.text.names import normalized
+from bullpen.text.patterns import pattern
 from bullpen.view.commands import COMMANDS, Command, is_command
 from bullpen.view.state import program_of
 
@@ -20,13 +21,13 @@ MOST_OPTIONS = 8
 LONGEST = 1000
 """Characters before the cursor that are looked at in a line; nothing that can be completed is longer."""
 
-_COMMAND = re.compile(r"/([a-z-]*)", re.IGNORECASE)
-_COMMAND_ARGUMENT = re.compile(r"/([a-z-]+) +(.*)", re.IGNORECASE)
-_MARKER_NAME = re.compile(r"\[(next|drop|from):\s*([^\]\n]*)$", re.IGNORECASE)
-_MARKER = re.compile(r"(?:^|\s)(\[[a-z_]*)$", re.IGNORECASE)
-_AT = re.compile(r"(?:^|[\s，。：、（(])[@＠]([^\s@＠]*)$")
+_COMMAND = pattern(r"/([a-z-]*)", re.IGNORECASE)
+_COMMAND_ARGUMENT = pattern(r"/([a-z-]+) +(.*)", re.IGNORECASE)
+_MARKER_NAME = pattern(r"\[(next|drop|from):\s*([^\]\n]*)$", re.IGNORECASE)
+_MARKER = pattern(r"(?:^|\s)(\[[a-z_]*)$", re.IGNORECASE)
+_AT = pattern(r"(?:^|[\s，。：、（(])[@＠]([^\s@＠]*)$")
 _EVERYONE = {"next": {"all": "every agent at once"}, "drop": {"ALL": "every waiting turn"}}
-_BETWEEN_NAMES = re.compile("[,，、&＆|｜]")
+_BETWEEN_NAMES = pattern("[,，、&＆|｜]")
 
 
 class Option(Struct, frozen=True, kw_only=True):

@@ -9,9 +9,6 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
-from bullpen.agents.command import command_agent
-from bullpen.agents.registry import agent_spec
-from bullpen.agents.transcript import TooMuchText, Transcript
 from bullpen.errors import UnknownAgent
 from bullpen.store.base import Store, TurnRecord
 from bullpen.text.clean import one_line
@@ -207,6 +204,11 @@ def _value_text(value: object) -> str:
 
 def recorded_events(record: TurnRecord) -> list[Event]:
     """Return the events of a turn. It takes its time with a long stream, so it is not for an event loop."""
+    # Listing conversations needs none of these.
+    from bullpen.agents.command import command_agent
+    from bullpen.agents.registry import agent_spec
+    from bullpen.agents.transcript import TooMuchText, Transcript
+
     events: list[Event] = []
     try:
         spec = agent_spec(record.report.agent_type)

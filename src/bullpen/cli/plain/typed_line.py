@@ -4,22 +4,20 @@ import contextlib
 import io
 import shlex
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from bullpen.cli.plain.explanation import print_explanation, prompt_lines
 from bullpen.cli.plain.transcript import Show
 from bullpen.conversation.conversation import Conversation
 from bullpen.database import Database
 from bullpen.errors import BullpenError
-from bullpen.exchange.files import export_named
 from bullpen.text.numbers import local_time
 from bullpen.view.command_arguments import Member, Nothing, Text
 from bullpen.view.commands import COMMANDS, Typed, help_lines, read_command, run_command
-from bullpen.view.explanation import Explanation, explain, explain_now
-from bullpen.view.listing import search_in
 from bullpen.view.state import conversation_view
 from bullpen.view.status_lines import queue_lines, team_lines
-from bullpen.view.turn_lookup import LAST, find_turn
+
+if TYPE_CHECKING:
+    from bullpen.view.explanation import Explanation
 
 HELP = """
 Everything else is said to the team. [NEXT: name] says who answers; without it the lead does, or who spoke last.
@@ -46,11 +44,19 @@ class ShownCommands:
         view = conversation_view(self._conversation)
         self._show.text("\n".join(team_lines(view, self._conversation.team.lead)))
 
+    # What few people ask for is imported when they do: the chat is ready for input sooner.
+
     async def _prompt(self, given: Member) -> None:
+        from bullpen.cli.plain.explanation import prompt_lines
+        from bullpen.view.explanation import explain_now
+
         explanation = await explain_now(self._conversation, given.member)
         self._show.text("\n".join(prompt_lines(explanation)))
 
     async def _explain(self, given: Text) -> None:
+        from bullpen.cli.plain.explanation import print_explanation
+        from bullpen.view.turn_lookup import LAST
+
         explanation = await self._conversation.read(_explanation, given.text or LAST)
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):
@@ -58,6 +64,8 @@ class ShownCommands:
         self._show.text(printed.getvalue().rstrip("\n"))
 
     async def _search(self, given: Text) -> None:
+        from bullpen.view.listing import search_in
+
         hits = await self._conversation.read(search_in, given.text)
         for hit in hits:
             self._show.note(f"#{hit.sequence} {hit.speaker}  {local_time(hit.timestamp)}")
@@ -66,6 +74,8 @@ class ShownCommands:
             self._show.note(f"Nothing found for {given.text}.")
 
     async def _export(self, given: Text) -> None:
+        from bullpen.exchange.files import export_named
+
         path = await self._conversation.read(export_named, given.text)
         self._show.note(f"Written to {shlex.quote(str(path))}.")
 
@@ -89,7 +99,10 @@ HANDLERS: dict[str, Callable[[ShownCommands, Any], Awaitable[None]]] = {
 }
 
 
-def _explanation(database: Database, conversation_id: str, reference: str) -> Explanation:
+def _explanation(database: Database, conversation_id: str, reference: str) -> "Explanation":
+    from bullpen.view.explanation import explain
+    from bullpen.view.turn_lookup import find_turn
+
     return explain(database, conversation_id, find_turn(database, conversation_id, reference).id)
 
 
