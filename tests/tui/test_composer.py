@@ -145,6 +145,38 @@ def test_up_brings_back_what_was_said_and_down_what_was_being_written(stage: Sta
     stage.play(story)
 
 
+def test_a_draft_is_back_after_something_from_the_history_was_sent(stage: Stage) -> None:
+    team(stage)
+
+    async def story(scene: Scene) -> None:
+        await scene.say("First.")
+        await scene.quiet()
+        await scene.type("Draft")
+        await scene.press("up", "enter")
+        await scene.quiet()
+        assert composer_of(scene).text == "Draft"
+
+    stage.play(story)
+
+
+def test_what_was_changed_in_the_history_is_not_lost(stage: Stage) -> None:
+    team(stage)
+
+    async def story(scene: Scene) -> None:
+        for words in ("First.", "Second."):
+            await scene.say(words)
+            await scene.quiet()
+        await scene.press("up")
+        await scene.type(" Changed")
+        seen = []
+        for key in ("up", "down", "down"):
+            await scene.press(key)
+            seen.append(composer_of(scene).text)
+        assert seen == ["First.", "Second.", "Second. Changed"]
+
+    stage.play(story)
+
+
 def test_what_cannot_be_said_stays_in_the_composer(stage: Stage) -> None:
     team(stage)
 

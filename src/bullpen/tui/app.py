@@ -22,7 +22,6 @@ from bullpen.tui.text_screen import ReadingScreen
 from bullpen.tui.theme import DARK, LIGHT, THEMES, is_light
 from bullpen.tui.updates import Waiting
 
-
 TERMINAL_SECONDS = 2.0
 """How often we check that the terminal is still there."""
 
@@ -129,10 +128,19 @@ class BullpenApp(App[None]):
             self.notify(one_line(str(error), 500), severity="warning", markup=False)
             return
         if conversation is not self._conversation and isinstance(self.screen, ChatScreen):
-            self._drafts[self._conversation.id] = self.screen.draft
-            self._conversation = conversation
-            draft = self._drafts.pop(conversation.id, "")
-            await self.switch_screen(ChatScreen(conversation, sender=self._sender, draft=draft))
+            await self._show(conversation, self.screen)
+
+    async def _show(self, conversation: Conversation, leaving: ChatScreen) -> None:
+        """Show a conversation. The first one stays below all others, with what is being written in it."""
+        first = self.screen_stack[0]
+        if leaving is not first:
+            self._drafts[self._conversation.id] = leaving.draft
+        self._conversation = conversation
+        if isinstance(first, ChatScreen) and first.conversation is conversation:
+            await self.pop_screen()
+            return
+        screen = ChatScreen(conversation, sender=self._sender, draft=self._drafts.pop(conversation.id, ""))
+        await (self.push_screen(screen) if leaving is first else self.switch_screen(screen))
 
     def action_command_palette(self) -> None:
         """Show every command."""

@@ -119,9 +119,11 @@ class Composer(TextArea):
         if self._has_options() and not self._is_complete(self._options[self._selected]):
             self.action_complete()
         elif self.text.strip():
-            # At once, so that what is typed next is not part of it.
-            text, self._place = self.text, None
-            self.load_text("")
+            # At once, so that what is typed next is not part of it. A draft from before the history is back then.
+            text, draft = self.text, "" if self._place is None else self._draft
+            self._place = None
+            self.load_text(draft)
+            self.move_cursor(self.document.end)
             self.post_message(self.Sent(text))
 
     def replace_draft(self, text: str) -> None:
@@ -174,6 +176,9 @@ class Composer(TextArea):
             return
         if self._place is None:
             self._draft = self.text
+        elif self.text != self._history[self._place]:
+            # It was changed: kept as one more.
+            self._history.append(self.text)
         self._place = place + by
         is_draft = self._place == len(self._history)
         self.load_text(self._draft if is_draft else self._history[self._place])

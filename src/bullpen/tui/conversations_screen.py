@@ -41,6 +41,7 @@ class ConversationsScreen(ModalScreen[str | None]):
         self._conversations = conversations
         self._current = current
         self._words = words
+        self._listed = OptionList(id="conversations", markup=False)
 
     def compose(self) -> ComposeResult:
         """Yield the line and the list."""
@@ -50,7 +51,7 @@ class ConversationsScreen(ModalScreen[str | None]):
                 markup=False,
             )
             yield Input(self._words, placeholder="Filter …")
-            yield OptionList(id="conversations", markup=False)
+            yield self._listed
 
     def on_mount(self) -> None:
         """Show the list."""
@@ -62,7 +63,7 @@ class ConversationsScreen(ModalScreen[str | None]):
 
     def on_input_submitted(self) -> None:
         """Open the selected one."""
-        option = self.query_one(OptionList).highlighted_option
+        option = self._listed.highlighted_option
         if option is not None:
             self.dismiss(option.id)
 
@@ -72,8 +73,7 @@ class ConversationsScreen(ModalScreen[str | None]):
 
     def action_move(self, by: int) -> None:
         """Select the one above or below; the line keeps the focus."""
-        listed = self.query_one(OptionList)
-        (listed.action_cursor_down if by > 0 else listed.action_cursor_up)()
+        (self._listed.action_cursor_down if by > 0 else self._listed.action_cursor_up)()
 
     def action_leave(self) -> None:
         """Open nothing."""
@@ -82,9 +82,9 @@ class ConversationsScreen(ModalScreen[str | None]):
     def _show(self, words: str) -> None:
         wanted = words.casefold().split()
         fitting = [one for one in self._conversations if all(word in _searched(one) for word in wanted)]
-        listed = self.query_one(OptionList)
-        listed.set_options([*(self._option(one) for one in fitting), Option(Content("+ a new conversation"), id=NEW)])
-        listed.highlighted = 0
+        new = Option(Content("+ a new conversation"), id=NEW)
+        self._listed.set_options([*(self._option(one) for one in fitting), new])
+        self._listed.highlighted = 0
 
     def _option(self, one: ConversationSummary) -> Option:
         facts = [one.id, day_or_clock(one.last_at), counted(one.messages, "message")]

@@ -40,12 +40,14 @@ class SearchScreen(ModalScreen[int | None]):
         super().__init__()
         self._conversation = conversation
         self._words = words
+        # Kept: what is found may come after this screen was left, when it has no parts any more.
+        self._found = OptionList(id="found", markup=False)
 
     def compose(self) -> ComposeResult:
         """Yield the line and the list."""
         with Vertical():
             yield Input(self._words, placeholder="What was said …", id="words")
-            yield OptionList(id="found", markup=False)
+            yield self._found
 
     def on_mount(self) -> None:
         """Search for the words that are there already."""
@@ -57,7 +59,7 @@ class SearchScreen(ModalScreen[int | None]):
 
     def on_input_submitted(self) -> None:
         """Go to the first one, or into the list."""
-        found = self.query_one("#found", OptionList)
+        found = self._found
         if found.option_count and found.get_option_at_index(0).id is not None:
             self.dismiss(int(found.get_option_at_index(0).id or 0))
 
@@ -67,7 +69,7 @@ class SearchScreen(ModalScreen[int | None]):
 
     def action_down(self) -> None:
         """Go into the list."""
-        self.query_one("#found", OptionList).focus()
+        self._found.focus()
 
     def action_leave(self) -> None:
         """Go back to where the person was."""
@@ -82,10 +84,9 @@ class SearchScreen(ModalScreen[int | None]):
             found = []
             self.notify(one_line(str(error), 300), severity="error", markup=False)
         nothing = [Option(Content.styled("nothing found", "dim"), disabled=True)] if words.strip() else []
-        listed = self.query_one("#found", OptionList)
-        listed.set_options([_option(one) for one in found] or nothing)
+        self._found.set_options([_option(one) for one in found] or nothing)
         if found:
-            listed.highlighted = 0
+            self._found.highlighted = 0
 
 
 def _option(found: Hit) -> Option:

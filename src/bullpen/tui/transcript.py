@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import ClassVar
 
+from textual import work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
@@ -210,9 +211,9 @@ class Transcript(VerticalScroll, can_focus=False):
         if self._is_loading or not self.is_mounted:
             return
         if new_value < old_value and new_value <= 2:
-            self.run_worker(self._load_older(), exclusive=True, group="pages")
+            self._load_older()
         elif new_value > old_value and new_value >= self.max_scroll_y - 2 and not self.is_at_end:
-            self.run_worker(self._load_newer(), exclusive=True, group="pages")
+            self._load_newer()
         elif new_value > old_value and new_value >= self.max_scroll_y:
             # Later: anchoring ends the animation that may have scrolled, which Textual does not expect in the middle.
             self.call_later(self._follow_again)
@@ -234,6 +235,7 @@ class Transcript(VerticalScroll, can_focus=False):
             self._unseen = count
             self.post_message(self.Unseen(count))
 
+    @work(exclusive=True, group="pages")
     async def _load_older(self) -> None:
         if self._is_loading or not self.views or self.views[0].sequence <= 1:
             return
@@ -262,6 +264,7 @@ class Transcript(VerticalScroll, can_focus=False):
             await self._trim(from_end=True)
         self._is_loading = False
 
+    @work(exclusive=True, group="pages")
     async def _load_newer(self) -> None:
         if self._is_loading or not self.views:
             return

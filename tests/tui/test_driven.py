@@ -1,0 +1,42 @@
+"""What driving the full screen at random has found."""
+
+from tests.tui.stage import Scene, Stage
+from textual import events
+from textual.widgets import Input
+
+from bullpen.tui.conversations_screen import ConversationsScreen
+from bullpen.tui.message import MessageView
+
+
+def test_the_mouse_on_something_that_has_just_gone_does_no_harm(stage: Stage) -> None:
+    stage.agent("max", [{"say": "Yes."}])
+
+    async def story(scene: Scene) -> None:
+        await scene.say("Go.")
+        await scene.quiet()
+        view = scene.app.screen.query(MessageView).last()
+        x, y = view.query("MarkdownParagraph").first().region.offset
+        with scene.app.batch_update():
+            await view.remove()
+            for kind in (events.MouseDown, events.MouseMove, events.MouseUp):
+                await scene.app.on_event(kind(None, x, y, 0, 0, 1, False, False, False, x, y))
+        await scene.settled()
+        assert scene.app.is_running
+
+    stage.play(story)
+
+
+def test_what_is_typed_while_a_list_is_left_does_no_harm(stage: Stage) -> None:
+    stage.agent("max", [{"say": "Yes."}])
+
+    async def story(scene: Scene) -> None:
+        await scene.press("ctrl+l")
+        screen = scene.app.screen
+        assert isinstance(screen, ConversationsScreen)
+        line = screen.query_one(Input)
+        await screen.query("*").remove()
+        screen.on_input_changed(Input.Changed(line, "words"))
+        await scene.press("escape")
+        assert scene.app.is_running
+
+    stage.play(story)
