@@ -27,6 +27,7 @@ from benchmarks import (
     markers,
     memory,
     misbehaviour,
+    ready,
     screen_latency,
     snapshot,
     trimming,
@@ -46,7 +47,7 @@ ABOUT_CONVERSATIONS = (
     conversation_crowd,
     cli_start,
 )
-ABOUT_DOORS = (screen_latency, web, web_streaming)
+ABOUT_DOORS = (ready, screen_latency, web, web_streaming)
 BENCHMARKS = (*ABOUT_CONTEXT, *ABOUT_AGENTS, *ABOUT_CONVERSATIONS, *ABOUT_DOORS)
 
 

@@ -12,7 +12,6 @@ from textual.widgets import Static
 
 from bullpen.messages import ConversationMessage
 from bullpen.text.numbers import clock
-from bullpen.tui.markdown import SafeMarkdown
 from bullpen.tui.step_folds import LoadSteps, RecordedFold, StepsFold
 from bullpen.tui.text import beginning, one_line, shown
 from bullpen.tui.theme import color_of
@@ -74,6 +73,9 @@ class MessageView(Vertical, can_focus=True):
 
     def compose(self) -> ComposeResult:
         """Yield what was said and what is known about it."""
+        # Importing Markdown takes longer than the rest of the screen, and nobody waits for it at the start.
+        from bullpen.tui.markdown import SafeMarkdown
+
         part = beginning(self.message.content)
         yield Static(self._header(), classes="header", markup=False)
         if self._steps:

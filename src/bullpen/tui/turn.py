@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from typing import TYPE_CHECKING
 
 from textual.app import ComposeResult
 from textual.containers import Vertical
@@ -10,11 +11,13 @@ from textual.widgets import Static
 
 from bullpen.conversation.running_turn import RunningTurn
 from bullpen.text.numbers import elapsed, used_by
-from bullpen.tui.markdown import SafeMarkdown
 from bullpen.tui.step_folds import StepFold
 from bullpen.tui.text import MOST_CHARACTERS, MOST_LINES, beginning, one_line, weight_of
 from bullpen.turn_events import TextDelta
 from bullpen.view.steps import Step, Steps
+
+if TYPE_CHECKING:
+    from bullpen.tui.markdown import SafeMarkdown
 
 FRAME_SECONDS = 1 / 30
 # Steps that are on the screen at once; the others are in the fold of the message.
@@ -145,6 +148,8 @@ class TurnView(Vertical, can_focus=True):
 
     async def _append(self, text: str) -> None:
         if self._text is None:
+            from bullpen.tui.markdown import SafeMarkdown
+
             self._text = SafeMarkdown()
             await self.mount(self._text)
         # The turn may have ended meanwhile, and with it this view.

@@ -7,7 +7,6 @@ from textual.widget import Widget
 from textual.widgets import Static
 
 from bullpen.tui.fold import Fold
-from bullpen.tui.markdown import SafeMarkdown
 from bullpen.tui.text import beginning, one_line, shown
 from bullpen.view.unanswered import UnansweredTurn
 
@@ -37,6 +36,8 @@ def _inside(turn: UnansweredTurn) -> Iterable[Widget]:
     for line in turn.done[-MOST_LINES:]:
         yield Static(Content(one_line(line, 200)), classes="done", markup=False)
     if turn.said:
+        from bullpen.tui.markdown import SafeMarkdown
+
         part = beginning(turn.said)
         yield SafeMarkdown(part.text)
         if part.left_out:
