@@ -173,7 +173,9 @@ def conversations_beside(store: Store, conversation_id: str) -> list[Conversatio
 
 def title_of(title: str | None, first_words: str) -> str:
     """Return what a conversation is called: its title, else how it begins."""
-    words = title or strip_all_markers(first_words) or first_words or UNTITLED
+    # Most messages have no marker, and a list may be long.
+    plain = strip_all_markers(first_words) if "[" in first_words else first_words
+    words = title or plain or first_words or UNTITLED
     return words if len(words) <= LONGEST_TITLE else f"{words[: LONGEST_TITLE - 1].rstrip()}…"
 
 
