@@ -39,7 +39,7 @@ ODD: tuple[Any, ...] = (
 
 
 def run(size: Size, seed: int) -> Outcome:
-    """Damage an export of ours, a snapshot and a session of the TypeScript system, and import each."""
+    """Damage an export of ours, a snapshot and a session of agent-chatter, and import each."""
     failures: list[str] = []
     figures = dict.fromkeys(FIGURES, 0)
     chance = random.Random(seed)
@@ -211,7 +211,7 @@ WAYS: tuple[Callable[[bytes, random.Random], bytes], ...] = (
 TORTURE = Torture(
     name="damaged exports",
     does=(
-        "An export of ours, a snapshot and a session file of the TypeScript system are damaged and imported: changed "
+        "An export of ours, a snapshot and a session file of agent-chatter are damaged and imported: changed "
         "bytes and letters, parts missing, doubled or out of order, noise, odd values of every type in every place."
     ),
     promise=(

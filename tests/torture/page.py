@@ -139,7 +139,7 @@ def _section(result: Result) -> str:
     parts = [
         f"## {result.name}",
         f"{result.does}\n\nPromise: {result.promise}",
-        _table(("counted", ""), [(key, f"{count:,}") for key, count in result.figures.items()]),
+        _table(("figure", "value"), [(key, f"{count:,}") for key, count in result.figures.items()]),
         f"Planted fault: {result.fault} **{'Caught' if result.fault_caught else 'Not caught'}.**",
     ]
     if result.failures:

@@ -21,7 +21,7 @@ COMMANDS = {
     "explain": "show what an agent was given in a turn, what was left out, and why",
     "fsck": "check that every conversation is still as it was written",
     "serve": "show conversations in the browser, and take part in them there",
-    "import": "make a conversation from a snapshot or a session of the TypeScript system",
+    "import": "make a conversation from an export, a snapshot, or a session of agent-chatter",
     "completion": "print what lets a shell complete commands and options",
     "help": "explain a command",
 }

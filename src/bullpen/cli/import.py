@@ -1,4 +1,4 @@
-"""`bullpen import`: a snapshot or a session file of the TypeScript system becomes a new conversation."""  # noqa: N999 - named as the command
+"""`bullpen import`: an export, a snapshot or a session file of agent-chatter becomes a new conversation."""  # noqa: N999 - named as the command
 
 import argparse
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The state of a conversation as JSON: our format, and that of the original TypeScript system."""
+"""The state of a conversation as JSON: our format, and that of agent-chatter, an earlier chat for agents."""
 
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -41,7 +41,7 @@ class ContextSnapshot(Struct, frozen=True, kw_only=True, rename="camel"):
 
     @classmethod
     def from_json(cls, data: bytes | str) -> "ContextSnapshot":
-        """Return the snapshot that to_json, or the TypeScript system, wrote."""
+        """Return the snapshot that to_json, or agent-chatter, wrote."""
         try:
             return _snapshot(_decode(data))
         except (ValueError, TypeError, OverflowError, RecursionError) as error:
@@ -112,11 +112,11 @@ def message_as_json(message: ConversationMessage) -> dict[str, Any]:
     return merged
 
 
-# What the files contain. The TypeScript system used different names at different times; unknown fields are kept, too.
+# What the files contain. agent-chatter used different names at different times; unknown fields are kept, too.
 
 
 _SPELLINGS = {"roleId": "id", "roleName": "name", "roleTitle": "displayName"}
-"""Our names, and the other ones of the TypeScript system."""
+"""Our names, and the other ones of agent-chatter."""
 
 # No real field has this name.
 _EXTRA = "(other fields)"
@@ -287,7 +287,7 @@ def _snapshot(wire: _Snapshot) -> ContextSnapshot:
 
 
 def message_from_json(fields: Mapping[str, Any]) -> ConversationMessage:
-    """Return the message that message_as_json, or the TypeScript system, wrote."""
+    """Return the message that message_as_json, or agent-chatter, wrote."""
     history = MemoryHistory()
     history.rows.append(_row(msgspec.convert(_message_with_extra(fields), _Message), _speaker, history))
     return history.message(0)

@@ -1,4 +1,4 @@
-"""Importing a file as a new conversation: a snapshot, a session of the TypeScript system, or our own export."""
+"""Importing a file as a new conversation: a snapshot, a session of agent-chatter, or our own export."""
 
 import json
 import secrets
@@ -17,7 +17,7 @@ from bullpen.store.base import StateChange, Store
 from bullpen.store.chain import next_link
 from bullpen.text.clean import clean_json, one_line
 
-# "schemaVersion" of the session files that the TypeScript system writes to ~/.agent-chatter/sessions.
+# "schemaVersion" of the session files that agent-chatter writes to ~/.agent-chatter/sessions.
 SESSION_VERSION = "1.0"
 # Later times are not plausible; they may be in microseconds.
 LATEST_TIME = 253_402_300_799_999
