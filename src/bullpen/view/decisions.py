@@ -61,7 +61,7 @@ def decisions(
     names = tuple(agents)
     found = [_about_turn(ended, names) for ended in reversed(undecided)]
     if found and paused is not None:
-        # Whatever is decided about a turn ends the pause, too: it is one decision, not two.
+        # Every decision about a turn also ends the pause: it is one decision, not two.
         found[0] = replace(found[0], choices=(*found[0].choices, *((DROP,) if waiting else ())))
     elif paused is not None:
         found.append(Decision(kind="paused", text=paused, choices=(CONTINUE, DROP) if waiting else (CONTINUE,)))

@@ -19,7 +19,7 @@ LEFT_OPEN = 200
 LONGEST_READ = 20_000
 """Characters of one block. Of a longer one the beginning is finished, wherever that may be."""
 
-# They have ended if anything follows; a list or a quote may still go on.
+# They have ended if anything follows; a list or a quote may still continue.
 ENDED_BY_ANYTHING = frozenset({"heading_open", "hr", "fence"})
 ENDED_BY_EMPTY_LINE = frozenset({"paragraph_open", "table_open"})
 

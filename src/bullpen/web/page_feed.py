@@ -112,7 +112,7 @@ class PageFeed:
             self.frames.publish("text", growth_json(turn_id, growth))
 
     def _read_texts_again(self) -> None:
-        """Begin every text anew after some of its pieces were missed."""
+        """Begin every text again after some of its pieces were missed."""
         for turn_id, running in self._conversation.running.items():
             old = self._texts.get(turn_id, GrowingMarkdown())
             self._texts[turn_id] = GrowingMarkdown(running.text, version=old.version + 1)

@@ -2,7 +2,7 @@
 "use strict";
 
 (() => {
-  // Whoever is not signed in is told nothing.
+  // A browser that is not signed in is told nothing.
   if (document.body.matches(".stranger")) return;
   const own = document.getElementById("talk")?.dataset.id; // undefined on pages about all conversations
   const CHANNEL = "bullpen-attention";
@@ -23,13 +23,13 @@
   }
 
   function notify(needed) {
-    const news = needed.count ? `${needed.count} ${needed.text}` : "";
-    if (news && news !== notified && document.hidden && wantsNotifications()) {
+    const words = needed.count ? `${needed.count} ${needed.text}` : "";
+    if (words && words !== notified && document.hidden && wantsNotifications()) {
       // With the same tag, a second tab of this conversation replaces it instead of adding one.
       const shown = new Notification(needed.title || "bullpen", { body: needed.text, tag: needed.id });
       shown.onclick = () => { window.focus(); shown.close(); };
     }
-    notified = news;
+    notified = words;
   }
 
   function take(needed) {

@@ -64,7 +64,7 @@
     ready(node);
   }
 
-  // The reply takes the place of the turn: whoever reads its text must not lose the line.
+  // The reply takes the place of the turn: a person who reads its text must not lose the line.
   function becomeMessage(id, data) {
     const body = () => (document.getElementById(`m${data.sequence}`) ?? turn(id))?.querySelector(".body");
     const before = body()?.getBoundingClientRect().bottom;
@@ -116,7 +116,7 @@
     document.dispatchEvent(new Event("state-shown"));
   }
 
-  // Reads everything anew that the page may have missed; what comes in the meantime waits.
+  // Reads again everything that the page may have missed; what comes in the meantime waits.
   async function catchUp() {
     if (late) return;
     late = [];
