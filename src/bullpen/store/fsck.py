@@ -35,7 +35,7 @@ IMPOSSIBLE_TURNS = """
 """
 
 RECORDS = """
-    SELECT id, prompt, system, report, command, stream, usage, failure
+    SELECT id, prompt, base, system, report, command, stream, usage, failure
     FROM turns JOIN prompts ON prompts.turn = turns.number LEFT JOIN streams ON streams.turn = turns.number
     WHERE conversation = ? ORDER BY number
 """
@@ -187,7 +187,7 @@ def _check_turns(db: Connection, conversation: Conversation) -> Iterator[Finding
 def _check_records(db: Connection, conversation: Conversation) -> Iterator[Finding]:
     for turn_id, *parts, usage, failure in db.execute(RECORDS, (conversation.number,)):
         try:
-            turn_rows.read_record(tuple(parts))
+            turn_rows.read_record(db, tuple(parts))
             for blob in filter(None, (usage, failure)):
                 unpacked(blob)
         except DamagedData as error:

@@ -29,12 +29,17 @@ from bullpen.store.conversation_rows import Place, place_of
 from bullpen.store.database import Database
 from bullpen.store.search import query_from
 
+MOST_PROMPTS = 16
+"""Of those that are kept in memory. Each has less than a megabyte."""
+
 
 class SqliteStore:
     """A Store in one SQLite file, which is created if it is missing. Store documents the methods."""
 
     def __init__(self, path: Path | str) -> None:
         self._database = Database(Path(path))
+        self._prompts: dict[tuple[int, str], turn_rows.KnownPrompt] = {}
+        """What members of conversations were given last, which the next prompt mostly repeats."""
         self._intact: dict[int, bytes] = {}
         """The last hash of each conversation whose end we have written or checked ourselves."""
 
@@ -193,9 +198,16 @@ class SqliteStore:
             place = place_of(db, conversation_id)
             if place.owner != owner:
                 raise NotTheOwner(conversation_id, place.owner.pid if place.owner else None)
-            turn_rows.start(db, place.number, turn_id, owner.token, given, at)
+            turn = turn_rows.find(db, place.number, turn_id)
+            key = place.number, turn.member
+            known = turn_rows.start(db, place.number, turn_id, owner.token, given, at, self._prompts.get(key))
             conversation_rows.apply(db, place.number, change, at)
-            return turn_rows.find(db, place.number, turn_id)
+            started = turn_rows.find(db, place.number, turn_id)
+        self._prompts.pop(key, None)
+        self._prompts[key] = known
+        for oldest in list(self._prompts)[:-MOST_PROMPTS]:
+            del self._prompts[oldest]
+        return started
 
     def end_turn(self, conversation_id: str, end: TurnEnd, *, change: StateChange = NO_CHANGE) -> Turn:
         """End a running turn that has no reply."""

@@ -5,6 +5,7 @@ from sqlite3 import Connection, Cursor
 from typing import Literal, TypeVar
 
 import msgspec
+from msgspec import Struct
 from msgspec.structs import replace
 
 from bullpen.context.prompt import AssemblerOutput
@@ -14,8 +15,11 @@ from bullpen.routing.queue import PUT_FIRST, WaitingTurn
 from bullpen.store.base import Turn, TurnEnd, TurnRecord
 from bullpen.store.message_rows import sequence_of
 from bullpen.store.packing import DamagedData, packed, unpacked
+from bullpen.store.text_delta import applied, delta
 from bullpen.turn_events import Failed, Usage
 
+MOST_DIFFERENCES = 20
+"""Prompts of a member in a row that are stored as differences; the next one is stored completely."""
 CAN_BE_RETRIED = ("failed", "cancelled", "interrupted")
 
 SELECT = """
@@ -63,15 +67,40 @@ def drop(db: Connection, conversation: int, turn_ids: Iterable[str], at: int) ->
         _step(db, conversation, turn_id, "queued", "state = 'dropped', ended_at = ?", (at,))
 
 
-def start(db: Connection, conversation: int, turn_id: str, owner: str, given: AssemblerOutput, at: int) -> None:
-    """Take a turn out of the queue and start it."""
+class KnownPrompt(Struct, frozen=True, kw_only=True):
+    """A stored prompt that the next one may repeat."""
+
+    turn: int
+    """The number of its row."""
+    text: str
+    differences: int
+    """How many others must be read before it."""
+
+
+def start(
+    db: Connection,
+    conversation: int,
+    turn_id: str,
+    owner: str,
+    given: AssemblerOutput,
+    at: int,
+    before: KnownPrompt | None = None,
+) -> KnownPrompt:
+    """Take a turn out of the queue and start it. `before` is the prompt that its member got before, if it is known."""
     changes = "state = 'running', owner = ?, started_at = ?"
     number = _step(db, conversation, turn_id, "queued", changes, (owner, at))
     system = None if given.system_flag is None else packed(given.system_flag.encode())
     # A report may hold views of the history instead of ids.
     report = packed(msgspec.json.encode(given.report, enc_hook=list))
-    row = (number, packed(given.prompt.encode()), system, report)
-    db.execute("INSERT INTO prompts (turn, prompt, system, report) VALUES (?, ?, ?, ?)", row)
+    may_differ = before is not None and before.differences < MOST_DIFFERENCES
+    difference = delta(before.text, given.prompt) if before is not None and may_differ else None
+    if before is None or difference is None:
+        data, base, differences = given.prompt.encode(), None, 0
+    else:
+        data, base, differences = difference, before.turn, before.differences + 1
+    row = (number, packed(data), system, report, base)
+    db.execute("INSERT INTO prompts (turn, prompt, system, report, base) VALUES (?, ?, ?, ?, ?)", row)
+    return KnownPrompt(turn=number, text=given.prompt, differences=differences)
 
 
 def finish(db: Connection, conversation: int, end: TurnEnd, reply: int) -> None:
@@ -141,27 +170,43 @@ def record(db: Connection, conversation: int, turn_id: str) -> TurnRecord | None
     """Return the prompt and the output of a turn so far."""
     number, _ = _number_and_state(db, conversation, turn_id)
     row = db.execute(
-        "SELECT prompt, system, report, command, stream FROM prompts LEFT JOIN streams USING (turn) WHERE turn = ?",
+        "SELECT prompt, base, system, report, command, stream FROM prompts LEFT JOIN streams USING (turn)"
+        " WHERE turn = ?",
         (number,),
     ).fetchone()
     if row is None:
         return None
-    found = read_record(row)
+    found = read_record(db, row)
     return found if row[-2] is not None else replace(found, stream=_output_so_far(db, number))
 
 
-def read_record(row: tuple[object, ...]) -> TurnRecord:
+def read_record(db: Connection, row: tuple[object, ...]) -> TurnRecord:
     """Return the record in a row, or raise DamagedData."""
-    prompt, system, report, ending, stream = row
+    prompt, base, system, report, ending, stream = row
     command, is_cut = ((), False) if ending is None else _read(ending, tuple[tuple[str, ...], bool])
     return TurnRecord(
-        prompt=unpacked(prompt).decode(),
+        prompt=_whole_prompt(db, prompt, base),
         system=None if system is None else unpacked(system).decode(),
         report=_read(report, PromptReport),
         command=command,
         stream=b"" if stream is None else unpacked(stream),
         stream_is_cut=is_cut,
     )
+
+
+def _whole_prompt(db: Connection, blob: object, base: object) -> str:
+    """Return a prompt that is stored completely, or as the difference from another one."""
+    differences: list[bytes] = []
+    while base is not None:
+        differences.append(unpacked(blob))
+        row = db.execute("SELECT prompt, base FROM prompts WHERE turn = ?", (base,)).fetchone()
+        if row is None or len(differences) > MOST_DIFFERENCES:
+            raise DamagedData("the prompt that a prompt differs from cannot be found")
+        blob, base = row
+    text = unpacked(blob).decode()
+    for difference in reversed(differences):
+        text = applied(text, difference)
+    return text
 
 
 def _end(db: Connection, conversation: int, end: TurnEnd, reply: int | None) -> None:

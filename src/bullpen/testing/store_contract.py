@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import cast
 
 import pytest
+from msgspec.structs import replace
 
 from bullpen.context.prompt import AssemblerOutput
 from bullpen.context.report import PromptReport
@@ -94,6 +95,11 @@ def start(store: Store) -> None:
     """Start a turn of max."""
     store.append("c", said("m1"), turns=[asked("m1", "max")])
     store.start_turn("c", "m1-max", owner=OWNER, given=GIVEN, at=110)
+
+
+def _prompt(store: Store, turn_id: str) -> str:
+    record = store.record("c", turn_id)
+    return "" if record is None else record.prompt
 
 
 def read_stream(store: Store) -> bytes:
@@ -468,6 +474,22 @@ class StoreContract:
         with pytest.raises(NotTheOwner):
             store.start_turn("c", "m1-max", owner=OWNER, given=GIVEN, at=1)
         assert ids(store.queued("c")) == ["m1-max"]
+
+    def test_many_prompts_that_repeat_each_other_are_read_exactly(self, store: Store, tmp_path: Path) -> None:
+        lines: list[str] = []
+        prompts: dict[str, str] = {}
+        for number in range(1, 60):
+            member = "max" if number % 3 else "sarah"
+            lines.append(f"- Kai -> all: message {number} says something {'worth reading ' * (number % 7)}\u2028 👍")
+            store.append("c", said(f"m{number}"), turns=[asked(f"m{number}", member, turn_id=str(number))])
+            prompts[str(number)] = "\n".join([f"({number} not shown)", *lines[-30:], "[MESSAGE]", f"now {number}"])
+            given = replace(GIVEN, prompt=prompts[str(number)])
+            store.start_turn("c", str(number), owner=OWNER, given=given, at=number)
+            store.end_turn("c", TurnEnd(turn_id=str(number), state="failed", at=number))
+        assert {id_: _prompt(store, id_) for id_ in prompts} == prompts
+        assert store.fsck() == []
+        with self.open_store(tmp_path) as again:
+            assert {id_: _prompt(again, id_) for id_ in prompts} == prompts
 
     def test_a_conversation_in_which_nothing_was_said_leaves_nothing(self, store: Store) -> None:
         store.discard("c")
