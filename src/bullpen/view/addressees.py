@@ -1,5 +1,6 @@
 """Who would be asked by what a person has typed so far, for every composer to show before it is sent."""
 
+import re
 from itertools import groupby
 
 from msgspec import Struct
@@ -10,6 +11,7 @@ from bullpen.routing.router import NOBODY_WAS_ASKED, Route
 from bullpen.view.command_arguments import ALL
 from bullpen.view.commands import is_command_line
 
+_LAST_NAME = re.compile(r"(?<![\w@＠])[@＠]([\w-]*)\Z")
 LONGEST = 20_000
 """Characters. Who is asked by a longer text is shown when it is sent: this is worked out at every key."""
 
@@ -35,7 +37,7 @@ def addressees(conversation: Conversation, text: str, sender: str | None = None)
     if not text.strip() or len(text) > LONGEST or is_command_line(text):
         return None
     try:
-        route = conversation.route_of(text, sender=sender)
+        route = conversation.route_of(_without_unfinished_name(conversation, text), sender=sender)
     except BullpenError as error:
         return Addressees(problems=(str(error),))
     return Addressees(
@@ -43,6 +45,15 @@ def addressees(conversation: Conversation, text: str, sender: str | None = None)
         reason=route.reason,
         problems=tuple(note for note in route.notes if note != NOBODY_WAS_ASKED),
     )
+
+
+def _without_unfinished_name(conversation: Conversation, text: str) -> str:
+    """Return a text without a name at its end that is still being typed."""
+    typed = _LAST_NAME.search(text)
+    beginnings = (member.name.casefold() for member in conversation.team.members)
+    if typed and any(name != typed[1] and name.startswith(typed[1].casefold()) for name in beginnings):
+        return text[: typed.start()]
+    return text
 
 
 def _steps(conversation: Conversation, route: Route) -> tuple[tuple[str, ...], ...]:
