@@ -148,6 +148,9 @@ class InputArea:
         """Where the text above ends: 0 if its last line is whole."""
         self._cursor_row = -1
         """In which row of the area the cursor is; -1 while the area is not there."""
+        self._laid_out: tuple[object, ...] = ()
+        self._layout = "", 0
+        """The area as it was last laid out, for what, and in which row the cursor is: agents write more than people."""
 
     @property
     def columns(self) -> int | None:
@@ -159,7 +162,8 @@ class InputArea:
         if not text:
             return
         out = self._erased() + text
-        last = _OUR_COLOURS.sub("", text).rpartition("\n")
+        plain = _OUR_COLOURS.sub("", text) if "\x1b" in text else text
+        last = plain.rpartition("\n")
         self._column = width(last[2]) if last[1] else self._column + width(last[2])
         self._put(out + self._drawn())
 
@@ -201,14 +205,22 @@ class InputArea:
 
     def _drawn(self) -> str:
         """Return what draws the area below the text, with the cursor where the person writes."""
-        columns = self.columns or 80
+        editor, columns = self._editor, self.columns or 80
+        state = columns, editor.text, editor.cursor, *editor.choices, self._status, self._hint
+        if state != self._laid_out:
+            self._laid_out, self._layout = state, self._lay_out(columns)
+        area, self._cursor_row = self._layout
+        return f"\n{area}" if self._column else area
+
+    def _lay_out(self, columns: int) -> tuple[str, int]:
+        """Return what draws the area, and in which row of it the cursor is."""
         rows, (row, column) = InputRows(self._editor.text, self._prompt, columns).around(self._editor.cursor, MOST_ROWS)
         above = [f"\x1b[2m{cut(line, columns)}\x1b[0m" for line in self._above()]
         lines = [*above, *rows]
-        self._cursor_row = len(above) + row
-        up = len(lines) - 1 - self._cursor_row
+        cursor_row = len(above) + row
+        up = len(lines) - 1 - cursor_row
         move = (f"\x1b[{up}A" if up else "") + f"\x1b[{column + 1}G"
-        return ("\n" if self._column else "") + "\n".join(lines) + move + SHOW_CURSOR
+        return "\n".join(lines) + move + SHOW_CURSOR, cursor_row
 
     def _above(self) -> list[str]:
         choices = "  ".join(choice.strip() for choice in self._editor.choices)

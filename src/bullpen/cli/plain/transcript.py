@@ -75,6 +75,11 @@ class Show:
 
     def tell(self, event: ConversationEvent) -> None:
         """Write one event, and what a person is asked to decide, if this is the moment for it."""
+        if isinstance(event, TurnEvent) and event.turn_id == self._live and self._view is not None:
+            # Nearly every event is a word of the turn that is followed, and people wait for it.
+            self._view.event(event.event)
+            self._previous = event
+            return
         turn_id = self._turn_of(event)
         if new := self._decision_in(event):
             self._new_decisions |= new
