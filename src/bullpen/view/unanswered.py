@@ -12,6 +12,8 @@ from bullpen.turn_events import TextDelta
 from bullpen.view.steps import MOST_SUMMARY, Step, Steps, recorded_events
 
 FOREVER = 2**62
+MOST_AT_ONCE = 100
+"""Turns in a row that are shown, the latest: an agent may fail a thousand times at the same message."""
 ENDED = {"failed": "failed", "cancelled": "was cancelled", "interrupted": "was interrupted"}
 
 EndedAs = Literal["failed", "cancelled", "interrupted"]
@@ -45,7 +47,7 @@ def unanswered_turns(store: Store, conversation_id: str, messages: Sequence[Stor
     newer = store.messages(conversation_id, after=messages[-1].sequence, limit=1)
     first = messages[0].message.timestamp if messages[0].sequence > 1 else 0
     last = newer[0].message.timestamp - 1 if newer else FOREVER
-    turns = store.unanswered(conversation_id, first=first, last=last)
+    turns = store.unanswered(conversation_id, first=first, last=last)[-MOST_AT_ONCE:]
     return [_shown(store, conversation_id, turn, _place(turn, messages)) for turn in turns]
 
 
