@@ -3,19 +3,45 @@
 import re
 from pathlib import Path
 
+from bullpen.agents.stream import MAX_LINE_BYTES
+from bullpen.agents.transcript import MAX_TEXT_BYTES
+from bullpen.context.manager import MAX_TEAM_TASK_BYTES
+from bullpen.markers.grammar import MOST_MARKERS
+from bullpen.store.packing import MAX_STREAM_BYTES
+from bullpen.team.file import MAX_FILE_BYTES
+from bullpen.team.team import DEFAULT_MAX_BYTES, DEFAULT_WINDOW_BYTES
 from bullpen.tui.slash_commands import SCREEN_COMMANDS
 from bullpen.view.commands import ACTIONS, COMMANDS, command_table
+from bullpen.web.conversations import MOST_OPEN
+from bullpen.web.guard import MOST_BODY_BYTES
 
 DOCS = Path(__file__).parent
+
+LIMITS = (
+    ("a prompt", f"{DEFAULT_MAX_BYTES:,} bytes (`max_bytes`)", "the oldest messages are left out first"),
+    ("earlier messages in it", f"{DEFAULT_WINDOW_BYTES:,} bytes (`window_bytes`)", "older ones are left out"),
+    ("the team's task", f"{MAX_TEAM_TASK_BYTES:,} bytes", "the rest is cut off, and you are told"),
+    ("an agent's answer", f"{MAX_TEXT_BYTES:,} bytes", "the turn fails, and what came is kept"),
+    ("one line of a CLI's output", f"{MAX_LINE_BYTES:,} bytes", "the line is cut"),
+    ("what a turn's program printed", f"{MAX_STREAM_BYTES:,} bytes, compressed", "the rest is not kept for `explain`"),
+    ("markers in a message", f"{MOST_MARKERS:,}", "the rest is text"),
+    ("a team file", f"{MAX_FILE_BYTES:,} bytes", "it is refused"),
+    ("a message in the browser", f"{MOST_BODY_BYTES:,} bytes", "it is refused"),
+    ("conversations open in `bullpen serve`", f"{MOST_OPEN:,}", "close one to open another"),
+)
+"""What is limited, how far it goes, and what happens then."""
 
 
 def tables() -> dict[str, str]:
     """Return every generated table by the page and the heading before it."""
     actions = ["| action | what it does |", "|---|---|"]
     actions += [f"| `{name}` | {command.purpose} |" for name, command in ACTIONS.items()]
+    limits = ["| what | how much | what happens beyond it |", "|---|---|---|"]
+    limits += [f"| {what} | {most} | {then} |" for what, most, then in LIMITS]
     return {
         "command-line.md#In a chat": command_table(COMMANDS.values()),
         "terminal.md#Every command": command_table([*COMMANDS.values(), *SCREEN_COMMANDS]),
+        "limits.md#How much?": "\n".join([*limits, ""]),
         "web.md#Every action": "\n".join([*actions, ""]),
     }
 

@@ -155,3 +155,32 @@ def test_the_page_on_the_command_line_knows_the_exit_codes() -> None:
     page = (ROOT / "docs" / "command-line.md").read_text(encoding="utf-8")
 
     assert re.findall(r"^\| (\d+) \|", page, re.MULTILINE) == re.findall(r"^  (\d+) ", told, re.MULTILINE)
+
+
+def test_the_page_on_troubles_quotes_what_bullpen_says() -> None:
+    page = (ROOT / "docs" / "troubleshooting.md").read_text(encoding="utf-8")
+    files = [path for path in (ROOT / "src" / "bullpen").rglob("*") if path.suffix in {".py", ".html", ".js"}]
+    # A sentence may be two strings in the source.
+    source = re.sub(r'"\s+f?"', "", "\n".join(path.read_text(encoding="utf-8") for path in files))
+    quoted = [part.strip() for quote in re.findall("“(.+?)”", page) for part in quote.split("…")]
+
+    assert len(quoted) > 10
+    assert [part for part in quoted if part not in source] == ["This command requires approval"], (
+        "Claude Code says that"
+    )
+
+
+def test_the_page_on_data_names_every_file_that_bullpen_keeps(tmp_path: Path) -> None:
+    from bullpen.config import default_database
+    from bullpen.web.sessions import sessions_beside
+
+    data = tmp_path / "data"
+    environment = {**os.environ, "BULLPEN_HOME": str(data), "XDG_STATE_HOME": str(tmp_path / "state")}
+    for words in (["demo", "--fast"], ["init", "--scripted"], ["run", "hello"]):
+        command = [sys.executable, "-m", "bullpen", *words]
+        subprocess.run(command, cwd=tmp_path, env=environment, check=True, capture_output=True)
+    page = (ROOT / "docs" / "data-and-upgrades.md").read_text(encoding="utf-8")
+
+    names = {path.name for path in data.iterdir()} | {sessions_beside(default_database()).name, "input-histories"}
+    assert len(names) > 4
+    assert [name for name in sorted(names) if f"`{name}`" not in page] == []
