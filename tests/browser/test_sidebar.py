@@ -29,6 +29,7 @@ def test_it_is_a_column_on_a_desk_and_a_drawer_on_a_phone(tmp_path: Path, open_b
 
             await page.set_viewport_size({"width": 390, "height": 780})
             await expect(other).to_be_hidden()
+            await expect(page.locator(".drawer .badge")).to_have_text("1 need you")
             await page.get_by_role("button", name="Conversations").click()
             await expect(other).to_be_visible()
             await page.keyboard.press("Escape")

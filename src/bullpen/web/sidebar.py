@@ -15,8 +15,8 @@ MOST_SHOWN = 60
 class Sidebar(Struct, frozen=True, kw_only=True):
     """The conversations in the sidebar."""
 
-    needing: int
-    """How many need a person."""
+    needing_elsewhere: int
+    """How many others need a person."""
     groups: tuple[tuple[str, tuple[ConversationSummary, ...]], ...]
     """Each with its heading."""
     more: int
@@ -33,7 +33,7 @@ async def sidebar_of(hub: Hub, here: str) -> Sidebar:
     shown = tuple(listed[:MOST_SHOWN])
     groups = (("Needs you", shown[:needing]), ("Recent", shown[needing:]))
     return Sidebar(
-        needing=needing,
+        needing_elsewhere=sum(one.needs_you for one in listed if one.id != here),
         groups=tuple(group for group in groups if group[1]),
         more=len(listed) - len(shown),
         can_begin=hub.team is not None,
