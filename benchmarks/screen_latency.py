@@ -1,5 +1,6 @@
 """Figure: the time from an agent's write to the terminal, against a plain reader of its pipe."""
 
+import contextlib
 import fcntl
 import json
 import os
@@ -38,6 +39,17 @@ for piece in range({pieces}):
     end = b"\\n\\n" if piece % 15 == 14 else b" "
     os.write(1, b"T%dE%b" % (time.monotonic_ns() // 1000, end))
 """
+# The least that a chat could do: an event loop that copies what comes to a terminal.
+RELAY = """
+import asyncio, os, subprocess, sys
+loop = asyncio.new_event_loop()
+agent = subprocess.Popen(sys.argv[1:], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, bufsize=0)
+def copy():
+    data = os.read(agent.stdout.fileno(), 65536)
+    os.write(1, data) if data else loop.stop()
+loop.add_reader(agent.stdout.fileno(), copy)
+loop.run_forever()
+"""
 TIME = re.compile(rb"T(\d{9,})E")
 
 
@@ -68,13 +80,16 @@ def measure(*, quick: bool) -> Figure:
     pieces, rounds = (QUICK_PIECES, QUICK_ROUNDS) if quick else (PIECES, ROUNDS)
     program = [sys.executable, "-c", PROGRAM.format(pieces=pieces, pause=PAUSE_SECONDS)]
     plain: list[Delay] = []
+    copied: list[Delay] = []
     shown: dict[str, list[Delay]] = {door.name: [] for door in DOORS}
     for _ in range(rounds):
         plain.append(_delay(_read_plainly(program)))
+        copied.append(_delay(_read_copied(program)))
         for door in DOORS:
             shown[door.name].append(_delay(_read_in_terminal(program, door, pieces)))
     pipe = _typical(plain)
     typical = {name: _typical(delays) for name, delays in shown.items()}
+    copy = _typical(copied)
     return Figure(
         title="From an agent's write to the terminal",
         goal=f"at most {GOAL_MEDIAN:g} times a bare pipe in the median, and {GOAL_P99:g} times at the 99th percentile",
@@ -83,7 +98,8 @@ def measure(*, quick: bool) -> Figure:
             f"{name}: {times(one.median / pipe.median)} and {times(one.p99 / pipe.p99)} times"
             for name, one in typical.items()
         ),
-        reason=f"a bare pipe takes {duration(pipe.median)}. On the way to a terminal, a word is decoded, recorded, "
+        reason=f"a bare pipe takes {duration(pipe.median)}, and an event loop that only copies to a terminal "
+        f"{times(copy.median / pipe.median)} times as long. On the way to a terminal, a word is decoded, recorded, "
         "published, made safe, and drawn above the line that is being typed. The full screen also reads "
         "it as Markdown, lays out what has changed, and paints at most 60 times a second.",
         columns=("what", "median", "ratio", "99th percentile", "ratio"),
@@ -97,7 +113,7 @@ def measure(*, quick: bool) -> Figure:
                     duration(one.p99),
                     times(one.p99 / pipe.p99),
                 )
-                for name, one in typical.items()
+                for name, one in {"an event loop that only copies": copy, **typical}.items()
             ),
         ],
         meaning=f"The agent writes a word each {duration(PAUSE_SECONDS)}, and a new paragraph after fifteen; a word is "
@@ -115,6 +131,21 @@ def _read_plainly(program: list[str]) -> list[float]:
         delays += [now - int(found) / 1e6 for found in TIME.findall(data)]
     process.stdout.close()
     process.wait()
+    return delays
+
+
+def _read_copied(program: list[str]) -> list[float]:
+    main, other = pty.openpty()
+    process = subprocess.Popen([sys.executable, "-c", RELAY, *program], stdin=subprocess.DEVNULL, stdout=other)
+    os.close(other)
+    delays: list[float] = []
+    # At the end of the program, its terminal is gone.
+    with contextlib.suppress(OSError):
+        while data := os.read(main, 65536):
+            now = monotonic_ns() / 1e9
+            delays += [now - int(found) / 1e6 for found in TIME.findall(data)]
+    process.wait()
+    os.close(main)
     return delays
 
 
