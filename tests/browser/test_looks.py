@@ -92,3 +92,25 @@ def test_everything_can_be_reached_by_keyboard(tmp_path: Path, open_browser: Ope
                 assert reached >= visible, path
 
     asyncio.run(story())
+
+
+def test_the_sidebar_holds_what_is_in_it(tmp_path: Path, open_browser: OpenBrowser) -> None:
+    async def story() -> list[str]:
+        folder = tmp_path / ("a-folder-with-a-very-long-name" * 3)
+        folder.mkdir()
+        async with site(folder, write_team(folder, {"max": [{"sleep": 30}]})) as served, open_browser() as browser:
+            opened = await served.hub.begin()
+            await opened.conversation.say("A rather long first message, which is the title of this conversation")
+            page = await (await browser.new_context(viewport={"width": 1440, "height": 800})).new_page()
+            await page.goto(served.new_url())
+            await page.goto(f"{served.url}/c/{opened.conversation.id}")
+            found = await page.evaluate(
+                """() => {
+                     const edge = document.getElementById("sidebar").getBoundingClientRect().right;
+                     return [...document.querySelectorAll("#sidebar li a")]
+                       .filter((one) => one.getBoundingClientRect().right > edge).map((one) => one.textContent);
+                   }"""
+            )
+            return list(found)
+
+    assert asyncio.run(story()) == []
