@@ -100,6 +100,22 @@ def test_links_lead_somewhere(page: Path) -> None:
     assert missing == []
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_to_headings(page: Path) -> None:
+    links = re.findall(r"\]\(([^)#\s:]*)#([^)\s]+)\)", page.read_text(encoding="utf-8"))
+
+    assert [(to, anchor) for to, anchor in links if anchor not in anchors(page.parent / to if to else page)] == []
+
+
+def anchors(page: Path) -> set[str]:
+    return {re.sub(r"[^\w -]", "", heading.lower()).strip().replace(" ", "-") for heading in headings(page)}
+
+
+def headings(page: Path) -> list[str]:
+    """Return the headings of a page, with their signs."""
+    return re.findall(r"^#+ .+$", BLOCK.sub("", page.read_text(encoding="utf-8")), re.MULTILINE)
+
+
 def test_make_targets_in_the_docs_exist() -> None:
     targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
     pages = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)

@@ -2,6 +2,7 @@
 
 import os
 import platform
+import re
 import sqlite3
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
@@ -120,7 +121,7 @@ def _overview(results: list[Result]) -> str:
     columns = ("class", "tried", "promises broken", "planted fault caught", "seed", "minutes", "date")
     rows = [
         (
-            f"[{result.name}](#{result.name.replace(' ', '-')})",
+            f"[{result.name}](#{_anchor(result.name)})",
             f"{result.tried:,} {result.unit}",
             f"{len(result.failures):,}",
             "yes" if result.fault_caught else "**no**",
@@ -145,6 +146,11 @@ def _section(result: Result) -> str:
     if result.failures:
         parts.append("Broken:\n\n" + "\n".join(f"- {failure}" for failure in result.failures[:10]))
     return "\n\n".join([*parts, f"On {result.machine}."])
+
+
+def _anchor(heading: str) -> str:
+    """Return what leads to a heading, as GitHub and others make it."""
+    return re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
 
 
 def _table(columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
