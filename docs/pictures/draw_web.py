@@ -14,6 +14,7 @@ from bullpen.testing.site import Site, site
 from bullpen.testing.stage import put_on_path
 
 HERE = Path(__file__).parent
+OTHERS = ("Why is the checkout page so slow since Tuesday?", "Write the release notes for 2.4.")
 QUESTION = "The login forgets everybody when the server restarts. Please fix that, with a test."
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
@@ -22,10 +23,15 @@ async def draw(folder: Path, chromium: str) -> None:
     """Let the team play, and take pictures."""
     os.environ["PATH"] = f"{put_on_path(folder, SCRIPTS)}{os.pathsep}{os.environ['PATH']}"
     os.environ["XDG_STATE_HOME"] = os.environ["BULLPEN_HOME"] = str(folder / "home")
-    team = folder / "team.toml"
+    team = folder / "shop" / "team.toml"
+    team.parent.mkdir()
     team.write_text(TEAM, encoding="utf-8")
     async with site(folder, team) as served, async_playwright() as playwright:
         browser = await playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        for text in OTHERS:
+            beside = await served.hub.begin()
+            await beside.conversation.note(text)
+            await served.hub.release(beside.conversation.id)
         opened = await served.hub.begin()
         here = f"/c/{opened.conversation.id}"
         live = asyncio.create_task(picture_of(served, browser, here, "web-live", wait_for="#turn-4 .body pre .k-gi"))
@@ -46,8 +52,8 @@ async def picture_of(
     name: str,
     *,
     wait_for: str = "main",
-    width: int = 1180,
-    height: int = 780,
+    width: int = 1440,
+    height: int = 860,
     dark: bool = False,
 ) -> None:
     """Write what a browser shows at a path, once something is there."""

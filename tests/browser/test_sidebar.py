@@ -51,5 +51,10 @@ def test_the_list_learns_what_happens_elsewhere(tmp_path: Path, open_browser: Op
             await page.goto(f"{served.url}/c/{here.id}")
             await (await served.hub.begin()).conversation.say("Something else entirely")
             await expect(page.get_by_role("link", name="Something else entirely")).to_be_visible()
+            current = page.locator("#sidebar [aria-current] .title")
+            await expect(current).to_have_text("New conversation")
+            await here.rename("The login")
+            await expect(page.locator("#title")).to_have_text("The login")
+            await expect(current).to_have_text("The login")
 
     asyncio.run(story())

@@ -28,7 +28,7 @@ async def said_in_a_new_one(served: Site, text: str) -> str:
 def listed(html: str) -> list[tuple[str, list[str]]]:
     """Return each group of the list with the titles in it."""
     groups = re.split(r'<p class="group"[^>]*>', html)[1:]
-    return [(group.partition("<")[0], re.findall(r'class="title"><bdi>(.*?)</bdi>', group)) for group in groups]
+    return [(group.partition("<")[0], re.findall(r'class="title">.*?<bdi>(.*?)</bdi>', group)) for group in groups]
 
 
 def test_those_that_need_you_come_first_then_the_latest(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 
 (() => {
   const EVERY_MILLISECONDS = 10000;
+  const SOON_MILLISECONDS = 300;
 
   async function refresh() {
     const sidebar = document.getElementById("sidebar");
@@ -36,7 +37,16 @@
     badge.replaceChildren(String(needing), words);
   }
 
-  document.addEventListener("DOMContentLoaded", () => setInterval(refresh, EVERY_MILLISECONDS));
+  let soon = null;
+  function refreshSoon() {
+    soon ??= setTimeout(() => { soon = null; refresh(); }, SOON_MILLISECONDS);
+  }
+
+  document.addEventListener("DOMContentLoaded", () => {
+    setInterval(refresh, EVERY_MILLISECONDS);
+    // The title of this conversation is replaced when it changes: with the first message, or when it is renamed.
+    new MutationObserver(refreshSoon).observe(document.querySelector(".top"), { childList: true });
+  });
   document.addEventListener("visibilitychange", refresh);
-  document.addEventListener("conversations-changed", refresh);
+  document.addEventListener("turn-ended", refreshSoon);
 })();
