@@ -7,6 +7,7 @@ import re
 import shlex
 import subprocess
 import sys
+from collections import Counter
 from itertools import pairwise
 from pathlib import Path
 
@@ -60,7 +61,7 @@ def test_the_commands_about_sessions_print_what_the_page_says(tmp_path: Path, mo
     assert commands == 7
 
 
-def test_the_readmes_first_command_prints_what_the_readme_shows(tmp_path: Path) -> None:
+def test_the_demo_prints_what_the_readme_shows(tmp_path: Path) -> None:
     printed = subprocess.run(
         [sys.executable, "-m", "bullpen", "demo", "--fast"],
         env={**os.environ, "BULLPEN_HOME": str(tmp_path), "XDG_STATE_HOME": str(tmp_path)},
@@ -69,13 +70,56 @@ def test_the_readmes_first_command_prints_what_the_readme_shows(tmp_path: Path) 
         encoding="utf-8",
     ).stdout
 
-    (_, command), (_, shown) = blocks(ROOT / "README.md")[:2]
+    pairs = pairwise(blocks(ROOT / "README.md"))
+    (shown,) = [following[1] for block, following in pairs if block[1] == "$ make demo\n"]
 
-    assert command == "$ make demo\n"
     assert "demo: $(CORE)\n\t@$(BIN)/bullpen demo\n" in (ROOT / "Makefile").read_text(encoding="utf-8")
     lines = iter(without_times(printed).splitlines())
     # An excerpt: every line is there, in this order. `in` goes on where it found the line before.
     assert [line for line in without_times(shown).splitlines() if line not in lines] == []
+
+
+def test_the_first_screen_of_the_readme_says_how_to_begin() -> None:
+    first_screen = (ROOT / "README.md").read_text(encoding="utf-8").partition("\n## ")[0]
+
+    assert len(first_screen.splitlines()) < 30
+    assert "![" in first_screen
+    for installer in ("pipx install", "uv tool install", "pip install"):
+        assert f"{installer} '.[all]'" in first_screen
+    assert re.findall(r"^\$ bullpen (\w+)", first_screen, re.MULTILINE) == ["demo", "init", "chat"]
+
+
+def test_the_readme_in_chinese_says_the_same() -> None:
+    english, chinese = ROOT / "README.md", ROOT / "README.zh.md"
+
+    assert levels(english) == levels(chinese)
+    assert [*map(without_comments, blocks(english))] == [*map(without_comments, blocks(chinese))]
+    assert links(english) == ["README.zh.md", *links(chinese)[1:]]
+    assert links(chinese)[0] == "README.md"
+    assert named_in(english) == named_in(chinese)
+    assert versions(english) == versions(chinese)
+
+
+def versions(page: Path) -> list[str]:
+    return re.findall(r"\d+(?:\.\d+)+", page.read_text(encoding="utf-8"))
+
+
+def levels(page: Path) -> list[int]:
+    return [len(heading.split()[0]) for heading in headings(page)]
+
+
+def links(page: Path) -> list[str]:
+    return LINK.findall(page.read_text(encoding="utf-8"))
+
+
+def named_in(page: Path) -> Counter[str]:
+    """Return what is in backticks outside of blocks: commands, files, keys."""
+    return Counter(re.findall(r"`[^`\n]+`", BLOCK.sub("", page.read_text(encoding="utf-8"))))
+
+
+def without_comments(block: tuple[str, str]) -> tuple[str, str]:
+    language, code = block
+    return language, re.sub(r" *# .*", "", code) if language == "console" else code
 
 
 def without_times(text: str) -> str:
