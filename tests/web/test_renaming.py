@@ -70,9 +70,10 @@ def test_an_archived_one_is_out_of_the_way_and_can_be_found_again(tmp_path: Path
             assert "Put me away" in titles((await client.get("/")).text)
             await client.post(f"/c/{here}/archive")
             await client.post(f"/c/{here}/open")
-            # One in which nothing was said is gone when it is closed.
+            # One in which nothing was said is not listed, and gone when it is closed.
             for action in ("archive", "close"):
                 empty = await served.hub.begin()
+                assert "New conversation" not in titles((await client.get("/")).text)
                 assert (await client.post(f"/c/{empty.conversation.id}/{action}")).url.path == "/"
             assert "Put me away" in titles((await client.get("/")).text)
 

@@ -6,14 +6,17 @@ import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import httpx
 import pytest
+from starlette.requests import Request
 
 from bullpen.errors import ReadOnlyHere
 from bullpen.team.trust import Trust
 from bullpen.testing.site import Site, site
 from bullpen.testing.stage import write_team
+from bullpen.web.owner import is_owner
 
 WAIT_SECONDS = 20
 DECISIONS = ["trust", "keep", "edit"]
@@ -132,6 +135,26 @@ def test_only_the_owner_can_change_a_file(tmp_path: Path) -> None:
         assert team.read_text() == before
 
     asyncio.run(story())
+
+
+@pytest.mark.parametrize(
+    ("address", "may_edit"), [("127.0.0.1", True), ("::1", True), ("192.0.2.7", True), ("192.0.2.8", False)]
+)
+def test_the_owner_must_be_at_this_machine(address: str, may_edit: bool, tmp_path: Path) -> None:
+    async def story() -> bool:
+        async with site(tmp_path) as served:
+            session = served.keys.redeem(served.keys.new_ticket(is_owner=True))
+            state = SimpleNamespace(keys=served.keys, place=served.place)
+            scope = {
+                "type": "http",
+                "headers": [(b"cookie", f"{served.place.cookie}={session}".encode())],
+                "client": (address, 1234),
+                "server": ("192.0.2.7", 443),
+                "app": SimpleNamespace(state=state),
+            }
+            return is_owner(Request(scope))
+
+    assert asyncio.run(story()) is may_edit
 
 
 def test_errors_are_told_by_line_and_nothing_is_saved(tmp_path: Path) -> None:

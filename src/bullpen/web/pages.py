@@ -55,7 +55,8 @@ async def enter(request: Request) -> Response:
 async def conversations(request: Request) -> Response:
     """Show all conversations, or those that match a search."""
     hub, query = hub_of(request), request.query_params.get("q", "").strip()
-    everything = await hub.read(all_conversations)
+    # One in which nothing was said is gone as soon as it is closed.
+    everything = [one for one in await hub.read(all_conversations) if one.messages or one.own_title]
     archived = [one for one in everything if one.is_archived]
     is_archive = "archived" in request.query_params
     listed = everything if query else archived if is_archive else by_urgency(everything)
