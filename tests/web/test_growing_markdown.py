@@ -129,13 +129,25 @@ def test_long_blocks_are_divided_and_nothing_is_lost() -> None:
 
 
 @pytest.mark.parametrize(
-    "flood", ["x" * 90_000, "| a " * 25_000, "> quote\n" * 9_000, "|a|b|\n|-|-|\n" + "|c|d|\n" * 15_000]
+    "flood", ["x" * 45_000, "| a " * 12_000, "> quote\n" * 5_000, "|a|b|\n|-|-|\n" + "|c|d|\n" * 7_000]
 )
 def test_a_flood_is_not_rendered_again_and_again(flood: str) -> None:
     page = grown(flood, 3_000)
 
     assert len(page.open) < 12 * LONGEST_READ
     assert page.sent < 20 * len(flood)
+
+
+def test_a_flood_at_once_is_shown_as_it_was_typed_and_only_its_end_is_read() -> None:
+    growing = GrowingMarkdown()
+    growing.add("**line**\n" * 100_000 + "the **end**")
+
+    growth = growing.grow()
+
+    assert growth is not None
+    assert growing.html.startswith('<pre class="typed"')
+    assert growing.html.count("<strong>line</strong>") < LONGEST_READ
+    assert "the <strong>end</strong>" in growing.open_html
 
 
 def test_a_marker_is_never_seen_even_while_it_is_written() -> None:

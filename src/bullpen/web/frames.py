@@ -31,6 +31,11 @@ class Frames:
         self._readers: set[Reader] = set()
         self._is_closed = False
 
+    @property
+    def has_readers(self) -> bool:
+        """Whether anybody reads."""
+        return bool(self._readers)
+
     def publish(self, event: str, data: bytes) -> None:
         """Send an event to all readers."""
         self.number += 1

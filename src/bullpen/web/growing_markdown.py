@@ -9,13 +9,15 @@ from msgspec import Struct
 
 from bullpen.markers.grammar import find_markers
 from bullpen.markers.stripping import strip_all_markers
-from bullpen.web.markdown import blocks_of, html_of, render
+from bullpen.web.markdown import blocks_of, html_of, plain, render
 from bullpen.web.unfinished import completed_code, completed_lines, completed_words
 from bullpen.web.visible import visible
 
 LONGEST_OPEN = 1_000
 """Characters. Of a longer paragraph, list or block of code, the beginning is finished before its end has come."""
 LEFT_OPEN = 200
+MOST_AT_ONCE = 50_000
+"""Characters. Of more, which no model writes at once, the beginning is shown as it was typed."""
 LONGEST_READ = 20_000
 """Characters of one block. Of a longer one the beginning is finished, wherever that may be."""
 
@@ -71,7 +73,7 @@ class GrowingMarkdown:
             return None
         self._source = _without_markers(visible("".join([self._source, *self._new])))
         self._new.clear()
-        done = [*self._finish_blocks(), *self._finish_beginning()]
+        done = [*self._finish_flood(), *self._finish_blocks(), *self._finish_beginning()]
         open_html = self._rendered_open()
         before, after = self.open_html, "".join([*done, open_html])
         keep = _common_length(before, after)
@@ -84,6 +86,14 @@ class GrowingMarkdown:
             rest=after[keep:],
             done=sum(_units(html) for html in done),
         )
+
+    def _finish_flood(self) -> list[str]:
+        """Finish most of a text that is too long to be read, without reading it."""
+        if len(self._source) <= MOST_AT_ONCE:
+            return []
+        end = self._source.rfind("\n", 0, len(self._source) - LONGEST_READ) + 1 or len(self._source) - LONGEST_READ
+        typed, self._source, self._is_continued = self._source[:end], self._source[end:], False
+        return [plain(typed)]
 
     def _finish_blocks(self) -> list[str]:
         """Render every block that has ended, and forget its text."""

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from time import monotonic
 
 from markupsafe import Markup
@@ -13,7 +14,7 @@ from bullpen.conversation.conversation import Conversation
 from bullpen.conversation.events import ConversationEvent, Lagged, Said, TurnBegan, TurnEnded, TurnEvent
 from bullpen.turn_events import TextDelta
 from bullpen.view.state import ConversationView
-from bullpen.web.frames import Frames
+from bullpen.web.frames import Frames, Reader
 from bullpen.web.growing_markdown import GrowingMarkdown
 from bullpen.web.updates import growth_json, live_turn, state_html, update
 
@@ -21,6 +22,8 @@ logger = logging.getLogger(__name__)
 
 GROW_SECONDS = 0.04
 """Text is rendered this often while it is written: an eye sees no steps, and few characters come in between."""
+UNSEEN_GROW_SECONDS = 1.0
+"""The same while no page is open."""
 GROW_SHARE = 8
 """A long block takes longer to render, so it is rendered less often: at most this fraction of the time."""
 
@@ -56,6 +59,11 @@ class PageFeed:
                     self.frames.publish("lagged", b"{}")
         self.frames.close()
 
+    def reading(self, after: int | None) -> AbstractContextManager[Reader]:
+        """Yield the frames for one page, from now on or after a number."""
+        self._grow_all()
+        return self.frames.reading(after)
+
     def running_turns(self) -> list[Markup]:
         """Return every running turn as part of a page, with its text as far as it was published."""
         running = self._conversation.running.values()
@@ -78,11 +86,8 @@ class PageFeed:
             view = self._view()
             self.frames.publish("state", state_html(view).encode())
             self._on_state(view)
-        if (began := monotonic()) >= self._grows_at:
-            for turn_id in self._texts:
-                self._grow(turn_id)
-            now = monotonic()
-            self._grows_at = now + max(GROW_SECONDS, GROW_SHARE * (now - began))
+        if monotonic() >= self._grows_at:
+            self._grow_all()
 
     async def _publish(self, numbered: Numbered) -> None:
         event = numbered.event
@@ -104,6 +109,14 @@ class PageFeed:
             self.frames.publish(made.event, made.data)
         if isinstance(event, TurnEnded):
             self._texts.pop(event.turn_id, None)
+
+    def _grow_all(self) -> None:
+        began = monotonic()
+        for turn_id in self._texts:
+            self._grow(turn_id)
+        now = monotonic()
+        seconds = GROW_SECONDS if self.frames.has_readers else UNSEEN_GROW_SECONDS
+        self._grows_at = now + max(seconds, GROW_SHARE * (now - began))
 
     def _grow(self, turn_id: str) -> None:
         text = self._texts.get(turn_id)

@@ -180,7 +180,7 @@ async def stream(request: Request) -> Response:
         # It was reopened since the page was rendered, so the page's numbers are no longer valid.
         return Response(server_sent("reload", b"{}"), media_type="text/event-stream")
 
-    return cast(Response, EventStream(opened.feed.frames.reading(position(request)), joined))
+    return cast(Response, EventStream(opened.feed.reading(position(request)), joined))
 
 
 async def attention(request: Request) -> Response:

@@ -193,8 +193,11 @@
     }
     source.addEventListener("state", (event) => {
       if (event.lastEventId) number = Math.max(number, Number(event.lastEventId));
+      const dock = document.querySelector(".dock");
+      const [before, follow] = [dock.offsetHeight, atEnd()];
+      showState(event.data);
       // A decision that appears must not cover what it is about.
-      keepingPlace(() => showState(event.data));
+      if (follow) window.scrollBy({ top: dock.offsetHeight - before, behavior: "instant" });
     });
     source.addEventListener("trouble", (event) => {
       const place = document.getElementById("problem");
