@@ -5,6 +5,8 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from multiprocessing import get_context
+from multiprocessing.synchronize import Barrier
 from pathlib import Path
 from sqlite3 import Connection, Cursor
 from typing import Any
@@ -26,6 +28,7 @@ TURN_IDS = [f"m{number}-max" for number in range(TURNS)]
 # Short, and long enough that a kill hits some turns.
 WORK_SECONDS = 0.005
 WORDS = 4
+WAIT_SECONDS = 60
 FINAL = {"done", "interrupted"}
 
 
@@ -43,18 +46,29 @@ def run(size: Size, seed: int) -> Outcome:
                 for turn in range(TURNS):
                     store.append(name, said(f"m{turn}"), turns=[asked(f"m{turn}")])
             kill_after = chance.uniform(0.0, 0.06) if chance.random() < 0.5 else None
-            told = together([racer(path, name, f"{number}-{who}") for who in "ab"], kill_after)
+            # One that waits for a killed one would wait for ever.
+            finish = get_context("fork").Barrier(2, timeout=WAIT_SECONDS) if kill_after is None else None
+            told = together([racer(path, name, f"{number}-{who}", finish) for who in "ab"], kill_after)
             if kill_after is not None:
                 figures["processes killed"] += 1
-                told += together([racer(path, name, f"{number}-{who}") for who in "cd"])
+                finish = get_context("fork").Barrier(2, timeout=WAIT_SECONDS)
+                told += together([racer(path, name, f"{number}-{who}", finish) for who in "cd"])
             failures += [f"seed {seed}, round {number}: {broken}" for broken in checked(path, name, told, figures)]
     return Outcome(tried=SIZES[size], unit="races", failures=tuple(failures), figures=dict(figures))
 
 
-def racer(path: Path, name: str, who: str) -> Any:
+def racer(path: Path, name: str, who: str, finish: Barrier | None) -> Any:
     """Return what one process does: claim, run what it can, and speak whether it may run turns or not."""
 
     def race(tell: Tell) -> None:
+        try:
+            take_part(tell)
+        finally:
+            # Whoever ends lets the other win, which would be no race.
+            if finish:
+                finish.wait()
+
+    def take_part(tell: Tell) -> None:
         owner = this_process()
         with SqliteStore(path) as store:
             won = store.claim(name, owner, is_alive=is_alive)
@@ -73,8 +87,6 @@ def racer(path: Path, name: str, who: str) -> Any:
             for word in range(WORDS):
                 store.append(name, said(f"{who}-{word}"))
                 tell(("said", f"{who}-{word}"))
-            # Whoever ends lets the other win, which would be no race.
-            time.sleep(0.05)
 
     return race
 
