@@ -30,6 +30,8 @@ class BullpenApp(App[None]):
     """One conversation on the full screen."""
 
     TITLE = "bullpen"
+    # Textual does not read the styles of the screen that it begins with.
+    CSS = ChatScreen.CSS
     COMMANDS = {CommandProvider}  # noqa: RUF012
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+p", "command_palette", "Commands", tooltip="Every command, found by its words", priority=True),
