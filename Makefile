@@ -14,7 +14,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
-# A virtual environment; with the package alone; with everything that the tests need.
+# A virtual environment; with what the package needs; with the package, and everything that the tests need.
 MADE := $(VENV)/.made
 CORE := $(VENV)/.core
 READY := $(VENV)/.ready
@@ -24,10 +24,10 @@ unexport PYTHONDONTWRITEBYTECODE
 .PHONY: docs demo example test torture check lint format bench bench-quick pictures lock clean
 
 demo: $(CORE)
-	@$(BIN)/bullpen demo
+	@PYTHONPATH=src $(BIN)/python -m bullpen demo
 
 example: $(CORE)
-	@$(BIN)/python examples/first_prompt.py
+	@PYTHONPATH=src $(BIN)/python examples/first_prompt.py
 
 test: $(READY)
 	@$(BIN)/python tests/real_cli/install.py
@@ -67,8 +67,9 @@ $(MADE):
 	@touch $@
 
 $(CORE): pyproject.toml | $(MADE)
-	$(PIP) --editable .
-	@touch $@
+	@$(BIN)/python -c 'import tomllib; print(*tomllib.load(open("$<", "rb"))["project"]["dependencies"], sep="\n")' > $@.new
+	$(PIP) -r $@.new
+	@mv $@.new $@
 
 $(READY): requirements.txt pyproject.toml | $(MADE)
 	$(PIP) --require-hashes -r requirements.txt

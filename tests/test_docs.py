@@ -73,7 +73,7 @@ def test_the_demo_prints_what_the_readme_shows(tmp_path: Path) -> None:
     pairs = pairwise(blocks(ROOT / "README.md"))
     (shown,) = [following[1] for block, following in pairs if block[1] == "$ make demo\n"]
 
-    assert "demo: $(CORE)\n\t@$(BIN)/bullpen demo\n" in (ROOT / "Makefile").read_text(encoding="utf-8")
+    assert "demo: $(CORE)\n\t@PYTHONPATH=src $(BIN)/python -m bullpen demo\n" in (ROOT / "Makefile").read_text(encoding="utf-8")
     lines = iter(without_times(printed).splitlines())
     # An excerpt: every line is there, in this order. `in` goes on where it found the line before.
     assert [line for line in without_times(shown).splitlines() if line not in lines] == []
@@ -158,6 +158,19 @@ def anchors(page: Path) -> set[str]:
 def headings(page: Path) -> list[str]:
     """Return the headings of a page, with their signs."""
     return re.findall(r"^#+ .+$", BLOCK.sub("", page.read_text(encoding="utf-8")), re.MULTILINE)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_pages_are_for_people_who_arrive_today(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+
+    assert [words for words in ("TypeScript system", "our user", "(counted)", "| counted |") if words in text] == []
+
+
+def test_the_readme_leads_to_every_page() -> None:
+    pages = {str(page.relative_to(ROOT)) for page in PAGES} - {"README.md"}
+
+    assert set(links(ROOT / "README.md")) >= pages
 
 
 def test_make_targets_in_the_docs_exist() -> None:

@@ -58,4 +58,5 @@ def test_only_what_needs_it_installs_everything(target: str, installs_everything
     would_run = subprocess.run(["make", "-n", target], cwd=tmp_path, capture_output=True, text=True, check=True).stdout
 
     assert ("requirements.txt" in would_run) is installs_everything
-    assert "--editable ." in would_run
+    # Building the package takes longer than installing what it needs.
+    assert ("--editable ." in would_run) is installs_everything
