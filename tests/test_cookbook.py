@@ -107,6 +107,7 @@ def without_ids(text: str) -> str:
     "answer",
     [
         pytest.param([{"say": "There is no test.\n\nSTOP"}], id="it says STOP"),
+        pytest.param([{"say": "At first I thought\n\nCOMMIT\n\nbut\n\nSTOP"}], id="it says both"),
         pytest.param([{"say": "I am not sure."}], id="it says neither"),
         pytest.param([{"error": 429, "message": "the quota is used up"}], id="it gives no answer"),
     ],
