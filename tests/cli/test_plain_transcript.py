@@ -289,16 +289,14 @@ def test_a_failed_turn_shows_the_choices_only_where_they_can_be_typed() -> None:
 
     assert elsewhere.endswith(
         "  ✗ failed · 1.0 s · what it said so far is kept, but is not a message\n"
-        "! ada (turn 1): It died.\n‖ Paused: 20 turns.\n"
+        "! ada (turn 1): It died.\n"
     )
     assert in_chat.endswith(
         "! ada (turn 1): It died.\n"
         "  /retry 1      run the turn again\n"
         "  /skip 1       continue without it\n"
         "  /hand NAME 1  let another agent answer\n"
-        "‖ Paused: 20 turns.\n"
-        "  /continue  let the waiting turns begin\n"
-        "  /drop      remove every waiting turn\n"
+        "  /drop         remove every waiting turn\n"
     )
 
 

@@ -159,6 +159,10 @@ quiet-river-4f2a  team Builders, 6 messages
 #5  Kai → sarah, max  2025-03-03 09:04
   Sarah, please review it, and Max, please write the test.
 
+max, turn 4 failed after 29 s  2025-03-03 09:04
+  The quota is used up until 11:00. Wait, or hand over.
+  Test 1:\x20
+
 #6  Sarah → kai  2025-03-03 09:05
   The cookie needs SameSite.
 """
@@ -245,7 +249,8 @@ def test_on_a_terminal_lines_fit_and_only_our_headings_have_colours(database: Pa
 
     assert max(len(line) for line in shown if "\x1b" not in line) <= 80
     assert [line for line in shown if line.startswith("#")] == []
-    assert len([line for line in shown if "\x1b" in line]) == 8
+    # The conversation, seven messages, and a turn without a reply.
+    assert len([line for line in shown if "\x1b" in line]) == 9
     assert listed[1] == "quiet-river-4f2a  Builders  2025-03-03  7         queued  Where do we…"
 
 
