@@ -288,8 +288,7 @@ def test_a_failed_turn_shows_the_choices_only_where_they_can_be_typed() -> None:
     in_chat, elsewhere = shown(*failed, asked=open_now), shown(*failed, asked=open_now, in_chat=False)
 
     assert elsewhere.endswith(
-        "  ✗ failed · 1.0 s · what it said so far is kept, but is not a message\n"
-        "! ada (turn 1): It died.\n"
+        "  ✗ failed · 1.0 s · what it said so far is kept, but is not a message\n! ada (turn 1): It died.\n"
     )
     assert in_chat.endswith(
         "! ada (turn 1): It died.\n"
