@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import json
 import os
 import re
 import shlex
@@ -10,6 +11,7 @@ import sys
 from collections import Counter
 from itertools import pairwise
 from pathlib import Path
+from shutil import which
 
 import pytest
 from docs.tables import tables, with_table
@@ -259,3 +261,30 @@ def test_the_page_on_data_names_every_file_that_bullpen_keeps(tmp_path: Path) ->
     names = {path.name for path in data.iterdir()} | {sessions_beside(default_database()).name, "input-histories"}
     assert len(names) > 4
     assert [name for name in sorted(names) if f"`{name}`" not in page] == []
+
+
+@pytest.mark.skipif(sys.platform != "linux" or which("sqlite3") is None, reason="the page is about Linux with sqlite3")
+def test_the_backups_of_the_page_on_data_hold_everything(tmp_path: Path) -> None:
+    section = (ROOT / "docs" / "data-and-upgrades.md").read_text(encoding="utf-8").partition("\n## Backups\n")[2]
+    backup, one = [code for language, code in BLOCK.findall(section) if language == "console"][:2]
+    (tmp_path / "bullpen").write_text(f'#!/bin/sh\nexec {sys.executable} -m bullpen "$@"\n', encoding="utf-8")
+    (tmp_path / "bullpen").chmod(0o755)
+    environment = {
+        **{name: value for name, value in os.environ.items() if name not in {"BULLPEN_HOME", "XDG_DATA_HOME"}},
+        "HOME": str(tmp_path),
+        "XDG_STATE_HOME": str(tmp_path),
+        "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}",
+    }
+    lines = ["bullpen init --scripted", "bullpen run hello", *(backup + one).splitlines(), "bullpen sessions --json"]
+    lines += ["bullpen sessions --json --db backup.db"]
+
+    printed = [
+        subprocess.run(
+            ["sh", "-c", line.removeprefix("$ ")], cwd=tmp_path, env=environment, check=True, capture_output=True
+        ).stdout
+        for line in lines
+    ]
+
+    now, before = json.loads(printed[-2]), json.loads(printed[-1])
+    assert [conversation["messages"] for conversation in before] == [3]
+    assert [conversation["messages"] for conversation in now] == [3, 3], "the imported one is there, too"
