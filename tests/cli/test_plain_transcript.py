@@ -169,7 +169,7 @@ def test_a_turn_that_ends_while_another_runs_is_written_at_once() -> None:
         "  ada says",
         "  ben says b",
         "  #2 · 1.2 s",
-        "  (ada, mei are still at work.)",
+        "  (ada, mei are still working.)",
     ]
     assert without_headings(shown(*events, asked=open_now)) == at_once
     assert without_headings(shown(*events, *more, asked=open_now)) == [
@@ -177,7 +177,7 @@ def test_a_turn_that_ends_while_another_runs_is_written_at_once() -> None:
         "ada continues",
         "   a",
         "  #2 · 1.2 s",
-        "  (mei is still at work.)",
+        "  (mei is still working.)",
         "  mei says m",
         "  #2 · 1.2 s",
         f"? {missed('ben', 'mei', 'over to mei').sentence}",

@@ -147,7 +147,7 @@ def test_who_is_ready_first_is_shown_first(write_team: Write, start_bullpen: Sta
     write_team(ada=[{"say": "I begin"}, {"hang": True}], ben=[{"sleep": 0.5}, {"say": "I am done."}])
     process = start_bullpen("run", "--trust", "team.toml", "Both, please. [NEXT: ada & ben]")
 
-    assert b"  I am done.\n" in wait_for(process, b"(ada is still at work.)")
+    assert b"  I am done.\n" in wait_for(process, b"(ada is still working.)")
 
     os.killpg(process.pid, signal.SIGINT)
     process.communicate(timeout=60)

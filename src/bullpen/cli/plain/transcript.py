@@ -64,7 +64,7 @@ class Show:
         self._later: dict[str, list[ConversationEvent]] = {}
         """Events of the other running turns, until those end or are followed."""
         self._running: dict[str, str] = {}
-        """Who is at work, by turn."""
+        """Who is working, by turn."""
         self._reply: list[ConversationEvent] = []
         """The reply that ends the turn we follow, and what follows from it."""
         self._previous: ConversationEvent | None = None
@@ -254,7 +254,7 @@ class Show:
 
     def _write_who_is_left(self) -> None:
         if names := list(dict.fromkeys(self._running.values())):
-            self.note(f"  ({_listed(names)} {'is' if len(names) == 1 else 'are'} still at work.)")
+            self.note(f"  ({_listed(names)} {'is' if len(names) == 1 else 'are'} still working.)")
 
     def _follow_next(self) -> None:
         """Follow a running turn that had to wait to be read, from its beginning."""
