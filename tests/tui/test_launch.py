@@ -144,3 +144,10 @@ def test_events_that_come_while_the_screen_is_removed_do_no_harm(stage: Stage) -
 
     # What goes wrong while the screen is taken down is raised here.
     stage.play(story)
+
+
+def test_nothing_is_imported_at_the_start_that_the_first_reply_or_a_dialog_needs() -> None:
+    late = ("markdown_it", "pygments", "bullpen.tui.help_screen", "bullpen.tui.prompt_screen")
+    code = f"import sys, bullpen.tui.launch, bullpen.tui.app; print([name for name in {late} if name in sys.modules])"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert found.strip() == "[]"

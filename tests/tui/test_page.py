@@ -5,7 +5,7 @@ from pathlib import Path
 
 from bullpen.tui.app import BullpenApp
 from bullpen.tui.chat import KEYS
-from bullpen.tui.help_screen import rows
+from bullpen.tui.key_names import rows
 from bullpen.tui.slash_commands import HANDLERS, SCREEN_COMMANDS
 from bullpen.view.commands import SHOWN
 

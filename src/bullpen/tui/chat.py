@@ -1,6 +1,8 @@
 """ChatScreen: the conversation, its members and queue, the notice and the composer, and what each key does."""
 
 from collections.abc import Awaitable, Collection, Iterable
+from functools import partial
+from importlib import import_module
 from typing import Any, ClassVar
 
 from textual import on, work
@@ -19,20 +21,16 @@ from bullpen.conversation.running_turn import RunningTurn
 from bullpen.errors import BullpenError
 from bullpen.text.numbers import counted
 from bullpen.tui.composer import Composer, SuggestionList
-from bullpen.tui.conversations_screen import ConversationsScreen
 from bullpen.tui.fold import FoldTitle
-from bullpen.tui.help_screen import HelpScreen, rows
-from bullpen.tui.member_screen import MemberScreen
+from bullpen.tui.key_names import rows
 from bullpen.tui.members import MembersPanel
 from bullpen.tui.message import MessageView
 from bullpen.tui.new_below import NewBelow
 from bullpen.tui.notice import NoticeBar
 from bullpen.tui.queue import QueuePanel
-from bullpen.tui.search_screen import SearchScreen
 from bullpen.tui.second_press import SecondPress
 from bullpen.tui.slash_commands import SCREEN_COMMANDS, SlashCommands
 from bullpen.tui.status import StatusBar
-from bullpen.tui.task_screen import TaskScreen
 from bullpen.tui.text import one_line
 from bullpen.tui.text_screen import TextScreen
 from bullpen.tui.transcript import Transcript
@@ -46,6 +44,7 @@ from bullpen.view.decisions import Choice
 from bullpen.view.listing import conversations_beside
 
 WIDE = 100
+WARM_UP_SECONDS = 0.5
 MOST_ADDRESSEES = 120
 """Characters that tell who will be asked."""
 
@@ -136,6 +135,11 @@ class ChatScreen(Screen[None]):
         self._composer.focus()
         self.run_worker(self._updates.follow(), exclusive=True, group="events", exit_on_error=True)
         self.set_interval(1.0, self._updates.tick)
+        self.set_timer(WARM_UP_SECONDS, self._warm_up)
+
+    def _warm_up(self) -> None:
+        """Import what the first reply needs while nobody waits for it."""
+        self.run_worker(partial(import_module, "bullpen.tui.markdown"), thread=True, exit_on_error=False)
 
     @property
     def draft(self) -> str:
@@ -195,6 +199,8 @@ class ChatScreen(Screen[None]):
 
     def action_help(self) -> None:
         """Show every key."""
+        from bullpen.tui.help_screen import HelpScreen
+
         self.app.push_screen(HelpScreen(KEYS))
 
     def action_panel(self) -> None:
@@ -223,6 +229,8 @@ class ChatScreen(Screen[None]):
     @work
     async def action_search(self, words: str = "") -> None:
         """Find something, and go there."""
+        from bullpen.tui.search_screen import SearchScreen
+
         sequence = await self.app.push_screen_wait(SearchScreen(self.conversation, words))
         if sequence is not None:
             await self.query_one(Transcript).open_at(sequence)
@@ -230,6 +238,8 @@ class ChatScreen(Screen[None]):
     @work
     async def action_conversations(self, words: str = "") -> None:
         """Open another conversation, or a new one."""
+        from bullpen.tui.conversations_screen import ConversationsScreen
+
         listed = await self.conversation.read(conversations_beside)
         chosen = await self.app.push_screen_wait(ConversationsScreen(listed, self.conversation.id, words))
         if chosen is not None:
@@ -248,6 +258,8 @@ class ChatScreen(Screen[None]):
     @work
     async def action_task(self) -> None:
         """Change the team's task."""
+        from bullpen.tui.task_screen import TaskScreen
+
         task = await self.app.push_screen_wait(TaskScreen(self.conversation.team_task or ""))
         if task is not None:
             await self.attempt(self.conversation.set_task(task or None, by=self._sender))
@@ -268,6 +280,8 @@ class ChatScreen(Screen[None]):
     @work
     async def action_hand_over(self) -> None:
         """Let somebody else answer: in place of a turn that failed, or as an agent meant it, or simply next."""
+        from bullpen.tui.member_screen import MemberScreen
+
         if self._choice("ask") is not None:
             await self.action_choose("ask")
             return

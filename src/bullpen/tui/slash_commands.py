@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Any
 
 from bullpen.conversation.conversation import Conversation
 from bullpen.exchange.files import export_named
-from bullpen.tui.prompt_screen import PromptScreen
 from bullpen.tui.text import one_line
 from bullpen.view.command_arguments import Member, Nothing, Text
 from bullpen.view.commands import Command, Typed, run_command
@@ -90,6 +89,8 @@ class SlashCommands:
             which = f"{explanation.title} of {one_line(explanation.member, 40)}"
             self._screen.notify(f"{which} has not started, so nothing was sent yet.", markup=False)
         else:
+            from bullpen.tui.prompt_screen import PromptScreen
+
             self._screen.app.push_screen(PromptScreen(explanation, self._conversation))
 
 

@@ -28,6 +28,8 @@ from bullpen.view.unanswered import UnansweredTurn
 
 PAGE = 20
 MOST_ON_SCREEN = 3 * PAGE
+# While it follows what comes: each line that comes lays out all of them.
+MOST_FOLLOWED = PAGE + PAGE // 2
 # Lines of text on a page at most, so that a page of long lists opens as quickly as one of short words.
 LINES_OF_A_PAGE = 2 * MOST_LINES
 # Frames to wait for until what was mounted has its place.
@@ -151,7 +153,7 @@ class Transcript(VerticalScroll, can_focus=False):
             await self._messages.mount(self._view(shown))
             await self._mark_days()
         if is_following:
-            await self._trim(from_end=False)
+            await self._trim(from_end=False, most=MOST_FOLLOWED)
         else:
             self._count_unseen(self._unseen + 1)
 
@@ -290,9 +292,9 @@ class Transcript(VerticalScroll, can_focus=False):
         else:
             self._is_loading = False
 
-    async def _trim(self, *, from_end: bool) -> bool:
+    async def _trim(self, *, from_end: bool, most: int = MOST_ON_SCREEN) -> bool:
         """Remove messages that are too many, from one end; return whether there were any."""
-        spare = len(self.views) - MOST_ON_SCREEN
+        spare = len(self.views) - most
         if spare <= 0:
             return False
         gone = self.views[-spare:] if from_end else self.views[:spare]

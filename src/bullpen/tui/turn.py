@@ -42,6 +42,7 @@ class TurnView(Vertical, can_focus=True):
         self._who = one_line(name, 40)
         self._color = color
         self._heading = Static(classes="header", markup=False)
+        self._doing = ""
         self._folds: dict[str, StepFold] = {}
         self._shown = 0
         """How many characters of the text are on the screen."""
@@ -72,15 +73,12 @@ class TurnView(Vertical, can_focus=True):
     def tick(self) -> None:
         """Show what it is doing, for how long it has been running, and what it has used."""
         usage = used_by(self._turn.usage)
-        self._heading.update(
-            Content.assemble(
-                (f"{self._who} ", f"bold {self._color}"),
-                ("● ", "$text-success"),
-                (f"{one_line(self._turn.doing, 40)} · {elapsed(self._turn.seconds)}", "dim"),
-                (f" · {usage}" if usage else "", "dim"),
-            ),
-            layout=False,
-        )
+        words = f"{one_line(self._turn.doing, 40)} · {elapsed(self._turn.seconds)}{f' · {usage}' if usage else ''}"
+        # Drawn only if it says something else: it would be drawn again with every word.
+        if words != self._doing:
+            self._doing = words
+            heading = (f"{self._who} ", f"bold {self._color}"), ("● ", "$text-success"), (words, "dim")
+            self._heading.update(Content.assemble(*heading), layout=False)
 
     def add_text(self, text: TextDelta) -> None:
         """Show a piece of text with the next frame."""
@@ -125,8 +123,9 @@ class TurnView(Vertical, can_focus=True):
     async def _draw_frame(self) -> None:
         self._frame_is_due = False
         self._last_frame = time.monotonic()
-        self.tick()
+        # The text first: what is drawn second waits for the next frame of the screen.
         await self._show_text(len(self._turn.text))
+        self.tick()
         thought, self._thought = self._thought, None
         if thought is not None and thought.key in self._folds:
             await self._folds[thought.key].show_change()
