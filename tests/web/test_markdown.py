@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bullpen.web.markdown import ATTRIBUTES, MOST_CHARACTERS, TAGS, plain, render
+from bullpen.exchange.rendering import MOST_CHARACTERS
+from bullpen.web.markdown import ATTRIBUTES, TAGS, plain, render
 from bullpen.web.visible import visible
 
 
