@@ -6,10 +6,12 @@ from pathlib import Path
 from playwright.async_api import expect
 from tests.browser.test_talk import OpenBrowser, opened_in, page_of, talk
 
+from bullpen.testing.stage import Script
+
 
 def test_what_a_cancelled_turn_had_said_stays_in_its_place(tmp_path: Path, open_browser: OpenBrowser) -> None:
     async def story() -> None:
-        script = {"max": [{"say": "Half of **it**"}, {"hang": True}]}
+        script: dict[str, Script] = {"max": [{"say": "Half of **it**"}, {"hang": True}]}
         async with talk(tmp_path, open_browser, script) as (served, browser):
             page = await page_of(served, browser)
             await page.get_by_role("button", name="New conversation").click()
@@ -32,7 +34,7 @@ def test_what_a_cancelled_turn_had_said_stays_in_its_place(tmp_path: Path, open_
 
 def test_who_will_be_asked_is_shown_before_enter(tmp_path: Path, open_browser: OpenBrowser) -> None:
     async def story() -> None:
-        script = {"max": [{"say": "Yes."}], "sarah": [{"say": "No."}]}
+        script: dict[str, Script] = {"max": [{"say": "Yes."}], "sarah": [{"say": "No."}]}
         async with talk(tmp_path, open_browser, script) as (served, browser):
             page = await page_of(served, browser)
             await page.get_by_role("button", name="New conversation").click()

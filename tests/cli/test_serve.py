@@ -194,7 +194,8 @@ def test_a_bug_is_said_where_it_runs_without_keys_or_escapes(tmp_path: Path) -> 
 
 def test_a_restart_is_at_the_same_address_and_knows_its_browsers(tmp_path: Path) -> None:
     team = write_team(tmp_path, {"max": [{"say": "Hi."}]})
-    places, answers = [], []
+    places: list[str] = []
+    answers: list[int] = []
     with httpx.Client() as browser:
         for _ in range(2):
             with serve(tmp_path, str(team), "--trust") as process:

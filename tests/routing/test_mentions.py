@@ -67,7 +67,7 @@ def test_a_marker_takes_precedence_over_mentions() -> None:
 def test_a_name_that_is_nobodys_asks_nobody(text: str) -> None:
     found = route(text)
 
-    assert found.asked == found.addressees == ()
+    assert (found.asked, found.addressees) == ((), ())
     assert found.waits_for == "kailai"
     assert "Nobody here is called" in found.notes[0]
     assert found.notes[-1] == NOBODY_WAS_ASKED

@@ -97,7 +97,7 @@ def test_unknown_names_are_reported_and_the_others_run() -> None:
 def test_only_unknown_names_ask_nobody() -> None:
     found = route("[NEXT: zzz]", last_to_hand_over="carol")
 
-    assert found.asked == found.addressees == ()
+    assert (found.asked, found.addressees) == ((), ())
     assert found.waits_for == "kailai"
     assert found.notes == ("Nobody here is called 'zzz'.", NOBODY_WAS_ASKED)
 

@@ -32,7 +32,8 @@ def test_the_bell_rings_once_while_another_window_is_in_front(terminal: Terminal
     terminal.show(0)
     terminal.notifier.is_in_front = False
     told = terminal.show(1, "Max failed; what now?")
-    assert told.startswith("\x1b]2;") and "\a\x1b]9;" in told
+    assert told.startswith("\x1b]2;")
+    assert "\a\x1b]9;" in told
     assert "\x1b]9;Max failed; what now?\x07" in told
     assert "\x1b]777;notify;bullpen;Max failed, what now?\x07" in told
     assert terminal.show(1, "Max failed; what now?") == ""

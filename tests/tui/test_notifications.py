@@ -1,7 +1,7 @@
 """A person who looks elsewhere is told that it is their turn."""
 
-from textual.events import AppBlur, AppFocus
 from tests.tui.stage import Scene, Stage
+from textual.events import AppBlur, AppFocus
 
 
 def test_the_terminal_is_told_while_another_window_is_in_front(stage: Stage) -> None:
@@ -9,7 +9,7 @@ def test_the_terminal_is_told_while_another_window_is_in_front(stage: Stage) -> 
 
     async def story(scene: Scene) -> None:
         written: list[str] = []
-        scene.app.notifier._write = written.append  # type: ignore[method-assign]
+        scene.app.notifier._write = written.append
         scene.app.post_message(AppBlur())
         await scene.conversation.say("Go.")
         await scene.until(lambda: any("\x1b]9;It is your turn, kim." in text for text in written))

@@ -1,12 +1,12 @@
 """What a turn without a reply had said stays on the screen; and who will be asked is shown before Enter."""
 
-from tests.tui.stage import Scene, Stage
+from tests.tui.stage import Scene, Script, Stage
 
 from bullpen.tui.composer import Composer
 from bullpen.tui.unanswered_fold import UnansweredFold
 
-BEGUN = [{"say": "Half of it "}, {"hang": True}]
-SAID = [{"say": "All of it."}]
+BEGUN: Script = [{"say": "Half of it "}, {"hang": True}]
+SAID: Script = [{"say": "All of it."}]
 
 
 def test_what_a_cancelled_turn_had_said_stays_in_its_place(stage: Stage) -> None:

@@ -94,3 +94,8 @@ def used(number: int, cost_usd: float | None) -> str:
 def used_by(usage: Usage | None) -> str:
     """Return what one turn has used so far; nothing if its CLI does not say."""
     return "" if usage is None else used(usage.input_tokens + usage.output_tokens, usage.cost_usd)
+
+
+def spent(seconds: float, usage: Usage | None) -> str:
+    """Return how long a turn took and what it used: "12 s · 1.2k tokens · $0.05"."""
+    return " · ".join(part for part in (duration(seconds), used_by(usage)) if part)

@@ -113,7 +113,7 @@ class BullpenApp(App[None]):
             await super().on_event(event)
 
     def _is_over_what_has_gone(self, event: MouseEvent) -> bool:
-        """Tell whether the mouse is over something removed since the last frame: Textual fails to select text there."""
+        """Return whether the mouse is over something removed since the last frame: Textual fails to select text there."""
         widget, _ = self.screen.get_widget_and_offset_at(event.x, event.y)
         return isinstance(event, MouseDown | MouseMove) and widget not in (None, self.screen) and widget.parent is None
 

@@ -203,7 +203,7 @@ class Composer(TextArea):
         return bool(self._options)
 
     def _is_complete(self, option: Option) -> bool:
-        """Return whether a suggestion is what stands there already, but for a space."""
+        """Return whether a suggestion is what was typed already, but for a space."""
         return self._before_cursor().endswith(option.insert.rstrip()) and option.replaces == len(option.insert.rstrip())
 
     def _before_cursor(self) -> str:

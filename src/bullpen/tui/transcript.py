@@ -56,7 +56,7 @@ class Transcript(VerticalScroll, can_focus=False):
     """
 
     class Unseen(Message):
-        """So many messages have come below while a person was reading further up."""
+        """This many messages have come below while a person was reading further up."""
 
         def __init__(self, count: int) -> None:
             super().__init__()
