@@ -1,6 +1,5 @@
 """What the figures about conversations share: a team in a folder, and conversations of any length."""
 
-import asyncio
 import os
 from collections.abc import Iterator
 from itertools import cycle, islice
@@ -9,7 +8,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from benchmarks.corpus import Write, drafts
-from bullpen.app import open_team
+from bullpen.app import new_conversation_id
 from bullpen.messages import ConversationMessage, Routing, Speaker
 from bullpen.store.base import StateChange
 from bullpen.store.sqlite import SqliteStore
@@ -51,8 +50,10 @@ def texts_for_lee(count: int, write: Write | None = None) -> list[str]:
 
 def conversation_in(team: LoadedTeam, db: Path, length: int) -> str:
     """Return the id of a conversation of this length; the last messages are the same for every length."""
-    conversation_id = asyncio.run(_begun(team, db))
+    conversation_id = new_conversation_id()
     with SqliteStore(db) as store:
+        # Not by opening it: a conversation without a message is not kept.
+        store.create(conversation_id, team=team.team.name, team_file=team.text, team_path=str(team.path), started_at=1)
         # Only we read this: without waiting for the disk, it takes seconds instead of minutes.
         connection = store._database._connection
         assert connection is not None
@@ -64,11 +65,6 @@ def conversation_in(team: LoadedTeam, db: Path, length: int) -> str:
     # Otherwise the rest would be written while we measure.
     os.sync()
     return conversation_id
-
-
-async def _begun(team: LoadedTeam, db: Path) -> str:
-    async with open_team(team, db=db) as conversation:
-        return conversation.id
 
 
 def _messages(length: int) -> Iterator[ConversationMessage]:

@@ -19,7 +19,9 @@ from time import monotonic, monotonic_ns, sleep
 
 from msgspec import Struct
 
+from benchmarks.conversation_stage import conversation_in
 from benchmarks.report import Figure, duration, times
+from bullpen.team.file import load_team
 
 GOAL_MEDIAN, GOAL_P99 = 2.0, 5.0
 PAUSE_SECONDS = 0.05
@@ -60,11 +62,14 @@ class Door(Struct, frozen=True):
     options: tuple[str, ...]
     ready: bytes
     leave: tuple[bytes, ...]
+    messages: int = 0
+    """How many messages the conversation has already."""
 
 
 DOORS = (
     Door("chat --plain", ("--plain",), "▸".encode(), (b"/quit", b"\r")),
     Door("chat, the full screen", (), b"Say something", (b"\x11",)),
+    Door("the same after 10,000 messages", (), b"Say something", (b"\x11",), messages=10_000),
 )
 
 
@@ -152,11 +157,13 @@ def _read_copied(program: list[str]) -> list[float]:
 def _read_in_terminal(program: list[str], door: Door, pieces: int) -> list[float]:
     with tempfile.TemporaryDirectory(prefix="bullpen-bench-") as folder:
         team = f'[[member]]\nname = "kim"\n[[member]]\nname = "max"\ncommand = {json.dumps(program)}\n'
-        Path(folder, "team.toml").write_text(team)
+        file, db = Path(folder, "team.toml"), Path(folder, "talk.db")
+        file.write_text(team)
+        resume = ("--resume", conversation_in(load_team(file), db, door.messages)) if door.messages else ()
         main, other = pty.openpty()
         fcntl.ioctl(other, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
         process = subprocess.Popen(
-            [sys.executable, "-m", "bullpen", "chat", "--trust", *door.options],
+            [sys.executable, "-m", "bullpen", "chat", "--trust", "--db", str(db), *resume, *door.options],
             stdin=other,
             stdout=other,
             stderr=other,
@@ -198,7 +205,7 @@ def _watched(main: int, door: Door, pieces: int) -> list[float]:
 
 def _press(main: int, keys: Iterable[bytes]) -> None:
     for key in keys:
-        # Keys that arrive together are a paste, and a paste is not sent.
+        # As people type: the screen shows what was typed before it is sent.
         sleep(0.2)
         os.write(main, key)
 
