@@ -79,3 +79,39 @@ def test_the_model_is_passed_on(spec: AgentSpec) -> None:
 
     assert arguments[-1] == "some-model"
     assert "some-model" not in spec.arguments("read-only", None)
+
+
+@pytest.mark.parametrize(
+    ("agent", "permission", "arguments"),
+    [
+        ("claude", "read-only", ["--allowedTools", "Bash(pytest),Bash(pytest *),Bash(npm test),Bash(npm test *)"]),
+        ("claude", "edit", ["--allowedTools", "Bash(pytest),Bash(pytest *),Bash(npm test),Bash(npm test *)"]),
+        ("gemini", "edit", ["--allowed-tools", "run_shell_command(pytest),run_shell_command(npm test)"]),
+        (
+            "qwen",
+            "edit",
+            [
+                *("--allowed-tools", "run_shell_command(pytest),run_shell_command(npm test)"),
+                "--exclude-tools",
+                "run_shell_command(*$*),run_shell_command(*`*),run_shell_command(*<(*),run_shell_command(*>(*)",
+            ],
+        ),
+        ("qwen", "read-only", []),
+        ("codex", "edit", []),
+        ("claude", "full", []),
+        ("gemini", "full", []),
+    ],
+)
+def test_allowed_commands_are_passed_on_where_they_mean_something(
+    agent: str, permission: Permission, arguments: list[str]
+) -> None:
+    spec = agent_spec(agent)
+
+    assert spec.arguments(permission, None, ("pytest", "npm test")) == [*spec.arguments(permission, None), *arguments]
+    assert spec.arguments(permission, None, ()) == spec.arguments(permission, None)
+
+
+@pytest.mark.parametrize("command", ["", "-x", "pytest),Bash(*", "a,b", "pytest && rm", "{}", "pytest\nrm"])
+def test_a_command_that_could_widen_a_rule_is_refused(command: str) -> None:
+    with pytest.raises(ValueError, match="cannot be allowed"):
+        agent_spec("claude").arguments("edit", None, (command,))

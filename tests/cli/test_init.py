@@ -218,3 +218,17 @@ def test_every_agent_that_ships_has_its_place_in_the_order() -> None:
     ours = {spec.name for spec in known_agents().values() if spec.tested_versions}
 
     assert ours == set(USUAL_ORDER)
+
+
+def test_agents_may_run_the_tests_that_are_there(machine: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("shop").mkdir()
+    Path("shop/package.json").write_text('{"scripts": {"test": "vitest"}}')
+
+    assert main(["init", "shop", "--agents", "claude,codex"]) == 0
+
+    assert [member.allow for member in team("shop/team.toml").agents] == [("npm test",), ()]
+    assert capsys.readouterr().out == (
+        "Wrote shop/team.toml: builder (claude-code), reviewer (openai-codex).\n"
+        "Without asking you, builder may run: npm test.\n"
+        "Next:\n  bullpen check shop/team.toml\n  bullpen chat shop/team.toml\n"
+    )

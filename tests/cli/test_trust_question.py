@@ -19,6 +19,7 @@ name = "kim"
 name = "max"
 agent = "gemini"
 permissions = "edit"
+allow = ["pytest", "npm test", "make test"]
 arguments = ["--sandbox"]
 instruction_file = "MAX.md"
 [[member]]
@@ -26,13 +27,16 @@ name = "sarah"
 command = ["./agent", "a\\nb\\tc\\u001b[2J"]
 """
 
-SHOWN = """\
+RULES = "run_shell_command(pytest),run_shell_command(npm test),run_shell_command(make test)"
+ALLOWED = 'and run any command that begins with "pytest", "npm test" or "make test"'
+
+SHOWN = f"""\
 FOLDER/team.toml is new here, or has changed. It would run:
 
   max
-    runs  gemini --output-format stream-json --approval-mode auto_edit --sandbox
+    runs  gemini --output-format stream-json --approval-mode auto_edit --allowed-tools '{RULES}' --sandbox
     in    FOLDER
-    may   read, and change files (edit), unless its own arguments say otherwise: --sandbox
+    may   read, and change files (edit), {ALLOWED}, unless its own arguments say otherwise: --sandbox
     gets  the variables GEMINI_*, GOOGLE_*, CLOUD_SDK_*
     reads FOLDER/MAX.md
 

@@ -31,9 +31,7 @@ OTHER_PROGRAM = "python3 -c 'print(1)'"
         pytest.param(TEAM, "pytest --version", True, id="tests"),
         pytest.param(TEAM, OTHER_PROGRAM, False, id="another program"),
         pytest.param(TEAM, f"pytest --version; {OTHER_PROGRAM}", False, id="tests and another program"),
-        pytest.param(
-            TEAM.replace("arguments", "# arguments"), "pytest --version", False, id="tests, without the recipe"
-        ),
+        pytest.param(TEAM.replace("allow", "# allow"), "pytest --version", False, id="tests, without the recipe"),
     ],
 )
 def test_claude_runs_the_tests_and_no_other_program(team: str, command: str, is_allowed: bool, tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """What only the machine knows to be wrong with a team: real folders, files and programs."""
 
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -231,3 +232,25 @@ def test_models(folder: Path) -> None:
     assert found(folder, f'command = ["{sys.executable}"]\nmodel = "opus"\n') == [
         "warning: line 6, member.2.model: has no effect: bullpen cannot set the model of this program"
     ]
+
+
+@pytest.mark.parametrize(
+    ("settings", "remark"),
+    [
+        ('agent = "claude"', ""),
+        ('agent = "claude"\npermissions = "edit"', ""),
+        ('agent = "claude"\npermissions = "full"', "remark: has no effect: this agent may run any command"),
+        ('agent = "codex"', "remark: has no effect: Codex runs any command, in its own sandbox"),
+        ('command = ["./bin/claude"]', "remark: has no effect: bullpen cannot restrict what a command does"),
+        ('agent = "qwen"\npermissions = "edit"', ""),
+        (
+            'agent = "qwen"',
+            "warning: has no effect: with allowed commands, this CLI could do more than read-only",
+        ),
+    ],
+)
+def test_allowed_commands_that_change_nothing(folder: Path, settings: str, remark: str) -> None:
+    problems = found(folder, f'{settings}\nallow = ["pytest"]\n')
+
+    said = [re.sub(r"line \d+, member.2.allow: ", "", problem) for problem in problems if ".allow" in problem]
+    assert said == ([remark] if remark else [])

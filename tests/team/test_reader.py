@@ -1,5 +1,6 @@
 """The team file: everything it may say, everything that may be wrong with it, and where."""
 
+import json
 import tomllib
 
 import pytest
@@ -52,6 +53,7 @@ instruction_file = "docs/AGENTS.md"
 arguments = ["--verbose", "--add-dir", ".."]
 env = ["GITHUB_TOKEN"]
 permissions = "edit"
+allow = ["pytest", "npm test"]
 window = 0
 window_bytes = 1_000
 visibility = "addressed"
@@ -112,6 +114,7 @@ def test_a_file_with_every_key() -> None:
                 arguments=("--verbose", "--add-dir", ".."),
                 env=("GITHUB_TOKEN",),
                 permissions="edit",
+                allow=("pytest", "npm test"),
                 window=0,
                 window_bytes=1_000,
                 visibility="addressed",
@@ -715,3 +718,72 @@ def test_names_have_no_control_characters(character: str) -> None:
 @pytest.mark.parametrize("name", ["-'x", "_-@max", ". 'a"])
 def test_normalising_twice_changes_nothing(name: str) -> None:
     assert normalized(normalized(name)) == normalized(name)
+
+
+ALLOW_WORDS = 'must be a list of commands such as "npm test", without quotes, commas or shell operators'
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *("", " ", " pytest", "pytest ", "npm  test", "-x", "--help pytest", "X=1 pytest"),
+        *(
+            "pytest && rm",
+            "pytest; rm",
+            "pytest | sh",
+            "pytest & rm",
+            "pytest > x",
+            "pytest < x",
+            "pytest #",
+            "!pytest",
+        ),
+        *(
+            "pytest $(rm)",
+            "pytest `rm`",
+            "pytest $X",
+            "(pytest)",
+            "pytest),Bash(*",
+            "a,b",
+            "pytest *",
+            "pytest ?",
+            "~/x",
+        ),
+        *(
+            "'pytest'",
+            '"pytest"',
+            "py\\test",
+            "pytest\nrm",
+            "pytest\rrm",
+            "pytest\trm",
+            "pytest\x00",
+            "pytest\n",
+            "{0}",
+        ),
+    ],
+)
+def test_only_plain_commands_may_be_allowed(command: str) -> None:
+    text = f"{TWO}allow = [{json.dumps(command)}]"
+
+    [problem] = problems(text)
+
+    assert problem.startswith(f"line 6, member.2.allow: {ALLOW_WORDS}, not [")
+
+
+@pytest.mark.parametrize("value", ["true", "[1]", "{}", "['pytest', ['x']]"])
+def test_allowed_commands_are_a_list_of_strings(value: str) -> None:
+    [problem] = problems(f"{TWO}allow = {value}")
+
+    assert problem.startswith(f"line 6, member.2.allow: {ALLOW_WORDS}")
+
+
+def test_one_allowed_command_is_offered_as_a_list() -> None:
+    [problem] = problems(f"{TWO}allow = 'npm test'")
+
+    assert problem.endswith(""", not 'npm test'. Try: allow = ["npm test"]""")
+
+
+@pytest.mark.parametrize(
+    "command", ["pytest", ".venv/bin/pytest -q", "npm run test:unit", "go test ./...", "make -C sub test V=1", "测试 x"]
+)
+def test_usual_commands_may_be_allowed(command: str) -> None:
+    assert read_team(f"{TWO}allow = [{json.dumps(command)}]").member("max").allow == (command,)

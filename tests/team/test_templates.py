@@ -122,3 +122,17 @@ def test_a_template_is_short_and_says_what_to_do_with_it() -> None:
 
     assert text.startswith("# A team for bullpen. One builds, one reviews.\n#\n#   bullpen check my team.toml ")
     assert len(text.splitlines()) < 40
+
+
+@pytest.mark.parametrize("template", TEMPLATES.values(), ids=list(TEMPLATES))
+def test_agents_that_edit_may_run_the_tests_if_that_means_something(
+    template: Template, tmp_path: Path, installed: dict[str, str]
+) -> None:
+    for agents in selections():
+        text = team_text(template, agents, person="kim", tests=["pytest", "npm test"])
+        team = read_team(text)
+
+        assert check_team(team, tmp_path, environ=installed, text=text) == ()
+        for member in team.agents:
+            may_run = member.permissions == "edit" and member.agent in ("claude", "gemini", "qwen")
+            assert member.allow == (("pytest", "npm test") if may_run else ())

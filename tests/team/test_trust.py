@@ -135,3 +135,14 @@ def test_a_team_that_cannot_run_says_so(tmp_path: Path) -> None:
         what_it_runs(read_team(PERSON + '[[member]]\nname = "max"\nagent = "clade"\n'), tmp_path)
     with pytest.raises(InvalidTeam, match="would be read as an option"):
         what_it_runs(read_team(PERSON + '[[member]]\nname = "max"\nagent = "claude"\nmodel = "--x"\n'), tmp_path)
+
+
+def test_allowed_commands_are_part_of_what_runs(tmp_path: Path) -> None:
+    head = f'{PERSON}[[member]]\nname = "max"\nallow = ["pytest"]\nagent = '
+
+    def runs(settings: str) -> Runs:
+        return what_it_runs(read_team(head + settings), tmp_path)[0]
+
+    assert runs('"claude"').allow == ("pytest",)
+    assert "Bash(pytest),Bash(pytest *)" in runs('"claude"').command
+    assert runs('"codex"').allow == ()

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from bullpen.agents.common_records import count, todo_list
-from bullpen.agents.spec import AgentSpec, SignInProbe
+from bullpen.agents.spec import AgentSpec, AllowRules, SignInProbe
 from bullpen.context.assemblers import ClaudeContextAssembler
 from bullpen.turn_events import (
     Event,
@@ -194,6 +194,7 @@ SPEC = AgentSpec(
         "edit": ("--permission-mode", "acceptEdits", "--setting-sources", "user"),
         "full": ("--dangerously-skip-permissions",),
     },
+    allow=AllowRules(flag="--allowedTools", rules=("Bash({})", "Bash({} *)")),
     max_prompt_bytes=10_000_000,
     environment=("ANTHROPIC_*", "CLAUDE_*", "AWS_*", "GOOGLE_*", "CLOUD_ML_REGION", "DISABLE_*", "IS_SANDBOX"),
     failures=(

@@ -118,6 +118,7 @@ SPEC = AgentSpec(
         "edit": ("--sandbox", "workspace-write"),
         "full": ("--sandbox", "danger-full-access"),
     },
+    allow="Codex runs any command, in its own sandbox",
     max_prompt_bytes=1_048_576,
     environment=("CODEX_*", "OPENAI_*", "AZURE_OPENAI_*"),
     failures=(

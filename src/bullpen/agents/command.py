@@ -31,5 +31,6 @@ def command_agent(
         stream="text",
         reports="nothing",
         permissions={"read-only": (), "edit": (), "full": ()},
+        allow="bullpen cannot restrict what a command does",
         hints={"not_installed": f"Check the command {command[0]!r} in your team file, and your PATH."},
     )

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from bullpen.agents.common_records import todo_list, usage
-from bullpen.agents.spec import AgentSpec, SignInProbe
+from bullpen.agents.spec import AgentSpec, AllowRules, SignInProbe
 from bullpen.context.assemblers import GeminiContextAssembler
 from bullpen.turn_events import (
     Event,
@@ -77,6 +77,7 @@ SPEC = AgentSpec(
         "edit": ("--approval-mode", "auto_edit"),
         "full": ("--approval-mode", "yolo"),
     },
+    allow=AllowRules(flag="--allowed-tools", rules=("run_shell_command({})",)),
     # Above about 4.1 MB it sends nothing, prints nothing and exits with 0.
     max_prompt_bytes=4_000_000,
     environment=("GEMINI_*", "GOOGLE_*", "CLOUD_SDK_*"),

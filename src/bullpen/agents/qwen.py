@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from bullpen.agents.common_records import todo_list, usage
-from bullpen.agents.spec import AgentSpec, SignInProbe
+from bullpen.agents.spec import AgentSpec, AllowRules, SignInProbe
 from bullpen.context.assemblers import GeminiContextAssembler
 from bullpen.turn_events import (
     Event,
@@ -127,6 +127,17 @@ SPEC = AgentSpec(
         "edit": ("--approval-mode", "auto-edit", "--exclude-tools", "agent"),
         "full": ("--approval-mode", "yolo"),
     },
+    # It ignores variables before a command, and with `X="$(touch made.txt)" pytest` that is a way to write: read-only
+    # would not hold. Substitutions elsewhere would run, too, if they were not excluded.
+    allow=AllowRules(
+        flag="--allowed-tools",
+        rules=("run_shell_command({})",),
+        other_arguments=(
+            "--exclude-tools",
+            ",".join(f"run_shell_command(*{sign}*)" for sign in ("$", "`", "<(", ">(")),
+        ),
+        permissions=("edit",),
+    ),
     # It drops anything over this and continues, with a warning that the model does not see.
     max_prompt_bytes=8_388_608,
     environment=("QWEN_*", "OPENAI_*", "ANTHROPIC_*", "GEMINI_*", "GOOGLE_*", "DASHSCOPE_*", "BAILIAN_*"),

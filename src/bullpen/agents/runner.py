@@ -51,6 +51,7 @@ async def run_turn(
     emit: Emit,
     cwd: Path | str,
     permissions: Permission = "read-only",
+    allow: Sequence[str] = (),
     model: str | None = None,
     arguments: Sequence[str] = (),
     env: Mapping[str, str] | None = None,
@@ -71,7 +72,7 @@ async def run_turn(
         )
     began = time.monotonic()
     folder = Path(cwd).absolute()
-    options = (*spec.arguments(permissions, model), *arguments)
+    options = (*spec.arguments(permissions, model, allow), *arguments)
     environment = child_environment(spec, env)
     masked = partial(without_secrets, environment={**os.environ, **environment})
     transcript = Transcript(spec, emit, masked)

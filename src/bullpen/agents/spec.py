@@ -1,11 +1,12 @@
 """AgentSpec: everything that differs between CLIs, as data."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, Protocol
 
 from msgspec import Struct
 
 from bullpen.context.assemblers import ContextAssembler
+from bullpen.text.plain_commands import is_plain_command
 from bullpen.turn_events import Event, FailureKind
 
 Permission = Literal["read-only", "edit", "full"]
@@ -31,6 +32,26 @@ class SignInProbe(Struct, frozen=True, kw_only=True):
     """Files in the home folder that hold a login."""
 
 
+class AllowRules(Struct, frozen=True, kw_only=True):
+    """How a CLI is told which commands may run without being asked."""
+
+    flag: str
+    """The option that takes all rules, separated by commas."""
+    rules: tuple[str, ...]
+    """The rules for one command, where {} is the command: alone, and with more arguments."""
+    other_arguments: tuple[str, ...] = ()
+    permissions: tuple[Permission, ...] = ("read-only", "edit")
+    """The permissions that still hold with these rules. With full permissions every command may run anyway."""
+
+    def arguments(self, commands: Sequence[str]) -> tuple[str, ...]:
+        """Return the arguments that allow these commands."""
+        for command in commands:
+            if not is_plain_command(command):
+                raise ValueError(f"{command!r} cannot be allowed: it is not a command in plain words")
+        rules = [rule.format(command) for command in commands for rule in self.rules]
+        return (self.flag, ",".join(rules), *self.other_arguments)
+
+
 class AgentSpec(Struct, frozen=True, kw_only=True):
     """One CLI: how to start it, its permissions, how to read its output, and hints for people."""
 
@@ -54,6 +75,8 @@ class AgentSpec(Struct, frozen=True, kw_only=True):
     instruction_file: str | None = None
     """The name of the CLI's usual instruction file."""
     permissions: Mapping[Permission, tuple[str, ...]]
+    allow: AllowRules | str = "bullpen cannot tell this CLI which commands may run"
+    """How it is told which commands may run without being asked, or else why it is not told."""
     max_prompt_bytes: int | None = None
     """The CLI's own limit for standard input, if it has one."""
     environment: tuple[str, ...] = ()
@@ -75,11 +98,18 @@ class AgentSpec(Struct, frozen=True, kw_only=True):
         """The name of the program."""
         return self.command[0]
 
-    def arguments(self, permission: Permission, model: str | None) -> list[str]:
+    def arguments(self, permission: Permission, model: str | None, allow: Sequence[str] = ()) -> list[str]:
         """Return the arguments for a turn, except those that depend on the turn itself."""
         if permission not in self.permissions:
             raise ValueError(f"permissions must be one of {', '.join(self.permissions)}, not {permission!r}")
         if model is not None and model.startswith("-"):
             raise ValueError(f"{model!r} is not a model name: it would be read as an option")
         model_arguments = [self.model_flag, model] if self.model_flag and model else []
-        return [*self.command[1:], *self.permissions[permission], *model_arguments]
+        allow_arguments = self.allow_arguments(permission, allow)
+        return [*self.command[1:], *self.permissions[permission], *allow_arguments, *model_arguments]
+
+    def allow_arguments(self, permission: Permission, commands: Sequence[str]) -> tuple[str, ...]:
+        """Return the arguments that allow these commands; none if that would change nothing, or too much."""
+        if not commands or not isinstance(self.allow, AllowRules) or permission not in self.allow.permissions:
+            return ()
+        return self.allow.arguments(commands)

@@ -17,6 +17,7 @@ from bullpen.team.file import team_path
 from bullpen.team.reader import read_team
 from bullpen.team.templates import DEFAULT_PERSON, TEMPLATES, team_text
 from bullpen.team.trust import Trust
+from bullpen.team.usual_tests import usual_tests
 from bullpen.text.safe import printable
 
 # Those that most people have come first, and so get the first role.
@@ -46,7 +47,8 @@ def run(options: argparse.Namespace) -> int:
     found = [] if options.scripted or options.agents is not None else _found()
     # Who names agents wants each of them; of those that are found, the template has a role for the first ones.
     agents = named or found[: len(template.roles)]
-    text = team_text(template, agents, person=_person(), file=shlex.quote(path.name))
+    tests = usual_tests(path.parent)
+    text = team_text(template, agents, person=_person(), file=shlex.quote(path.name), tests=tests)
     _write(path, text, replace=options.force)
     # Its author is the person who would be asked.
     Trust().remember(team_path(path), text)
@@ -130,7 +132,8 @@ def _replace(path: Path, text: str) -> None:
 
 
 def _say_next(path: Path, text: str, *, asked_for_script: bool) -> None:
-    members = [f"{member.name} ({agent_name(member.agent)})" for member in read_team(text).agents if member.agent]
+    team = read_team(text)
+    members = [f"{member.name} ({agent_name(member.agent)})" for member in team.agents if member.agent]
     if members:
         print(printable(f"Wrote {path}: {', '.join(members)}."))
     elif asked_for_script:
@@ -138,5 +141,8 @@ def _say_next(path: Path, text: str, *, asked_for_script: bool) -> None:
     else:
         print(printable(f"No agent is installed here, so the agents in {path} follow a script: no account is needed."))
         print("`bullpen doctor` says how to install real ones. Then: bullpen init --force")
+    for member in team.agents:
+        if member.allow:
+            print(f"Without asking you, {member.name} may run: {', '.join(member.allow)}.")
     file = shlex.quote(str(path))
     print(printable(f"Next:\n  bullpen check {file}\n  bullpen chat {file}"))

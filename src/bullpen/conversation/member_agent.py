@@ -50,6 +50,7 @@ class MemberAgent(Struct, frozen=True, kw_only=True):
             emit=emit,
             cwd=self.folder,
             permissions=member.permissions,
+            allow=member.allow,
             model=member.model,
             arguments=(*member.arguments, *self.extra.arguments),
             env={**self._environment(), **self.extra.env},

@@ -87,6 +87,7 @@ class _Checks:
             if name not in self._environ:
                 yield self._problem((*path, "env"), f"{name} is not set, so it cannot be passed on", "warning")
         yield from self._permissions(path, member)
+        yield from self._allow(path, member)
 
     def _program(self, path: KeyPath, member: Member) -> Iterator[TeamProblem]:
         if not member.command and not member.agent:
@@ -121,6 +122,19 @@ class _Checks:
         elif member.permissions == "full":
             text = "this agent may run any command and change any file without being asked"
             yield self._problem((*path, "permissions"), text, "remark")
+
+    def _allow(self, path: KeyPath, member: Member) -> Iterator[TeamProblem]:
+        """Remark on allowed commands that change nothing; one that would not run at all is a warning."""
+        if not member.allow or not (member.command or is_known(member.agent)):
+            return
+        rules = spec_for(member.agent, member.command).allow
+        if member.permissions == "full":
+            yield self._problem((*path, "allow"), "has no effect: this agent may run any command", "remark")
+        elif isinstance(rules, str):
+            yield self._problem((*path, "allow"), f"has no effect: {rules}", "remark")
+        elif member.permissions not in rules.permissions:
+            text = f"has no effect: with allowed commands, this CLI could do more than {member.permissions}"
+            yield self._problem((*path, "allow"), text, "warning")
 
     def _finds(self, spec: AgentSpec, member: Member) -> bool:
         passed = {name: self._environ[name] for name in member.env if name in self._environ}

@@ -7,6 +7,8 @@ from typing import Any
 
 from msgspec import Struct
 
+from bullpen.text.plain_commands import is_plain_command
+
 
 class Kind(Struct, frozen=True):
     """What a value must be, in words, and how to read it; `read` raises ValueError for anything else."""
@@ -36,6 +38,12 @@ def _read_texts(value: Any) -> tuple[str, ...]:
 def _read_command(value: Any) -> tuple[str, ...]:
     _require(bool(value))
     return _read_texts(value)
+
+
+def _read_allowed(value: Any) -> tuple[str, ...]:
+    commands = _read_texts(value)
+    _require(all(map(is_plain_command, commands)))
+    return commands
 
 
 def _read_variables(value: Any) -> tuple[str, ...]:
@@ -130,6 +138,7 @@ AGENT_KEYS = PERSON_KEYS | {
     "arguments": _TEXTS,
     "env": Kind("a list of variable names, without values", _read_variables, may_be_secret=True),
     "permissions": _one_of("read-only", "edit", "full"),
+    "allow": Kind('a list of commands such as "npm test", without quotes, commas or shell operators', _read_allowed),
     "window": _whole(0),
     "window_bytes": _whole(0),
     "visibility": _one_of("all", "addressed"),

@@ -16,6 +16,7 @@ from bullpen.team.keys import AGENT_KEYS, LIMIT_KEYS, PERSON_KEYS, TEAM_KEYS, Ki
 from bullpen.team.team import EVERYONE, Limits, Member, Team
 from bullpen.team.toml_lines import TomlLines
 from bullpen.text.names import nearest, normalized
+from bullpen.text.plain_commands import is_plain_command
 
 # These would end a name in [NEXT: …] or [DROP: …], or start something else there.
 NOT_IN_NAMES = "[]［］,，、&＆|｜!！:：\n\r`"
@@ -183,6 +184,8 @@ def _suggestion(word: str, known: Any) -> str:
 
 def _as_list(key: str, value: object) -> str:
     """Return the list that a command line in one string was probably meant to be."""
+    if key == "allow" and isinstance(value, str) and is_plain_command(value):
+        return f". Try: allow = {json.dumps([value], ensure_ascii=False)}"
     if key not in ("command", "arguments") or not isinstance(value, str) or not value.strip():
         return ""
     try:

@@ -55,6 +55,8 @@ class Member(Struct, frozen=True, kw_only=True):
     env: tuple[str, ...] = ()
     """Names of environment variables to pass on; never values, which do not belong in a file."""
     permissions: Permission = "read-only"
+    allow: tuple[str, ...] = ()
+    """Beginnings of commands that it may run without being asked."""
     window: int | None = None
     """How many earlier messages it is given; None means by their size."""
     window_bytes: int = DEFAULT_WINDOW_BYTES

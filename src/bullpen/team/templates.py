@@ -184,7 +184,10 @@ system_instruction = {instruction}
 
 AGENT = """\
 agent = {agent}
-permissions = {permissions}  # or: {others}"""
+permissions = {permissions}  # or: {others}{allow}"""
+
+ALLOW = """
+allow = {commands}  # what it may run without asking you, with any arguments"""
 
 SCRIPTED = """\
 # This agent is scripted. For a real one, replace the command with: agent = "claude", "codex", "gemini" or "qwen".
@@ -196,14 +199,17 @@ LINE_WIDTH = 100
 NO_BREAK = "\u00a0"
 
 
-def team_text(template: Template, agents: Sequence[str], *, person: str, file: str = "team.toml") -> str:
+def team_text(
+    template: Template, agents: Sequence[str], *, person: str, file: str = "team.toml", tests: Sequence[str] = ()
+) -> str:
     """Return a team file for a template with these agent types, in this order. Without any, its agents are scripted.
 
     Fewer agents than roles take several roles each; those that are left over are asked for a second opinion.
-    The person's name may be anything; one that is not valid as a member's name is changed.
+    The person's name may be anything; one that is not valid as a member's name is changed. Agents that edit may run
+    the commands in `tests`.
     """
     names = [person, re.sub(r"[^\w .-]", "", person).strip(), DEFAULT_PERSON]
-    return next(text for name in names if _is_valid(text := _text(template, agents, name, file)))
+    return next(text for name in names if _is_valid(text := _text(template, agents, name, file, tests)))
 
 
 def _is_valid(text: str) -> bool:
@@ -214,7 +220,7 @@ def _is_valid(text: str) -> bool:
     return True
 
 
-def _text(template: Template, agents: Sequence[str], person: str, file: str) -> str:
+def _text(template: Template, agents: Sequence[str], person: str, file: str, tests: Sequence[str]) -> str:
     shown = file if file.isprintable() else "FILE"
     head = HEAD.format(purpose=template.purpose, file=shown, team=_toml(template.name), person=_toml(person))
     roles = [*template.roles, *_second_opinions(template, agents[len(template.roles) :])]
@@ -222,7 +228,7 @@ def _text(template: Template, agents: Sequence[str], person: str, file: str) -> 
         MEMBER.format(
             name=_toml(role.name),
             role=_toml(role.role),
-            runs=_agent(role, agents[index % len(agents)]) if agents else _script(role),
+            runs=_agent(role, agents[index % len(agents)], tests) if agents else _script(role),
             instruction=_paragraph(role.instruction),
         )
         for index, role in enumerate(roles)
@@ -246,11 +252,13 @@ def _short_name(agent: str) -> str:
     return min((spec.name, *spec.aliases), key=len)
 
 
-def _agent(role: Role, agent: str) -> str:
+def _agent(role: Role, agent: str, tests: Sequence[str]) -> str:
+    may_run = role.permissions == "edit" and agent_spec(agent).allow_arguments(role.permissions, tests)
     return AGENT.format(
         agent=_toml(_short_name(agent)),
         permissions=_toml(role.permissions),
         others=", ".join(word for word in PERMISSIONS if word != role.permissions),
+        allow=ALLOW.format(commands=f"[{', '.join(map(_toml, tests))}]") if may_run else "",
     )
 
 

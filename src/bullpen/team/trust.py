@@ -32,6 +32,8 @@ class Runs(Struct, frozen=True, kw_only=True):
     folder: Path
     """Absolute, with links resolved."""
     permissions: Permission
+    allow: tuple[str, ...] = ()
+    """Beginnings of the commands that its CLI lets it run without being asked."""
     restricted: bool
     """Whether the program is run with options that enforce its permissions; only known CLIs have them."""
     own_arguments: tuple[str, ...] = ()
@@ -50,7 +52,7 @@ def what_it_runs(team: Team, root: Path) -> tuple[Runs, ...]:
 def _runs(member: Member, root: Path) -> Runs:
     spec = spec_for(member.agent, member.command)
     try:
-        arguments = spec.arguments(member.permissions, member.model)
+        arguments = spec.arguments(member.permissions, member.model, member.allow)
     except ValueError as error:
         raise InvalidTeam([TeamProblem(str(error), key=member.name)]) from error
     return Runs(
@@ -58,6 +60,7 @@ def _runs(member: Member, root: Path) -> Runs:
         command=(spec.program, *arguments, *member.arguments, *spec.last_arguments),
         folder=Path(os.path.realpath(root / member.cwd)),
         permissions=member.permissions,
+        allow=member.allow if spec.allow_arguments(member.permissions, member.allow) else (),
         restricted=is_known(member.agent),
         own_arguments=member.arguments,
         environment=(*spec.environment, *member.env),

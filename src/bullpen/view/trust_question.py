@@ -1,7 +1,7 @@
 """What a person is asked before a team file may run: every program it names, where, and what it may do."""
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from msgspec import Struct
@@ -57,7 +57,13 @@ def _permissions(runs: Runs) -> str:
         "full": "do anything that you may, without asking",
     }
     unless = ", unless its own arguments say otherwise: " + shlex.join(runs.own_arguments) if runs.own_arguments else ""
-    return f"{allowed[runs.permissions]} ({runs.permissions}){unless}"
+    commands = f", and run any command that begins with {_any_of(runs.allow)}" if runs.allow else ""
+    return f"{allowed[runs.permissions]} ({runs.permissions}){commands}{unless}"
+
+
+def _any_of(commands: Sequence[str]) -> str:
+    quoted = [f'"{command}"' for command in commands]
+    return " or ".join([", ".join(quoted[:-1]), quoted[-1]] if len(quoted) > 1 else quoted)
 
 
 def _notes(loaded: LoadedTeam) -> Iterator[str]:
