@@ -4,7 +4,7 @@ import asyncio
 import os
 import random
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from functools import partial
@@ -18,6 +18,7 @@ from tests.torture.outcome import Outcome, Size, Torture
 from tests.torture.random_person import (
     FIRST_CHARACTER,
     LAST_CHARACTER,
+    SCROLLING_KEYS,
     DrivenApp,
     RandomPerson,
     gaps_in,
@@ -30,13 +31,14 @@ from textual.widget import Widget
 from bullpen.store.sqlite import SqliteStore
 from bullpen.team.file import load_team
 from bullpen.tui.chat import ChatScreen
-from bullpen.tui.composer import Composer
 from bullpen.tui.open_conversations import open_conversations
 from bullpen.tui.transcript import Transcript
 
 SIZES: dict[Size, int] = {"small": 250, "full": 10_000}
 EVENTS_OF_A_SESSION = 250
 SESSIONS_AT_ONCE = 10
+# Messages to scroll in when nobody speaks.
+NOTES = 30
 LONGEST_SECONDS = 300.0
 MOST_MESSAGES = 100_000
 
@@ -85,26 +87,29 @@ def run(size: Size, seed: int) -> Outcome:
     )
 
 
-def _sessions(seed: int, numbers: range) -> Found:
-    """Return what came out of some sessions with one database."""
+def _sessions(seed: int, numbers: range, keys: Sequence[str] = ()) -> Found:
+    """Return what came out of some sessions with one database; with some keys, nothing else is done."""
     found = Found()
     with _folder() as folder, nothing_typed_over():
         stage = _stage(folder)
         characters = map(chr, range(FIRST_CHARACTER, LAST_CHARACTER + 1))
         for number in numbers:
-            asyncio.run(_session(stage, found, f"{seed}-{number}", characters))
+            asyncio.run(_session(stage, found, f"{seed}-{number}", characters, keys))
     return found
 
 
-async def _session(stage: Stage, found: Found, seed: str, characters: Iterator[str]) -> None:
+async def _session(stage: Stage, found: Found, seed: str, characters: Iterator[str], keys: Sequence[str]) -> None:
     chance = random.Random(seed)
     person: RandomPerson | None = None
     kept = ""
     try:
         async with asyncio.timeout(LONGEST_SECONDS), open_conversations(load_team(stage.team), stage.db) as opened:
-            app = DrivenApp(await opened.open(None), opened)
+            conversation = await opened.open(None)
+            for number in range(NOTES if keys else 0):
+                await conversation.say(f"[NEXT: kim] Note {number}.")
+            app = DrivenApp(conversation, opened)
             async with app.run_test(size=(100, 30), notifications=True) as pilot:
-                person = RandomPerson(app, pilot, chance, characters)
+                person = RandomPerson(app, pilot, chance, characters, keys)
                 await pilot.pause()
                 for _ in range(EVENTS_OF_A_SESSION):
                     await person.act()
@@ -166,13 +171,12 @@ def _folder() -> Iterator[Path]:
 
 def run_with_fault(seed: int) -> Outcome:
     """Do it once with each fault; only if every one of them is caught, there are failures."""
-    outcomes = []
-    for fault in FAULTS:
-        with fault():
-            outcomes.append(run("small", seed))
-    caught = all(outcome.failures for outcome in outcomes)
-    failures = tuple(failure for outcome in outcomes for failure in outcome.failures)
-    return Outcome(tried=sum(outcome.tried for outcome in outcomes), unit="events", failures=failures if caught else ())
+    with _anchored_too_early():
+        scrolled = _sessions(seed, range(1), SCROLLING_KEYS).failures
+    with _typing_among_messages_is_dropped():
+        typed = _sessions(seed, range(1)).failures
+    failures = (*scrolled, *typed) if scrolled and typed else ()
+    return Outcome(tried=2 * EVENTS_OF_A_SESSION, unit="events", failures=failures)
 
 
 @contextmanager
@@ -195,21 +199,12 @@ def _typing_among_messages_is_dropped() -> Iterator[None]:
         yield
 
 
-@contextmanager
-def _drafts_are_forgotten() -> Iterator[None]:
-    """Forget what could not be sent, or was being written in another conversation."""
-    with mock.patch.object(Composer, "take_back"):
-        yield
-
-
-FAULTS = (_anchored_too_early, _typing_among_messages_is_dropped, _drafts_are_forgotten)
-
 TORTURE = Torture(
     name="the full screen",
     does="A random person presses keys, types, pastes, clicks, scrolls and resizes while agents work, fail and hang.",
     promise="no exception, no gap among the messages on the screen, and every character typed is in a message or kept.",
     run=run,
-    fault="the old crash on scrolling to the end, dropped keys, forgotten drafts: each must be found.",
+    fault="the old crash on scrolling to the end, and what is typed among messages is dropped: both must be found.",
     run_with_fault=run_with_fault,
     order=60,
 )

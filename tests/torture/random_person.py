@@ -3,7 +3,7 @@
 import asyncio
 import random
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from unittest import mock
 
@@ -43,6 +43,7 @@ KEYS = (
     ),
     *("ctrl+o", "ctrl+g", "ctrl+l", "ctrl+p", "ctrl+t", "ctrl+s", "ctrl+c"),
 )
+SCROLLING_KEYS = ("up", "down", "pageup", "pagedown", "pagedown", "home", "end", "ctrl+end", "tab", "shift+tab")
 WORDS = (
     "/queue",
     "/who",
@@ -89,8 +90,17 @@ def is_unique(character: str) -> bool:
 class RandomPerson:
     """Does one thing after the other, and remembers the last ones."""
 
-    def __init__(self, app: DrivenApp, pilot: Pilot[None], chance: random.Random, characters: Iterator[str]) -> None:
+    def __init__(
+        self,
+        app: DrivenApp,
+        pilot: Pilot[None],
+        chance: random.Random,
+        characters: Iterator[str],
+        keys: Sequence[str] = (),
+    ) -> None:
+        """Do everything, or with some keys only press these."""
         self.app = app
+        self._keys_to_press = keys or KEYS
         self.last: deque[str] = deque(maxlen=12)
         self._pilot = pilot
         self._chance = chance
@@ -109,6 +119,8 @@ class RandomPerson:
             (1, self._trouble),
             (6, self._wait),
         ]
+        if keys:
+            self._does = [(10, self._press), (1, self._wait)]
 
     async def act(self) -> None:
         """Do something."""
@@ -122,7 +134,7 @@ class RandomPerson:
             await asyncio.sleep(0.001)
 
     async def _press(self) -> None:
-        self._key(self._chance.choice(KEYS))
+        self._key(self._chance.choice(self._keys_to_press))
 
     async def _type(self) -> None:
         if self._chance.random() < 0.2:

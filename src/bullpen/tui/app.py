@@ -21,6 +21,7 @@ from bullpen.tui.text import one_line
 from bullpen.tui.text_screen import ReadingScreen
 from bullpen.tui.theme import DARK, LIGHT, THEMES, is_light
 from bullpen.tui.updates import Waiting
+from bullpen.view.attention import Attention
 
 TERMINAL_SECONDS = 2.0
 """How often we check that the terminal is still there."""
@@ -50,11 +51,15 @@ class BullpenApp(App[None]):
         self._conversation = conversation
         self._conversations = conversations
         self._sender = sender
+        self._history: list[str] = []
+        """What a person has said in any of the conversations."""
         self._drafts: dict[str, str] = {}
         """What a person was writing in a conversation when they opened another one."""
         self._second_press = SecondPress()
         self.notifier = Notifier(one_line(conversation.team.name, 60), self._write_to_terminal)
         """Tells a person who looks elsewhere that it is their turn."""
+        self._waiting: dict[str, Attention] = {}
+        """What waits for the person, in each conversation that is open."""
         self.crash: Exception | None = None
         """What ended the app, if it was not the person."""
         # Over a slow connection, animations only delay what they lead to.
@@ -66,7 +71,9 @@ class BullpenApp(App[None]):
     @on(Waiting)
     def show_what_waits(self, event: Waiting) -> None:
         """Show in the window's title what waits for the person, and tell them if they look elsewhere."""
-        self.notifier.show(event.attention.count, event.attention.text)
+        self._waiting[event.conversation_id] = event.attention
+        waiting = self._waiting.values()
+        self.notifier.show(sum(one.count for one in waiting), *(one.text for one in waiting))
 
     def on_app_focus(self) -> None:
         """Note that the terminal is in front."""
@@ -82,7 +89,7 @@ class BullpenApp(App[None]):
 
     def get_default_screen(self) -> Screen[None]:
         """Return the conversation: there is no other screen to draw before it."""
-        return ChatScreen(self._conversation, sender=self._sender)
+        return self._screen_for(self._conversation)
 
     def on_mount(self) -> None:
         """Keep the title of the window."""
@@ -113,7 +120,7 @@ class BullpenApp(App[None]):
             await super().on_event(event)
 
     def _is_over_what_has_gone(self, event: MouseEvent) -> bool:
-        """Return whether the mouse is over something removed since the last frame: Textual fails to select text there."""
+        """Return whether the mouse is over something removed since the last frame: selecting text there fails."""
         widget, _ = self.screen.get_widget_and_offset_at(event.x, event.y)
         return isinstance(event, MouseDown | MouseMove) and widget not in (None, self.screen) and widget.parent is None
 
@@ -141,8 +148,13 @@ class BullpenApp(App[None]):
         if isinstance(first, ChatScreen) and first.conversation is conversation:
             await self.pop_screen()
             return
-        screen = ChatScreen(conversation, sender=self._sender, draft=self._drafts.pop(conversation.id, ""))
+        screen = self._screen_for(conversation)
         await (self.push_screen(screen) if leaving is first else self.switch_screen(screen))
+
+    def _screen_for(self, conversation: Conversation) -> ChatScreen:
+        folder = str(self._conversations.loaded.path.parent) if self._conversations else ""
+        draft = self._drafts.pop(conversation.id, "")
+        return ChatScreen(conversation, sender=self._sender, folder=folder, draft=draft, history=self._history)
 
     def action_command_palette(self) -> None:
         """Show every command."""

@@ -101,14 +101,23 @@ class ChatScreen(Screen[None]):
             self.conversation_id = conversation_id
             self.team_path = team_path
 
-    def __init__(self, conversation: Conversation, *, sender: str | None, draft: str = "") -> None:
+    def __init__(
+        self,
+        conversation: Conversation,
+        *,
+        sender: str | None,
+        folder: str = "",
+        draft: str = "",
+        history: list[str] | None = None,
+    ) -> None:
         super().__init__()
         self.conversation = conversation
         self._sender = sender
-        self._composer = Composer(names=names_of(conversation.team), more=SCREEN_COMMANDS)
+        self._folder = folder
+        self._composer = Composer(names=names_of(conversation.team), more=SCREEN_COMMANDS, history=history)
         self._draft = draft
         self._second_press = SecondPress()
-        self._updates = Updates(self, conversation)
+        self._updates = Updates(self, conversation, sender)
         self._commands = SlashCommands(self, conversation, sender)
 
     def compose(self) -> ComposeResult:
@@ -144,7 +153,7 @@ class ChatScreen(Screen[None]):
     @property
     def draft(self) -> str:
         """What the person is writing."""
-        return self._composer.text
+        return self._composer.draft
 
     # What a person says
 
@@ -240,7 +249,7 @@ class ChatScreen(Screen[None]):
         """Open another conversation, or a new one."""
         from bullpen.tui.conversations_screen import ConversationsScreen
 
-        listed = await self.conversation.read(conversations_beside)
+        listed = await self.conversation.read(conversations_beside, self._folder)
         chosen = await self.app.push_screen_wait(ConversationsScreen(listed, self.conversation.id, words))
         if chosen is not None:
             self.post_message(

@@ -59,7 +59,9 @@ class Composer(TextArea):
     class Ended(Message):
         """A person wants to see the newest message."""
 
-    def __init__(self, *, names: Mapping[str, str], more: Sequence[Command] = ()) -> None:
+    def __init__(
+        self, *, names: Mapping[str, str], more: Sequence[Command] = (), history: list[str] | None = None
+    ) -> None:
         super().__init__(
             id="composer",
             soft_wrap=True,
@@ -75,14 +77,15 @@ class Composer(TextArea):
         self._options_at = (0, 0)
         """Where the cursor was when they were suggested."""
         self._selected = 0
-        self._history: list[str] = []
+        self._history = [] if history is None else history
         self._place: int | None = None
         self._draft = ""
 
     def remember(self, text: str) -> None:
         """Put something at the end of the history."""
         if text and self._history[-1:] != [text]:
-            self._history = [*self._history, text][-MOST_HISTORY:]
+            self._history.append(text)
+            del self._history[:-MOST_HISTORY]
 
     async def _on_paste(self, event: Paste) -> None:
         """Insert what was pasted, as text."""
@@ -126,9 +129,17 @@ class Composer(TextArea):
             self.move_cursor(self.document.end)
             self.post_message(self.Sent(text))
 
+    @property
+    def draft(self) -> str:
+        """What the person is writing, with what they were writing before they went back in the history."""
+        if self._place is None:
+            return self.text
+        is_changed = self.text != self._history[self._place]
+        return "\n".join(filter(None, [self._draft, self.text if is_changed else ""]))
+
     def replace_draft(self, text: str) -> None:
         """Write something else; what was there comes back with the key up."""
-        self.remember(self.text)
+        self.remember(self.draft)
         self._place = None
         self.load_text(text)
         self.move_cursor(self.document.end)

@@ -13,6 +13,7 @@ from bullpen.markers.stripping import strip_all_markers
 from bullpen.messages import Speaker
 from bullpen.routing.progress import MemberUsage
 from bullpen.store.base import StateChange, Store, StoredConversation
+from bullpen.team.file import team_path
 from bullpen.text.clean import clean_text
 
 LAST = "last"
@@ -93,7 +94,7 @@ def find_conversation(store: Store, reference: str) -> ConversationSummary:
     if not known:
         raise NoConversations
     if reference == LAST:
-        said = [stored for stored in known if stored.messages] or known
+        said = _worth_continuing(known) or known
         return _summary(_last_here(said, Path.cwd(), None) or said[0])
     fitting = [stored for stored in known if reference and stored.id.startswith(reference)]
     if not fitting:
@@ -108,7 +109,7 @@ def conversation_to_continue(store: Store, reference: str, team: Path | None) ->
 
     What was said in it would reach agents that have nothing to do with it.
     """
-    said = [stored for stored in store.conversations() if stored.messages]
+    said = _worth_continuing(store.conversations())
     if reference != LAST or not said:
         return find_conversation(store, reference)
     here = Path.cwd()
@@ -123,9 +124,15 @@ def conversation_to_continue(store: Store, reference: str, team: Path | None) ->
     return _summary(found)
 
 
+def _worth_continuing(known: Iterable[StoredConversation]) -> list[StoredConversation]:
+    """Return the conversations in which something was said; archived ones only if there are no others."""
+    said = [stored for stored in known if stored.messages]
+    return [stored for stored in said if stored.archived_at is None] or said
+
+
 def _last_here(known: Iterable[StoredConversation], here: Path, team: Path | None) -> StoredConversation | None:
     """Return the latest conversation of a team file, or of the usual one here; else the latest of that folder."""
-    file = (team or here / "team.toml").absolute()
+    file = team_path(team or here / "team.toml")
     folder = file.parent
     placed = [(stored, Path(stored.team_path)) for stored in known if stored.team_path]
     nearest_first = (
@@ -165,10 +172,9 @@ def by_urgency(conversations: Iterable[ConversationSummary]) -> list[Conversatio
     return sorted(shown, key=lambda one: not one.needs_you)
 
 
-def conversations_beside(store: Store, conversation_id: str) -> list[ConversationSummary]:
-    """Return this conversation and those of its folder, the ones that need a person first."""
-    this = conversation_summary(store, conversation_id)
-    return by_urgency(one for one in all_conversations(store) if one.id == this.id or one.folder == this.folder)
+def conversations_beside(store: Store, conversation_id: str, folder: str) -> list[ConversationSummary]:
+    """Return this conversation and those of a folder, the ones that need a person first."""
+    return by_urgency(one for one in all_conversations(store) if one.id == conversation_id or one.folder == folder)
 
 
 def title_of(title: str | None, first_words: str) -> str:
