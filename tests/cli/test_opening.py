@@ -131,3 +131,33 @@ def test_nothing_is_left_of_a_conversation_in_which_nothing_was_said(write_team:
 
     assert len(json.loads(bullpen("sessions", "list", "--json").stdout)) == 1
     assert "Hello." in bullpen("sessions", "show", "last").stdout
+
+
+def test_the_same_team_file_may_be_spelled_in_another_way(tmp_path: Path, write_team: Write, bullpen: Bullpen) -> None:
+    write_team(ada="Hello.")
+    (tmp_path / "sub").mkdir()
+    assert bullpen("run", "--trust", "team.toml", "Hi.").returncode == 0
+
+    done = bullpen("run", "--resume", "last", "sub/../team.toml", "More.")
+
+    assert done.returncode == 0, done.stderr
+
+
+def test_an_archived_conversation_is_not_the_last_one(write_team: Write, bullpen: Bullpen) -> None:
+    write_team(ada="Hello.")
+    for text in ("First.", "Second."):
+        assert bullpen("run", "--trust", "team.toml", text).returncode == 0
+    assert bullpen("sessions", "archive", "last").returncode == 0
+
+    assert "First." in bullpen("sessions", "show", "last").stdout
+    assert "Second." not in bullpen("run", "--resume", "last", "More.").stdout
+    assert len(json.loads(bullpen("sessions", "list", "--json").stdout)) == 1
+
+
+def test_nobody_is_told_to_continue_what_is_not_kept(write_team: Write, bullpen: Bullpen) -> None:
+    write_team(ada="Hello.")
+
+    done = bullpen("chat", "--trust", "team.toml", stdin="")
+
+    assert "Nothing was said, so nothing is kept." in done.stderr
+    assert "--resume" not in done.stderr

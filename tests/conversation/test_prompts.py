@@ -112,6 +112,54 @@ async def test_the_request_is_in_sight_also_if_little_fits(stage: Stage) -> None
     assert "earlier messages are not shown.)" in second
 
 
+async def test_a_request_to_somebody_else_is_not_shown_to_one_who_sees_only_what_concerns_it(stage: Stage) -> None:
+    stage.person("kim")
+    stage.agent("a", "Please look. [NEXT: b]")
+    stage.agent("b", "Done.", visibility="addressed")
+    async with stage.open() as conversation:
+        await tell(conversation, "A secret for a. [NEXT: a]")
+    assert "Please look." in stage.prompt("b")
+    assert "A secret for a." not in stage.prompt("b")
+
+
+async def test_a_request_that_cannot_fit_does_not_cost_the_others_their_place(stage: Stage) -> None:
+    stage.person("kim")
+    stage.agent("a", "First step. [NEXT: b]", "Second step. [NEXT: b]", "Done.")
+    stage.agent("b", "Checked. [NEXT: a]", max_bytes=2_000)
+    async with stage.open() as conversation:
+        await tell(conversation, f"{'x' * 3_000} [NEXT: a]")
+    assert "First step." in stage.prompts("b")[1]
+
+
+async def test_a_message_that_answers_one_that_does_not_exist_can_be_answered(team: Stage) -> None:
+    async with team.open() as conversation:
+        await tell(conversation, "Hello [NEXT: a]")
+        message = ConversationMessage(
+            id="imported",
+            content="From elsewhere",
+            speaker=Speaker(role_id="b", role_name="b", type="ai"),
+            timestamp=1,
+            routing=Routing(parent_message_id="gone"),
+        )
+        await conversation.read(lambda store, id_: store.append(id_, message))
+        id_ = conversation.id
+    async with team.open(id_) as conversation:
+        await conversation.ask("c")
+        await conversation.until_quiet()
+        assert (await said(conversation))[-1] == "c: I am c."
+
+
+async def test_a_long_conversation_is_given_and_reported_whole(team: Stage) -> None:
+    async with team.open() as conversation:
+        for number in range(300):
+            await conversation.note(f"Note {number}")
+        await tell(conversation, "Well? [NEXT: a]")
+        record = await conversation.read(lambda store, id_: store.record(id_, "1"))
+        assert record is not None
+        assert list(record.report.context_ids) == [f"msg-{number}" for number in range(1, 301)]
+    assert all(f"Note {number}" in team.prompt("a") for number in range(300))
+
+
 async def test_a_window_of_zero_shows_only_the_message(team: Stage) -> None:
     team.members["a"]["window"] = 0
     async with team.open() as conversation:

@@ -209,6 +209,15 @@ async def test_a_person_who_misspells_a_name_can_ask_whom_they_meant(stage: Stag
         assert (await said(conversation))[1:] == ["sarah: I am sarah."]
 
 
+async def test_a_relay_goes_on_waiting_for_a_person_who_names_nobody(stage: Stage) -> None:
+    stage.people_and_agents("kim", "a b")
+    async with stage.open() as conversation:
+        await tell(conversation, "Look, then I decide. [NEXT: a, kim, b]")
+        await tell(conversation, "@bbbbb, go")
+        assert waiting(conversation) == ["kim", "b"]
+        assert (await tell(conversation, "Yes."))[-1] == "b: I am b."
+
+
 async def test_a_mention_is_asked_as_by_a_marker_and_several_in_order(team: Stage) -> None:
     async with team.open() as conversation:
         assert (await tell(conversation, "Look, @b"))[1:] == ["b: I am b."]

@@ -25,6 +25,8 @@ def route(text: str) -> Route:
         ("@ana_lucía", ("ana",)),
         ("@all, who has seen this?", ("max", "sarah", "carol")),
         ("@所有人 看一下", ("max", "sarah", "carol")),
+        ("@所有人请看一下", ("max", "sarah", "carol")),
+        ("请@所有人看", ("max", "sarah", "carol")),
         ("@agents", ("max", "sarah", "carol")),
         ("- @carol tests\n- @sarah builds", ("carol", "sarah")),
     ],
@@ -53,6 +55,10 @@ def test_several_mentions_are_a_relay_in_order_and_all_are_asked_at_once() -> No
         "it costs 5 @ 3 each",
         "@ nobody",
         "[TEAM_TASK] @sarah builds it",
+        "Fix @max_length in foo",
+        "see @maxLength",
+        "the @maximum size, the @carolina case",
+        "an @allowed word",
     ],
 )
 def test_other_words_with_an_at_are_not_names(text: str) -> None:

@@ -1,17 +1,31 @@
 """The embedded store keeps the contract, and any text."""
 
+import sqlite3
 import tempfile
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from bullpen.messages import ConversationMessage, Routing, Speaker
-from bullpen.store.base import Store, StoredMessage
+from bullpen.store.base import Store, StoredMessage, TurnEnd
 from bullpen.store.sqlite import SqliteStore
-from bullpen.testing.store_contract import StoreContract
+from bullpen.testing.store_contract import (
+    GIVEN,
+    OTHER,
+    OWNER,
+    StoreContract,
+    asked,
+    begin,
+    dead,
+    read_stream,
+    said,
+    start,
+)
 
 
 class TestSqliteStore(StoreContract):
@@ -102,3 +116,32 @@ def test_any_piece_of_what_was_said_is_found(path: Path, texts: list[str], data:
 
 
 SPEAKER = Speaker(role_id="kai", role_name="Kai", type="human")
+
+
+def test_a_prompt_that_repeats_the_one_before_is_stored_as_a_difference(tmp_path: Path) -> None:
+    with SqliteStore(tmp_path / "a.db") as store:
+        begin(store, "c")
+        store.claim("c", OWNER, is_alive=dead)
+        for number in range(1, 4):
+            text = "\n".join(f"line {line} of the history, as it was said" for line in range(100 + number))
+            store.append("c", said(f"m{number}"), turns=[asked(f"m{number}", "max", turn_id=str(number))])
+            store.start_turn("c", str(number), owner=OWNER, given=replace(GIVEN, prompt=text), at=number)
+            store.end_turn("c", TurnEnd(turn_id=str(number), state="failed", at=number))
+    with closing(sqlite3.connect(tmp_path / "a.db")) as db:
+        assert db.execute("SELECT count(*) FROM prompts WHERE base IS NOT NULL").fetchone() == (2,)
+
+
+def test_damaged_output_of_a_running_turn_is_found_and_stops_nothing(tmp_path: Path) -> None:
+    with SqliteStore(tmp_path / "a.db") as store:
+        begin(store, "c")
+        store.claim("c", OWNER, is_alive=dead)
+        start(store)
+        store.keep_output("c", "m1-max", b"first ")
+        store.keep_output("c", "m1-max", b"second")
+    with closing(sqlite3.connect(tmp_path / "a.db")) as db, db:
+        db.execute("UPDATE stream_parts SET data = x'00112233445566' WHERE number = 2")
+    with SqliteStore(tmp_path / "a.db") as store:
+        store.claim("c", OTHER, is_alive=dead)
+        store.recover("c", at=140)
+        assert read_stream(store) == b"first "
+        store.append("c", said("m2"))

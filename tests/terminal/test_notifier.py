@@ -11,9 +11,9 @@ class Terminal:
         self.time = 0.0
         self.notifier = Notifier("Shop", self.written.append, lambda: self.time)
 
-    def show(self, count: int, text: str = "") -> str:
+    def show(self, count: int, *texts: str) -> str:
         self.written.clear()
-        self.notifier.show(count, text)
+        self.notifier.show(count, *texts)
         return "".join(self.written)
 
 
@@ -34,7 +34,7 @@ def test_the_bell_rings_once_while_another_window_is_in_front(terminal: Terminal
     told = terminal.show(1, "Max failed; what now?")
     assert told.startswith("\x1b]2;")
     assert "\a\x1b]9;" in told
-    assert "\x1b]9;Max failed; what now?\x07" in told
+    assert "\x1b]9;bullpen: Max failed, what now?\x07" in told
     assert "\x1b]777;notify;bullpen;Max failed, what now?\x07" in told
     assert terminal.show(1, "Max failed; what now?") == ""
     terminal.show(0)
@@ -64,3 +64,11 @@ def test_what_an_agent_wrote_cannot_leave_the_sequence(terminal: Terminal) -> No
     assert told.count("\x1b") == 3
     assert "\n" not in told
     assert len(told) < 1_000
+
+
+def test_of_several_conversations_only_what_is_new_is_told(terminal: Terminal) -> None:
+    terminal.notifier.is_in_front = False
+    assert "\x1b]9;bullpen: A waits.\x07" in terminal.show(1, "A waits.", "")
+    assert "\x1b]9;bullpen: B waits.\x07" in terminal.show(2, "A waits.", "B waits.")
+    assert "\x1b]9;" not in terminal.show(2, "A waits.", "B waits.")
+    assert "\x1b]9;" not in terminal.show(1, "", "B waits.")

@@ -10,6 +10,8 @@ from bullpen.conversation.conversation import Conversation
 from bullpen.text.safe import printable
 from bullpen.view.state import ConversationView, conversation_view
 
+NOTHING_KEPT = "Nothing was said, so nothing is kept."
+
 Ending = Literal["done", "undecided", "paused", "timeout", "nobody", "interrupted"]
 
 ENDINGS: dict[Ending, int] = {"done": 0, "undecided": 3, "paused": 4, "timeout": 5, "nobody": 6, "interrupted": 130}
@@ -38,7 +40,8 @@ def ending_of(conversation: Conversation) -> Ending:
 def say_next(conversation: Conversation, ending: Ending, db: Path | None) -> None:
     """Say on stderr which conversation it was, what its state is, and what to do next."""
     where = "" if db is None else f" --db {shlex.quote(str(db))}"
-    print(printable("\n".join(_lines(conversation_view(conversation), ending, where))), file=sys.stderr)
+    lines = _lines(conversation_view(conversation), ending, where) if conversation.message_count else ["", NOTHING_KEPT]
+    print(printable("\n".join(lines)), file=sys.stderr)
 
 
 def _lines(view: ConversationView, ending: Ending, where: str) -> Iterator[str]:

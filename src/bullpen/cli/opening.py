@@ -11,7 +11,7 @@ from bullpen.cli.database import add_database_option
 from bullpen.cli.trust_question import ensure_trusted
 from bullpen.database import Database, open_database
 from bullpen.errors import BullpenError
-from bullpen.team.file import LoadedTeam, load_team
+from bullpen.team.file import LoadedTeam, load_team, team_path
 from bullpen.text.safe import printable
 from bullpen.view.listing import ConversationSummary, conversation_to_continue
 
@@ -62,7 +62,7 @@ def prepare(options: argparse.Namespace, team: Path | None) -> Opening:
 
 def _ensure_same_team(stored: ConversationSummary, file: Path, *, changed: bool) -> None:
     """Return if a conversation is continued with its own team file, or a person wants another one."""
-    if changed or not stored.team_path or Path(stored.team_path) == file.absolute():
+    if changed or not stored.team_path or Path(stored.team_path) == team_path(file):
         return
     about = f"{stored.id} was last open with {stored.team_path}. The agents of {file} would read what was said in it."
     if not (sys.stdin.isatty() and sys.stderr.isatty()):

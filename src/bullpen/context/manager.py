@@ -23,6 +23,8 @@ from bullpen.text.clean import byte_length, clean_text, truncate_to_bytes
 logger = logging.getLogger(__name__)
 
 MAX_TEAM_TASK_BYTES = 5 * 1024
+LINE_BYTES = 32
+"""What a line of the history has besides the message: its speaker, its addressees."""
 FIRST_LOOK = 64
 """Messages that are first looked at for a window in bytes."""
 
@@ -172,6 +174,10 @@ class ContextManager:
             max_bytes=self._max_bytes,
         )
 
+    def may_see(self, agent_id: str, names: Collection[str], message_id: str) -> bool:
+        """Return whether an agent said a message, or is among its addressees, as with visibility="addressed"."""
+        return self._visible_messages.may_see(agent_id, names, self._history.position_of(message_id))
+
     def assemble_prompt(
         self, agent_type: str, source: AssemblerInput, *, overflow: Overflow = "cut"
     ) -> AssemblerOutput:
@@ -248,7 +254,7 @@ class ContextManager:
     def _fitting(self, positions: Sequence[int], room: int) -> int:
         """Return how many of the messages at these positions, from the last on, fit into some bytes."""
         for count, position in enumerate(reversed(positions)):
-            room -= byte_length(self._prepared.message(position).content)
+            room -= byte_length(self._prepared.message(position).content) + LINE_BYTES
             if room < 0:
                 return count
         return len(positions)

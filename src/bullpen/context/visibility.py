@@ -49,6 +49,11 @@ class VisibleMessages:
                 return newest_first
             self._look_further_back()
 
+    def may_see(self, agent_id: str, names: Collection[str], position: int) -> bool:
+        """Return whether an agent may see the message at a position."""
+        agent = _Agent(agent_id, names, self._history)
+        return all(map(agent.may_see, self._history.envelopes(position, position + 1)))
+
     def _look_at_new_messages(self) -> None:
         end = len(self._history)
         for position, envelope in enumerate(self._history.envelopes(self._last, end), start=self._last):

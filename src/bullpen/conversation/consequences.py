@@ -96,6 +96,9 @@ def _route_of_person(
     awaited = {turn.message_id for turn in answered}
     route_with = partial(router.route, person, markers, last_to_hand_over=state.progress.handed_over.get(person.name))
     route = route_with()
+    if markers.next and not route.addressees:
+        # It names nobody in the team, so it asks nobody: a relay that waits for this person still waits.
+        return route, ()
     drops = [*answered, *_dropped(route, state)]
     goes_on = any(turn.message_id in awaited and turn not in drops for turn in state.queue.waiting)
     return route_with(in_relay=True) if goes_on else route, answered

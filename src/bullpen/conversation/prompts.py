@@ -1,8 +1,10 @@
 """The prompt for a turn: the message to answer, the conversation before it, the agent's instructions."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from bullpen.context.agent_types import AssemblerSet
 from bullpen.context.builder import PromptInput, build_prompt
@@ -10,7 +12,7 @@ from bullpen.context.manager import ContextManager
 from bullpen.context.prepared import format_addressees
 from bullpen.context.prompt import AssemblerInput, AssemblerOutput
 from bullpen.conversation.member_agent import MemberAgent
-from bullpen.errors import InstructionFileProblem
+from bullpen.errors import InstructionFileProblem, UnknownMessage
 from bullpen.messages import ConversationMessage
 from bullpen.routing.queue import WaitingTurn
 from bullpen.store.base import Store, StoredMessage
@@ -38,7 +40,7 @@ class Prompts:
     def for_turn(self, turn: WaitingTurn, agent: MemberAgent, *, remark: str = "") -> AssemblerOutput:
         """Return the prompt for a turn. `remark` is what the agent should know about its own last reply."""
         current, hidden_ids = self._message_to_answer(turn)
-        pinned_ids = [turn.message_id, *self._requests(turn.message_id)]
+        pinned_ids = [turn.message_id, *self._requests(turn.message_id, agent.member)]
         return self.for_message(current.message, agent, hidden_ids, pinned_ids, remark)
 
     def for_message(
@@ -66,13 +68,14 @@ class Prompts:
             source = context(window_size_override=SMALLEST_WINDOW, window_bytes=member.window_bytes)
         else:
             source = context(window_size_override=member.window)
-        output = self._built(current, agent, source, remark)
+        first = output = self._built(current, agent, source, remark)
         # The oldest messages did not fit. A smaller window leaves room for pinned ones, which may be older still.
         window = output.report.kept_messages
         while window and not set(pinned_ids).isdisjoint(output.report.dropped_ids):
             window //= 2
             output = self._built(current, agent, context(window_size_override=window), remark)
-        return output
+        # One that cannot fit at all must not cost the others their place.
+        return output if set(pinned_ids).isdisjoint(output.report.dropped_ids) else first
 
     def _built(
         self, current: ConversationMessage, agent: MemberAgent, source: AssemblerInput, remark: str
@@ -80,7 +83,7 @@ class Prompts:
         member = agent.member
         file_text, problems = self._instruction_files(agent)
         addressees = current.routing.resolved_addressees if current.routing else ()
-        return build_prompt(
+        output = build_prompt(
             PromptInput(
                 agent_type=agent.spec.name,
                 message=source.current_message,
@@ -101,6 +104,9 @@ class Prompts:
             ),
             assembler=self._assemblers.of_kind(agent.spec.assembler),
         )
+        # Read now: the transaction that stores the report must not read anything.
+        ids = tuple(output.report.context_ids)
+        return replace(output, report=replace(output.report, context_ids=ids))
 
     def _everyone(self) -> tuple[str, ...]:
         """Return everyone who could speak in the prompt: the team, and former members."""
@@ -108,18 +114,30 @@ class Prompts:
         speakers = (speaker.role_name for speaker in self._store.speakers(self._conversation_id))
         return tuple(dict.fromkeys([*members, *speakers]))
 
-    def _requests(self, message_id: str) -> list[str]:
-        """Return what people asked for that led to a message: the last such message, and the one that began it all."""
-        requests: list[str] = []
+    def _requests(self, message_id: str, member: Member) -> list[str]:
+        """Return what people asked for that led to a message: the last such message, and the one that began it all.
+
+        A member that sees only what concerns it does not see a request that was addressed to somebody else.
+        """
+        requests = [message.id for message in self._chain(message_id) if message.speaker.type == "human"]
+        chosen = [*requests[:1], *requests[1:][-1:]]
+        if member.visibility == "all":
+            return chosen
+        may_see = partial(self._context.may_see, member.name, _names_of(member))
+        return [request for request in chosen if may_see(request)]
+
+    def _chain(self, message_id: str) -> Iterator[ConversationMessage]:
+        """Yield a message, the one that it answers, and so on. An import may name messages that do not exist."""
         parent: str | None = message_id
         for _ in range(LONGEST_CHAIN):
-            if parent is None:
-                break
-            message = self._store.message(self._conversation_id, parent).message
-            if message.speaker.type == "human":
-                requests.append(message.id)
+            try:
+                message = None if parent is None else self._store.message(self._conversation_id, parent).message
+            except UnknownMessage:
+                return
+            if message is None:
+                return
+            yield message
             parent = message.routing.parent_message_id if message.routing else None
-        return [*requests[:1], *requests[1:][-1:]]
 
     def _message_to_answer(self, turn: WaitingTurn) -> tuple[StoredMessage, list[str]]:
         """Return the message to answer, and the ids of those that the agent must not see.

@@ -104,6 +104,10 @@ class RunningTurn:
         self._room_to_keep -= len(kept)
         self._not_kept += kept
 
+    def put_back(self, output: bytes) -> None:
+        """Take output back that could not be stored; the next call returns it first."""
+        self._not_kept[:0] = output
+
     def take_output(self) -> bytes:
         """Return what the program has written since the last call."""
         data = bytes(self._not_kept)

@@ -7,6 +7,8 @@ from bullpen.context.views import View
 from bullpen.messages import ConversationMessage
 from bullpen.store.base import Store
 
+MOST_IDS = 10_000
+"""Ids that are remembered: a prompt's report names every message in it."""
 READ_AT_ONCE = 64
 """Messages that are read at once: prompts ask for one after the other, from the newest on."""
 
@@ -24,6 +26,7 @@ class StoredHistory:
         self._highest_number = highest_number
         self._newest: ConversationMessage | None = None
         self._ready: dict[int, ConversationMessage] = {}
+        self._ids: dict[int, str] = {}
 
     def __len__(self) -> int:
         return self._count
@@ -45,7 +48,7 @@ class StoredHistory:
 
     def id_at(self, position: int) -> str:
         """Return the id of the message at a position."""
-        return self.message(position).id
+        return self._ids.get(position) or self.message(position).id
 
     def position_of(self, message_id: str) -> int:
         """Return where a message is, or raise UnknownMessage."""
@@ -63,6 +66,9 @@ class StoredHistory:
         if not all(position in self._ready for position in range(first, last + 1)):
             read = self._store.messages(self._conversation_id, after=first, before=last + 2)
             self._ready = {stored.sequence - 1: stored.message for stored in read}
+            if len(self._ids) > MOST_IDS:
+                self._ids.clear()
+            self._ids.update({position: message.id for position, message in self._ready.items()})
 
     def envelopes(self, first: int, last: int) -> Sequence[Envelope]:
         """Return who said the messages from one position up to another, and to whom."""

@@ -126,7 +126,8 @@ class TurnLoop:
                 try:
                     await self._state.read(_keep_output, running.turn.id, output)
                 except (BullpenError, OSError) as error:
-                    # All of it is stored again when the turn ends, and a full disk is reported then.
+                    # A full disk is reported when the turn ends and all of its output is stored.
+                    running.put_back(output)
                     logger.warning("output not kept conversation=%s error=%s", self._state.conversation_id, error)
 
     async def _begin(self, running: RunningTurn, given: AssemblerOutput) -> None:

@@ -29,7 +29,7 @@ def all_messages(store: Store, conversation_id: str) -> Iterator[StoredMessage]:
 def all_entries(store: Store, conversation_id: str) -> Iterator[StoredMessage | UnansweredTurn]:
     """Yield the same, and between them the turns that ended without a reply."""
     for page in _pages(store, conversation_id):
-        turns = unanswered_turns(store, conversation_id, page)
+        turns = unanswered_turns(store, conversation_id, page, most=None)
         for stored in page:
             yield stored
             yield from (turn for turn in turns if turn.after == stored.sequence)

@@ -127,6 +127,8 @@ class Turn(Struct, frozen=True, kw_only=True):
     usage: Usage | None = None
     failure: Failed | None = None
     """Why it did not end with a message, and what the agent had said by then."""
+    after_message: int | None = None
+    """How many messages there were when it ended without a reply."""
 
     @property
     def waiting(self) -> WaitingTurn:
@@ -300,7 +302,7 @@ class Store(Protocol):
         """Return all turns, also ended ones, or those that one message asked for, oldest first."""
 
     def unanswered(self, conversation_id: str, *, first: int, last: int) -> list[Turn]:
-        """Return the turns that ended without a reply between two times, inclusive, in the order of their ends."""
+        """Return the turns that ended without a reply after one of these messages, by their numbers, in their order."""
 
     def queued(self, conversation_id: str) -> list[Turn]:
         """Return the waiting turns: those put first, then in order of arrival. TurnQueue orders them by intent."""
@@ -311,8 +313,8 @@ class Store(Protocol):
     def turn(self, conversation_id: str, turn_id: str) -> Turn:
         """Return one turn."""
 
-    def record(self, conversation_id: str, turn_id: str) -> TurnRecord | None:
-        """Return the prompt and the output of a turn, or None if it never started."""
+    def record(self, conversation_id: str, turn_id: str, *, prompt: bool = True) -> TurnRecord | None:
+        """Return the prompt, unless nobody wants it, and the output of a turn; None if it never started."""
 
     def claim(self, conversation_id: str, owner: Owner, *, is_alive: IsAlive) -> bool:
         """Become the owner, unless another owner is alive: `conversation(…).owner` says which."""

@@ -40,6 +40,8 @@ RECORDS = """
     WHERE conversation = ? ORDER BY number
 """
 
+PARTS = "SELECT id, data FROM stream_parts JOIN turns ON turns.number = stream_parts.turn WHERE conversation = ?"
+
 # Python cannot decode the error message if it contains the name of a damaged table.
 UNREADABLE = (sqlite3.DatabaseError, UnicodeDecodeError)
 
@@ -192,3 +194,8 @@ def _check_records(db: Connection, conversation: Conversation) -> Iterator[Findi
                 unpacked(blob)
         except DamagedData as error:
             yield conversation.finding("record", f"the record of turn {turn_id!r} cannot be read: {error}")
+    for turn_id, data in db.execute(PARTS, (conversation.number,)):
+        try:
+            unpacked(data)
+        except DamagedData as error:
+            yield conversation.finding("record", f"output of the running turn {turn_id!r} cannot be read: {error}")

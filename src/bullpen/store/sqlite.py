@@ -243,7 +243,7 @@ class SqliteStore:
             return turn_rows.all_of(db, place_of(db, conversation_id).number, message_id)
 
     def unanswered(self, conversation_id: str, *, first: int, last: int) -> list[Turn]:
-        """Return the turns that ended without a reply between two times, in the order of their ends."""
+        """Return the turns that ended without a reply after one of these messages."""
         with self._database.reading() as db:
             return turn_rows.unanswered(db, place_of(db, conversation_id).number, first, last)
 
@@ -262,10 +262,10 @@ class SqliteStore:
         with self._database.reading() as db:
             return turn_rows.find(db, place_of(db, conversation_id).number, turn_id)
 
-    def record(self, conversation_id: str, turn_id: str) -> TurnRecord | None:
-        """Return the prompt and the output of a turn."""
+    def record(self, conversation_id: str, turn_id: str, *, prompt: bool = True) -> TurnRecord | None:
+        """Return the prompt, unless nobody wants it, and the output of a turn."""
         with self._database.reading() as db:
-            return turn_rows.record(db, place_of(db, conversation_id).number, turn_id)
+            return turn_rows.record(db, place_of(db, conversation_id).number, turn_id, prompt=prompt)
 
     def claim(self, conversation_id: str, owner: Owner, *, is_alive: IsAlive) -> bool:
         """Become the owner, unless another owner is alive."""

@@ -31,8 +31,9 @@ def delta(before: str, after: str) -> bytes | None:
             fresh = []
             number += length
         else:
-            fresh.append(new[number])
-            number += 1
+            # Also the lines of a run that is too short: none of them is compared again.
+            fresh += new[number : number + max(length, 1)]
+            number += max(length, 1)
     parts += ["".join(fresh)] if fresh else []
     return msgspec.json.encode(parts) if 2 * copied > len(after) else None
 

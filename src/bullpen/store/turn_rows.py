@@ -24,13 +24,14 @@ CAN_BE_RETRIED = ("failed", "cancelled", "interrupted")
 
 SELECT = """
     SELECT turns.id, turns.member, asking.id, turns.intent, turns.step, turns.state, turns.queued_at, turns.started_at,
-        turns.ended_at, retried.id, reply.id, turns.usage, turns.failure
+        turns.ended_at, retried.id, reply.id, turns.usage, turns.failure, turns.after_message
     FROM turns
         LEFT JOIN messages AS asking ON asking.conversation = turns.conversation AND asking.sequence = turns.asked_by
         LEFT JOIN messages AS reply ON reply.conversation = turns.conversation AND reply.sequence = turns.reply
         LEFT JOIN turns AS retried ON retried.number = turns.retry_of
     WHERE turns.conversation = ?
 """
+MESSAGES = "(SELECT messages FROM states WHERE states.conversation = turns.conversation)"
 OPEN = "turns.ended_at IS NULL AND turns.state"
 
 Value = TypeVar("Value")
@@ -122,9 +123,11 @@ def interrupt(db: Connection, conversation: int, owner: str | None, at: int) -> 
     lost = f"{SELECT} AND {OPEN} = 'running' AND turns.owner IS NOT ? ORDER BY turns.number"
     turns = [_turn(row) for row in db.execute(lost, (conversation, owner))]
     for turn in turns:
-        number = _step(db, conversation, turn.id, "running", "state = 'interrupted', ended_at = ?", (at,))
-        if output := _output_so_far(db, number):
-            _keep_stream(db, number, (), packed(output), is_cut=False)
+        changes = f"state = 'interrupted', ended_at = ?, after_message = {MESSAGES}"
+        number = _step(db, conversation, turn.id, "running", changes, (at,))
+        output, is_cut = _output_so_far(db, number)
+        if output:
+            _keep_stream(db, number, (), packed(output), is_cut=is_cut)
     return [find(db, conversation, turn.id) for turn in turns]
 
 
@@ -136,10 +139,9 @@ def keep_output(db: Connection, conversation: int, turn_id: str, data: bytes) ->
 
 
 def unanswered(db: Connection, conversation: int, first: int, last: int) -> list[Turn]:
-    """Return the turns that ended without a reply between two times, inclusive, in the order of their ends."""
-    states = "turns.state IN ('failed', 'cancelled', 'interrupted') AND turns.ended_at BETWEEN ? AND ?"
-    rows = db.execute(f"{SELECT} AND {states} ORDER BY turns.ended_at, turns.number", (conversation, first, last))
-    return [_turn(row) for row in rows]
+    """Return the turns that ended without a reply after one of these messages, in their order."""
+    between = "turns.after_message BETWEEN ? AND ? ORDER BY turns.after_message, turns.ended_at, turns.number"
+    return [_turn(row) for row in db.execute(f"{SELECT} AND {between}", (conversation, first, last))]
 
 
 def all_of(db: Connection, conversation: int, message_id: str | None) -> list[Turn]:
@@ -166,8 +168,8 @@ def find(db: Connection, conversation: int, turn_id: str) -> Turn:
     return _turn(row)
 
 
-def record(db: Connection, conversation: int, turn_id: str) -> TurnRecord | None:
-    """Return the prompt and the output of a turn so far."""
+def record(db: Connection, conversation: int, turn_id: str, *, prompt: bool = True) -> TurnRecord | None:
+    """Return the prompt, unless nobody wants it, and the output of a turn so far."""
     number, _ = _number_and_state(db, conversation, turn_id)
     row = db.execute(
         "SELECT prompt, base, system, report, command, stream FROM prompts LEFT JOIN streams USING (turn)"
@@ -176,8 +178,8 @@ def record(db: Connection, conversation: int, turn_id: str) -> TurnRecord | None
     ).fetchone()
     if row is None:
         return None
-    found = read_record(db, row)
-    return found if row[-2] is not None else replace(found, stream=_output_so_far(db, number))
+    found = read_record(db, row if prompt else (packed(b""), None, *row[2:]))
+    return found if row[-2] is not None else replace(found, stream=_output_so_far(db, number)[0])
 
 
 def read_record(db: Connection, row: tuple[object, ...]) -> TurnRecord:
@@ -210,7 +212,8 @@ def _whole_prompt(db: Connection, blob: object, base: object) -> str:
 
 
 def _end(db: Connection, conversation: int, end: TurnEnd, reply: int | None) -> None:
-    changes = "state = ?, ended_at = ?, reply = ?, usage = ?, failure = ?"
+    place = "" if end.state == "done" else f", after_message = {MESSAGES}"
+    changes = f"state = ?, ended_at = ?, reply = ?, usage = ?, failure = ?{place}"
     values = (end.state, end.at, reply, _packed_json(end.usage), _packed_json(end.failure))
     number = _step(db, conversation, end.turn_id, "running", changes, values)
     stream, is_cut = (None, False) if end.stream is None else (end.stream.data, end.stream.is_cut)
@@ -224,9 +227,15 @@ def _keep_stream(db: Connection, number: int, command: tuple[str, ...], stream: 
     db.execute("DELETE FROM stream_parts WHERE turn = ?", (number,))
 
 
-def _output_so_far(db: Connection, number: int) -> bytes:
-    parts = db.execute("SELECT data FROM stream_parts WHERE turn = ? ORDER BY number", (number,))
-    return b"".join(unpacked(data) for (data,) in parts)
+def _output_so_far(db: Connection, number: int) -> tuple[bytes, bool]:
+    """Return what was kept of a turn's output, and whether something is missing at its end because it is damaged."""
+    parts: list[bytes] = []
+    for (data,) in db.execute("SELECT data FROM stream_parts WHERE turn = ? ORDER BY number", (number,)):
+        try:
+            parts.append(unpacked(data))
+        except DamagedData:
+            return b"".join(parts), True
+    return b"".join(parts), False
 
 
 def _insert(
@@ -272,7 +281,7 @@ def _number_and_state(db: Connection, conversation: int, turn_id: str) -> tuple[
 
 
 def _turn(row: tuple[object, ...]) -> Turn:
-    *fields, usage, failure = row
+    *fields, usage, failure, after_message = row
     names = Turn.__struct_fields__[: len(fields)]
     try:
         return msgspec.convert(
@@ -280,6 +289,7 @@ def _turn(row: tuple[object, ...]) -> Turn:
                 **dict(zip(names, fields, strict=True)),
                 "usage": None if usage is None else _read(usage, Usage),
                 "failure": None if failure is None else _read(failure, Failed),
+                "after_message": after_message,
             },
             Turn,
         )

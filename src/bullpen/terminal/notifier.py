@@ -37,22 +37,24 @@ class Notifier:
         self._clock = clock
         self._pressed_at = clock()
         self._shown = ""
-        self._told = ""
+        self._told: tuple[str, ...] = ()
 
     def key_pressed(self) -> None:
         """Note that the person is there."""
         self._pressed_at = self._clock()
 
-    def show(self, count: int, text: str) -> None:
+    def show(self, count: int, *texts: str) -> None:
         """Show how many things wait for the person, and tell them of a new one if they look elsewhere."""
         title = f"({count}) {self._name} · bullpen" if count else f"{self._name} · bullpen"
         if title != self._shown:
             self._shown = title
             self._write(f"\x1b]2;{_safe(title)}\x07")
-        if text and text != self._told and self._is_away:
-            # Terminals know one of the two sequences, and ignore the other.
-            self._write(f"\a\x1b]9;{_safe(text)}\x07\x1b]777;notify;bullpen;{_safe(text).replace(';', ',')}\x07")
-        self._told = text
+        new = [text for text in texts if text and text not in self._told]
+        if new and self._is_away:
+            # Terminals know one of the two sequences, and ignore the other. A semicolon ends a part of both.
+            text = _safe(new[0]).replace(";", ",")
+            self._write(f"\a\x1b]9;bullpen: {text}\x07\x1b]777;notify;bullpen;{text}\x07")
+        self._told = texts
 
     @property
     def _is_away(self) -> bool:

@@ -523,11 +523,13 @@ class StoreContract:
         assert read_stream(store) == b"all of it"
         assert store.fsck() == []
 
-    def test_turns_without_a_reply_are_found_by_the_time_of_their_end(self, store: Store) -> None:
+    def test_turns_without_a_reply_are_found_by_their_place(self, store: Store) -> None:
         start(store)
+        store.append("c", said("m2", at=1))
         store.end_turn("c", TurnEnd(turn_id="m1-max", state="cancelled", at=130))
-        assert [turn.id for turn in store.unanswered("c", first=130, last=130)] == ["m1-max"]
-        assert store.unanswered("c", first=0, last=129) == store.unanswered("c", first=131, last=999) == []
+        store.append("c", said("m3", at=0))
+        assert [(turn.id, turn.after_message) for turn in store.unanswered("c", first=2, last=2)] == [("m1-max", 2)]
+        assert store.unanswered("c", first=0, last=1) == store.unanswered("c", first=3, last=999) == []
 
     def test_what_a_dead_owner_left_running_is_interrupted_once(self, store: Store) -> None:
         store.append("c", said("m1"), turns=[asked("m1", "max"), asked("m1", "sarah"), asked("m1", "carol")])

@@ -16,7 +16,10 @@ async def run_team(
     """Open a conversation, show it, close it, and say how to come back."""
     async with open_conversations(loaded, database or db) as conversations:
         code = await run_tui(await conversations.open(resume), sender=sender, conversations=conversations)
-    print(farewell(conversations.loaded.path, conversations.latest, db))
+    if conversations.is_kept:
+        print(farewell(conversations.loaded.path, conversations.latest, db))
+    else:
+        print("Nothing was said, so nothing is kept.")
     return code
 
 

@@ -171,8 +171,9 @@ class Transcript(VerticalScroll, can_focus=False):
         async with self._changing:
             with self.app.batch_update():
                 await self._live.end(turn_id)
-                if unanswered is not None and self.is_at_end and self.views:
-                    await self.views[-1].add_unanswered(unanswered)
+                before = [view for view in self.views if unanswered and view.sequence <= unanswered.after]
+                if unanswered is not None and before:
+                    await before[-1].add_unanswered(unanswered)
 
     @property
     def is_following(self) -> bool:

@@ -10,6 +10,7 @@ from textual.message import Message
 
 from bullpen.conversation.conversation import Conversation
 from bullpen.conversation.events import ConversationEvent, Lagged, Said, Trouble, TurnBegan, TurnEnded, TurnEvent
+from bullpen.errors import BullpenError
 from bullpen.tui.composer import Composer
 from bullpen.tui.members import MembersPanel
 from bullpen.tui.notice import NoticeBar
@@ -19,7 +20,7 @@ from bullpen.tui.transcript import Transcript
 from bullpen.view.attention import Attention, attention
 from bullpen.view.decisions import DISMISS, Decision
 from bullpen.view.state import ConversationView, conversation_view
-from bullpen.view.unanswered import unanswered_turn
+from bullpen.view.unanswered import UnansweredTurn, unanswered_turn
 
 if TYPE_CHECKING:
     from textual.screen import Screen
@@ -32,17 +33,19 @@ SENT_AWAY = Lagged(missed=0)
 class Waiting(Message):
     """What waits for a person now."""
 
-    def __init__(self, attention: Attention) -> None:
+    def __init__(self, conversation_id: str, attention: Attention) -> None:
         super().__init__()
+        self.conversation_id = conversation_id
         self.attention = attention
 
 
 class Updates:
     """Follows one conversation on one screen."""
 
-    def __init__(self, screen: "Screen[None]", conversation: Conversation) -> None:
+    def __init__(self, screen: "Screen[None]", conversation: Conversation, sender: str | None = None) -> None:
         self._screen = screen
         self._conversation = conversation
+        self._sender = sender
         self._trouble: Decision | None = None
 
     @property
@@ -77,7 +80,7 @@ class Updates:
             screen.query_one(MembersPanel).show(view)
             screen.query_one(QueuePanel).show(view)
             await screen.query_one(NoticeBar).show(view.decisions)
-            screen.post_message(Waiting(attention(view)))
+            screen.post_message(Waiting(self._conversation.id, attention(view, self._sender)))
 
     @contextmanager
     def _unless_removed(self) -> Iterator[None]:
@@ -119,12 +122,19 @@ class Updates:
             case TurnEnded(state="done"):
                 await transcript.end(event.turn_id)
             case TurnEnded():
-                await transcript.end(event.turn_id, await self._conversation.read(unanswered_turn, event.turn_id))
+                await transcript.end(event.turn_id, await self._unanswered(event.turn_id))
             case Trouble():
                 self._trouble = Decision(kind="trouble", text=event.text, choices=(DISMISS,))
             case _:
                 pass
         await self.show_state()
+
+    async def _unanswered(self, turn_id: str) -> UnansweredTurn | None:
+        """Return what a turn without a reply had said and done; None if the disk fails just now."""
+        try:
+            return await self._conversation.read(unanswered_turn, turn_id)
+        except BullpenError:
+            return None
 
     def _fill_history(self, transcript: Transcript) -> None:
         """Let the composer recall what people said before."""

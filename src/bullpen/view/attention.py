@@ -12,10 +12,10 @@ class Attention(Struct, frozen=True, kw_only=True):
     text: str = ""
 
 
-def attention(view: ConversationView) -> Attention:
-    """Return what waits for a person: every decision, or an answer."""
+def attention(view: ConversationView, person: str | None = None) -> Attention:
+    """Return what waits for a person, or for anybody: every decision, or an answer."""
     if view.decisions:
         return Attention(count=len(view.decisions), text=view.decisions[0].text)
-    if view.status == "your_turn":
+    if view.status == "your_turn" and person in (None, view.waits_for):
         return Attention(count=1, text=f"It is your turn, {view.waits_for}.")
     return Attention()

@@ -1,6 +1,7 @@
 """Turns that ended without a reply: what they had said and done, and where that belongs between the messages."""
 
 from collections.abc import Sequence
+from itertools import groupby
 from typing import Literal
 
 from msgspec import Struct
@@ -11,9 +12,8 @@ from bullpen.text.numbers import duration
 from bullpen.turn_events import TextDelta
 from bullpen.view.steps import MOST_SUMMARY, Step, Steps, recorded_events
 
-FOREVER = 2**62
-MOST_AT_ONCE = 100
-"""Turns in a row that are shown, the latest: an agent may fail a thousand times at the same message."""
+MOST_AT_ONCE = 20
+"""Turns after one message that are shown, the latest: an agent may fail a thousand times at the same message."""
 ENDED = {"failed": "failed", "cancelled": "was cancelled", "interrupted": "was interrupted"}
 
 EndedAs = Literal["failed", "cancelled", "interrupted"]
@@ -40,31 +40,33 @@ class UnansweredTurn(Struct, frozen=True, kw_only=True):
     """What it did, a line for each step."""
 
 
-def unanswered_turns(store: Store, conversation_id: str, messages: Sequence[StoredMessage]) -> list[UnansweredTurn]:
-    """Return the turns without a reply that belong after one of these messages, which follow each other."""
+def unanswered_turns(
+    store: Store, conversation_id: str, messages: Sequence[StoredMessage], *, most: int | None = MOST_AT_ONCE
+) -> list[UnansweredTurn]:
+    """Return the turns without a reply that belong after one of these messages, which follow each other.
+
+    `most` is how many at most come after each message, the latest; None means all.
+    """
     if not messages:
         return []
-    newer = store.messages(conversation_id, after=messages[-1].sequence, limit=1)
-    first = messages[0].message.timestamp if messages[0].sequence > 1 else 0
-    last = newer[0].message.timestamp - 1 if newer else FOREVER
-    turns = store.unanswered(conversation_id, first=first, last=last)[-MOST_AT_ONCE:]
-    return [_shown(store, conversation_id, turn, _place(turn, messages)) for turn in turns]
+    first = messages[0].sequence if messages[0].sequence > 1 else 0
+    turns = store.unanswered(conversation_id, first=first, last=messages[-1].sequence)
+    groups = groupby(turns, key=lambda turn: max(turn.after_message or 0, messages[0].sequence))
+    return [
+        _shown(store, conversation_id, turn, after)
+        for after, group in groups
+        for turn in (list(group) if most is None else list(group)[-most:])
+    ]
 
 
 def unanswered_turn(store: Store, conversation_id: str, turn_id: str) -> UnansweredTurn:
-    """Return a turn that has just ended without a reply, after the newest message."""
-    newest = store.messages(conversation_id, limit=1)
-    return _shown(store, conversation_id, store.turn(conversation_id, turn_id), newest[0].sequence if newest else 0)
-
-
-def _place(turn: Turn, messages: Sequence[StoredMessage]) -> int:
-    """Return the last message that was there when a turn ended. Imported messages may have any time."""
-    before = [one.sequence for one in messages if one.message.timestamp <= (turn.ended_at or 0)]
-    return max(before, default=messages[0].sequence)
+    """Return a turn that has ended without a reply."""
+    turn = store.turn(conversation_id, turn_id)
+    return _shown(store, conversation_id, turn, turn.after_message or 0)
 
 
 def _shown(store: Store, conversation_id: str, turn: Turn, after: int) -> UnansweredTurn:
-    record = store.record(conversation_id, turn.id)
+    record = store.record(conversation_id, turn.id, prompt=False)
     events = recorded_events(record) if record is not None else []
     steps = Steps(events)
     partial = turn.failure.partial_text if turn.failure is not None else ""

@@ -163,7 +163,7 @@ class TerminalChat:
     def _show_status(self) -> None:
         """Show who is working, and tell a person who looks elsewhere that it is their turn."""
         self._area.status(status_of(self._conversation))
-        waits = attention(conversation_view(self._conversation))
+        waits = attention(conversation_view(self._conversation), self._sender)
         self._notifier.show(waits.count, waits.text)
 
     def _end_of_input(self) -> None:

@@ -5,4 +5,8 @@ CREATE TABLE stream_parts (
     data BLOB NOT NULL                           -- packed
 );
 CREATE INDEX parts_of_turns ON stream_parts (turn);
-CREATE INDEX unanswered_turns ON turns (conversation, ended_at) WHERE state IN ('failed', 'cancelled', 'interrupted');
+
+-- How many messages there were when a turn ended without a reply: that is its place between them.
+ALTER TABLE turns ADD COLUMN after_message INTEGER;
+UPDATE turns SET after_message = asked_by WHERE state IN ('failed', 'cancelled', 'interrupted');
+CREATE INDEX unanswered_turns ON turns (conversation, after_message) WHERE after_message IS NOT NULL;

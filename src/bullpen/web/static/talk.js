@@ -50,7 +50,8 @@
   function addUnanswered(html) {
     const node = element(html).firstElementChild;
     if (!node || document.querySelector(`[data-unanswered="${CSS.escape(node.dataset.unanswered)}"]`)) return;
-    document.getElementById(`m${node.dataset.after}`)?.append(node);
+    // Its message may not be here yet, or no longer.
+    [...messages.children].filter((one) => Number(one.dataset.sequence) <= Number(node.dataset.after)).pop()?.append(node);
     ready(node);
   }
 
