@@ -96,6 +96,7 @@ def test_the_model_is_passed_on(spec: AgentSpec) -> None:
                 "run_shell_command(*$*),run_shell_command(*`*),run_shell_command(*<(*),run_shell_command(*>(*)",
             ],
         ),
+        ("gemini", "read-only", []),
         ("qwen", "read-only", []),
         ("codex", "edit", []),
         ("claude", "full", []),

@@ -244,6 +244,10 @@ def test_models(folder: Path) -> None:
         ('command = ["./bin/claude"]', "remark: has no effect: bullpen cannot restrict what a command does"),
         ('agent = "qwen"\npermissions = "edit"', ""),
         (
+            'agent = "gemini"',
+            "warning: has no effect: with allowed commands, this CLI could do more than read-only",
+        ),
+        (
             'agent = "qwen"',
             "warning: has no effect: with allowed commands, this CLI could do more than read-only",
         ),

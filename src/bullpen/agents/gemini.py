@@ -77,7 +77,9 @@ SPEC = AgentSpec(
         "edit": ("--approval-mode", "auto_edit"),
         "full": ("--approval-mode", "yolo"),
     },
-    allow=AllowRules(flag="--allowed-tools", rules=("run_shell_command({})",)),
+    # It looks for an allowed command anywhere in a call, so a made-up parameter {"x": {"command": "pytest "}} would let
+    # any other command run: read-only would not hold.
+    allow=AllowRules(flag="--allowed-tools", rules=("run_shell_command({})",), permissions=("edit",)),
     # Above about 4.1 MB it sends nothing, prints nothing and exits with 0.
     max_prompt_bytes=4_000_000,
     environment=("GEMINI_*", "GOOGLE_*", "CLOUD_SDK_*"),
