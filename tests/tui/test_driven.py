@@ -40,3 +40,19 @@ def test_what_is_typed_while_a_list_is_left_does_no_harm(stage: Stage) -> None:
         assert scene.app.is_running
 
     stage.play(story)
+
+
+def test_a_dialog_that_is_left_twice_does_not_take_the_conversation_with_it(stage: Stage) -> None:
+    stage.agent("max", [{"say": "Yes."}])
+
+    async def story(scene: Scene) -> None:
+        chat = scene.app.screen
+        await scene.press("f1")
+        dialog = scene.app.screen
+        assert dialog is not chat
+        dialog.dismiss()
+        dialog.dismiss()
+        await scene.settled()
+        assert scene.app.screen is chat
+
+    stage.play(story)

@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from textual import on, work
 from textual.app import App
+from textual.await_complete import AwaitComplete
 from textual.binding import Binding, BindingType
 from textual.events import Event, Key, MouseDown, MouseEvent, MouseMove, Paste
 from textual.screen import Screen
@@ -146,10 +147,14 @@ class BullpenApp(App[None]):
             self._drafts[self._conversation.id] = leaving.draft
         self._conversation = conversation
         if isinstance(first, ChatScreen) and first.conversation is conversation:
-            await self.pop_screen()
+            await super().pop_screen()
             return
         screen = self._screen_for(conversation)
         await (self.push_screen(screen) if leaving is first else self.switch_screen(screen))
+
+    def pop_screen(self) -> AwaitComplete:
+        """Remove a dialog. One that is left twice, by two quick keys, does not take the conversation with it."""
+        return AwaitComplete() if isinstance(self.screen, ChatScreen) else super().pop_screen()
 
     def _screen_for(self, conversation: Conversation) -> ChatScreen:
         folder = str(self._conversations.loaded.path.parent) if self._conversations else ""
