@@ -56,3 +56,18 @@ def test_a_dialog_that_is_left_twice_does_not_take_the_conversation_with_it(stag
         assert scene.app.screen is chat
 
     stage.play(story)
+
+
+def test_the_palette_takes_any_key_at_any_moment(stage: Stage) -> None:
+    stage.agent("max", [{"say": "Yes."}])
+
+    async def story(scene: Scene) -> None:
+        chat = scene.app.screen
+        for _ in range(5):
+            for key in ("ctrl+p", "pagedown", "pageup", "x", "pagedown", "escape", "escape"):
+                scene.app.post_message(events.Key(key, key if len(key) == 1 else None))
+            await scene.settled()
+        await scene.until(lambda: scene.app.screen is chat)
+        assert scene.app.is_running
+
+    stage.play(story, size=(30, 10))

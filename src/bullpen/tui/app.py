@@ -16,7 +16,7 @@ from bullpen.errors import BullpenError
 from bullpen.terminal.notifier import SAVE_TITLE, Notifier
 from bullpen.tui.chat import ChatScreen, at_work
 from bullpen.tui.open_conversations import OpenConversations
-from bullpen.tui.palette import CommandProvider
+from bullpen.tui.palette import CommandProvider, Palette
 from bullpen.tui.second_press import SecondPress
 from bullpen.tui.text import one_line
 from bullpen.tui.text_screen import ReadingScreen
@@ -164,7 +164,7 @@ class BullpenApp(App[None]):
     def action_command_palette(self) -> None:
         """Show every command."""
         if isinstance(self.screen, ChatScreen):
-            super().action_command_palette()
+            self.push_screen(Palette())
 
     def action_leave(self) -> None:
         """Leave; while turns are running, only the second time."""

@@ -1,11 +1,14 @@
 """The command palette: every command, found by any of its words."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from textual.command import DiscoveryHit, Hit, Hits, Provider
+from textual import work
+from textual.command import CommandPalette, DiscoveryHit, Hit, Hits, Provider
 from textual.content import Content
+from textual.css.query import NoMatches
 from textual.markup import escape
 
 from bullpen.tui.slash_commands import SCREEN_COMMANDS
@@ -13,6 +16,19 @@ from bullpen.view.commands import COMMANDS, Command
 
 if TYPE_CHECKING:
     from bullpen.tui.chat import ChatScreen
+
+
+class Palette(CommandPalette):
+    """Textual's palette, safe from keys and results that come before it is laid out or after it was left."""
+
+    def _action_command_list(self, action: str) -> None:
+        with suppress(KeyError, NoMatches):
+            super()._action_command_list(action)
+
+    @work(exclusive=True, group=CommandPalette._GATHER_COMMANDS_GROUP)
+    async def _gather_commands(self, search_value: str) -> None:
+        with suppress(NoMatches):
+            await CommandPalette._gather_commands.__wrapped__(self, search_value)  # type: ignore[attr-defined]
 
 
 class CommandProvider(Provider):
