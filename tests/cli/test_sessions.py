@@ -159,12 +159,12 @@ quiet-river-4f2a  team Builders, 6 messages
 #5  Kai → sarah, max  2025-03-03 09:04
   Sarah, please review it, and Max, please write the test.
 
+#6  Sarah → kai  2025-03-03 09:05
+  The cookie needs SameSite.
+
 max, turn 4 failed after 29 s  2025-03-03 09:04
   The quota is used up until 11:00. Wait, or hand over.
   Test 1:\x20
-
-#6  Sarah → kai  2025-03-03 09:05
-  The cookie needs SameSite.
 """
 
 
