@@ -10,7 +10,7 @@ from unittest import mock
 from textual import events
 from textual.drivers.headless_driver import HeadlessDriver
 from textual.geometry import Size
-from textual.pilot import Pilot
+from textual.pilot import Pilot, WaitForScreenTimeout
 from textual.widgets.text_area import Selection
 
 from bullpen.conversation.conversation import Conversation
@@ -129,9 +129,18 @@ class RandomPerson:
         await action()
         # Mostly without waiting: people do not wait for a screen either.
         if self._chance.random() < 0.3:
-            await self._pilot._wait_for_screen()
+            await self._settled()
         else:
             await asyncio.sleep(0.001)
+
+    async def _settled(self) -> None:
+        """Wait until what came is done. The parts of a screen that goes meanwhile never answer; all others must."""
+        screen = self.app.screen
+        try:
+            await self._pilot._wait_for_screen()
+        except WaitForScreenTimeout:
+            if self.app.screen is screen:
+                raise
 
     async def _press(self) -> None:
         self._key(self._chance.choice(self._keys_to_press))
