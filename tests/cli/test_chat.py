@@ -329,7 +329,7 @@ def test_in_a_terminal_the_chat_fills_the_screen(write_team: Write, at_terminal:
         terminal.press("\x11")
         assert terminal.leave() == 0
 
-    assert "--resume" in terminal.screen.text
+    assert "Nothing was said, so nothing is kept." in terminal.screen.text
 
 
 def test_a_person_who_looks_elsewhere_is_told_that_it_is_their_turn(write_team: Write, at_terminal: AtTerminal) -> None:

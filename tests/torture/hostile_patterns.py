@@ -13,6 +13,7 @@ from tests.torture.hostile_inputs import BLOCKS, CODE, MARKERS, NAME, QUOTES
 
 import bullpen
 from bullpen.context import ClaudeContextAssembler, GeminiContextAssembler
+from bullpen.text.patterns import _Pattern as LazyPattern
 
 CHARACTERS = 4_000
 QUICK_SECONDS = 0.004
@@ -35,19 +36,23 @@ def all_patterns() -> dict[str, re.Pattern[str]]:
             values = vars(importlib.import_module(module.name))
         except ImportError:
             continue  # An extra that is not installed.
-        found |= {f"{module.name}.{name}": value for name, value in values.items() if _is_pattern(value)}
+        expressions = {f"{module.name}.{name}": _compiled(value) for name, value in values.items()}
+        found |= {name: value for name, value in expressions.items() if value is not None}
     for assembler in (ClaudeContextAssembler(), GeminiContextAssembler()):
         assembler._set_names(("max", "a -> b"))
         found |= {
-            f"{type(assembler).__name__}.{name}": value
+            f"{type(assembler).__name__}.{name}": compiled
             for name, value in vars(assembler._message_guard).items()
-            if _is_pattern(value)
+            if (compiled := _compiled(value)) is not None
         }
     return found
 
 
-def _is_pattern(value: object) -> bool:
-    return isinstance(value, re.Pattern) and isinstance(value.pattern, str)
+def _compiled(value: object) -> re.Pattern[str] | None:
+    """Return a pattern, also one that is compiled when it is first used; None if it is something else."""
+    if isinstance(value, LazyPattern):
+        value = re.compile(value._source, value._flags)
+    return value if isinstance(value, re.Pattern) and isinstance(value.pattern, str) else None
 
 
 def _only_matched(name: str) -> bool:

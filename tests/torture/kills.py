@@ -80,6 +80,8 @@ class Torture:
 
     async def _begin(self) -> str:
         async with open_team(self.team.path, db=self.team.db) as conversation:
+            # Of one in which nothing happened, nothing is kept.
+            await conversation.set_task("Survive.")
             return conversation.id
 
     async def _end(self) -> None:

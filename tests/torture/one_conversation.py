@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bullpen.store.base import StoredConversation, StoredMessage
+from bullpen.store.base import StoredConversation, StoredMessage, Turn
 
 
 @dataclass(frozen=True)
@@ -24,6 +24,14 @@ class OneConversation:
         if after is None:
             return self.stored[-limit:]
         return [one for one in self.stored if after < one.sequence < (before or len(self.stored) + 1)][:limit]
+
+    def unanswered(self, _: str, *, first: int, last: int) -> Sequence[Turn]:
+        """Return that every turn ended with a reply."""
+        return []
+
+    def turns(self, _: str) -> Sequence[Turn]:
+        """Return no turn."""
+        return []
 
 
 def conversation_about(messages: int, team_task: str | None) -> StoredConversation:

@@ -125,12 +125,14 @@ def _look(pages: Pages, conversation: str) -> None:
         f"{one}/messages?limit=1000",
         f"{one}/queue",
     ]
+    # A token may not read a team file: only a browser of the owner may.
+    paths += ["/teams", "/teams/some-key", "/sidebar", f"{here}/messages/1"]
     paths += re.findall(r'"(/static/[^"]+)"', pages.get(here).text)
     paths += [f"{here}/complete?before=/", f"{here}/complete?before=@"]
     paths += [f"{here}?at=3", f"{here}/older?before=8", f"{here}/newer?after=0", f"{here}/timeline"]
     paths += [f"{here}/export/{name}" for name in ("md", "html", "json", "nothing")]
     for turn in TURNS:
-        paths += [f"{here}/steps/{turn}", f"{here}/prompt/turn-{turn}", f"{here}/live/{turn}"]
+        paths += [f"{here}/steps/{turn}", f"{here}/prompt/turn-{turn}"]
     paths += [f"{here}/prompt/next-{member}" for member in MEMBERS]
     paths += [f"{here}/prompt/turn-1?beside=turn-3", f"{here}/prompt/turn-2?beside=next-tool"]
     for path in paths:
@@ -145,14 +147,13 @@ def _talk(pages: Pages, conversation: str) -> None:
         pages.post(f"{one}/messages", {"text": f"Please. [NEXT: {member}]"})
         if member == "hanger":
             pages.stream(f"{one}/events?after=0")
-            for turn in TURNS:
-                pages.get(f"{here}/live/{turn}")
             pages.post(f"{one}/cancel", {})
         _wait(pages, one)
         pages.get(here)
         pages.post(f"{one}/{'retry' if member == 'tool' else 'skip'}", {})
         _wait(pages, one)
     pages.stream(f"{one}/watch?after=0")
+    pages.stream("/attention")
     pages.stream(f"{here}/stream?after=0")
 
 

@@ -83,7 +83,10 @@ async def _fuzz(client: httpx.AsyncClient, token: str, seed: int, number: int) -
     """Ask for something with anything in it. A refusal is fine; failing is not."""
     random = Random(f"{seed} {number}")
     method, path, _ = random.choice([route for route in ROUTES if route[0] == "POST" or "{" in route[1]])
-    names = {name: random.choice(["no-such", "%00", "..", "a" * 3000, "1"]) for name in ("id", "turn", "view")}
+    names = {
+        name: random.choice(["no-such", "%00", "..", "a" * 3000, "1"])
+        for name in ("id", "turn", "view", "key", "sequence")
+    }
     url = path.format(**names, ticket="x", format="md", action="cancel", name="no.css")
     headers = {"Authorization": f"Bearer {token}", "Origin": f"http://{OWN_HOST}", "Host": OWN_HOST}
     query = {random.choice(NAMES): str(random.choice(VALUES))}
