@@ -17,7 +17,7 @@ FAULTS = {
 }
 # What the process does about it: the fault passes at once, or when the person acts on the error, or it dies of it.
 CASES = ("once", "until healed", "until killed")
-FIRST_CALLS = 300
+FIRST_CALLS = 600
 STEPS = 110
 SMALL = 100
 UNIT = "faults"
@@ -72,7 +72,7 @@ def _run(size: Size, seed: int, plant: str) -> Outcome:
 TORTURE = Torture(
     name="disk faults",
     does=(
-        "A real process works with real SQLite, and each of its first 300 calls that write, sync, cut, open, link or "
+        "A real process works with real SQLite, and each of its first 600 calls that write, sync, cut, open, link or "
         "remove fails once: with no room, an I/O error, a read-only disk, a used-up quota, or half a write; for one "
         "call, until somebody acts on the error, or until the process is killed."
     ),

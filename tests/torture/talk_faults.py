@@ -9,7 +9,7 @@ from tests.torture.outcome import Outcome, Size, Torture
 from tests.torture.shim import scratch, why_not
 
 FAULTS = {"ENOSPC": errno.ENOSPC, "EIO": errno.EIO, "EROFS": errno.EROFS}
-FIRST_CALLS = 300
+FIRST_CALLS = 600
 SMALL = 25
 UNIT = "faults"
 
@@ -49,7 +49,7 @@ def _run(size: Size, seed: int, plant: str) -> Outcome:
 TORTURE = Torture(
     name="disk faults in a conversation",
     does=(
-        "A person and an agent talk, and from each of the first 300 calls on the disk is full, broken or read-only, "
+        "A person and an agent talk, and from each of the first 600 calls on the disk is full, broken or read-only, "
         "until the person is told and mends it."
     ),
     promise=(
