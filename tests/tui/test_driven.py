@@ -1,11 +1,13 @@
 """What driving the full screen at random has found."""
 
 from tests.tui.stage import Scene, Stage
+from tests.tui.test_long import write_conversation
 from textual import events
 from textual.widgets import Input
 
 from bullpen.tui.conversations_screen import ConversationsScreen
 from bullpen.tui.message import MessageView
+from bullpen.tui.transcript import Transcript
 
 
 def test_the_mouse_on_something_that_has_just_gone_does_no_harm(stage: Stage) -> None:
@@ -71,3 +73,23 @@ def test_the_palette_takes_any_key_at_any_moment(stage: Stage) -> None:
         assert scene.app.is_running
 
     stage.play(story, size=(30, 10))
+
+
+def test_messages_that_go_while_older_or_newer_ones_are_read_do_no_harm(stage: Stage) -> None:
+    stage.agent("max", [{"say": "Yes."}])
+    conversation_id = write_conversation(stage.db, stage.team, 60)
+
+    async def story(scene: Scene) -> None:
+        transcript = scene.app.screen.query_one(Transcript)
+        await scene.sees("Word 60.")
+        for load in (transcript._load_older, transcript._load_newer):
+            async with transcript._changing:
+                worker = load()
+                await scene.pilot.pause()
+                await transcript._messages.remove_children()
+            await worker.wait()
+            await transcript._trim_above()
+            await transcript.open_end()
+        await scene.sees("Word 60.")
+
+    stage.play(story, size=(80, 24), resume=conversation_id)

@@ -245,7 +245,11 @@ class Transcript(VerticalScroll, can_focus=False):
         self._is_loading = True
         try:
             async with self._changing:
-                messages = await self._read(before=self.views[0].sequence)
+                messages = await self._read(before=self.views[0].sequence) if self.views else []
+                if not self.views:
+                    # The screen has gone meanwhile.
+                    self._is_loading = False
+                    return
                 first = self.views[0]
                 place = first.virtual_region.y
                 await self._messages.mount_all([self._view(one) for one in _page(messages, from_end=True)], before=0)
@@ -274,7 +278,10 @@ class Transcript(VerticalScroll, can_focus=False):
         self._is_loading = True
         try:
             async with self._changing:
-                messages = await self._read(after=self.views[-1].sequence)
+                messages = await self._read(after=self.views[-1].sequence) if self.views else []
+                if not self.views:
+                    self._is_loading = False
+                    return
                 page = _page(messages, from_end=False)
                 await self._messages.mount_all([self._view(one) for one in page])
                 await self._mark_days()
@@ -286,9 +293,9 @@ class Transcript(VerticalScroll, can_focus=False):
             raise
 
     async def _trim_above(self) -> None:
-        last = self.views[-1]
-        place = last.virtual_region.y
-        if await self._trim(from_end=False):
+        last = self.views[-1] if self.views else None
+        place = last.virtual_region.y if last is not None else 0
+        if last is not None and await self._trim(from_end=False):
             self.call_after_refresh(self._keep_place, last, place)
         else:
             self._is_loading = False
