@@ -9,8 +9,7 @@ from typing import Literal
 from bullpen.conversation.conversation import Conversation
 from bullpen.text.safe import printable
 from bullpen.view.state import ConversationView, conversation_view
-
-NOTHING_KEPT = "Nothing was said, so nothing is kept."
+from bullpen.view.status_lines import NOTHING_KEPT
 
 Ending = Literal["done", "undecided", "paused", "timeout", "nobody", "interrupted"]
 

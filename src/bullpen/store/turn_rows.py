@@ -93,12 +93,9 @@ def start(
     system = None if given.system_flag is None else packed(given.system_flag.encode())
     # A report may hold views of the history instead of ids.
     report = packed(msgspec.json.encode(given.report, enc_hook=list))
-    may_differ = before is not None and before.differences < MOST_DIFFERENCES
-    difference = delta(before.text, given.prompt) if before is not None and may_differ else None
-    if before is None or difference is None:
-        data, base, differences = given.prompt.encode(), None, 0
-    else:
-        data, base, differences = difference, before.turn, before.differences + 1
+    data, base, differences = given.prompt.encode(), None, 0
+    if before is not None and before.differences < MOST_DIFFERENCES and (found := delta(before.text, given.prompt)):
+        data, base, differences = found, before.turn, before.differences + 1
     row = (number, packed(data), system, report, base)
     db.execute("INSERT INTO prompts (turn, prompt, system, report, base) VALUES (?, ?, ?, ?, ?)", row)
     return KnownPrompt(turn=number, text=given.prompt, differences=differences)

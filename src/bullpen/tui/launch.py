@@ -8,6 +8,7 @@ from bullpen.team.file import LoadedTeam
 from bullpen.text.safe import printable
 from bullpen.tui import run_tui
 from bullpen.tui.open_conversations import open_conversations
+from bullpen.view.status_lines import NOTHING_KEPT
 
 
 async def run_team(
@@ -19,7 +20,7 @@ async def run_team(
     if conversations.is_kept:
         print(farewell(conversations.loaded.path, conversations.latest, db))
     else:
-        print("Nothing was said, so nothing is kept.")
+        print(NOTHING_KEPT)
     return code
 
 

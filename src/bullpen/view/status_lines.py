@@ -6,6 +6,9 @@ from collections.abc import Iterator
 from bullpen.text.numbers import elapsed, used
 from bullpen.view.state import ConversationView, MemberView, Working
 
+NOTHING_KEPT = "Nothing was said, so nothing is kept."
+"""What a person is told who leaves a conversation without a message."""
+
 
 def status_line(view: ConversationView) -> str:
     """Return who is working and who is waiting, on one line; nothing if there is nothing to say."""
