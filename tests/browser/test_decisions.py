@@ -6,7 +6,7 @@ from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
 import pytest
-from playwright.async_api import Browser, Page, expect
+from playwright.async_api import Browser, Locator, Page, expect
 
 from bullpen.testing.site import Site, site
 from bullpen.testing.stage import Script, write_team
@@ -34,6 +34,11 @@ async def where(page: Page, selector: str) -> list[tuple[float, float]]:
     return [(top, bottom) for top, bottom in found]
 
 
+def failure_of(page: Page, member: str) -> Locator:
+    """Return the row of one member; which of them fails first is up to the machine."""
+    return page.locator(".decide").filter(has=page.locator(".about summary", has_text=member))
+
+
 @pytest.mark.parametrize("width", [390, 820, 1440])
 def test_three_failures_fit_and_cover_nothing(width: int, tmp_path: Path, open_browser: OpenBrowser) -> None:
     async def story() -> None:
@@ -51,7 +56,7 @@ def test_three_failures_fit_and_cover_nothing(width: int, tmp_path: Path, open_b
             assert all(bottom - top < (50 if width > 640 else 85) for top, bottom in rows)
             assert all(top > 0 and bottom < 844 for top, bottom in await where(page, ".decide button, #composer"))
             # Two other agents could answer: who they are opens with a click.
-            await page.locator("summary", has_text="Hand over").first.click()
+            await failure_of(page, "max").locator("summary", has_text="Hand over").click()
             await expect(page.get_by_role("button", name="Hand over to sarah")).to_be_visible()
             await page.locator(".decide .about summary").first.click()
             await expect(page.locator(".decide .about[open]")).to_contain_text("I began with it.")
@@ -75,5 +80,27 @@ def test_a_cancelled_turn_is_one_decision(tmp_path: Path, open_browser: OpenBrow
             # Whatever is decided ends the pause.
             await expect(page.locator("#messages")).to_contain_text("Mine.")
             await expect(page.locator(".decide")).to_have_count(0)
+
+    asyncio.run(story())
+
+
+def test_a_click_is_not_lost_when_another_decision_changes_in_its_middle(
+    tmp_path: Path, open_browser: OpenBrowser
+) -> None:
+    async def story() -> None:
+        team = write_team(tmp_path, {"max": FAILS, "sarah": FAILS, "ada": FAILS})
+        async with site(tmp_path, team) as served, open_browser() as browser:
+            opened = await served.hub.begin()
+            page = await page_of(served, browser, f"/c/{opened.conversation.id}", 1440)
+            await opened.conversation.say("[NEXT: max & sarah & ada] Please do all of this.")
+            await expect(page.locator(".decide")).to_have_count(3)
+            await failure_of(page, "max").locator("summary", has_text="Hand over").hover()
+            await page.mouse.down()
+            await opened.conversation.skip(await failure_of(page, "ada").get_attribute("data-turn"))
+            await opened.conversation.set_task("Something else")
+            await expect(page.locator(".decide")).to_have_count(2)
+            await expect(page.locator("#task-edit summary")).to_have_text("Something else")
+            await page.mouse.up()
+            await expect(page.get_by_role("button", name="Hand over to sarah")).to_be_visible()
 
     asyncio.run(story())

@@ -14,11 +14,10 @@
     template.innerHTML = await answer.text(); // rendered by our server
     const fresh = template.content.firstElementChild;
     const old = document.getElementById("conversations");
-    localize(fresh);
-    if (!fresh || old.isEqualNode(fresh)) return;
+    if (!fresh) return;
     const focused = old.contains(document.activeElement) ? document.activeElement.getAttribute("href") : null;
-    old.replaceWith(fresh);
-    if (focused) fresh.querySelector(`a[href="${CSS.escape(focused)}"]`)?.focus();
+    merge(old, fresh, localize);
+    if (focused && document.activeElement === document.body) old.querySelector(`a[href="${CSS.escape(focused)}"]`)?.focus();
     showBadge(Number(fresh.dataset.needing));
   }
 

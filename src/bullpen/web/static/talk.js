@@ -105,9 +105,7 @@
       const old = document.getElementById(node.id);
       // Do not replace the task while it is being edited.
       if (!old || (node.id === "side" && open.has("task-edit") && old.contains(document.activeElement))) continue;
-      if (old.isEqualNode(node)) continue;
-      old.replaceWith(node);
-      ready(node);
+      merge(old, node, ready);
     }
     for (const id of open) if (id) document.getElementById(id)?.setAttribute("open", "");
     const task = document.getElementById("task-text");
