@@ -146,3 +146,23 @@ def test_a_page_that_was_cut_off_in_the_middle_has_everything_in_the_end(
             assert last["html"] == await page.evaluate("plain(document.querySelector('#m2 .body'))")
 
     asyncio.run(story())
+
+
+def test_the_parts_of_a_long_paragraph_look_like_one(tmp_path: Path, open_browser: OpenBrowser) -> None:
+    script: Script = [{"say": "One two three. " * 400, "chunk": 30, "delay": 0.02}]
+
+    async def story() -> list[str]:
+        async with site(tmp_path, write_team(tmp_path, {"max": script})) as served, open_browser() as browser:
+            opened = await served.hub.begin()
+            page = await page_of(served, browser, f"/c/{opened.conversation.id}")
+            await opened.conversation.say("Go.")
+            await page.wait_for_selector("#turn-1 .part.cut.continued", state="attached")
+            styles: list[str] = await page.evaluate(
+                """[...document.querySelectorAll("#turn-1 .part > p")].map(getComputedStyle)
+                     .map((style) => [style.color, style.fontSize, style.display].join(" "))"""
+            )
+            return styles
+
+    styles = asyncio.run(story())
+    assert len(styles) > 2
+    assert len(set(styles)) == 1

@@ -121,8 +121,9 @@ def test_long_blocks_are_divided_and_nothing_is_lost() -> None:
     code = "```python\n" + "value = 'text'\n" * 600
     listed = "".join(f"{number}. item\n" for number in range(1, 600))
     paragraph = "word **loud** and more " * 300
+    clocks = "<123456> (7) " * 500
 
-    for text in (code, listed, paragraph):
+    for text in (code, listed, paragraph, clocks):
         page = grown(text, 50)
         assert words(page.html) == words(render(text))
         assert len(page.open) < 12 * LONGEST_OPEN

@@ -252,8 +252,8 @@ def _ending(spec: AgentSpec, transcript: Transcript, exit_code: int) -> Finished
             return finished
         case Failed() as failed:
             return replace(failed, exit_code=exit_code, stderr_tail=tail)
-        case None if exit_code == 0 and spec.stream == "text" and transcript.text.strip():
-            return Finished(transcript.text.removesuffix("\n"))
+        case None if exit_code == 0 and spec.stream == "text" and transcript.has_words:
+            return Finished(transcript.take_answer())
         case None if exit_code == 0:
             message = "It ended without an answer."
             return Failed(kind="protocol_broken", message=message, exit_code=exit_code, stderr_tail=tail)

@@ -67,6 +67,18 @@ class Transcript:
         return self._text.decode(errors="replace")
 
     @property
+    def has_words(self) -> bool:
+        """Whether the agent has said anything but white space."""
+        return not (self.text or " ").isspace()
+
+    def take_answer(self) -> str:
+        """Return all the text as the answer, and forget it: it may be large, and is kept with the reply."""
+        self._text = self._text.removesuffix(b"\n")
+        text = self.text
+        self._text.clear()
+        return text
+
+    @property
     def stderr_tail(self) -> str:
         """The last lines of the program's standard error, without its secrets."""
         tail = self._stderr

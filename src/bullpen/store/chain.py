@@ -38,4 +38,6 @@ def next_link(previous: bytes, sequence: int, message: ConversationMessage) -> b
 
 
 def _hash(previous: bytes, facts: list[object], text: str) -> bytes:
-    return hashlib.sha256(b"%b%b\n%b" % (previous, _line(facts), text.encode())).digest()
+    link = hashlib.sha256(b"%b%b\n" % (previous, _line(facts)))
+    link.update(text.encode())
+    return link.digest()

@@ -5,7 +5,7 @@ from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-RECENT_BYTES = 8 * 1024 * 1024
+RECENT_BYTES = 4 * 1024 * 1024
 """Frames kept for pages that reconnect."""
 UNREAD_BYTES = 4 * 1024 * 1024
 """A page with more unread than this is disconnected; it can reconnect and continue from its last frame."""

@@ -21,6 +21,9 @@ MOST_AT_ONCE = 50_000
 LONGEST_READ = 20_000
 """Characters of one block. Of a longer one the beginning is finished, wherever that may be."""
 
+BEGINS_BLOCKS = frozenset(["", *" \t\n#-+*_=>|`~[:"])
+"""At the beginning of a line, these may make something else of it than a paragraph; so may a number."""
+
 # They have ended if anything follows; a list or a quote may still continue.
 ENDED_BY_ANYTHING = frozenset({"heading_open", "hr", "fence"})
 ENDED_BY_EMPTY_LINE = frozenset({"paragraph_open", "table_open"})
@@ -110,7 +113,7 @@ class GrowingMarkdown:
         self._is_continued = False
         # Only the first of the blocks continues the one before it.
         first = _end_of_block(tokens)
-        return [_part(html_of(tokens[:first], self._names), "more"), html_of(tokens[first:last], self._names)]
+        return [_part(html_of(tokens[:first], self._names), "continued"), html_of(tokens[first:last], self._names)]
 
     def _finish_beginning(self) -> list[str]:
         """Render the beginning of a long paragraph, list or block of code."""
@@ -120,7 +123,7 @@ class GrowingMarkdown:
             if cut is None:
                 break
             html, self._source = cut
-            done.append(_part(html, "cut more" if self._is_continued else "cut"))
+            done.append(_part(html, "cut continued" if self._is_continued else "cut"))
             self._is_continued = True
         return done
 
@@ -137,7 +140,7 @@ class GrowingMarkdown:
             if inline is not None and source.rstrip().endswith(inline.content.rstrip()[-LEFT_OPEN:]):
                 inline.content = completed_words(inline.content)
         html = html_of(tokens, names)
-        return _part(html, "more") if self._is_continued and html else html
+        return _part(html, "continued") if self._is_continued and html else html
 
 
 def _without_markers(source: str) -> str:
@@ -207,13 +210,13 @@ def _beginning_of_list(source: str, tokens: Sequence[Token]) -> tuple[str, str] 
 
 
 def _beginning_of_paragraph(source: str) -> tuple[str, str] | None:
-    """Divide at a space at which no emphasis is open, and before a letter, which begins no other kind of block."""
+    """Divide at a space at which no emphasis is open, and before something that begins no other kind of block."""
     if len(source) > LONGEST_READ:
         return None
     end = len(source) - LEFT_OPEN
     while (end := source.rfind(" ", 0, end)) > LEFT_OPEN:
         beginning, rest = source[:end], source[end + 1 :]
-        if rest[:1].isalpha() and completed_words(beginning) == beginning:
+        if rest[:1] not in BEGINS_BLOCKS and not rest[:1].isdigit() and completed_words(beginning) == beginning:
             return render(beginning), rest
     return None
 
