@@ -10,9 +10,12 @@ from time import monotonic
 from benchmarks.agents_stage import own_folder
 from benchmarks.report import Figure, code, duration, times
 from benchmarks.terminal import Terminal
+from benchmarks.vendor_screens import vendor_screens
 
 GOAL_SCREEN, GOAL_PLAIN = 1.5, 8.0
 ROUNDS, QUICK_ROUNDS = 15, 3
+VENDOR_ROUNDS = 5
+"""They take seconds, and are only there for comparison."""
 TEAM = '[[member]]\nname = "kim"\n[[member]]\nname = "max"\ncommand = ["cat"]\n'
 EMPTY_APP = """
 from textual.app import App
@@ -44,6 +47,7 @@ def measure(*, quick: bool) -> Figure:
             taken[BARE].append(_bare())
             for name, (arguments, ready, leave) in SCREENS.items():
                 taken[name].append(_seconds_until(arguments, ready, leave, folder))
+        taken |= _vendors(min(rounds, VENDOR_ROUNDS))
     typical = {name: median(seconds) for name, seconds in taken.items()}
     screen, plain = typical[SCREEN] / typical[EMPTY], typical[PLAIN] / typical[BARE]
     return Figure(
@@ -58,8 +62,24 @@ def measure(*, quick: bool) -> Figure:
             for name, seconds in typical.items()
         ],
         meaning="Wall-clock time from starting the command until its input line is in the terminal, in a new "
-        f"conversation of a trusted team; medians over {rounds} rounds.",
+        f"conversation of a trusted team; medians over {rounds} rounds. The vendors' own screens are started without a "
+        f"network, in a home where their first questions are answered; medians over {VENDOR_ROUNDS} rounds.",
     )
+
+
+def _vendors(rounds: int) -> dict[str, list[float]]:
+    """Start the screens of the vendors' own CLIs."""
+    with own_folder() as home, own_folder() as folder:
+        screens = vendor_screens(home, folder)
+        taken: dict[str, list[float]] = {name: [] for name in screens}
+        for _ in range(rounds):
+            for name, screen in screens.items():
+                environment = {"PATH": os.environ["PATH"], "TERM": "xterm-256color", **screen.environment}
+                began = monotonic()
+                with Terminal(list(screen.command), folder, environment) as terminal:
+                    terminal.read_until(screen.ready)
+                    taken[name].append(monotonic() - began)
+    return taken
 
 
 def _bare() -> float:
