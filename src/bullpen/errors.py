@@ -50,6 +50,7 @@ BullpenError
 ├── UnknownMember           no member has this name, or more than one has
 ├── UnknownMessage          this conversation has no message with this id
 ├── UnknownSender           it is not clear which person sent the message
+├── UnknownSession          no browser or program with this id has access
 ├── UnknownTurn             this conversation has no turn with this id
 ├── UnreadableTeamFile      the team file is not a small text file, or we may not read it
 ├── UnsupportedSystem       this operating system cannot run agents
@@ -431,6 +432,13 @@ class UnknownConversation(BullpenError, LookupError):
     def __init__(self, conversation_id: str) -> None:
         super().__init__(f"There is no conversation {conversation_id!r}. `bullpen sessions` lists them.")
         self.conversation_id = conversation_id
+
+
+class UnknownSession(BullpenError, LookupError):
+    """An id that is not in the list of those who have access."""
+
+    def __init__(self, session_id: str) -> None:
+        super().__init__(f"Nobody who has access has the id {session_id!r}. It may have ended, or was revoked before.")
 
 
 class UnknownTurn(BullpenError, LookupError):

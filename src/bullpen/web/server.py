@@ -44,7 +44,7 @@ class Served(Struct, frozen=True, kw_only=True):
 
 def new_url(place: Place, keys: Keys) -> str:
     """Return an address for the owner that gives access to one browser, once."""
-    return f"{place.url}/enter/{keys.new_ticket(is_owner=True)}"
+    return f"{place.url}/enter/{keys.new_ticket()}"
 
 
 @asynccontextmanager
