@@ -15,6 +15,7 @@ from bullpen.app import open_store
 from bullpen.database import SharedDatabase
 from bullpen.testing.site import site
 from bullpen.testing.stage import write_team
+from bullpen.web.access import NEEDS
 from bullpen.web.address import Place, place_of
 from bullpen.web.app import ROUTES, create_app
 from bullpen.web.conversations import Hub
@@ -30,6 +31,8 @@ ANSWERS: dict[tuple[str, str], int] = {
     ("POST", "/c"): 409,
     ("GET", "/enter/{ticket}"): 303,
     ("POST", "/invite"): 200,
+    ("GET", "/people"): 200,
+    ("POST", "/people/{key}/revoke"): 404,
     ("GET", "/static/{name}"): 404,
     ("GET", "/attention"): 200,
     ("GET", "/sidebar"): 200,
@@ -41,6 +44,12 @@ ANSWERS: dict[tuple[str, str], int] = {
     ("GET", "/api/conversations"): 200,
     ("POST", "/api/conversations"): 409,
     ("GET", "/api/search"): 200,
+    ("GET", "/api/me"): 200,
+    # Without a body they are for nobody.
+    ("POST", "/api/invitations"): 400,
+    ("POST", "/api/tokens"): 400,
+    ("GET", "/api/sessions"): 200,
+    ("POST", "/api/sessions/{key}/revoke"): 404,
 }
 NO_SUCH_CONVERSATION = 404
 
@@ -70,6 +79,7 @@ ORIGINS = {
 GOOD_ORIGINS = {"own", "localhost"}
 KEYS = ("none", "token", "wrong token", "empty token", "basic", "session", "wrong session", "token as session")
 GOOD_KEYS = {"token", "session"}
+BROWSERS = {"session"}
 PROGRAMS = {"token", "wrong token", "empty token", "basic"}
 """They send an Authorization header, which no browser adds by itself."""
 
@@ -111,6 +121,8 @@ def expected(method: str, path: str, host: str, origin: str, key: str) -> int:
         return 403
     if not path.startswith(("/enter/", "/static/")) and key not in GOOD_KEYS:
         return 401
+    if NEEDS[method, path] == "owner here" and key not in BROWSERS:
+        return 403
     return ANSWERS.get((method, path), NO_SUCH_CONVERSATION)
 
 

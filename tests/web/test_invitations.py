@@ -29,7 +29,9 @@ def test_a_qr_code_is_dark_on_white_and_has_a_quiet_zone(text: str) -> None:
 def test_without_scripts_it_is_a_page_and_its_address_works_once(tmp_path: Path) -> None:
     async def story() -> list[int]:
         async with site(tmp_path) as served, httpx.AsyncClient(base_url=served.url) as client:
-            invited = await client.post("/invite", headers=served.headers)
+            asked = await client.post("/invite", headers=served.headers)
+            assert re.findall(r'name="role" value="(\w+)"', asked.text) == ["guest", "owner"]
+            invited = await client.post("/invite", headers=served.headers, data={"role": "guest"})
             (address,) = re.findall(r'value="([^"]+/enter/[^"]+)"', html.unescape(invited.text))
             assert "It works on this machine only" in invited.text
             assert LIFETIME_SECONDS == 3600

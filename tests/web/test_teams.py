@@ -6,17 +6,17 @@ import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from types import SimpleNamespace
 
 import httpx
 import pytest
-from starlette.requests import Request
+from starlette.types import Message
 
 from bullpen.errors import ReadOnlyHere
 from bullpen.team.trust import Trust
 from bullpen.testing.site import Site, site
 from bullpen.testing.stage import write_team
-from bullpen.web.owner import is_owner
+from bullpen.web.app import create_app
+from bullpen.web.identity import Identity
 
 WAIT_SECONDS = 20
 DECISIONS = ["trust", "keep", "edit"]
@@ -122,8 +122,8 @@ def test_only_the_owner_can_change_a_file(tmp_path: Path) -> None:
         async with site(tmp_path, team) as served:
             async with browser(served, served.new_url()) as owner:
                 (key,) = keys_in((await owner.get("/teams")).text)
-            guest = f"{served.url}/enter/{served.keys.new_ticket()}"
-            async with browser(served, guest) as client:
+            member = served.keys.new_ticket(Identity(role="member", person="kim"))
+            async with browser(served, f"{served.url}/enter/{member}") as client:
                 page = (await client.get("/teams")).text
                 assert keys_in(page) == []
                 for method, path in (("GET", ""), ("POST", ""), ("POST", "/check")):
@@ -143,16 +143,30 @@ def test_only_the_owner_can_change_a_file(tmp_path: Path) -> None:
 def test_the_owner_must_be_at_this_machine(address: str, may_edit: bool, tmp_path: Path) -> None:
     async def story() -> bool:
         async with site(tmp_path) as served:
-            session = served.keys.redeem(served.keys.new_ticket(is_owner=True))
-            state = SimpleNamespace(keys=served.keys, place=served.place)
+            session = served.keys.redeem(served.keys.new_ticket())
             scope = {
                 "type": "http",
-                "headers": [(b"cookie", f"{served.place.cookie}={session}".encode())],
+                "method": "GET",
+                "path": "/teams/no-such",
+                "query_string": b"",
+                "headers": [
+                    (b"host", served.place.hosts[0].encode()),
+                    (b"cookie", f"{served.place.cookie}={session}".encode()),
+                ],
                 "client": (address, 1234),
                 "server": ("192.0.2.7", 443),
-                "app": SimpleNamespace(state=state),
             }
-            return is_owner(Request(scope))
+            sent: list[Message] = []
+
+            async def receive() -> Message:
+                return {"type": "http.request", "body": b"", "more_body": False}
+
+            async def send(message: Message) -> None:
+                sent.append(message)
+
+            await create_app(served.hub, served.keys, served.place)(scope, receive, send)
+            assert sent[0]["status"] in (403, 404)
+            return bool(sent[0]["status"] == 404)
 
     assert asyncio.run(story()) is may_edit
 

@@ -76,7 +76,7 @@ async def _serve(options: argparse.Namespace, team: LoadedTeam | None) -> int:
         handling(dict.fromkeys(LEAVING, stop.set), is_leaving=stop.is_set),
         listening(options.host, options.port, tls=tls is not None, earlier=sessions.port) as (listener, place),
     ):
-        sessions.remember_port(place.port)
+        sessions.remember_place(place.port, place.url)
 
         def show_address() -> None:
             print(f"  {printable(new_url(place, keys))}", flush=True)

@@ -18,8 +18,13 @@ from bullpen.view.listing import ConversationSummary, Hit, all_conversations
 from bullpen.view.listing import search as search_messages
 from bullpen.view.messages import plain_messages
 from bullpen.view.state import ConversationView, QueuedTurn
+from bullpen.web.access import CONVERSATION as ONE
+from bullpen.web.access import OLD_ACTIONS, Endpoint
 from bullpen.web.frames import server_sent
-from bullpen.web.requests import checked_id, exact_number_in, hub_of, id_in, view_in
+from bullpen.web.identity import Identity
+from bullpen.web.invitations import Invitation
+from bullpen.web.people import NewToken, SignedIn, invite, new_token, read_me, read_sessions, revoke_session
+from bullpen.web.requests import checked_id, exact_number_in, hub_of, id_in, sender_in, view_in
 from bullpen.web.responses import json
 from bullpen.web.shown_commands import address_of, lines_of
 from bullpen.web.sse import EventStream, position
@@ -28,8 +33,6 @@ MOST_MESSAGES = 1_000
 DEFAULT_MESSAGES = 50
 DEFAULT_FOUND = 20
 MOST_FOUND = 200
-
-Endpoint = Callable[[Request], Awaitable[Response]]
 
 
 class Summary(Struct, frozen=True, kw_only=True):
@@ -64,7 +67,7 @@ class Say(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     text: str
     sender: str | None = None
-    """Needed only if the team has several people."""
+    """Only for an owner, and needed only if the team has several people: everybody else speaks as themselves."""
     id: str | None = None
     """Your own id of 8 to 64 letters, digits and hyphens: sending the message again with the same id is safe."""
 
@@ -170,7 +173,8 @@ async def say(request: Request) -> Response:
     """Send a message."""
     opened = await hub_of(request).require(id_in(request))
     given = msgspec.json.decode(await request.body() or b"{}", type=Say)
-    stored = await opened.conversation.say(given.text, sender=given.sender, message_id=checked_id(given.id))
+    sender = sender_in(opened.conversation, given.sender, given.text)
+    stored = await opened.conversation.say(given.text, sender=sender, message_id=checked_id(given.id))
     message = Message(sequence=stored.sequence, message=stored.message)
     return json(message, HTTPStatus.OK if stored.already_stored else HTTPStatus.CREATED)
 
@@ -183,7 +187,7 @@ async def do_command(request: Request) -> Response:
     if typed is None:
         raise BullpenError("This is a message, not a command. POST it to messages instead.")
     if typed.command.run is not None:
-        told = await run_command(typed, opened.conversation, given.sender)
+        told = await run_command(typed, opened.conversation, sender_in(opened.conversation, given.sender))
         return json(CommandResult(told=told, state=opened.view()))
     lines = lines_of(opened, typed)
     see = "" if lines else await address_of(opened.conversation, typed)
@@ -233,7 +237,7 @@ def _acting(command: Command) -> Endpoint:
         opened = await hub_of(request).require(id_in(request))
         given = msgspec.json.decode(await request.body() or b"{}", type=command.takes)
         if command.run is not None:
-            await command.run(opened.conversation, given, None)
+            await command.run(opened.conversation, given, sender_in(opened.conversation, None))
         return json(opened.view())
 
     act.__doc__ = command.purpose
@@ -257,9 +261,7 @@ def _summary(stored: ConversationSummary, *, is_open: bool) -> Summary:
     )
 
 
-OLD_NAMES = {"go-on": ACTIONS["continue"]}
-"""Names of an earlier version, to be removed in the next one."""
-ONE = "/api/conversations/{id}"
+OLD_NAMES = {old: ACTIONS[new] for old, new in OLD_ACTIONS.items()}
 AFTER = Parameter(name="after", purpose="only those with a higher number")
 LAST_SEEN = Parameter(
     name="Last-Event-ID",
@@ -296,6 +298,39 @@ CALLS = (
             ),
             Parameter(name="limit", purpose=f"at most this many, up to {MOST_FOUND}", least=1),
         ),
+    ),
+    Call(method="GET", path="/api/me", summary="Read who you are here.", endpoint=read_me, gives=Identity),
+    Call(
+        method="POST",
+        path="/api/invitations",
+        summary="Make an address that lets one browser in, once, within an hour.",
+        endpoint=invite,
+        takes=Identity,
+        gives=Invitation,
+        status=201,
+    ),
+    Call(
+        method="POST",
+        path="/api/tokens",
+        summary="Make a token for a program that acts for somebody. It is not shown again.",
+        endpoint=new_token,
+        takes=Identity,
+        gives=NewToken,
+        status=201,
+    ),
+    Call(
+        method="GET",
+        path="/api/sessions",
+        summary="List the browsers and programs that have access, the latest first.",
+        endpoint=read_sessions,
+        gives=list[SignedIn],
+    ),
+    Call(
+        method="POST",
+        path="/api/sessions/{key}/revoke",
+        summary="Take the access of a browser or program away.",
+        endpoint=revoke_session,
+        gives=list[SignedIn],
     ),
     Call(
         method="GET", path=ONE, summary="Read the state of a conversation.", endpoint=read_state, gives=ConversationView

@@ -13,9 +13,10 @@ from starlette.responses import Response
 from starlette.routing import Match, Route
 
 from bullpen.errors import BullpenError
-from bullpen.web import inspector, invitations, openapi, pages, renaming, sidebar, teams, timeline
+from bullpen.web import inspector, invitations, openapi, pages, people, renaming, sidebar, teams, timeline
+from bullpen.web.access import NEEDS, Endpoint, allowed
 from bullpen.web.address import Place
-from bullpen.web.api import CALLS, Endpoint
+from bullpen.web.api import CALLS
 from bullpen.web.assets import asset
 from bullpen.web.conversations import Hub
 from bullpen.web.credentials import Keys
@@ -27,6 +28,8 @@ SMALLEST_COMPRESSED = 1_000
 ROUTES: tuple[tuple[str, str, Endpoint], ...] = (
     ("GET", "/enter/{ticket}", pages.enter),
     ("POST", "/invite", invitations.invite),
+    ("GET", "/people", people.people),
+    ("POST", "/people/{key}/revoke", people.revoke),
     ("GET", "/static/{name}", asset),
     ("GET", "/attention", pages.attention),
     ("GET", "/", pages.conversations),
@@ -62,7 +65,10 @@ ROUTES: tuple[tuple[str, str, Endpoint], ...] = (
 def create_app(hub: Hub, keys: Keys, place: Place, on_entry: Callable[[], None] = lambda: None) -> Guard:
     """Return the application for one server. `on_entry` is called whenever a ticket was used."""
     app = Starlette(
-        routes=[Route(path, endpoint, methods=[method]) for method, path, endpoint in ROUTES],
+        # A route that nobody has decided about cannot be served.
+        routes=[
+            Route(path, allowed(NEEDS[method, path], endpoint), methods=[method]) for method, path, endpoint in ROUTES
+        ],
         # Compression can leak secrets through the length; no response has a secret next to text from others.
         middleware=[Middleware(GZipMiddleware, minimum_size=SMALLEST_COMPRESSED, compresslevel=6)],
         exception_handlers={

@@ -78,6 +78,12 @@ class Hub:
             )
         return await self._opened(self.team, None)
 
+    def people(self) -> list[str]:
+        """Return the people in the team of new conversations, and in those of conversations that are open here."""
+        teams = [opened.live.conversation.team for opened in self._open.values()]
+        everyone = [*([self.team.team] if self.team else []), *teams]
+        return list(dict.fromkeys(person.name for team in everyone for person in team.people))
+
     async def team_files(self) -> list[Path]:
         """Return the team files that are known here: the server's own first, then as they were last used."""
         used = [Path(one.team_path) for one in await self.read(all_conversations) if one.team_path]

@@ -1,24 +1,27 @@
 """The guard before every route: it checks Host, Origin, key and body size, and adds safe headers to responses.
 
-It wraps the whole application, so that no route can bypass it. Paths that need no key are listed only here.
+It wraps the whole application, so that no route can bypass it. It knows who asks; access.py says what they may do.
 """
 
+import contextlib
 from collections.abc import Iterable
 from http import HTTPStatus
+from ipaddress import ip_address
 
 from msgspec import Struct
+from msgspec.structs import replace
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from bullpen.web.access import WITHOUT_KEY
 from bullpen.web.address import Place
 from bullpen.web.credentials import Keys
+from bullpen.web.identity import Visitor, set_visitor
 from bullpen.web.responses import API, Problem, json, page
 
 MOST_BODY_BYTES = 1024 * 1024
-WITHOUT_KEY = ("/enter/", "/static/")
-"""Where a ticket is exchanged for a cookie, and the styles and scripts of the page that says what to do without one."""
 SAFE_METHODS = frozenset({"GET", "HEAD"})
 
 POLICY = "; ".join(
@@ -51,10 +54,14 @@ WRONG_HOST = Refusal(HTTPStatus.MISDIRECTED_REQUEST, "This server is not at that
 WRONG_ORIGIN = Refusal(HTTPStatus.FORBIDDEN, "This was not sent by a page of this server.")
 NO_KEY = Refusal(
     HTTPStatus.UNAUTHORIZED,
-    "This browser is not signed in. Open the address that `bullpen serve` printed last in its terminal; it works once. "
-    "Or use “Invite” in a browser that is signed in.",
+    "This browser is not signed in. Run `bullpen serve --new-address` where the server runs, and open what it prints; "
+    "or ask its owner for an invitation.",
 )
 TOO_LARGE = Refusal(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"The request is larger than {MOST_BODY_BYTES // 1024} KiB.")
+
+
+class SignedOut(Exception):
+    """Access was taken away while an answer was being sent."""
 
 
 class Guard:
@@ -73,19 +80,23 @@ class Guard:
         if scope["type"] != "http":
             await send({"type": "websocket.close"})
             return
-        refusal = self._refusal(scope["method"], scope["path"], Headers(scope=scope))
+        headers = Headers(scope=scope)
+        who = self._visitor(headers, scope)
+        set_visitor(who)
+        refusal = self._refusal(scope["method"], scope["path"], headers, who)
         if refusal is not None:
             await _refuse(refusal, scope, receive, _with_headers(send))
             return
-        await self.app(scope, _Body(receive).receive, _with_headers(send))
+        with contextlib.suppress(SignedOut):
+            await self.app(scope, _Body(receive).receive, self._while_known(who, _with_headers(send)))
 
-    def _refusal(self, method: str, path: str, headers: Headers) -> Refusal | None:
+    def _refusal(self, method: str, path: str, headers: Headers, who: Visitor | None) -> Refusal | None:
         if not _is_one_of(headers.getlist("host"), self._place.hosts):
             return WRONG_HOST
         is_program = "authorization" in headers
         if not self._is_from_us(method, headers, is_program=is_program):
             return WRONG_ORIGIN
-        if not path.startswith(WITHOUT_KEY) and not self._has_key(headers):
+        if not path.startswith(WITHOUT_KEY) and who is None:
             return NO_KEY
         length = headers.get("content-length", "0")
         return TOO_LARGE if not length.isdecimal() or int(length) > MOST_BODY_BYTES else None
@@ -101,11 +112,24 @@ class Guard:
         is_visit = headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-dest") == "document"
         return site in ("same-origin", "none") or is_visit
 
-    def _has_key(self, headers: Headers) -> bool:
+    def _visitor(self, headers: Headers, scope: Scope) -> Visitor | None:
         if given := headers.getlist("authorization"):
             scheme, _, token = given[0].partition(" ")
-            return len(given) == 1 and scheme.lower() == "bearer" and self._keys.knows_token(token.strip())
-        return self._keys.knows_session(cookies_named(self._place.cookie, headers.getlist("cookie")))
+            is_one = len(given) == 1 and scheme.lower() == "bearer"
+            return self._keys.of_token(token.strip()) if is_one else None
+        who = self._keys.of_cookies(cookies_named(self._place.cookie, headers.getlist("cookie")))
+        return None if who is None else replace(who, is_here=is_local(scope))
+
+    def _while_known(self, who: Visitor | None, send: Send) -> Send:
+        """Return a way to answer that ends, at the next part, when somebody's access is taken away."""
+
+        async def send_if_known(message: Message) -> None:
+            if message.get("more_body") and who is not None and not self._keys.still_knows(who):
+                await send({"type": "http.response.body", "body": b"", "more_body": False})
+                raise SignedOut
+            await send(message)
+
+        return send_if_known
 
 
 class _Body:
@@ -121,6 +145,16 @@ class _Body:
         if self._left < 0:
             raise HTTPException(TOO_LARGE.status, TOO_LARGE.text)
         return message
+
+
+def is_local(scope: Scope) -> bool:
+    """Return whether a request comes from the machine of the server."""
+    client, server = scope.get("client"), scope.get("server")
+    if client is None:
+        return False
+    # A browser with the address that the server listens on is on the same machine.
+    is_same = server is not None and client[0] == server[0]
+    return is_same or ip_address(client[0]).is_loopback
 
 
 def cookies_named(name: str, headers: Iterable[str]) -> list[str]:

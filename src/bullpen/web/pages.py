@@ -20,7 +20,8 @@ from bullpen.view.messages import message_text, shown_messages
 from bullpen.web.address import Place
 from bullpen.web.credentials import Keys
 from bullpen.web.frames import server_sent
-from bullpen.web.requests import checked_id, hub_of, id_in, number_in, number_of, view_in
+from bullpen.web.identity import browser_of, takes_part
+from bullpen.web.requests import checked_id, hub_of, id_in, number_in, number_of, sender_in, view_in
 from bullpen.web.responses import done, form_of, json, page, sent_to
 from bullpen.web.sessions import LIFETIME_SECONDS
 from bullpen.web.shown_commands import shown_at
@@ -40,16 +41,23 @@ async def enter(request: Request) -> Response:
     if "prefetch" in request.headers.get("sec-purpose", "") or request.method == "HEAD":
         # A browser that only prefetches must not use up the ticket.
         raise HTTPException(HTTPStatus.FORBIDDEN, "This address cannot be prefetched.")
-    session = keys.redeem(request.path_params["ticket"])
+    session = keys.redeem(request.path_params["ticket"], browser_of(request))
     if session is None:
         return page("sign_in.html", HTTPStatus.UNAUTHORIZED, is_spent=True)
-    answer = RedirectResponse("/", status_code=HTTPStatus.SEE_OTHER)
+    answer = _led_home(request)
     secure = place.scheme == "https"
     answer.set_cookie(
         place.cookie, session, LIFETIME_SECONDS, path="/", httponly=True, samesite="strict", secure=secure
     )
     request.app.state.on_entry()
     return answer
+
+
+def _led_home(request: Request) -> Response:
+    if request.headers.get("sec-fetch-site", "none") in ("same-origin", "none"):
+        return RedirectResponse("/", status_code=HTTPStatus.SEE_OTHER)
+    # A link elsewhere led here, and then a browser does not send a strict cookie to where it is redirected.
+    return page("entered.html")
 
 
 async def conversations(request: Request) -> Response:
@@ -117,6 +125,7 @@ async def conversation(request: Request) -> Response:
     stored = await hub.read(conversation_summary, conversation_id)
     messages = await hub.read(shown_messages, conversation_id, before=before)
     view = await view_in(request)
+    people = [member for member in view.members if member.type == "human"]
     return page(
         "conversation.html",
         stored=stored,
@@ -125,7 +134,8 @@ async def conversation(request: Request) -> Response:
         messages=messages,
         live=opened.feed.running_turns() if opened else [],
         read_only="" if opened else await asyncio.to_thread(hub.why_read_only, stored),
-        people=[member for member in view.members if member.type == "human"],
+        people=people,
+        takes_part=takes_part([person.name for person in people]),
         message_id=secrets.token_hex(8),
         formats=FORMATS,
         sidebar=await sidebar_of(hub, conversation_id),
@@ -197,11 +207,11 @@ async def say(request: Request) -> Response:
     text, sender, message_id = (_field(form, name) for name in ("text", "sender", "id"))
     typed = read_command(text, talk.team)
     if typed is None:
-        await talk.say(text, sender=sender or None, message_id=checked_id(message_id))
+        await talk.say(text, sender=sender_in(talk, sender, text), message_id=checked_id(message_id))
         return done(request, f"/c/{talk.id}")
     if typed.command.run is None:
         return await shown_at(request, opened, typed)
-    return done(request, f"/c/{talk.id}", told=await run_command(typed, talk, sender or None))
+    return done(request, f"/c/{talk.id}", told=await run_command(typed, talk, sender_in(talk, sender)))
 
 
 async def complete(request: Request) -> Response:
@@ -214,7 +224,8 @@ async def asks(request: Request) -> Response:
     """Return who would be asked by what a person has typed; null if it is a command, or too long to tell."""
     talk = (await hub_of(request).require(id_in(request))).conversation
     form = await form_of(request)
-    return json(addressees(talk, _field(form, "text"), _field(form, "sender") or None))
+    text = _field(form, "text")
+    return json(addressees(talk, text, sender_in(talk, _field(form, "sender"), text)))
 
 
 async def act(request: Request) -> Response:
@@ -224,8 +235,8 @@ async def act(request: Request) -> Response:
     if command is None or command.run is None:
         raise HTTPException(HTTPStatus.NOT_FOUND)
     form = await form_of(request)
-    given = {name: values if name == "turns" else values[-1] for name, values in form.items()}
-    told = await command.run(talk, read_form(command.takes, given), None)
+    given = {name: values if name == "turns" else values[-1] for name, values in form.items() if name != "sender"}
+    told = await command.run(talk, read_form(command.takes, given), sender_in(talk, _field(form, "sender")))
     return done(request, f"/c/{talk.id}", told=told)
 
 

@@ -1,12 +1,17 @@
 """Reading and checking values from an address or a body."""
 
+from http import HTTPStatus
 from typing import cast
 
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
+from bullpen.conversation.conversation import Conversation
 from bullpen.errors import BullpenError
+from bullpen.markers.grammar import read_markers
 from bullpen.view.state import ConversationView, stored_view
 from bullpen.web.conversations import Hub
+from bullpen.web.identity import takes_part, visitor
 
 LONGEST_NUMBER = 15
 LARGEST_NUMBER = 10**LONGEST_NUMBER - 1
@@ -49,6 +54,26 @@ async def view_in(request: Request) -> ConversationView:
     hub, conversation_id = hub_of(request), id_in(request)
     opened = hub.get(conversation_id)
     return opened.view() if opened else await hub.read(stored_view, conversation_id)
+
+
+def sender_in(conversation: Conversation, given: str | None, text: str = "") -> str | None:
+    """Return as whom the visitor speaks and decides here: as themselves, and an owner as anybody.
+
+    None: as the text says, or else as whom the conversation waits for.
+    """
+    who = visitor()
+    if who is None:
+        raise HTTPException(HTTPStatus.FORBIDDEN, "You are not signed in.")
+    if who.role == "owner":
+        return given or (None if read_markers(text).sender else who.person)
+    if not takes_part([person.name for person in conversation.team.people]):
+        raise HTTPException(
+            HTTPStatus.FORBIDDEN,
+            f"You are signed in as {who.person}, who is not in the team of this conversation. You can read it.",
+        )
+    if given and conversation.person(given).name != who.person:
+        raise HTTPException(HTTPStatus.FORBIDDEN, f"You are signed in as {who.person}, so you cannot speak as {given}.")
+    return who.person
 
 
 def checked_id(message_id: str | None) -> str | None:

@@ -1,4 +1,7 @@
-"""Sessions of browsers: they survive a restart of the server, on the disk only as hashes, and end after a month."""
+"""Sessions of browsers and tokens of programs: they survive a restart, as hashes only, and end after a month.
+
+Tickets are there, too: those that were not used yet, so that another process can make one for a running server.
+"""
 
 import contextlib
 import fcntl
@@ -7,27 +10,59 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Literal, TypeVar
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from bullpen.exchange.files import write_private_file
 from bullpen.exchange.formatting import Writable
+from bullpen.web.identity import Identity, Role
 
 logger = logging.getLogger(__name__)
 
 LIFETIME_SECONDS = 30 * 24 * 3600
 MOST_SESSIONS = 1_000
+MOST_TICKETS = 16
+"""Unused ones; if there are more, the oldest becomes invalid."""
 FILE_MODE = 0o600
+
+Value = TypeVar("Value")
 
 
 class Session(Struct, frozen=True, kw_only=True):
-    """The access of one browser."""
+    """The access of one browser or program."""
 
     ends_at: int
     """Seconds since 1970."""
+    began_at: int = 0
+    role: Role = "viewer"
+    person: str | None = None
+    kind: Literal["browser", "token"] = "browser"
+    browser: str = ""
+    """Which one, in a few words."""
     is_owner: bool = False
-    """Whether it came in with an address from the owner's terminal."""
+    """As an earlier version wrote that the role is owner."""
+
+    @property
+    def identity(self) -> Identity:
+        """Whose it is. Guests of an earlier version have no name here, so they read."""
+        return Identity(role="owner" if self.is_owner else self.role, person=self.person)
+
+
+class Ticket(Struct, frozen=True, kw_only=True):
+    """The access that one browser can still get."""
+
+    ends_at: float
+    """Seconds since 1970."""
+    role: Role
+    person: str | None = None
+
+    @property
+    def identity(self) -> Identity:
+        """Whom it is for."""
+        return Identity(role=self.role, person=self.person)
 
 
 class Record(Struct, frozen=True, kw_only=True):
@@ -35,12 +70,16 @@ class Record(Struct, frozen=True, kw_only=True):
 
     sessions: dict[str, Session] = {}
     """By the hash of its secret, the oldest first."""
+    tickets: dict[str, Ticket] = {}
+    """The same, of those that are not used yet."""
     port: int = 0
     """Where the server listened last: browsers know it by that."""
+    url: str = ""
+    """Its address for people."""
 
 
 class Sessions:
-    """The browsers that have access. Without a file they are forgotten at the end."""
+    """Those who have access. Without a file they are forgotten at the end."""
 
     def __init__(self, file: Path | None = None) -> None:
         self._file = file
@@ -53,28 +92,77 @@ class Sessions:
         """The port of the last server with this file; 0 if there is none."""
         return self._record.port
 
-    def remember_port(self, port: int) -> None:
-        """Keep the port for the next start."""
-        if port != self._record.port:
-            self._change(lambda record: Record(sessions=record.sessions, port=port))
+    @property
+    def url(self) -> str:
+        """The address of the last server with this file; empty if there is none."""
+        return self._record.url
 
-    def add(self, key: str, *, is_owner: bool = False) -> None:
-        """Give a browser access, by the hash of its secret."""
+    def remember_place(self, port: int, url: str) -> None:
+        """Keep where the server listens, for the next start and for other processes."""
+        if (port, url) != (self._record.port, self._record.url):
+            self._change(lambda record: replace(record, port=port, url=url))
+
+    def add(
+        self, key: str, identity: Identity, *, kind: Literal["browser", "token"] = "browser", browser: str = ""
+    ) -> None:
+        """Give access, by the hash of a secret."""
         now = int(time.time())
+        session = Session(
+            ends_at=now + LIFETIME_SECONDS,
+            began_at=now,
+            role=identity.role,
+            person=identity.person,
+            kind=kind,
+            browser=browser,
+        )
 
         def added(record: Record) -> Record:
             kept = {known: one for known, one in record.sessions.items() if one.ends_at > now}
-            kept[key] = Session(ends_at=now + LIFETIME_SECONDS, is_owner=is_owner)
-            return Record(sessions=dict(list(kept.items())[-MOST_SESSIONS:]), port=record.port)
+            return replace(record, sessions=_last({**kept, key: session}, MOST_SESSIONS))
 
         self._change(added)
 
     def get(self, key: str) -> Session | None:
-        """Return the access of a browser. Another server with the same file may have let it in."""
-        if key not in self._record.sessions:
-            self._read()
+        """Return the access of somebody. Another process with the same file may have given or revoked it."""
+        self._read()
         session = self._record.sessions.get(key)
         return session if session is not None and session.ends_at > time.time() else None
+
+    def all(self) -> dict[str, Session]:
+        """Return everybody who has access, by the hashes of their secrets, the latest first."""
+        self._read()
+        now = time.time()
+        return {key: one for key, one in reversed(self._record.sessions.items()) if one.ends_at > now}
+
+    def revoke(self, key: str) -> None:
+        """Take access away."""
+        self._change(lambda record: replace(record, sessions=_without(record.sessions, key)))
+
+    def add_ticket(self, key: str, identity: Identity, seconds: float) -> None:
+        """Let one browser in, once, by the hash of a secret."""
+        now = time.time()
+        ticket = Ticket(ends_at=now + seconds, role=identity.role, person=identity.person)
+
+        def added(record: Record) -> Record:
+            kept = {known: one for known, one in record.tickets.items() if one.ends_at > now}
+            return replace(record, tickets=_last({**kept, key: ticket}, MOST_TICKETS))
+
+        self._change(added)
+
+    def take_ticket(self, key: str) -> Identity | None:
+        """Return whom a ticket is for, and remove it; None if it is unknown or too old."""
+        self._read()
+        if key not in self._record.tickets:
+            return None
+        taken: list[Ticket] = []
+
+        def without(record: Record) -> Record:
+            # Another process may have been faster.
+            taken[:] = [record.tickets[key]] if key in record.tickets else []
+            return replace(record, tickets=_without(record.tickets, key))
+
+        self._change(without)
+        return next((one.identity for one in taken if one.ends_at > time.time()), None)
 
     def _change(self, change: Callable[[Record], Record]) -> None:
         try:
@@ -124,3 +212,11 @@ class Sessions:
 def sessions_beside(database: Path) -> Path:
     """Return the file for the sessions of a database."""
     return database.with_name(f"{database.name}.sessions")
+
+
+def _last(values: dict[str, Value], count: int) -> dict[str, Value]:
+    return dict(list(values.items())[-count:])
+
+
+def _without(values: dict[str, Value], key: str) -> dict[str, Value]:
+    return {known: value for known, value in values.items() if known != key}

@@ -7,10 +7,12 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from bullpen.markers.stripping import strip_all_markers
+from bullpen.markers.stripping import text_for_people
 from bullpen.text import numbers
 from bullpen.view.attention import attention
+from bullpen.web.access import Need, may
 from bullpen.web.assets import address
+from bullpen.web.identity import visitor
 from bullpen.web.markdown import code, plain, render
 from bullpen.web.visible import visible
 
@@ -35,7 +37,7 @@ def clock(milliseconds: int | None) -> Markup:
 
 def said(text: str) -> Markup:
     """Return a message without the markers that routed it; the addressees are above it."""
-    return render(strip_all_markers(text) or text)
+    return render(text_for_people(text))
 
 
 def initials(name: str) -> str:
@@ -59,6 +61,11 @@ def moved_up(turns: list[str], index: int) -> list[str]:
     return [*turns[: index - 1], turns[index], turns[index - 1], *turns[index + 1 :]]
 
 
+def visitor_may(need: Need) -> bool:
+    """Return whether who is shown the page may do something. Parts that are rendered for everybody do not ask."""
+    return may(visitor(), need)
+
+
 def _shown(value: object) -> object:
     return value if isinstance(value, Markup) else visible(str(value))
 
@@ -75,7 +82,9 @@ def _environment() -> Environment:
     )
     spellings = (numbers.counted, numbers.duration, numbers.money, numbers.short_number, numbers.size, numbers.tokens)
     filters = (*spellings, clock, said, initials, exact, file_name, moved_up, code, plain, render)
-    environment.globals.update(address=address, attention=attention, used=numbers.used)
+    environment.globals.update(
+        address=address, attention=attention, used=numbers.used, may=visitor_may, visitor=visitor
+    )
     environment.filters.update({function.__name__: function for function in filters})
     return environment
 

@@ -24,7 +24,7 @@ const connection = (() => {
   function isLost(status) {
     if (status === UNAUTHORIZED) {
       clearTimeout(timer);
-      show("This browser is not signed in any more. Open the address that `bullpen serve` printed last in its terminal; this page then continues by itself. What you typed is kept.", "How do I sign in?");
+      show("This browser is not signed in any more. Open an address from `bullpen serve --new-address`; this page then continues by itself. What you typed is kept.", "How do I sign in?");
     } else if (timer === null) {
       timer = setTimeout(() => show("The server cannot be reached. Is `bullpen serve` still running? This page continues by itself as soon as it is back."), PATIENCE_MILLISECONDS);
     }
