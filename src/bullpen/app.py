@@ -12,11 +12,11 @@ from bullpen.agents.runner import to_the_end
 from bullpen.config import default_database
 from bullpen.conversation.conversation import Conversation
 from bullpen.conversation.member_agent import NOTHING_EXTRA, Extra, agent_for
-from bullpen.conversation.owner import is_alive, this_process
+from bullpen.conversation.owner import claim, this_process
 from bullpen.conversation.running_turn import milliseconds
 from bullpen.conversation.state import ConversationState
 from bullpen.conversation.stored_history import StoredHistory
-from bullpen.errors import ConversationInUse, StoreError, UnknownConversation
+from bullpen.errors import NotTheOwner, StoreError, UnknownConversation
 from bullpen.store.base import Owner, StateChange, Store, StoredConversation
 from bullpen.store.sqlite import SqliteStore
 from bullpen.store.thread import StoreThread
@@ -80,7 +80,10 @@ async def open_conversation(
     try:
         if may_have_left_something():
             await asyncio.to_thread(end_leftover_processes)
-        state = await thread.do(_claimed, store, loaded, conversation_id, resume is None, owner, thread)
+        if resume is None:
+            await thread.do(_create, store, loaded, conversation_id)
+        await claim(store, thread, conversation_id, owner)
+        state = await thread.do(_claimed, store, loaded, conversation_id, owner, thread)
         number = state.progress.message_number
         history = StoredHistory(store, conversation_id, messages=state.messages, highest_number=number)
         conversation = Conversation(loaded.team, state, agents, history, store, loaded.root)
@@ -94,28 +97,28 @@ async def open_conversation(
         await to_the_end(thread.do(_release, store, conversation_id, owner, loaded))
 
 
+def _create(store: Store, loaded: LoadedTeam, conversation_id: str) -> None:
+    store.create(
+        conversation_id,
+        team=loaded.team.name,
+        team_file=loaded.text,
+        team_path=str(loaded.path),
+        started_at=milliseconds(),
+        team_task=loaded.team.task,
+    )
+
+
 def _claimed(
-    store: Store, loaded: LoadedTeam, conversation_id: str, is_new: bool, owner: Owner, thread: StoreThread
+    store: Store, loaded: LoadedTeam, conversation_id: str, owner: Owner, thread: StoreThread
 ) -> ConversationState:
-    """Make this process the owner of the conversation, and return its state."""
-    if is_new:
-        store.create(
-            conversation_id,
-            team=loaded.team.name,
-            team_file=loaded.text,
-            team_path=str(loaded.path),
-            started_at=milliseconds(),
-            team_task=loaded.team.task,
-        )
-    if not store.claim(conversation_id, owner, is_alive=is_alive):
-        other = store.conversation(conversation_id).owner
-        raise ConversationInUse(conversation_id, other.pid if other else 0)
+    """Return the state of a conversation that this process owns."""
     stored = store.conversation(conversation_id)
     if stored.team_path != str(loaded.path):
-        store.update(conversation_id, at=milliseconds(), change=StateChange(team_path=str(loaded.path)))
+        change = StateChange(team_path=str(loaded.path))
+        store.update(conversation_id, at=milliseconds(), change=change, owner=owner)
     if stored.archived_at is not None:
         # Who opens it again wants to see it.
-        store.update(conversation_id, at=0, change=StateChange(archived_at=None))
+        store.label(conversation_id, archived_at=None)
     return ConversationState(store, stored, owner, thread)
 
 
@@ -126,11 +129,12 @@ def _release(store: Store, conversation_id: str, owner: Owner, loaded: LoadedTea
     """
     try:
         stored = store.conversation(conversation_id)
-        if stored.owner == owner and not stored.messages and _is_untouched(stored, loaded):
-            store.discard(conversation_id)
+        is_ours = stored.owner is not None and stored.owner.token == owner.token
+        if is_ours and not stored.messages and _is_untouched(stored, loaded):
+            store.discard(conversation_id, owner=owner)
         else:
             store.release(conversation_id, owner)
-    except (StoreError, UnknownConversation) as error:
+    except (StoreError, UnknownConversation, NotTheOwner) as error:
         logger.warning("conversation not released conversation=%s error=%s", conversation_id, error)
 
 

@@ -34,8 +34,9 @@ BullpenError
 ├── StoreConflict           the change was made before, or by another process; nothing was changed
 │   ├── ConversationExists
 │   ├── MessageDiffers      the same message id with different content
-│   ├── NotTheOwner         another process owns the conversation
+│   ├── NotTheOwner         another process owns the conversation, or none
 │   └── TurnConflict        the turn is not in the expected state
+│       └── TurnNumberTaken
 ├── StoreError              the database cannot be used; the operation was not carried out
 │   ├── NotAStore           the file is not a bullpen database
 │   ├── StoreBusy           another process has locked it for too long
@@ -279,13 +280,15 @@ class ConversationClosed(BullpenError):
 class ConversationInUse(BullpenError):
     """Another process owns the conversation."""
 
-    def __init__(self, conversation_id: str, pid: int) -> None:
+    def __init__(self, conversation_id: str, pid: int, host: str = "") -> None:
+        where = f"process {pid}{f' on {host}' if host else ''}"
         super().__init__(
-            f"Conversation {conversation_id} is open in process {pid}. Continue there, or watch it from here with: "
+            f"Conversation {conversation_id} is open in {where}. Continue there, or watch it from here with: "
             f"bullpen sessions watch {conversation_id}"
         )
         self.conversation_id = conversation_id
         self.pid = pid
+        self.host = host
 
 
 class CannotListen(BullpenError):
@@ -396,13 +399,18 @@ class MessageDiffers(StoreConflict):
 
 
 class NotTheOwner(StoreConflict):
-    """A process tried to run a turn of a conversation that it does not own."""
+    """A process tried to change a conversation that it does not own, or does not own any more."""
 
-    def __init__(self, conversation_id: str, pid: int | None) -> None:
-        owner = "is not owned by any process" if pid is None else f"is owned by process {pid}"
-        super().__init__(f"Conversation {conversation_id!r} {owner}. Only its owner can run its turns.")
+    def __init__(self, conversation_id: str, pid: int | None = None, host: str = "") -> None:
+        where = f"process {pid}{f' on {host}' if host else ''}"
+        if pid is None:
+            text = "is not open here any more, so nothing was changed. Open it again to continue."
+        else:
+            text = f"is open in {where}, so nothing was changed here. Continue there, or close it there first."
+        super().__init__(f"Conversation {conversation_id} {text}")
         self.conversation_id = conversation_id
         self.pid = pid
+        self.host = host
 
 
 class TurnConflict(StoreConflict):
@@ -413,6 +421,13 @@ class TurnConflict(StoreConflict):
         super().__init__(f"Turn {turn_id} is {state}{instead}. /queue shows the queue.")
         self.turn_id = turn_id
         self.state = state
+
+
+class TurnNumberTaken(TurnConflict):
+    """A new turn has the id of another one."""
+
+    def __init__(self, turn_id: str, state: str) -> None:
+        super().__init__(turn_id, f"already {state}", "new")
 
 
 class UnknownCommand(BullpenError, LookupError):

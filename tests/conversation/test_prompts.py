@@ -141,7 +141,7 @@ async def test_a_message_that_answers_one_that_does_not_exist_can_be_answered(te
             timestamp=1,
             routing=Routing(parent_message_id="gone"),
         )
-        await conversation.read(lambda store, id_: store.append(id_, message))
+        await conversation.read(lambda store, id_: store.append(id_, message, owner=store.conversation(id_).owner))
         id_ = conversation.id
     async with team.open(id_) as conversation:
         await conversation.ask("c")
@@ -326,6 +326,7 @@ async def test_an_imported_message_to_a_display_name_is_seen(team: Stage) -> Non
                 store.append(
                     id_,
                     ConversationMessage(id=f"old-{number}", content=f"for {to}", speaker=speaker, routing=routing),
+                    owner=store.conversation(id_).owner,
                 )
 
         await conversation.read(add)
@@ -392,7 +393,8 @@ async def test_numbers_go_on_after_the_highest_that_was_imported(team: Stage) ->
         def add(store: Store, id_: str) -> None:
             speaker = Speaker(role_id="m-1", role_name="Other", type="ai")
             for number in (50, 51):
-                store.append(id_, ConversationMessage(id=f"msg-{number}", content="old", speaker=speaker))
+                message = ConversationMessage(id=f"msg-{number}", content="old", speaker=speaker)
+                store.append(id_, message, owner=store.conversation(id_).owner)
 
         await conversation.read(add)
     async with team.open(conversation.id) as again:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from bullpen.errors import NotAStore, StoreDamaged, StoreError, StoreFull, StoreReadOnly, StoreTooNew
-from bullpen.store import schema, search
+from bullpen.store import files, schema, search
 from bullpen.store.base import TurnEnd
 from bullpen.store.sqlite import SqliteStore
 from bullpen.testing.store_contract import GIVEN, MAX, OWNER, alive, asked, begin, said
@@ -39,10 +39,12 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
         store.claim("c", OWNER, is_alive=alive)
         for number in range(8):
             content = f"message {number}: " + "你好 words and more " * (4 * number) + "x" * (9000 if number == 5 else 0)
-            store.append("c", said(f"m{number}", content), turns=[asked(f"m{number}")])
+            store.append("c", said(f"m{number}", content), turns=[asked(f"m{number}")], owner=OWNER)
             store.append("d", said(f"m{number}", f"other {number}"))
         store.start_turn("c", "m0-max", owner=OWNER, given=GIVEN, at=1)
-        store.append("c", said("reply", speaker=MAX), finishes=TurnEnd(turn_id="m0-max", state="done", at=2))
+        store.append(
+            "c", said("reply", speaker=MAX), finishes=TurnEnd(turn_id="m0-max", state="done", at=2), owner=OWNER
+        )
     return path
 
 
@@ -239,7 +241,7 @@ def test_nothing_is_put_behind_a_damaged_message(path: Path) -> None:
 
     with untouched(path), SqliteStore(path) as store:
         with pytest.raises(StoreDamaged, match="'reply' has changed since it was stored"):
-            store.append("c", said("next"))
+            store.append("c", said("next"), owner=OWNER)
         with pytest.raises(StoreDamaged):
             begin(store, "e")
         with pytest.raises(StoreDamaged):
@@ -287,10 +289,12 @@ def largest_file(size: int) -> Iterator[None]:
 
 def test_a_full_disk_loses_nothing(path: Path) -> None:
     with SqliteStore(path) as store:
-        stored = [store.append("c", said("before"))]
+        stored = [store.append("c", said("before"), owner=OWNER)]
         with largest_file(200_000), pytest.raises(StoreFull, match="Free some space"):
-            stored.extend(store.append("c", said(f"n{number}", os.urandom(2000).hex())) for number in range(1000))
-        stored.append(store.append("c", said("after")))
+            stored.extend(
+                store.append("c", said(f"n{number}", os.urandom(2000).hex()), owner=OWNER) for number in range(1000)
+            )
+        stored.append(store.append("c", said("after"), owner=OWNER))
 
         assert len(stored) > 3
         assert store.messages("c", limit=len(stored)) == stored
@@ -304,10 +308,12 @@ def test_a_connection_that_may_only_read_is_not_kept(path: Path) -> None:
         assert database._connection is not None
         database._connection.close()
         database._connection = sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, isolation_level=None)
+        database._connection.execute("SELECT count(*) FROM turns")
+        database._log = files.inode(files.log_of(path))
         with pytest.raises(StoreReadOnly):
-            store.append("c", said("while it may not be written"))
+            store.append("c", said("while it may not be written"), owner=OWNER)
 
-        store.append("c", said("when it may again"))
+        store.append("c", said("when it may again"), owner=OWNER)
 
         assert [one.message.id for one in store.messages("c", limit=1)] == ["when it may again"]
 

@@ -40,13 +40,15 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
             message = ConversationMessage(
                 id=f"m{number}", content=content, speaker=KAI, timestamp=number, routing=routing if number > 2 else None
             )
-            store.append("c", message, turns=[asked(f"m{number}")])
+            store.append("c", message, turns=[asked(f"m{number}")], owner=OWNER)
             if number > 1:
                 store.start_turn("c", f"m{number}-max", owner=OWNER, given=GIVEN, at=10)
-        store.append("c", said("reply", speaker=MAX), finishes=TurnEnd(turn_id="m2-max", state="done", at=20))
-        store.end_turn("c", TurnEnd(turn_id="m3-max", state="failed", at=20))
-        store.update("c", at=30, turns=[asked("m5", "sarah")])
-        store.update("c", at=30, drops=["m5-sarah"])
+        store.append(
+            "c", said("reply", speaker=MAX), finishes=TurnEnd(turn_id="m2-max", state="done", at=20), owner=OWNER
+        )
+        store.end_turn("c", TurnEnd(turn_id="m3-max", state="failed", at=20), owner=OWNER)
+        store.update("c", at=30, turns=[asked("m5", "sarah")], owner=OWNER)
+        store.update("c", at=30, drops=["m5-sarah"], owner=OWNER)
     return path
 
 

@@ -124,9 +124,9 @@ def test_a_prompt_that_repeats_the_one_before_is_stored_as_a_difference(tmp_path
         store.claim("c", OWNER, is_alive=dead)
         for number in range(1, 4):
             text = "\n".join(f"line {line} of the history, as it was said" for line in range(100 + number))
-            store.append("c", said(f"m{number}"), turns=[asked(f"m{number}", "max", turn_id=str(number))])
+            store.append("c", said(f"m{number}"), turns=[asked(f"m{number}", "max", turn_id=str(number))], owner=OWNER)
             store.start_turn("c", str(number), owner=OWNER, given=replace(GIVEN, prompt=text), at=number)
-            store.end_turn("c", TurnEnd(turn_id=str(number), state="failed", at=number))
+            store.end_turn("c", TurnEnd(turn_id=str(number), state="failed", at=number), owner=OWNER)
     with closing(sqlite3.connect(tmp_path / "a.db")) as db:
         assert db.execute("SELECT count(*) FROM prompts WHERE base IS NOT NULL").fetchone() == (2,)
 
@@ -136,12 +136,12 @@ def test_damaged_output_of_a_running_turn_is_found_and_stops_nothing(tmp_path: P
         begin(store, "c")
         store.claim("c", OWNER, is_alive=dead)
         start(store)
-        store.keep_output("c", "m1-max", b"first ")
-        store.keep_output("c", "m1-max", b"second")
+        store.keep_output("c", "m1-max", b"first ", owner=OWNER)
+        store.keep_output("c", "m1-max", b"second", owner=OWNER)
     with closing(sqlite3.connect(tmp_path / "a.db")) as db, db:
         db.execute("UPDATE stream_parts SET data = x'00112233445566' WHERE number = 2")
     with SqliteStore(tmp_path / "a.db") as store:
         store.claim("c", OTHER, is_alive=dead)
-        store.recover("c", at=140)
+        store.recover("c", at=140, owner=OTHER)
         assert read_stream(store) == b"first "
-        store.append("c", said("m2"))
+        store.append("c", said("m2"), owner=OTHER)

@@ -96,7 +96,7 @@ def killed(folder: Path) -> Original:
         fill(store, 20)
     with SqliteStore(path) as store:
         for number in range(100, 120):
-            store.append("c0", said(f"m{number}", f"in the log {number} " * 9))
+            store.append("c0", said(f"m{number}", f"in the log {number} " * 9), owner=OWNER)
         files = {file.name: file.read_bytes() for file in folder.iterdir()}
     return Original(path, files)
 
@@ -110,12 +110,14 @@ def fill(store: SqliteStore, messages: int) -> None:
         store.claim(name, OWNER, is_alive=alive)
         for count in range(messages):
             text = f"short {count}" if count % 3 else f"Something longer, 你好, number {count}. " * (count % 7 + 2)
-            store.append(name, said(f"m{count}", text), turns=[asked(f"m{count}")] if count % 10 == 0 else [])
+            store.append(
+                name, said(f"m{count}", text), turns=[asked(f"m{count}")] if count % 10 == 0 else [], owner=OWNER
+            )
             if count % 10 == 0:
                 store.start_turn(name, f"m{count}-max", owner=OWNER, given=GIVEN, at=1)
                 end = TurnEnd(turn_id=f"m{count}-max", state="done", at=2)
-                store.append(name, said(f"r{count}", "because", speaker=MAX), finishes=end)
-        store.update(name, at=3, change=StateChange(team_task="Build it.", waits_for="kai"))
+                store.append(name, said(f"r{count}", "because", speaker=MAX), finishes=end, owner=OWNER)
+        store.update(name, at=3, change=StateChange(team_task="Build it.", waits_for="kai"), owner=OWNER)
     search.MOST_WAITING = most_waiting
 
 

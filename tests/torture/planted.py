@@ -9,12 +9,12 @@ from tests.torture.teams import tell_agents_their_turns
 
 from bullpen.conversation import turn_loop
 from bullpen.routing.progress import Progress
-from bullpen.store.base import Turn
+from bullpen.store.base import Owner, Turn
 from bullpen.store.sqlite import SqliteStore
 from bullpen.team.team import Limits
 
 
-def no_recovery(self: SqliteStore, conversation_id: str, *, at: int) -> list[Turn]:
+def no_recovery(self: SqliteStore, conversation_id: str, *, at: int, owner: Owner | None = None) -> list[Turn]:
     """Take what a killed process ran for something that still runs."""
     return []
 

@@ -122,8 +122,8 @@ def goes_on(store: SqliteStore) -> str:
     for conversation in store.conversations():
         if not store.claim(conversation.id, OTHER, is_alive=dead):
             return f"{conversation.id} cannot be taken over"
-        store.recover(conversation.id, at=1)
-        stored = store.append(conversation.id, said("after the cut"))
+        store.recover(conversation.id, at=1, owner=OTHER)
+        stored = store.append(conversation.id, said("after the cut"), owner=OTHER)
         if stored.sequence != conversation.messages + 1 or store.running(conversation.id):
             return f"{conversation.id} does not go on"
         if not {turn.state for turn in store.turns(conversation.id)} <= FINAL | {"queued"}:

@@ -87,7 +87,7 @@ class Session:
             stream.feed(text.encode())
             if roll < 0.1:
                 failed = TurnEnd(turn_id=turn_id, state="failed", at=at, stream=stream.finish())
-                return lambda: store.end_turn(conversation, failed)
+                return lambda: store.end_turn(conversation, failed, owner=OWNER)
             done = TurnEnd(
                 turn_id=turn_id,
                 state="done",
@@ -98,18 +98,18 @@ class Session:
             )
             reply = said(f"m{at}", text, speaker=MAX, at=at)
             turns = [asked(reply.id, "sarah")] if roll < 0.4 else []
-            return lambda: store.append(conversation, reply, finishes=done, turns=turns)
+            return lambda: store.append(conversation, reply, finishes=done, turns=turns, owner=OWNER)
         if queued and roll < 0.8:
             given = AssemblerOutput(prompt=text, system_flag=None, report=GIVEN.report)
             return lambda: store.start_turn(conversation, queued[0].id, owner=OWNER, given=given, at=at)
         if queued and roll < 0.85:
-            return lambda: store.update(conversation, at=at, drops=[queued[-1].id])
+            return lambda: store.update(conversation, at=at, drops=[queued[-1].id], owner=OWNER)
         if roll < 0.9:
             change = StateChange(paused=text[:50], progress={"turns": at}, waits_for="kai")
-            return lambda: store.update(conversation, at=at, change=change)
+            return lambda: store.update(conversation, at=at, change=change, owner=OWNER)
         message = said(f"m{at}", text, speaker=KAI, at=at)
         turns = [asked(message.id, member) for member in ("max", "sarah")[: chance.randint(0, 2)]]
-        return lambda: store.append(conversation, message, turns=turns)
+        return lambda: store.append(conversation, message, turns=turns, owner=OWNER)
 
     def _text(self) -> str:
         size = self.chance.choice((20, 20, 200, 3000, 3000, 20_000))

@@ -89,7 +89,7 @@ def conversation(
     for number in range(1, messages + 1):
         message = ConversationMessage(id=f"m{number}", content=f"word {number}", speaker=KAI, timestamp=number)
         turn = WaitingTurn(id="1", member="max", message_id=f"m{number}")
-        store.append("c", message, turns=[turn] if number == answers else [])
+        store.append("c", message, turns=[turn] if number == answers else [], owner=OWNER)
     store.start_turn("c", "1", owner=OWNER, given=AssemblerOutput(prompt="p", report=report), at=100)
     return explain(store, "c", "1")
 
@@ -178,7 +178,7 @@ def test_a_turn_to_which_nothing_was_sent_saw_nothing(store: SqliteStore) -> Non
     store.create("c", team="T", team_file=EXAMPLE_TEAM, started_at=1)
     store.claim("c", OWNER, is_alive=lambda _: False)
     message = ConversationMessage(id="m1", content="word", speaker=KAI, timestamp=1)
-    store.append("c", message, turns=[WaitingTurn(id="1", member="max", message_id="m1")])
+    store.append("c", message, turns=[WaitingTurn(id="1", member="max", message_id="m1")], owner=OWNER)
     store.start_turn("c", "1", owner=OWNER, given=AssemblerOutput(prompt="", report=report()), at=100)
 
     answers = explain(store, "c", "1").answers

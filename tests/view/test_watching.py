@@ -27,13 +27,13 @@ def test_a_watcher_sees_every_message_once_and_each_change_of_state_until_nobody
         runner.create("c", team="t", team_file="", started_at=0)
         runner.claim("c", OWNER, is_alive=lambda _: False)
         for number in range(250):
-            runner.append("c", said(f"m{number}"))
+            runner.append("c", said(f"m{number}"), owner=OWNER)
         asks = [WaitingTurn(id="1", member="max", message_id="last")]
         steps: Iterator[Callable[[], object]] = iter(
             [
                 lambda: None,
-                lambda: runner.append("c", said("last"), turns=asks),
-                lambda: runner.update("c", at=2, drops=["1"], change=StateChange(paused="20 turns")),
+                lambda: runner.append("c", said("last"), turns=asks, owner=OWNER),
+                lambda: runner.update("c", at=2, drops=["1"], change=StateChange(paused="20 turns"), owner=OWNER),
                 lambda: runner.release("c", OWNER),
             ]
         )

@@ -18,6 +18,7 @@ from bullpen.conversation.broadcast import Viewer
 from bullpen.conversation.consequences import note, person_message, route_of_person
 from bullpen.conversation.entry import Entry
 from bullpen.conversation.events import ConversationEvent, Trouble
+from bullpen.conversation.heartbeat import keep_alive
 from bullpen.conversation.journal import Journal
 from bullpen.conversation.member_agent import MemberAgent
 from bullpen.conversation.prompts import Prompts
@@ -61,7 +62,7 @@ class Conversation:
         self._journal = Journal(team, state, history)
         prompts = Prompts(self._journal.context, store, state.conversation_id, team, root)
         self._turns = TurnLoop(team, self._router, self._journal, agents, prompts)
-        self._loop: asyncio.Task[None] | None = None
+        self._loops: list[asyncio.Task[None]] = []
 
     # What a person says
 
@@ -147,9 +148,8 @@ class Conversation:
         async def commit() -> Entry:
             person = decisions.last_person(self.team, self._state)
             message_id = await self._last_message_id()
-            entry = decisions.ask(self._state, self._router, person, asked, message_id, at=milliseconds())
-            await self._journal.commit(entry)
-            return entry
+            build = partial(decisions.ask, self._state, self._router, person, asked, message_id, at=milliseconds())
+            return (await self._journal.commit_built(build))[0]
 
         return (await self._journal.alone(commit)).turns
 
@@ -174,9 +174,8 @@ class Conversation:
 
     async def _decide(self, decision: Callable[..., Entry], *arguments: object, by: str = "") -> Entry:
         async def commit() -> Entry:
-            entry = decision(self._state, *arguments, at=milliseconds())
-            await self._journal.commit(entry, by=by)
-            return entry
+            build = partial(decision, self._state, *arguments, at=milliseconds())
+            return (await self._journal.commit_built(build, by=by))[0]
 
         return await self._journal.alone(commit)
 
@@ -320,13 +319,13 @@ class Conversation:
         if entry is not None or self._state.lost:
             await self._journal.alone(lambda: self._resume(entry))
         self._journal.publish(*opening_events(self._state))
-        self._loop = asyncio.create_task(self._turns.run())
+        self._loops = [asyncio.create_task(self._turns.run()), asyncio.create_task(keep_alive(self._journal))]
         self._journal.changed.set()
 
     async def close(self) -> None:
         """Cancel the running turns, and store that. Waiting turns are still there when it is opened again."""
         self._journal.closing.set()
-        tasks = [*self._turns.tasks.values(), *([self._loop] if self._loop else [])]
+        tasks = [*self._turns.tasks.values(), *self._loops]
         for task in tasks:
             task.cancel()
         await to_the_end(_finish_all([*tasks, *self._journal.changes]))

@@ -11,9 +11,9 @@ from bullpen.context.prepared import format_addressees
 from bullpen.context.prompt import DEFAULT_MAX_BYTES
 from bullpen.conversation.broadcast import Broadcast
 from bullpen.conversation.entry import Entry
-from bullpen.conversation.events import ConversationEvent, TaskSet
+from bullpen.conversation.events import ConversationEvent, Paused, TaskSet
 from bullpen.conversation.state import ConversationState
-from bullpen.errors import ConversationClosed
+from bullpen.errors import ConversationClosed, NotTheOwner, TurnNumberTaken
 from bullpen.messages import ConversationMessage
 from bullpen.store.base import StoredMessage
 from bullpen.team.team import Team
@@ -47,6 +47,10 @@ class Journal:
         """Held during every change, so that nothing else changes between a decision and writing it."""
         self.changes: set[asyncio.Task[Any]] = set()
         """The changes in progress."""
+        self.lost: NotTheOwner | None = None
+        """Why nothing can be stored any more: another process has the conversation."""
+        self.on_lost: Callable[[], None] = lambda: None
+        """Called then, to end what runs here."""
         self._entry: Entry | None = None
         self._task_set_by = ""
 
@@ -67,7 +71,11 @@ class Journal:
 
     async def commit(self, entry: Entry, *, by: str = "") -> StoredMessage | None:
         """Store an entry, apply it in memory, and publish its events. The caller must hold the lock."""
-        stored = await self.state.commit(entry)
+        try:
+            stored = await self.state.commit(entry)
+        except NotTheOwner as error:
+            self.lose(error)
+            raise
         if stored is not None and stored.already_stored:
             return stored
         _log_route(entry)
@@ -82,12 +90,31 @@ class Journal:
             self.context.clear_team_task()
         return stored
 
+    async def commit_built(self, build: Callable[[], Entry], *, by: str = "") -> tuple[Entry, StoredMessage | None]:
+        """Build an entry and commit it. If the store knows more turns than we do, it is built again after those."""
+        try:
+            entry = build()
+            return entry, await self.commit(entry, by=by)
+        except TurnNumberTaken:
+            await self.state.renumber()
+            entry = build()
+            return entry, await self.commit(entry, by=by)
+
     async def commit_message(self, build: Callable[..., Entry], message_id: str | None = None) -> StoredMessage:
         """Commit a message with the caller's id, or with the next number."""
-        stored = await self.commit(build(message_id=message_id or self.context.next_message_id))
+        _, stored = await self.commit_built(lambda: build(message_id=message_id or self.context.next_message_id))
         if stored is None:
             raise TypeError("an entry without a message was committed as one")
         return stored
+
+    def lose(self, error: NotTheOwner) -> None:
+        """Stop everything: another process has taken the conversation, and nothing that we do can be stored."""
+        if self.lost is None:
+            self.lost = error
+            self.state.paused = str(error)
+            logger.warning("conversation lost conversation=%s error=%s", self.state.conversation_id, error)
+            self.publish(Paused(kind="trouble", text=str(error)))
+            self.on_lost()
 
     def publish(self, *events: ConversationEvent) -> None:
         """Send events to all viewers."""

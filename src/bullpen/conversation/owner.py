@@ -1,25 +1,104 @@
-"""Which process owns a conversation: only that one runs its turns."""
+"""Which process owns a conversation: only that one runs its turns, and only that one writes."""
 
+import asyncio
 import os
+import platform
+import time
+from typing import Literal
 
 from bullpen.agents import process_tree
 from bullpen.agents.process_tree import end_all_running
-from bullpen.store.base import Owner
+from bullpen.errors import ConversationInUse
+from bullpen.store.base import Owner, Store
+from bullpen.store.thread import StoreThread
+
+BEAT_SECONDS = 5.0
+"""How often an owner says that it is alive."""
+LOST_SECONDS = 30.0
+"""Who was seen in this time is alive, as far as those can tell who cannot see its lock or its process."""
+WATCH_SECONDS = 2.5 * BEAT_SECONDS
+"""How long to look whether an owner on another machine says anything, for its clock may differ from ours."""
+
+Life = Literal["alive", "dead", "unknown"]
 
 
 def this_process() -> Owner:
     """Return this process as an owner, with a new token for every conversation it opens."""
     identity = process_tree.process_id(os.getpid())
-    start_time = identity.start_time if identity else 0
-    return Owner(token=os.urandom(8).hex(), pid=os.getpid(), start_time=start_time, boot_id=process_tree.boot_id())
+    return Owner(
+        token=os.urandom(8).hex(),
+        pid=os.getpid(),
+        start_time=identity.start_time if identity else 0,
+        boot_id=process_tree.boot_id(),
+        host=platform.node(),
+        seen_at=_now(),
+    )
 
 
-def is_alive(owner: Owner) -> bool:
-    """Return whether an owner is still running, and is not another process with the same number."""
-    same_boot = owner.boot_id == process_tree.boot_id()
-    return same_boot and process_tree.is_alive(process_tree.ProcessId(owner.pid, owner.start_time))
+def life_of(owner: Owner, store: Store) -> Life:
+    """Return whether an owner is still running, as far as this machine's kernel knows.
+
+    Its lock says so for certain. Where it is on another machine, or its file system has no locks, nothing is known.
+    """
+    is_locked = store.is_locked(owner)
+    if is_locked:
+        return "alive"
+    if not _is_on_this_machine(owner):
+        return "unknown"
+    if process_tree.is_alive(process_tree.ProcessId(owner.pid, owner.start_time)):
+        return "alive"
+    # An owner without a lock may be in a pid namespace that we cannot see; one of an earlier bullpen is never seen.
+    return "unknown" if is_locked is None and owner.seen_at else "dead"
+
+
+def is_alive(owner: Owner, store: Store) -> bool:
+    """Return whether an owner is still running; if nobody can know, whether it was seen lately."""
+    life = life_of(owner, store)
+    return _was_seen_lately(owner) if life == "unknown" else life == "alive"
+
+
+async def claim(store: Store, thread: StoreThread, conversation_id: str, owner: Owner) -> None:
+    """Become the owner of a conversation, or raise ConversationInUse.
+
+    An owner of whom nothing is known is watched for a while: it is dead if it says nothing.
+    """
+    before = (await thread.do(store.conversation, conversation_id)).owner
+    if before is not None and await thread.do(_must_be_watched, before, store):
+        await asyncio.sleep(WATCH_SECONDS)
+
+    def is_alive_now(other: Owner) -> bool:
+        return is_alive(other, store) or (life_of(other, store) == "unknown" and other != before)
+
+    if not await thread.do(store.claim, conversation_id, owner, is_alive=is_alive_now):
+        other = (await thread.do(store.conversation, conversation_id)).owner
+        raise ConversationInUse(conversation_id, other.pid if other else 0, other.host if other else "")
 
 
 def end_running_agents() -> None:
     """Kill every program that this process runs. The next start says which turns were interrupted."""
     end_all_running()
+
+
+def _is_on_this_machine(owner: Owner) -> bool:
+    boot_id = process_tree.boot_id()
+    return owner.boot_id == boot_id and (bool(boot_id) or owner.host in ("", platform.node()))
+
+
+def _must_be_watched(owner: Owner, store: Store) -> bool:
+    return life_of(owner, store) == "unknown" and not _was_seen_lately(owner) and not _ended_with_the_last_boot(owner)
+
+
+def _was_seen_lately(owner: Owner) -> bool:
+    return abs(_now() - owner.seen_at) < LOST_SECONDS * 1000
+
+
+def _ended_with_the_last_boot(owner: Owner) -> bool:
+    """Return whether an owner was on this machine before it was started again."""
+    if not hasattr(time, "CLOCK_BOOTTIME"):
+        return False
+    booted_at = _now() - time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1_000_000
+    return owner.host == platform.node() and owner.seen_at < booted_at
+
+
+def _now() -> int:
+    return time.time_ns() // 1_000_000

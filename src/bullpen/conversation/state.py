@@ -8,6 +8,7 @@ from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
 from bullpen.conversation.entry import Change, Entry
+from bullpen.errors import UnknownMessage
 from bullpen.routing.progress import MemberUsage, Progress, usage_of_turn
 from bullpen.routing.queue import TurnQueue, WaitingTurn
 from bullpen.store.base import EndState, Owner, StateChange, Store, StoredConversation, StoredMessage, Turn, first_words
@@ -86,7 +87,20 @@ class ConversationState:
 
     async def interrupt_lost_turns(self, at: int) -> None:
         """Mark the turns that the previous process left running as interrupted in the store, too."""
-        await self.in_store(self._store.recover, self.conversation_id, at=at)
+        await self.in_store(self._store.recover, self.conversation_id, at=at, owner=self._owner)
+
+    async def keep_output(self, turn_id: str, data: bytes) -> None:
+        """Add to what is stored of a running turn's output."""
+        await self.in_store(self._store.keep_output, self.conversation_id, turn_id, data, owner=self._owner)
+
+    async def beat(self, at: int) -> None:
+        """Say in the store that this process is alive."""
+        await self.in_store(self._store.beat, self.conversation_id, self._owner, at=at)
+
+    async def renumber(self) -> None:
+        """Take the next turn's number from the store again."""
+        highest = await self.read(_highest_turn)
+        self.progress = replace(self.progress, turns_made=max(self.progress.turns_made, highest))
 
     def begin(self, turns: tuple[WaitingTurn, ...]) -> tuple[WaitingTurn, ...]:
         """Take turns out of the queue to begin them. They are stored as begun when their prompts are known."""
@@ -179,19 +193,25 @@ def _write(store: Store, conversation_id: str, owner: Owner, entry: Entry) -> St
             drops=_ids(entry.drops),
             finishes=entry.ends,
             change=change,
+            owner=owner,
         )
     if entry.begins is not None:
         turn, given = entry.begins.turn, entry.begins.given
         store.start_turn(conversation_id, turn.id, owner=owner, given=given, at=entry.at, change=change)
     elif entry.ends is not None:
-        store.end_turn(conversation_id, entry.ends, change=change)
+        store.end_turn(conversation_id, entry.ends, change=change, owner=owner)
     elif entry.retries is not None:
-        store.requeue(conversation_id, entry.retries, entry.turns[0], at=entry.at, change=change)
+        store.requeue(conversation_id, entry.retries, entry.turns[0], at=entry.at, change=change, owner=owner)
     elif entry.puts_first:
-        store.reorder(conversation_id, _ids(entry.puts_first))
+        store.reorder(conversation_id, _ids(entry.puts_first), owner=owner)
     else:
-        store.update(conversation_id, at=entry.at, turns=entry.turns, drops=_ids(entry.drops), change=change)
+        drops = _ids(entry.drops)
+        store.update(conversation_id, at=entry.at, turns=entry.turns, drops=drops, change=change, owner=owner)
     return None
+
+
+def _highest_turn(store: Store, conversation_id: str) -> int:
+    return store.highest_turn(conversation_id)
 
 
 def _ids(turns: Iterable[WaitingTurn]) -> tuple[str, ...]:
@@ -216,13 +236,27 @@ def undecided_turn(turn: Turn) -> UndecidedTurn:
 
 
 def stored_progress(store: Store, stored: StoredConversation) -> Progress:
-    """Return what is remembered. What was imported, or is of an earlier version, has not been counted yet."""
+    """Return what is remembered. What was imported, or is of an earlier version, has not been counted yet.
+
+    Numbers that are taken are not given again, whatever is remembered.
+    """
     progress = msgspec.convert(stored.progress, Progress)
     if progress.turns_made and not progress.used:
         progress = replace(progress, used=usage_of_turns(store.turns(stored.id)))
-    if stored.messages and not progress.message_number:
+    if stored.messages and _is_number_taken(store, stored.id, progress.message_number):
         progress = replace(progress, message_number=store.highest_number(stored.id))
-    return progress
+    return replace(progress, turns_made=max(progress.turns_made, store.highest_turn(stored.id)))
+
+
+def _is_number_taken(store: Store, conversation_id: str, last: int) -> bool:
+    """Return whether the last message's number is not known, or cannot be right. Looking at all of them takes long."""
+    if not last:
+        return True
+    try:
+        store.message(conversation_id, f"msg-{last + 1}")
+    except UnknownMessage:
+        return False
+    return True
 
 
 def usage_of_turns(turns: Iterable[Turn]) -> dict[str, MemberUsage]:

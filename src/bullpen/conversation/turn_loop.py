@@ -13,17 +13,17 @@ from bullpen.context.prompt import AssemblerOutput
 from bullpen.context.report import PromptReport
 from bullpen.conversation import decisions
 from bullpen.conversation.consequences import agent_reply, turn_begins, turn_ends
-from bullpen.conversation.events import Paused, Quiet, Trouble, TurnEvent
+from bullpen.conversation.events import Paused, Quiet, Trouble, TurnEnded, TurnEvent
 from bullpen.conversation.journal import Journal
 from bullpen.conversation.member_agent import MemberAgent
 from bullpen.conversation.prompts import Prompts
 from bullpen.conversation.running_turn import RunningTurn, how_it_ended, milliseconds
-from bullpen.errors import BullpenError, StoreConflict, StoreError
+from bullpen.errors import BullpenError, NotTheOwner, StoreConflict, StoreError
 from bullpen.markers.grammar import read_markers
 from bullpen.routing.progress import cap_reached, room_for_turns
 from bullpen.routing.queue import WaitingTurn
 from bullpen.routing.router import Router
-from bullpen.store.base import Store, TurnEnd
+from bullpen.store.base import TurnEnd
 from bullpen.team.team import Team
 from bullpen.text.clean import clean_text
 from bullpen.turn_events import Event, Failed, Finished, Notice
@@ -54,6 +54,7 @@ class TurnLoop:
         self._people = frozenset(person.name for person in team.people)
         self._was_busy = False
         self._warned: set[str] = set()
+        journal.on_lost = self._stop
 
     async def run(self) -> None:
         """Begin every turn that may begin, whenever something has changed."""
@@ -124,7 +125,10 @@ class TurnLoop:
             await asyncio.sleep(KEEP_SECONDS)
             if output := running.take_output():
                 try:
-                    await self._state.read(_keep_output, running.turn.id, output)
+                    await self._state.keep_output(running.turn.id, output)
+                except NotTheOwner as error:
+                    self._journal.lose(error)
+                    return
                 except (BullpenError, OSError) as error:
                     # A full disk is reported when the turn ends and all of its output is stored.
                     running.put_back(output)
@@ -154,6 +158,9 @@ class TurnLoop:
         turn = running.turn
         if turn.id not in self._state.running:
             return
+        if self._journal.lost is not None:
+            self._leave(running)
+            return
         if not running.is_recorded:
             if self._journal.closing.is_set():
                 self._forget(running)
@@ -163,8 +170,25 @@ class TurnLoop:
         await self._journal.commit(turn_ends(self._state, turn, end, seconds=running.seconds))
         self._forget(running)
 
+    def _leave(self, running: RunningTurn) -> None:
+        """End a turn that nobody can record any more here: whoever has the conversation has interrupted it."""
+        self._forget(running)
+        del self._state.running[running.turn.id]
+        ended = TurnEnded(
+            turn_id=running.turn.id, member=running.turn.member, state="interrupted", seconds=running.seconds
+        )
+        self._journal.publish(ended)
+
+    def _stop(self) -> None:
+        """Stop all running turns and their agents."""
+        for task in self.tasks.values():
+            task.cancel()
+
     async def _put_back(self, running: RunningTurn, error: BullpenError) -> None:
         """Put a turn back into the queue that could not be recorded."""
+        if self._journal.lost is not None:
+            self._leave(running)
+            return
         self._forget(running)
         self._state.put_back(running.turn)
         self._pause_in_memory(str(error))
@@ -233,10 +257,6 @@ class TurnLoop:
     def _forget(self, running: RunningTurn) -> None:
         """Remove a turn from the running ones as soon as its end is known: the next one may begin right after."""
         self.running.pop(running.turn.id, None)
-
-
-def _keep_output(store: Store, conversation_id: str, turn_id: str, data: bytes) -> None:
-    store.keep_output(conversation_id, turn_id, data)
 
 
 def _no_prompt(agent: MemberAgent) -> AssemblerOutput:

@@ -24,10 +24,14 @@ class Owner(Struct, frozen=True, kw_only=True):
     """A process that owns a conversation. It cannot be mistaken for a later process with the same number."""
 
     token: str
-    """New for every claim; two conversations in one process do not share it."""
+    """New for every claim; two conversations in one process do not share it. Writes are fenced by it."""
     pid: int
     start_time: int
     boot_id: str
+    host: str = ""
+    """The name of its machine, for people, and where there is no boot id."""
+    seen_at: int = 0
+    """When it last said that it is alive, by its own clock."""
 
 
 IsAlive = Callable[[Owner], bool]
@@ -194,6 +198,10 @@ class Store(Protocol):
 
     Methods block, and may be called from any thread. They raise StoreError when the disk fails, StoreConflict when
     another process was faster, and UnknownConversation, UnknownMessage or UnknownTurn for ids that do not exist.
+
+    What is said and what becomes of it is fenced: these methods take `owner` and raise NotTheOwner, in the same
+    transaction, unless the conversation belongs to exactly that owner; None: unless it belongs to nobody. So a process
+    that lost a conversation, while it was stopped for example, cannot write any more.
     """
 
     def create(
@@ -218,7 +226,7 @@ class Store(Protocol):
     def delete(self, conversation_id: str, *, at: int) -> None:
         """Remove a conversation and its turns permanently."""
 
-    def discard(self, conversation_id: str) -> None:
+    def discard(self, conversation_id: str, *, owner: Owner | None = None) -> None:
         """Remove a conversation as if it had never begun, if nothing was said in it; otherwise do nothing."""
 
     def append(
@@ -230,6 +238,7 @@ class Store(Protocol):
         drops: Iterable[str] = (),
         finishes: TurnEnd | None = None,
         change: StateChange = NO_CHANGE,
+        owner: Owner | None = None,
     ) -> StoredMessage:
         """Store a message with all its effects, or nothing: the turns it asks for, the queued turns it drops.
 
@@ -245,8 +254,18 @@ class Store(Protocol):
         turns: Iterable[WaitingTurn] = (),
         drops: Iterable[str] = (),
         change: StateChange = NO_CHANGE,
+        owner: Owner | None = None,
     ) -> None:
         """Queue turns for messages that are stored, drop queued turns and change the state, all or nothing."""
+
+    def label(
+        self,
+        conversation_id: str,
+        *,
+        title: str | UnsetType | None = UNSET,
+        archived_at: int | UnsetType | None = UNSET,
+    ) -> None:
+        """Change how a conversation is listed. Everybody may, whoever owns it: nothing in it changes."""
 
     def messages(
         self, conversation_id: str, *, after: int | None = None, before: int | None = None, limit: int | None = None
@@ -268,6 +287,9 @@ class Store(Protocol):
     def highest_number(self, conversation_id: str) -> int:
         """Return the highest N of all message ids msg-N, or 0."""
 
+    def highest_turn(self, conversation_id: str) -> int:
+        """Return the highest of all turn ids that are numbers, or 0. This is fast, however many turns there are."""
+
     def start_turn(
         self,
         conversation_id: str,
@@ -280,10 +302,12 @@ class Store(Protocol):
     ) -> Turn:
         """Start a queued turn and store its prompt. If several processes try, one succeeds."""
 
-    def end_turn(self, conversation_id: str, end: TurnEnd, *, change: StateChange = NO_CHANGE) -> Turn:
+    def end_turn(
+        self, conversation_id: str, end: TurnEnd, *, change: StateChange = NO_CHANGE, owner: Owner | None = None
+    ) -> Turn:
         """End a running turn that has no reply; append ends those that have one."""
 
-    def keep_output(self, conversation_id: str, turn_id: str, data: bytes) -> None:
+    def keep_output(self, conversation_id: str, turn_id: str, data: bytes, *, owner: Owner | None = None) -> None:
         """Add to what a running turn has written, so that it is not lost if the process is killed.
 
         It is part of the turn's record until the turn ends with all of its output, or is marked as interrupted. Other
@@ -291,11 +315,18 @@ class Store(Protocol):
         """
 
     def requeue(
-        self, conversation_id: str, turn_id: str, turn: WaitingTurn, *, at: int, change: StateChange = NO_CHANGE
+        self,
+        conversation_id: str,
+        turn_id: str,
+        turn: WaitingTurn,
+        *,
+        at: int,
+        change: StateChange = NO_CHANGE,
+        owner: Owner | None = None,
     ) -> Turn:
         """Put a new turn first in the queue that retries one that failed, was cancelled or interrupted, once."""
 
-    def reorder(self, conversation_id: str, turn_ids: Sequence[str]) -> None:
+    def reorder(self, conversation_id: str, turn_ids: Sequence[str], *, owner: Owner | None = None) -> None:
         """Put queued turns first in the queue, in this order, regardless of their intents."""
 
     def turns(self, conversation_id: str, *, message_id: str | None = None) -> list[Turn]:
@@ -317,13 +348,22 @@ class Store(Protocol):
         """Return the prompt, unless nobody wants it, and the output of a turn; None if it never started."""
 
     def claim(self, conversation_id: str, owner: Owner, *, is_alive: IsAlive) -> bool:
-        """Become the owner, unless another owner is alive: `conversation(…).owner` says which."""
+        """Become the owner, unless another owner is alive: `conversation(…).owner` says which.
+
+        The owner also gets a lock that the system frees when its process dies, where that is possible.
+        """
+
+    def is_locked(self, owner: Owner) -> bool | None:
+        """Return whether an owner's process still holds its lock; None if there is no such lock."""
+
+    def beat(self, conversation_id: str, owner: Owner, *, at: int) -> None:
+        """Record that the owner is alive, for those who cannot see its lock. Costs little; a power cut may lose it."""
 
     def release(self, conversation_id: str, owner: Owner) -> None:
-        """Stop being the owner."""
+        """Stop being the owner; nothing if that is somebody else by now."""
 
-    def recover(self, conversation_id: str, *, at: int) -> list[Turn]:
-        """Mark running turns that the current owner did not start as interrupted, and return them."""
+    def recover(self, conversation_id: str, *, at: int, owner: Owner | None = None) -> list[Turn]:
+        """Mark running turns that the owner did not start as interrupted, and return them."""
 
     def search(self, query: str, *, conversation_id: str | None = None, limit: int = 20) -> list[Found]:
         """Return the newest messages that hold every word of the query.

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, Struct
 
-from bullpen.errors import ConversationExists, UnknownConversation
+from bullpen.errors import ConversationExists, NotTheOwner, UnknownConversation
 from bullpen.store.base import Owner, StateChange, StoredConversation, first_words
 from bullpen.store.chain import first_link
 from bullpen.store.packing import DamagedData, packed, unpacked, unpacked_text
@@ -88,6 +88,20 @@ def place_of(db: Connection, conversation_id: str) -> Place:
             return Place(number, messages, head, _owner(owner))
         case _:
             raise DamagedData("the state of a conversation has a field of the wrong type")
+
+
+def place_for(db: Connection, conversation_id: str, owner: Owner | None) -> Place:
+    """Return where an owner may write, or raise NotTheOwner. The caller writes in the same transaction."""
+    place = place_of(db, conversation_id)
+    other = place.owner
+    if token_of(other) != token_of(owner):
+        raise NotTheOwner(conversation_id) if other is None else NotTheOwner(conversation_id, other.pid, other.host)
+    return place
+
+
+def token_of(owner: Owner | None) -> str | None:
+    """Return what tells an owner from all others, whenever it was last seen."""
+    return None if owner is None else owner.token
 
 
 def listed(db: Connection) -> list[StoredConversation]:

@@ -6,9 +6,12 @@ from pathlib import Path
 from sqlite3 import Connection
 from typing import Any, Self
 
+from msgspec import UNSET, UnsetType
+from msgspec.structs import replace
+
 from bullpen.context.history import Envelope
 from bullpen.context.prompt import AssemblerOutput
-from bullpen.errors import NotTheOwner, UnknownMessage
+from bullpen.errors import UnknownMessage
 from bullpen.messages import ConversationMessage, Speaker
 from bullpen.routing.queue import WaitingTurn
 from bullpen.store import conversation_rows, fsck, message_rows, search, turn_rows
@@ -25,10 +28,13 @@ from bullpen.store.base import (
     TurnEnd,
     TurnRecord,
 )
-from bullpen.store.conversation_rows import Place, place_of
+from bullpen.store.conversation_rows import Place, place_for, place_of, token_of
 from bullpen.store.database import Database
+from bullpen.store.owner_locks import OwnerLocks
 from bullpen.store.search import query_from
 
+SYNCED_BEATS = 100
+"""Of so many beats, one waits for the disk."""
 MOST_PROMPTS = 16
 """Of those that are kept in memory. Each has less than a megabyte."""
 
@@ -38,6 +44,8 @@ class SqliteStore:
 
     def __init__(self, path: Path | str) -> None:
         self._database = Database(Path(path))
+        self._locks = OwnerLocks(self._database.path)
+        self._beats = 0
         self._prompts: dict[tuple[int, str], turn_rows.KnownPrompt] = {}
         """What members of conversations were given last, which the next prompt mostly repeats."""
         self._intact: dict[int, bytes] = {}
@@ -55,8 +63,9 @@ class SqliteStore:
         self.close()
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the file. Owners that have not released their conversations lose their locks."""
         self._database.close()
+        self._locks.close()
 
     def create(
         self,
@@ -91,12 +100,15 @@ class SqliteStore:
             conversation_rows.delete(db, number, at)
         self._database.empty_log()
 
-    def discard(self, conversation_id: str) -> None:
+    def discard(self, conversation_id: str, *, owner: Owner | None = None) -> None:
         """Remove a conversation, if nothing has happened in it yet."""
         with self._database.writing_without_sync() as db:
-            place = place_of(db, conversation_id)
-            if not place.messages and not turn_rows.all_of(db, place.number, None):
-                conversation_rows.discard(db, place.number)
+            place = place_for(db, conversation_id, owner)
+            if place.messages or turn_rows.all_of(db, place.number, None):
+                return
+            conversation_rows.discard(db, place.number)
+        if owner is not None:
+            self._locks.let_go(owner.token)
 
     def append(
         self,
@@ -107,10 +119,11 @@ class SqliteStore:
         drops: Iterable[str] = (),
         finishes: TurnEnd | None = None,
         change: StateChange = NO_CHANGE,
+        owner: Owner | None = None,
     ) -> StoredMessage:
         """Store a message with all its effects, or nothing."""
         with self._database.writing() as db:
-            place = place_of(db, conversation_id)
+            place = place_for(db, conversation_id, owner)
             self._check_end(db, place)
             sequence = place.messages + 1
             number, link = message_rows.add(db, place.number, place.head, sequence, message)
@@ -133,13 +146,27 @@ class SqliteStore:
         turns: Iterable[WaitingTurn] = (),
         drops: Iterable[str] = (),
         change: StateChange = NO_CHANGE,
+        owner: Owner | None = None,
     ) -> None:
         """Queue turns, drop turns and change the state, all or nothing."""
         with self._database.writing() as db:
-            number = place_of(db, conversation_id).number
+            number = place_for(db, conversation_id, owner).number
             turn_rows.drop(db, number, drops, at)
             turn_rows.queue(db, number, turns, at)
             conversation_rows.apply(db, number, change, at)
+
+    def label(
+        self,
+        conversation_id: str,
+        *,
+        title: str | UnsetType | None = UNSET,
+        archived_at: int | UnsetType | None = UNSET,
+    ) -> None:
+        """Change how a conversation is listed."""
+        with self._database.writing() as db:
+            number = place_of(db, conversation_id).number
+            # With time 0, the time of the last activity stays as it is.
+            conversation_rows.apply(db, number, StateChange(title=title, archived_at=archived_at), 0)
 
     def messages(
         self, conversation_id: str, *, after: int | None = None, before: int | None = None, limit: int | None = None
@@ -183,6 +210,11 @@ class SqliteStore:
         with self._database.reading() as db:
             return message_rows.highest_number(db, place_of(db, conversation_id).number)
 
+    def highest_turn(self, conversation_id: str) -> int:
+        """Return the highest of all turn ids that are numbers, or 0."""
+        with self._database.reading() as db:
+            return turn_rows.highest_number(db, place_of(db, conversation_id).number)
+
     def start_turn(
         self,
         conversation_id: str,
@@ -195,9 +227,7 @@ class SqliteStore:
     ) -> Turn:
         """Start a queued turn and store its prompt."""
         with self._database.writing() as db:
-            place = place_of(db, conversation_id)
-            if place.owner != owner:
-                raise NotTheOwner(conversation_id, place.owner.pid if place.owner else None)
+            place = place_for(db, conversation_id, owner)
             turn = turn_rows.find(db, place.number, turn_id)
             key = place.number, turn.member
             known = turn_rows.start(db, place.number, turn_id, owner.token, given, at, self._prompts.get(key))
@@ -209,33 +239,42 @@ class SqliteStore:
             del self._prompts[oldest]
         return started
 
-    def end_turn(self, conversation_id: str, end: TurnEnd, *, change: StateChange = NO_CHANGE) -> Turn:
+    def end_turn(
+        self, conversation_id: str, end: TurnEnd, *, change: StateChange = NO_CHANGE, owner: Owner | None = None
+    ) -> Turn:
         """End a running turn that has no reply."""
         with self._database.writing() as db:
-            number = place_of(db, conversation_id).number
+            number = place_for(db, conversation_id, owner).number
             turn_rows.end(db, number, end)
             conversation_rows.apply(db, number, change, end.at)
             return turn_rows.find(db, number, end.turn_id)
 
-    def keep_output(self, conversation_id: str, turn_id: str, data: bytes) -> None:
+    def keep_output(self, conversation_id: str, turn_id: str, data: bytes, *, owner: Owner | None = None) -> None:
         """Add to what a running turn has written."""
         with self._database.writing_without_sync() as db:
-            turn_rows.keep_output(db, place_of(db, conversation_id).number, turn_id, data)
+            turn_rows.keep_output(db, place_for(db, conversation_id, owner).number, turn_id, data)
 
     def requeue(
-        self, conversation_id: str, turn_id: str, turn: WaitingTurn, *, at: int, change: StateChange = NO_CHANGE
+        self,
+        conversation_id: str,
+        turn_id: str,
+        turn: WaitingTurn,
+        *,
+        at: int,
+        change: StateChange = NO_CHANGE,
+        owner: Owner | None = None,
     ) -> Turn:
         """Put a new turn first in the queue that retries another."""
         with self._database.writing() as db:
-            number = place_of(db, conversation_id).number
+            number = place_for(db, conversation_id, owner).number
             turn_rows.requeue(db, number, turn_id, turn, at)
             conversation_rows.apply(db, number, change, at)
             return turn_rows.find(db, number, turn.id)
 
-    def reorder(self, conversation_id: str, turn_ids: Sequence[str]) -> None:
+    def reorder(self, conversation_id: str, turn_ids: Sequence[str], *, owner: Owner | None = None) -> None:
         """Put queued turns first in the queue, in this order."""
         with self._database.writing() as db:
-            turn_rows.reorder(db, place_of(db, conversation_id).number, turn_ids)
+            turn_rows.reorder(db, place_for(db, conversation_id, owner).number, turn_ids)
 
     def turns(self, conversation_id: str, *, message_id: str | None = None) -> list[Turn]:
         """Return all turns, or those that one message asked for, oldest first."""
@@ -271,26 +310,51 @@ class SqliteStore:
         """Become the owner, unless another owner is alive."""
         with self._database.reading() as db:
             before = place_of(db, conversation_id).owner
-        if before not in (None, owner) and is_alive(before):
+        is_other = before is not None and before.token != owner.token
+        if before is not None and is_other and is_alive(before):
             return False
+        # Before anybody can read who owns it: an owner whose lock is not held is dead.
+        self._locks.hold(owner.token)
         with self._database.writing_without_sync() as db:
             place = place_of(db, conversation_id)
-            if place.owner == before:
+            # Also if it was seen since: then it is alive.
+            is_ours = place.owner == before
+            if is_ours:
                 conversation_rows.set_owner(db, place.number, owner)
-            return place.owner == before
+        if not is_ours:
+            self._locks.let_go(owner.token)
+        elif before is not None and is_other:
+            self._locks.remove(before.token)
+        return is_ours
+
+    def is_locked(self, owner: Owner) -> bool | None:
+        """Return whether an owner's process still holds its lock; None if there is no such lock."""
+        return self._locks.is_held(owner.token)
+
+    def beat(self, conversation_id: str, owner: Owner, *, at: int) -> None:
+        """Record that the owner is alive."""
+        self._beats += 1
+        # Now and then on disk, too, for only such writes empty the log.
+        synced = self._beats % SYNCED_BEATS == 0
+        with self._database.writing() if synced else self._database.writing_without_sync() as db:
+            place = place_for(db, conversation_id, owner)
+            conversation_rows.set_owner(db, place.number, replace(owner, seen_at=at))
 
     def release(self, conversation_id: str, owner: Owner) -> None:
         """Stop being the owner."""
-        with self._database.writing_without_sync() as db:
-            place = place_of(db, conversation_id)
-            if place.owner == owner:
-                conversation_rows.set_owner(db, place.number, None)
+        try:
+            with self._database.writing_without_sync() as db:
+                place = place_of(db, conversation_id)
+                if token_of(place.owner) == owner.token:
+                    conversation_rows.set_owner(db, place.number, None)
+        finally:
+            self._locks.let_go(owner.token)
 
-    def recover(self, conversation_id: str, *, at: int) -> list[Turn]:
-        """Mark running turns that the current owner did not start as interrupted, and return them."""
+    def recover(self, conversation_id: str, *, at: int, owner: Owner | None = None) -> list[Turn]:
+        """Mark running turns that the owner did not start as interrupted, and return them."""
         with self._database.writing() as db:
-            place = place_of(db, conversation_id)
-            return turn_rows.interrupt(db, place.number, place.owner.token if place.owner else None, at)
+            place = place_for(db, conversation_id, owner)
+            return turn_rows.interrupt(db, place.number, token_of(owner), at)
 
     def search(self, query: str, *, conversation_id: str | None = None, limit: int = 20) -> list[Found]:
         """Return the newest messages that hold every word of the query."""

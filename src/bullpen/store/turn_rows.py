@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from bullpen.context.prompt import AssemblerOutput
 from bullpen.context.report import PromptReport
-from bullpen.errors import TurnConflict, UnknownTurn
+from bullpen.errors import TurnConflict, TurnNumberTaken, UnknownTurn
 from bullpen.routing.queue import PUT_FIRST, WaitingTurn
 from bullpen.store.base import Turn, TurnEnd, TurnRecord
 from bullpen.store.message_rows import sequence_of
@@ -135,6 +135,12 @@ def keep_output(db: Connection, conversation: int, turn_id: str, data: bytes) ->
         db.execute("INSERT INTO stream_parts (turn, data) VALUES (?, ?)", (number, packed(data)))
 
 
+def highest_number(db: Connection, conversation: int) -> int:
+    """Return the highest of all ids that are numbers, or 0. The index of this expression makes it fast."""
+    query = "SELECT max(CAST(id AS INTEGER)) FROM turns WHERE conversation = ?"
+    return int(db.execute(query, (conversation,)).fetchone()[0] or 0)
+
+
 def unanswered(db: Connection, conversation: int, first: int, last: int) -> list[Turn]:
     """Return the turns that ended without a reply after one of these messages, in their order."""
     between = "turns.after_message BETWEEN ? AND ? ORDER BY turns.after_message, turns.ended_at, turns.number"
@@ -241,7 +247,7 @@ def _insert(
     key = (conversation, turn.id)
     taken = db.execute("SELECT state FROM turns WHERE conversation = ? AND id = ?", key).fetchone()
     if taken is not None:
-        raise TurnConflict(turn.id, f"already {taken[0]}", "new")
+        raise TurnNumberTaken(turn.id, taken[0])
     asked_by = sequence_of(db, conversation, turn.message_id)
     db.execute(
         "INSERT INTO turns (conversation, id, member, asked_by, intent, step, position, state, retry_of, queued_at)"

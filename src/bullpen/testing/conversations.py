@@ -65,20 +65,20 @@ def write_example(store: Store, conversation_id: str = EXAMPLE_ID) -> None:
     )
     store.claim(conversation_id, OWNER, is_alive=lambda _: False)
     messages = [_message(number) for number in range(1, len(SAID) + 1)]
-    store.append(conversation_id, messages[0], turns=[_turn("1", "max", messages[0])])
+    store.append(conversation_id, messages[0], turns=[_turn("1", "max", messages[0])], owner=OWNER)
     _answer(store, conversation_id, "1", "max", messages[:1], messages[1])
-    store.append(conversation_id, messages[2], turns=[_turn("2", "max", messages[2])])
+    store.append(conversation_id, messages[2], turns=[_turn("2", "max", messages[2])], owner=OWNER)
     _answer(store, conversation_id, "2", "max", messages[:3], messages[3])
     asked = messages[4]
-    store.append(conversation_id, asked, turns=[_turn("3", "sarah", asked), _turn("4", "max", asked)])
+    store.append(conversation_id, asked, turns=[_turn("3", "sarah", asked), _turn("4", "max", asked)], owner=OWNER)
     _start(store, conversation_id, "4", "max", messages[:5])
     _answer(store, conversation_id, "3", "sarah", messages[:5], messages[5])
     failure = Failed(
         kind="quota", message="The quota is used up until 11:00.", hint="Wait, or hand over.", partial_text="Test 1: "
     )
     end = TurnEnd(turn_id="4", state="failed", at=asked.timestamp + 30_000, failure=failure, command=("claude", "-p"))
-    store.end_turn(conversation_id, end)
-    store.update(conversation_id, at=messages[5].timestamp, turns=[_turn("5", "max", messages[5])])
+    store.end_turn(conversation_id, end, owner=OWNER)
+    store.update(conversation_id, at=messages[5].timestamp, turns=[_turn("5", "max", messages[5])], owner=OWNER)
     store.release(conversation_id, OWNER)
 
 
@@ -121,7 +121,7 @@ def _answer(
         command=(AGENT_TYPES[member], "--json", "-"),
         stream=stream.finish(),
     )
-    store.append(conversation_id, reply, finishes=end)
+    store.append(conversation_id, reply, finishes=end, owner=OWNER)
 
 
 def prompt_for(member: str, history: list[ConversationMessage]) -> AssemblerOutput:

@@ -7,7 +7,7 @@ class TestSqliteStore(StoreContract):
 
 # ruff: noqa: D102, S101, S106
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import cast
@@ -22,6 +22,7 @@ from bullpen.errors import (
     MessageDiffers,
     NotTheOwner,
     TurnConflict,
+    TurnNumberTaken,
     UnknownConversation,
     UnknownMessage,
     UnknownTurn,
@@ -93,7 +94,7 @@ def sequences(messages: list[StoredMessage]) -> list[int]:
 
 def start(store: Store) -> None:
     """Start a turn of max."""
-    store.append("c", said("m1"), turns=[asked("m1", "max")])
+    store.append("c", said("m1"), turns=[asked("m1", "max")], owner=OWNER)
     store.start_turn("c", "m1-max", owner=OWNER, given=GIVEN, at=110)
 
 
@@ -106,6 +107,30 @@ def read_stream(store: Store) -> bytes:
     """Return what that turn has written."""
     record = store.record("c", "m1-max")
     return b"" if record is None else record.stream
+
+
+WRITES: dict[str, Callable[[Store, Owner | None], object]] = {
+    "append": lambda store, owner: store.append("c", said("m2"), owner=owner),
+    "reply": lambda store, owner: store.append(
+        "c", said("m2"), finishes=TurnEnd(turn_id="m1-max", state="done", at=1), owner=owner
+    ),
+    "update": lambda store, owner: store.update("c", at=200, drops=["m1-sarah"], owner=owner),
+    "end_turn": lambda store, owner: store.end_turn("c", TurnEnd(turn_id="m1-max", state="failed", at=1), owner=owner),
+    "keep_output": lambda store, owner: store.keep_output("c", "m1-max", b"more", owner=owner),
+    "requeue": lambda store, owner: store.requeue("c", "m1-carol", asked("m1", turn_id="again"), at=1, owner=owner),
+    "reorder": lambda store, owner: store.reorder("c", ["m1-sarah"], owner=owner),
+    "recover": lambda store, owner: store.recover("c", at=1, owner=owner),
+    "discard": lambda store, owner: store.discard("c", owner=owner),
+    "start_turn": lambda store, owner: store.start_turn("c", "m1-sarah", owner=owner or OWNER, given=GIVEN, at=1),
+    "beat": lambda store, owner: store.beat("c", owner or OWNER, at=1),
+}
+"""Everything that only the owner of a conversation may do, after `test_who_lost…` has prepared it."""
+
+
+def everything(store: Store) -> object:
+    """Return all that a store says of the conversation."""
+    record = store.record("c", "m1-max")
+    return store.conversation("c"), store.messages("c"), store.turns("c"), store.queued("c"), record
 
 
 class StoreContract:
@@ -174,24 +199,25 @@ class StoreContract:
         assert (listed[0].queued, listed[0].state) == (1, "queued")
 
     def test_it_begins_with_what_a_person_says_first(self, store: Store) -> None:
-        store.append("c", said("m1", "Ready.", speaker=MAX))
+        store.append("c", said("m1", "Ready.", speaker=MAX), owner=OWNER)
         assert store.conversation("c").first_words == "Ready."
-        store.append("c", said("m2", "Fix the login"))
+        store.append("c", said("m2", "Fix the login"), owner=OWNER)
 
         assert store.conversation("c").first_words == "Fix the login"
 
     def test_a_conversation_can_be_renamed_and_archived(self, store: Store) -> None:
-        store.append("c", said("m1", at=50))
+        store.append("c", said("m1", at=50), owner=OWNER)
 
-        store.update("c", at=0, change=StateChange(title="The login 登录", archived_at=70))
+        # By anybody.
+        store.label("c", title="The login 登录", archived_at=70)
         renamed = store.conversation("c")
-        store.update("c", at=0, change=StateChange(archived_at=None))
-        store.append("c", said("m2", at=60))
+        store.label("c", archived_at=None)
+        store.append("c", said("m2", at=60), owner=OWNER)
         back = store.conversation("c")
 
         assert (renamed.title, renamed.archived_at, renamed.last_at) == ("The login 登录", 70, 50)
         assert (back.title, back.archived_at, back.last_at) == ("The login 登录", None, 60)
-        store.update("c", at=0, change=StateChange(title=None))
+        store.update("c", at=0, change=StateChange(title=None), owner=OWNER)
         assert store.conversation("c").title is None
         assert store.fsck() == []
 
@@ -205,7 +231,7 @@ class StoreContract:
     def test_a_deleted_conversation_leaves_nothing_behind(self, store: Store) -> None:
         begin(store, "kept")
         store.append("kept", said("m1", "a secret kept"))
-        store.append("c", said("m1", "a secret lost"), turns=[asked("m1")])
+        store.append("c", said("m1", "a secret lost"), turns=[asked("m1")], owner=OWNER)
         store.start_turn("c", "m1-max", owner=OWNER, given=GIVEN, at=1)
 
         store.delete("c", at=9)
@@ -222,7 +248,7 @@ class StoreContract:
         with pytest.raises(UnknownMessage):
             store.message("c", "m1")
         with pytest.raises(UnknownMessage):
-            store.update("c", at=1, turns=[asked("m1")])
+            store.update("c", at=1, turns=[asked("m1")], owner=OWNER)
         with pytest.raises(UnknownTurn):
             store.turn("c", "t")
         with pytest.raises(UnknownTurn):
@@ -232,9 +258,9 @@ class StoreContract:
         change = StateChange(
             team_task="Ship it", waits_for="kai", paused="20 turns", progress={"turns": 20, "usd": 0.5}
         )
-        store.append("c", said("m1"), change=change)
-        store.append("c", said("m2"), change=StateChange(paused=None))
-        store.update("c", at=200, change=StateChange(waits_for="ana"))
+        store.append("c", said("m1"), change=change, owner=OWNER)
+        store.append("c", said("m2"), change=StateChange(paused=None), owner=OWNER)
+        store.update("c", at=200, change=StateChange(waits_for="ana"), owner=OWNER)
 
         stored = store.conversation("c")
         assert (stored.team_task, stored.waits_for, stored.paused) == ("Ship it", "ana", None)
@@ -256,7 +282,7 @@ class StoreContract:
             message = ConversationMessage(
                 id=f"m{number}", content=content, speaker=MAX, timestamp=number, routing=routing if number % 2 else None
             )
-            stored = store.append("c", message)
+            stored = store.append("c", message, owner=OWNER)
 
             assert (stored.sequence, stored.message, stored.already_stored) == (number, message, False)
             assert store.message("c", message.id) == stored
@@ -264,7 +290,7 @@ class StoreContract:
 
     def test_windows_of_messages(self, store: Store) -> None:
         for number in range(1, 11):
-            store.append("c", said(f"m{number}"))
+            store.append("c", said(f"m{number}"), owner=OWNER)
 
         assert sequences(store.messages("c")) == list(range(1, 11))
         assert sequences(store.messages("c", limit=3)) == [8, 9, 10]
@@ -275,33 +301,37 @@ class StoreContract:
         assert store.messages("c", after=10) == store.messages("c", before=1) == store.messages("c", limit=0) == []
 
     def test_a_resend_changes_nothing(self, store: Store) -> None:
-        first = store.append("c", said("m1", at=100), turns=[asked("m1")], change=StateChange(waits_for=None))
-        again = store.append("c", said("m1", at=999), turns=[asked("m1")], change=StateChange(waits_for="kai"))
+        first = store.append(
+            "c", said("m1", at=100), turns=[asked("m1")], change=StateChange(waits_for=None), owner=OWNER
+        )
+        again = store.append(
+            "c", said("m1", at=999), turns=[asked("m1")], change=StateChange(waits_for="kai"), owner=OWNER
+        )
 
         assert (again.sequence, again.message, again.already_stored) == (1, first.message, True)
         assert len(store.messages("c")) == len(store.turns("c")) == 1
         assert store.conversation("c").waits_for is None
 
     def test_the_same_id_cannot_say_something_else(self, store: Store) -> None:
-        store.append("c", said("m1", "yes"))
+        store.append("c", said("m1", "yes"), owner=OWNER)
         with pytest.raises(MessageDiffers):
-            store.append("c", said("m1", "no"))
+            store.append("c", said("m1", "no"), owner=OWNER)
         with pytest.raises(MessageDiffers):
-            store.append("c", said("m1", "yes", speaker=MAX))
+            store.append("c", said("m1", "yes", speaker=MAX), owner=OWNER)
 
     def test_what_could_not_be_read_again_is_not_written(self, store: Store) -> None:
         unknown = Speaker(role_id="kai", role_name="Kai", type=cast("SpeakerType", "robot"))
         for message in (said("m1", speaker=unknown), said(cast("str", 1)), said("m1", at=cast("int", 1.5))):
             with pytest.raises(TypeError):
-                store.append("c", message)
+                store.append("c", message, owner=OWNER)
         with pytest.raises(ValueError, match="JSON"):
-            store.update("c", at=1, change=StateChange(progress={"usd": float("nan")}))
+            store.update("c", at=1, change=StateChange(progress={"usd": float("nan")}), owner=OWNER)
 
         assert store.messages("c") == []
 
     def test_ids_belong_to_their_conversation(self, store: Store) -> None:
         begin(store, "d")
-        store.append("c", said("m1", "here"), turns=[asked("m1")])
+        store.append("c", said("m1", "here"), turns=[asked("m1")], owner=OWNER)
         store.append("d", said("m1", "there"), turns=[asked("m1")])
 
         assert store.message("d", "m1").message.content == "there"
@@ -310,40 +340,44 @@ class StoreContract:
     # Turns
 
     def test_a_message_its_turns_and_its_drops_are_one(self, store: Store) -> None:
-        store.append("c", said("m1"), turns=[asked("m1", "max"), asked("m1", "sarah", step=1)])
-        store.append("c", said("m2"), turns=[asked("m2", "carol", intent=1)], drops=["m1-sarah"])
+        store.append("c", said("m1"), turns=[asked("m1", "max"), asked("m1", "sarah", step=1)], owner=OWNER)
+        store.append("c", said("m2"), turns=[asked("m2", "carol", intent=1)], drops=["m1-sarah"], owner=OWNER)
 
         assert [turn.waiting for turn in store.queued("c")] == [asked("m1", "max"), asked("m2", "carol", intent=1)]
         assert [turn.state for turn in store.turns("c")] == ["queued", "dropped", "queued"]
 
     def test_what_cannot_be_done_whole_is_not_done(self, store: Store) -> None:
-        store.append("c", said("m1"), turns=[asked("m1")])
+        store.append("c", said("m1"), turns=[asked("m1")], owner=OWNER)
         before = (store.conversation("c"), store.messages("c"), store.turns("c"))
         taken, unknown = asked("m1"), asked("nothing", turn_id="t")
 
         with pytest.raises(UnknownTurn):
-            store.append("c", said("m2", "lost word"), turns=[asked("m2")], drops=["m1-max", "m9-max"])
+            store.append("c", said("m2", "lost word"), turns=[asked("m2")], drops=["m1-max", "m9-max"], owner=OWNER)
         with pytest.raises(TurnConflict):
-            store.append("c", said("m2", "lost word"), turns=[asked("m2"), taken], change=StateChange(paused="x"))
+            store.append(
+                "c", said("m2", "lost word"), turns=[asked("m2"), taken], change=StateChange(paused="x"), owner=OWNER
+            )
         with pytest.raises(UnknownMessage):
-            store.append("c", said("m2", "lost word"), turns=[asked("m2"), unknown])
+            store.append("c", said("m2", "lost word"), turns=[asked("m2"), unknown], owner=OWNER)
         with pytest.raises(TurnConflict):
-            store.append("c", said("m2", "lost word"), finishes=TurnEnd(turn_id="m1-max", state="done", at=1))
+            store.append(
+                "c", said("m2", "lost word"), finishes=TurnEnd(turn_id="m1-max", state="done", at=1), owner=OWNER
+            )
         with pytest.raises(ValueError, match="surrogates"):
-            store.append("c", said("m2", "lost word \ud83d"))
+            store.append("c", said("m2", "lost word \ud83d"), owner=OWNER)
 
         assert (store.conversation("c"), store.messages("c"), store.turns("c")) == before
         assert store.search("lost") == []
 
     def test_a_turn_that_ends_with_a_reply(self, store: Store) -> None:
-        store.append("c", said("m1"), turns=[asked("m1")])
+        store.append("c", said("m1"), turns=[asked("m1")], owner=OWNER)
         started = store.start_turn("c", "m1-max", owner=OWNER, given=GIVEN, at=110)
         assert (started.state, store.conversation("c").state) == ("running", "running")
         assert (ids(store.running("c")), store.queued("c")) == (["m1-max"], [])
 
         usage = Usage(input_tokens=10, output_tokens=5, cost_usd=0.25)
         end = TurnEnd(turn_id="m1-max", state="done", at=150, usage=usage)
-        store.append("c", said("m2", speaker=MAX, at=151), finishes=end)
+        store.append("c", said("m2", speaker=MAX, at=151), finishes=end, owner=OWNER)
 
         assert store.running("c") == []
         assert store.turn("c", "m1-max") == Turn(
@@ -367,6 +401,7 @@ class StoreContract:
             "c",
             TurnEnd(turn_id="m1-max", state=state, at=150, failure=failure),
             change=StateChange(paused="max failed"),
+            owner=OWNER,
         )
 
         assert (ended.state, ended.failure, ended.reply_id, ended.ended_at) == (state, failure, None, 150)
@@ -374,35 +409,38 @@ class StoreContract:
 
     def test_a_turn_ends_once(self, store: Store) -> None:
         running(store, "m1")
-        store.end_turn("c", TurnEnd(turn_id="m1-max", state="failed", at=150))
+        store.end_turn("c", TurnEnd(turn_id="m1-max", state="failed", at=150), owner=OWNER)
 
         for state in ENDS:
             with pytest.raises(TurnConflict):
-                store.end_turn("c", TurnEnd(turn_id="m1-max", state=state, at=160))
+                store.end_turn("c", TurnEnd(turn_id="m1-max", state=state, at=160), owner=OWNER)
         with pytest.raises(TurnConflict):
-            store.append("c", said("m2"), finishes=TurnEnd(turn_id="m1-max", state="done", at=160))
+            store.append("c", said("m2"), finishes=TurnEnd(turn_id="m1-max", state="done", at=160), owner=OWNER)
         with pytest.raises(TurnConflict):
             store.start_turn("c", "m1-max", owner=OWNER, given=GIVEN, at=160)
         with pytest.raises(TurnConflict):
-            store.update("c", at=160, drops=["m1-max"])
+            store.update("c", at=160, drops=["m1-max"], owner=OWNER)
         assert [turn.state for turn in store.turns("c")] == ["failed"]
 
     def test_only_a_reply_makes_a_turn_done(self, store: Store) -> None:
         running(store, "m1")
         with pytest.raises(ValueError, match="reply"):
-            store.end_turn("c", TurnEnd(turn_id="m1-max", state="done", at=150))
+            store.end_turn("c", TurnEnd(turn_id="m1-max", state="done", at=150), owner=OWNER)
         with pytest.raises(ValueError, match="done"):
-            store.append("c", said("m2"), finishes=TurnEnd(turn_id="m1-max", state="failed", at=150))
+            store.append("c", said("m2"), finishes=TurnEnd(turn_id="m1-max", state="failed", at=150), owner=OWNER)
 
     def test_a_retry_is_a_new_turn_and_comes_first(self, store: Store) -> None:
         running(store, "m1")
-        store.append("c", said("m2"), turns=[asked("m2", "sarah")])
+        store.append("c", said("m2"), turns=[asked("m2", "sarah")], owner=OWNER)
         store.end_turn(
-            "c", TurnEnd(turn_id="m1-max", state="cancelled", at=150), change=StateChange(paused="cancelled")
+            "c",
+            TurnEnd(turn_id="m1-max", state="cancelled", at=150),
+            change=StateChange(paused="cancelled"),
+            owner=OWNER,
         )
 
         again = store.requeue(
-            "c", "m1-max", asked("m1", "carol", turn_id="again"), at=160, change=StateChange(paused=None)
+            "c", "m1-max", asked("m1", "carol", turn_id="again"), at=160, change=StateChange(paused=None), owner=OWNER
         )
 
         assert (again.retry_of, again.member, again.queued_at, again.state) == ("m1-max", "carol", 160, "queued")
@@ -410,31 +448,33 @@ class StoreContract:
         assert store.turn("c", "m1-max").state == "cancelled"
         assert store.conversation("c").paused is None
         with pytest.raises(TurnConflict):
-            store.requeue("c", "m1-max", asked("m1", turn_id="and again"), at=170)
+            store.requeue("c", "m1-max", asked("m1", turn_id="and again"), at=170, owner=OWNER)
         with pytest.raises(TurnConflict):
-            store.requeue("c", "again", asked("m1", turn_id="and again"), at=170)
+            store.requeue("c", "again", asked("m1", turn_id="and again"), at=170, owner=OWNER)
 
     def test_the_queue_can_be_put_into_another_order(self, store: Store) -> None:
-        store.append("c", said("m1"), turns=[asked("m1", member) for member in "abcd"])
+        store.append("c", said("m1"), turns=[asked("m1", member) for member in "abcd"], owner=OWNER)
 
-        store.reorder("c", ["m1-c", "m1-b"])
-        store.append("c", said("m2"), turns=[asked("m2", "e")])
+        store.reorder("c", ["m1-c", "m1-b"], owner=OWNER)
+        store.append("c", said("m2"), turns=[asked("m2", "e")], owner=OWNER)
 
         assert [turn.member for turn in store.queued("c")] == ["c", "b", "a", "d", "e"]
-        store.update("c", at=1, drops=["m1-c"])
+        store.update("c", at=1, drops=["m1-c"], owner=OWNER)
         with pytest.raises(TurnConflict):
-            store.reorder("c", ["m1-a", "m1-c"])
+            store.reorder("c", ["m1-a", "m1-c"], owner=OWNER)
         assert [turn.member for turn in store.queued("c")] == ["b", "a", "d", "e"]
 
     def test_turns_can_be_asked_for_without_a_message(self, store: Store) -> None:
-        store.append("c", said("m1"), turns=[asked("m1", "max")])
+        store.append("c", said("m1"), turns=[asked("m1", "max")], owner=OWNER)
 
-        store.update("c", at=200, turns=[asked("m1", "sarah")], drops=["m1-max"], change=StateChange(waits_for=None))
+        store.update(
+            "c", at=200, turns=[asked("m1", "sarah")], drops=["m1-max"], change=StateChange(waits_for=None), owner=OWNER
+        )
 
         assert [(turn.member, turn.queued_at) for turn in store.queued("c")] == [("sarah", 200)]
 
     def test_what_an_agent_saw_and_wrote_is_kept(self, store: Store) -> None:
-        store.append("c", said("m1"), turns=[asked("m1")])
+        store.append("c", said("m1"), turns=[asked("m1")], owner=OWNER)
         assert store.record("c", "m1-max") is None
         store.start_turn("c", "m1-max", owner=OWNER, given=GIVEN, at=110)
         assert store.record("c", "m1-max") == record(command=(), stream=b"")
@@ -442,7 +482,9 @@ class StoreContract:
         packer = StreamPacker()
         packer.feed(b'{"event":"text"}\n' * 100)
         command = ("claude", "-p", "--model", "größte")
-        store.end_turn("c", TurnEnd(turn_id="m1-max", state="failed", at=150, command=command, stream=packer.finish()))
+        store.end_turn(
+            "c", TurnEnd(turn_id="m1-max", state="failed", at=150, command=command, stream=packer.finish()), owner=OWNER
+        )
 
         assert store.record("c", "m1-max") == record(command=command, stream=b'{"event":"text"}\n' * 100)
 
@@ -465,7 +507,7 @@ class StoreContract:
         assert store.claim("c", OTHER, is_alive=alive)
 
     def test_only_the_owner_runs_turns(self, store: Store) -> None:
-        store.append("c", said("m1"), turns=[asked("m1")])
+        store.append("c", said("m1"), turns=[asked("m1")], owner=OWNER)
         with pytest.raises(NotTheOwner) as refused:
             store.start_turn("c", "m1-max", owner=OTHER, given=GIVEN, at=1)
         assert refused.value.pid == OWNER.pid
@@ -475,24 +517,77 @@ class StoreContract:
             store.start_turn("c", "m1-max", owner=OWNER, given=GIVEN, at=1)
         assert ids(store.queued("c")) == ["m1-max"]
 
+    @pytest.mark.parametrize("write", WRITES)
+    @pytest.mark.parametrize("loser", [OWNER, None])
+    def test_who_lost_a_conversation_cannot_write(self, store: Store, write: str, loser: Owner | None) -> None:
+        store.append("c", said("m1"), turns=[asked("m1", name) for name in ("max", "sarah", "carol")], owner=OWNER)
+        store.start_turn("c", "m1-max", owner=OWNER, given=GIVEN, at=110)
+        store.start_turn("c", "m1-carol", owner=OWNER, given=GIVEN, at=110)
+        store.end_turn("c", TurnEnd(turn_id="m1-carol", state="failed", at=120), owner=OWNER)
+        assert store.claim("c", OTHER, is_alive=dead)
+        before = everything(store)
+
+        with pytest.raises(NotTheOwner, match="is open in process 2, so nothing was changed here"):
+            WRITES[write](store, loser)
+
+        assert everything(store) == before
+        WRITES[write](store, OTHER)
+        if write != "discard":
+            assert everything(store) != before
+
+    def test_nobody_writes_as_an_owner_of_what_nobody_owns(self, store: Store) -> None:
+        store.release("c", OWNER)
+        with pytest.raises(NotTheOwner, match="is not open here any more"):
+            store.append("c", said("m1"), owner=OWNER)
+        store.append("c", said("m1"))
+
+    def test_an_owner_is_seen_and_holds_its_lock_until_it_releases(self, store: Store, tmp_path: Path) -> None:
+        with self.open_store(tmp_path) as elsewhere:
+            assert store.is_locked(OWNER) is elsewhere.is_locked(OWNER) is True
+            assert elsewhere.is_locked(OTHER) is None
+            store.beat("c", OWNER, at=500)
+            owner = elsewhere.conversation("c").owner
+            assert owner == replace(OWNER, seen_at=500)
+            store.append("c", said("m1"), owner=OWNER)
+            store.release("c", OWNER)
+            assert elsewhere.is_locked(OWNER) is None
+
+    def test_an_owner_that_was_seen_meanwhile_is_alive(self, store: Store) -> None:
+        def is_alive(_: Owner) -> bool:
+            store.beat("c", OWNER, at=500)
+            return False
+
+        assert not store.claim("c", OTHER, is_alive=is_alive)
+        assert store.is_locked(OTHER) is None
+        store.append("c", said("m1"), owner=OWNER)
+
+    def test_the_highest_number_of_a_turn(self, store: Store) -> None:
+        begin(store, "d")
+        assert store.highest_turn("c") == 0
+        turns = [asked("m1", turn_id=turn_id) for turn_id in ("9", "10", "2", "own-11")]
+        store.append("c", said("m1"), turns=turns, owner=OWNER)
+        assert (store.highest_turn("c"), store.highest_turn("d")) == (10, 0)
+        with pytest.raises(TurnNumberTaken):
+            store.update("c", at=1, turns=[asked("m1", turn_id="2")], owner=OWNER)
+
     def test_many_prompts_that_repeat_each_other_are_read_exactly(self, store: Store, tmp_path: Path) -> None:
         lines: list[str] = []
         prompts: dict[str, str] = {}
         for number in range(1, 60):
             member = "max" if number % 3 else "sarah"
             lines.append(f"- Kai -> all: message {number} says something {'worth reading ' * (number % 7)}\u2028 👍")
-            store.append("c", said(f"m{number}"), turns=[asked(f"m{number}", member, turn_id=str(number))])
+            store.append("c", said(f"m{number}"), turns=[asked(f"m{number}", member, turn_id=str(number))], owner=OWNER)
             prompts[str(number)] = "\n".join([f"({number} not shown)", *lines[-30:], "[MESSAGE]", f"now {number}"])
             given = replace(GIVEN, prompt=prompts[str(number)])
             store.start_turn("c", str(number), owner=OWNER, given=given, at=number)
-            store.end_turn("c", TurnEnd(turn_id=str(number), state="failed", at=number))
+            store.end_turn("c", TurnEnd(turn_id=str(number), state="failed", at=number), owner=OWNER)
         assert {id_: _prompt(store, id_) for id_ in prompts} == prompts
         assert store.fsck() == []
         with self.open_store(tmp_path) as again:
             assert {id_: _prompt(again, id_) for id_ in prompts} == prompts
 
     def test_a_conversation_in_which_nothing_was_said_leaves_nothing(self, store: Store) -> None:
-        store.discard("c")
+        store.discard("c", owner=OWNER)
         assert store.conversations() == []
         begin(store, "c")
         store.append("c", said("m1"))
@@ -504,53 +599,55 @@ class StoreContract:
         self, store: Store
     ) -> None:
         start(store)
-        store.keep_output("c", "m1-max", b"first ")
-        store.keep_output("c", "m1-max", b"second")
+        store.keep_output("c", "m1-max", b"first ", owner=OWNER)
+        store.keep_output("c", "m1-max", b"second", owner=OWNER)
         assert read_stream(store) == b"first second"
         store.claim("c", OTHER, is_alive=dead)
-        store.recover("c", at=140)
+        store.recover("c", at=140, owner=OTHER)
         assert read_stream(store) == b"first second"
-        store.keep_output("c", "m1-max", b"too late")
+        store.keep_output("c", "m1-max", b"too late", owner=OTHER)
         assert read_stream(store) == b"first second"
         assert store.fsck() == []
 
     def test_a_turn_that_ends_keeps_its_whole_stream_instead_of_its_parts(self, store: Store) -> None:
         start(store)
-        store.keep_output("c", "m1-max", b"part")
+        store.keep_output("c", "m1-max", b"part", owner=OWNER)
         packer = StreamPacker()
         packer.feed(b"all of it")
-        store.end_turn("c", TurnEnd(turn_id="m1-max", state="failed", at=130, stream=packer.finish()))
+        store.end_turn("c", TurnEnd(turn_id="m1-max", state="failed", at=130, stream=packer.finish()), owner=OWNER)
         assert read_stream(store) == b"all of it"
         assert store.fsck() == []
 
     def test_turns_without_a_reply_are_found_by_their_place(self, store: Store) -> None:
         start(store)
-        store.append("c", said("m2", at=1))
-        store.end_turn("c", TurnEnd(turn_id="m1-max", state="cancelled", at=130))
-        store.append("c", said("m3", at=0))
+        store.append("c", said("m2", at=1), owner=OWNER)
+        store.end_turn("c", TurnEnd(turn_id="m1-max", state="cancelled", at=130), owner=OWNER)
+        store.append("c", said("m3", at=0), owner=OWNER)
         assert [(turn.id, turn.after_message) for turn in store.unanswered("c", first=2, last=2)] == [("m1-max", 2)]
         assert store.unanswered("c", first=0, last=1) == store.unanswered("c", first=3, last=999) == []
 
     def test_what_a_dead_owner_left_running_is_interrupted_once(self, store: Store) -> None:
-        store.append("c", said("m1"), turns=[asked("m1", "max"), asked("m1", "sarah"), asked("m1", "carol")])
+        store.append(
+            "c", said("m1"), turns=[asked("m1", "max"), asked("m1", "sarah"), asked("m1", "carol")], owner=OWNER
+        )
         store.start_turn("c", "m1-max", owner=OWNER, given=GIVEN, at=110)
-        assert store.recover("c", at=120) == []
+        assert store.recover("c", at=120, owner=OWNER) == []
 
         store.claim("c", OTHER, is_alive=dead)
         store.start_turn("c", "m1-sarah", owner=OTHER, given=GIVEN, at=130)
-        interrupted = store.recover("c", at=140)
+        interrupted = store.recover("c", at=140, owner=OTHER)
 
         assert [(turn.id, turn.state, turn.ended_at) for turn in interrupted] == [("m1-max", "interrupted", 140)]
-        assert store.recover("c", at=150) == []
+        assert store.recover("c", at=150, owner=OTHER) == []
         assert (ids(store.running("c")), ids(store.queued("c"))) == (["m1-sarah"], ["m1-carol"])
 
     # Search and check
 
     def test_search_finds_the_newest_first(self, store: Store) -> None:
         begin(store, "d")
-        store.append("c", said("m1", "The old budget was too small"))
+        store.append("c", said("m1", "The old budget was too small"), owner=OWNER)
         store.append("d", said("m1", "a new Budget, and 上下文窗口 needs more"))
-        store.append("c", said("m2", "nothing of the kind", speaker=MAX, at=7))
+        store.append("c", said("m2", "nothing of the kind", speaker=MAX, at=7), owner=OWNER)
 
         found = store.search("budget")
         assert [(one.conversation_id, one.message_id) for one in found] == [("d", "m1"), ("c", "m1")]
@@ -563,12 +660,14 @@ class StoreContract:
 
     def test_all_that_is_written_is_found_sound(self, store: Store) -> None:
         running(store, "m1")
-        store.append("c", said("m2", speaker=MAX), finishes=TurnEnd(turn_id="m1-max", state="done", at=1))
-        store.append("c", said("m3"), turns=[asked("m3", "a"), asked("m3", "b"), asked("m3", "c")], drops=[])
+        store.append("c", said("m2", speaker=MAX), finishes=TurnEnd(turn_id="m1-max", state="done", at=1), owner=OWNER)
+        store.append(
+            "c", said("m3"), turns=[asked("m3", "a"), asked("m3", "b"), asked("m3", "c")], drops=[], owner=OWNER
+        )
         store.start_turn("c", "m3-a", owner=OWNER, given=GIVEN, at=2)
-        store.end_turn("c", TurnEnd(turn_id="m3-a", state="failed", at=3))
-        store.requeue("c", "m3-a", asked("m3", "a", turn_id="m3-a-2"), at=4)
-        store.update("c", at=5, drops=["m3-b"])
+        store.end_turn("c", TurnEnd(turn_id="m3-a", state="failed", at=3), owner=OWNER)
+        store.requeue("c", "m3-a", asked("m3", "a", turn_id="m3-a-2"), at=4, owner=OWNER)
+        store.update("c", at=5, drops=["m3-b"], owner=OWNER)
 
         assert store.fsck() == store.fsck("c") == []
 
@@ -576,7 +675,9 @@ class StoreContract:
 
     def test_everything_is_there_when_it_is_opened_again(self, store: Store, tmp_path: Path) -> None:
         running(store, "m1")
-        store.append("c", said("m2", "你好"), turns=[asked("m2", "sarah")], change=StateChange(team_task="Ship it"))
+        store.append(
+            "c", said("m2", "你好"), turns=[asked("m2", "sarah")], change=StateChange(team_task="Ship it"), owner=OWNER
+        )
         before = (store.conversations(), store.messages("c"), store.turns("c"), store.record("c", "m1-max"))
         store.close()
 
@@ -587,7 +688,7 @@ class StoreContract:
 
     def test_it_can_be_used_from_many_threads(self, store: Store) -> None:
         with ThreadPoolExecutor(4) as threads:
-            stored = list(threads.map(lambda number: store.append("c", said(f"m{number}")), range(20)))
+            stored = list(threads.map(lambda number: store.append("c", said(f"m{number}"), owner=OWNER), range(20)))
 
         assert sorted(one.sequence for one in stored) == list(range(1, 21))
         assert store.fsck() == []
@@ -606,7 +707,7 @@ def begin(store: Store, conversation_id: str, at: int = 0) -> None:
 
 def running(store: Store, message_id: str) -> None:
     """Start a turn that a new message asks for."""
-    store.append("c", said(message_id), turns=[asked(message_id)])
+    store.append("c", said(message_id), turns=[asked(message_id)], owner=OWNER)
     store.start_turn("c", f"{message_id}-max", owner=OWNER, given=GIVEN, at=110)
 
 

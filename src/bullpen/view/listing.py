@@ -12,7 +12,7 @@ from bullpen.errors import AmbiguousConversation, BullpenError, NoConversations,
 from bullpen.markers.stripping import strip_all_markers
 from bullpen.messages import Speaker
 from bullpen.routing.progress import MemberUsage
-from bullpen.store.base import StateChange, Store, StoredConversation
+from bullpen.store.base import Store, StoredConversation
 from bullpen.team.file import team_path
 from bullpen.text.clean import clean_text
 
@@ -73,13 +73,13 @@ class Hit(Struct, frozen=True, kw_only=True):
 
 def all_conversations(store: Store) -> list[ConversationSummary]:
     """Return every conversation, the latest first. One in which nothing was said is listed only while it is open."""
-    listed = (_summary(stored) for stored in store.conversations())
+    listed = (_summary(store, stored) for stored in store.conversations())
     return [summary for summary in listed if summary.messages or summary.open_in is not None]
 
 
 def conversation_summary(store: Store, conversation_id: str) -> ConversationSummary:
     """Return one conversation, or raise UnknownConversation."""
-    return _summary(store.conversation(conversation_id))
+    return _summary(store, store.conversation(conversation_id))
 
 
 def find_conversation(store: Store, reference: str) -> ConversationSummary:
@@ -95,13 +95,13 @@ def find_conversation(store: Store, reference: str) -> ConversationSummary:
         raise NoConversations
     if reference == LAST:
         said = _worth_continuing(known) or known
-        return _summary(_last_here(said, Path.cwd(), None) or said[0])
+        return _summary(store, _last_here(said, Path.cwd(), None) or said[0])
     fitting = [stored for stored in known if reference and stored.id.startswith(reference)]
     if not fitting:
         raise UnknownConversation(reference)
     if len(fitting) > 1:
         raise AmbiguousConversation(reference, (stored.id for stored in fitting))
-    return _summary(fitting[0])
+    return _summary(store, fitting[0])
 
 
 def conversation_to_continue(store: Store, reference: str, team: Path | None) -> ConversationSummary:
@@ -121,7 +121,7 @@ def conversation_to_continue(store: Store, reference: str, team: Path | None) ->
             f"No conversation of {team or here} has begun yet. The latest of all is {latest.id}, {where}; "
             f"--resume {latest.id} continues it."
         )
-    return _summary(found)
+    return _summary(store, found)
 
 
 def _worth_continuing(known: Iterable[StoredConversation]) -> list[StoredConversation]:
@@ -192,7 +192,7 @@ def typed_title(text: str) -> str | None:
 
 def rename(store: Store, conversation_id: str, title: str | None) -> None:
     """Give a conversation that is not open here another title; None: call it by its first words again."""
-    store.update(conversation_id, at=0, change=StateChange(title=title))
+    store.label(conversation_id, title=title)
 
 
 def archive(store: Store, conversation_id: str, *, at: int) -> None:
@@ -200,17 +200,17 @@ def archive(store: Store, conversation_id: str, *, at: int) -> None:
     stored = conversation_summary(store, conversation_id)
     if stored.open_in is not None:
         raise BullpenError(f"Process {stored.open_in} has {stored.id} open. Close it there first.")
-    store.update(conversation_id, at=0, change=StateChange(archived_at=at))
+    store.label(conversation_id, archived_at=at)
 
 
 def unarchive(store: Store, conversation_id: str) -> None:
     """Put a conversation back into the lists."""
-    store.update(conversation_id, at=0, change=StateChange(archived_at=None))
+    store.label(conversation_id, archived_at=None)
 
 
-def _summary(stored: StoredConversation) -> ConversationSummary:
+def _summary(store: Store, stored: StoredConversation) -> ConversationSummary:
     owner = stored.owner
-    open_in = owner.pid if owner is not None and is_alive(owner) else None
+    open_in = owner.pid if owner is not None and is_alive(owner, store) else None
     used = _used(stored.progress)
     return ConversationSummary(
         id=stored.id,

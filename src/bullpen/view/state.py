@@ -155,7 +155,7 @@ def stored_view(store: Store, conversation_id: str) -> ConversationView:
     """Return a conversation that another process owns, or nobody, as far as the store knows it."""
     stored = store.conversation(conversation_id)
     progress = stored_progress(store, stored)
-    is_owned = stored.owner is not None and is_alive(stored.owner)
+    is_owned = stored.owner is not None and is_alive(stored.owner, store)
     running = store.running(conversation_id)
     ended = [store.turn(conversation_id, turn_id) for turn_id in progress.undecided]
     # What still runs in a conversation that no process owns was interrupted: the process was killed.

@@ -1,0 +1,25 @@
+"""The heartbeat: while a conversation is open, its owner says every few seconds that it is alive."""
+
+import asyncio
+import logging
+
+from bullpen.conversation.journal import Journal
+from bullpen.conversation.owner import BEAT_SECONDS
+from bullpen.conversation.running_turn import milliseconds
+from bullpen.errors import BullpenError, NotTheOwner
+
+logger = logging.getLogger(__name__)
+
+
+async def keep_alive(journal: Journal) -> None:
+    """Say so until the conversation is closed, or another process has taken it: then everything stops here."""
+    while True:
+        await asyncio.sleep(BEAT_SECONDS)
+        try:
+            await journal.state.beat(milliseconds())
+        except NotTheOwner as error:
+            journal.lose(error)
+            return
+        except BullpenError as error:
+            # On a full disk, for example. As long as nobody else wants the conversation, it stays ours.
+            logger.warning("no heartbeat conversation=%s error=%s", journal.state.conversation_id, error)
