@@ -41,6 +41,7 @@ BullpenError
 │   ├── NotAStore           the file is not a bullpen database
 │   ├── StoreBusy           another process has locked it for too long
 │   ├── StoreDamaged
+│   │   └── LogLost         its newest data was in a log that is not there any more
 │   ├── StoreFailed         the disk or SQLite failed in another way
 │   ├── StoreFull           there is no room to write
 │   ├── StoreReadOnly       we may not write to it, or not even read it
@@ -335,10 +336,23 @@ class NotAStore(StoreError):
 class StoreDamaged(StoreError):
     """The file does not contain what was written to it."""
 
-    def __init__(self, path: object, reason: str) -> None:
-        hint = "Nothing more is written to it. Copy the file, see what is lost with `bullpen fsck`, or use a backup."
-        super().__init__(path, f"is damaged: {reason}.", hint)
+    def __init__(self, path: object, reason: str, hint: str = "") -> None:
+        usual = "Nothing more is written to it. Copy the file, see what is lost with `bullpen fsck`, or use a backup."
+        super().__init__(path, f"is damaged: {reason}.", hint or usual)
         self.reason = reason
+
+
+class LogLost(StoreDamaged):
+    """The newest data was in the write-ahead log beside the file, and is not there any more."""
+
+    def __init__(self, path: object, reason: str) -> None:
+        from shlex import quote
+
+        hint = (
+            "Nothing is written to it. Use a backup with `bullpen restore FILE`, or what is left with `bullpen restore "
+            f"--what-is-left`, both with --db {quote(str(path))}; the files as they are now are kept."
+        )
+        super().__init__(path, reason, hint)
 
 
 class StoreTooNew(StoreError):

@@ -2,11 +2,14 @@
 
 import os
 import shutil
+import sqlite3
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from bullpen.errors import StoreDamaged
+from bullpen.errors import LogLost, StoreDamaged
 from bullpen.store import write_ahead_log
 from bullpen.store.sqlite import SqliteStore
 from bullpen.testing.store_contract import begin, said
@@ -63,16 +66,128 @@ def test_a_log_that_is_too_short_is_found(killed: Path, size: int) -> None:
     content = beside(killed, "-wal").read_bytes()
     beside(killed, "-wal").write_bytes(content[:size])
 
-    with pytest.raises(StoreDamaged, match=r"remove bullpen\.db-shm to open it"):
+    with pytest.raises(LogLost, match=r"bullpen restore --what-is-left"):
         SqliteStore(killed)
 
 
-def test_the_advice_in_the_error_helps(killed: Path) -> None:
-    change(beside(killed, "-wal"), -1)
+@pytest.mark.parametrize("how", ["removed", "emptied"])
+def test_a_log_that_is_gone_is_found_every_time_one_looks(killed: Path, how: str) -> None:
+    take_away(killed, how)
+    before = {file.name: file.read_bytes() for file in killed.parent.iterdir()}
 
-    beside(killed, "-shm").unlink()
+    for _ in range(2):
+        with pytest.raises(LogLost, match=r"which had \d+ pages of its newest data. Nothing is written to it"):
+            SqliteStore(killed)
 
-    assert count(killed) == 7
+    assert {file.name: file.read_bytes() for file in killed.parent.iterdir()} == before
+
+
+def take_away(path: Path, how: str) -> None:
+    if how == "removed":
+        beside(path, "-wal").unlink()
+    else:
+        beside(path, "-wal").write_bytes(b"")
+
+
+@pytest.mark.parametrize("how", ["removed", "emptied"])
+def test_nothing_is_lost_with_a_log_that_was_copied_into_the_file(tmp_path: Path, how: str) -> None:
+    path = tmp_path / "living" / NAME
+    with SqliteStore(path) as store:
+        begin(store, "c")
+        store.append("c", said("m"))
+        other = sqlite3.connect(path)
+        assert other.execute("PRAGMA wal_checkpoint(FULL)").fetchone()[0] == 0
+        shutil.copytree(path.parent, tmp_path / "killed")
+        other.close()
+    take_away(tmp_path / "killed" / NAME, how)
+
+    assert count(tmp_path / "killed" / NAME) == 1
+
+
+def test_a_log_that_others_had_is_found(killed: Path, tmp_path: Path) -> None:
+    """Its pages would cover newer ones in the file."""
+    with SqliteStore(tmp_path / "older.db") as store:
+        begin(store, "c")
+        shutil.copy(tmp_path / "older.db-wal", beside(killed, "-wal"))
+
+    with pytest.raises(LogLost, match="is not the one that was written last"):
+        SqliteStore(killed)
+
+
+@pytest.mark.parametrize("how", ["removed", "emptied"])
+def test_after_the_machine_was_started_only_a_missing_name_is_sure(killed: Path, how: str) -> None:
+    """A power cut may leave a log without content, but not take away its name while the index has one."""
+    take_away(killed, how)
+    os.utime(beside(killed, "-shm"), (0, 0))
+
+    if how == "removed":
+        with pytest.raises(LogLost, match="is missing"):
+            SqliteStore(killed)
+    else:
+        with SqliteStore(killed) as store:
+            assert store.conversations() == []
+
+
+def test_a_log_that_is_removed_while_we_write_is_saved(tmp_path: Path) -> None:
+    path = tmp_path / NAME
+    with SqliteStore(path) as store:
+        begin(store, "c")
+        for number in range(6):
+            store.append("c", said(f"m{number}"))
+            if number % 2:
+                beside(path, "-wal").unlink()
+        shutil.copytree(tmp_path, tmp_path / "killed", ignore=shutil.ignore_patterns("killed"))
+
+        assert store.conversation("c").messages == 6
+    assert count(path) == 6
+    # Removed after the last write, so nobody has had to write since.
+    with pytest.raises(LogLost):
+        SqliteStore(tmp_path / "killed" / NAME)
+
+
+def test_a_log_that_is_removed_while_others_write_to_it_is_not_begun_anew(tmp_path: Path) -> None:
+    path = tmp_path / NAME
+    with SqliteStore(path) as store, SqliteStore(path) as other:
+        begin(store, "c")
+        other.append("c", said("m0"))
+        beside(path, "-wal").unlink()
+
+        with pytest.raises(LogLost, match="was removed while it is open here"):
+            store.append("c", said("m1"))
+        with pytest.raises(LogLost, match="was removed while it is open here"):
+            SqliteStore(path)
+        assert elsewhere(path) == "LogLost: its log bullpen.db-wal was removed while another process has it open"
+        assert not beside(path, "-wal").exists()
+    assert count(path) == 1
+
+
+def elsewhere(path: Path) -> str:
+    program = """
+import sys
+from bullpen.store.sqlite import SqliteStore
+try:
+    SqliteStore(sys.argv[1])
+except Exception as error:
+    print(f"{type(error).__name__}: {error.reason}".partition(". ")[0], end="")
+"""
+    return subprocess.run([sys.executable, "-c", program, path], check=True, capture_output=True, text=True).stdout
+
+
+def test_a_log_that_is_emptied_while_we_write_ends_all_writing(tmp_path: Path) -> None:
+    path = tmp_path / NAME
+    with SqliteStore(path) as store:
+        begin(store, "c")
+        store.append("c", said("m0"))
+        os.truncate(beside(path, "-wal"), 0)
+        content = path.read_bytes()
+
+        for _ in range(2):
+            with pytest.raises(StoreDamaged):
+                store.append("c", said("m1"))
+
+    assert path.read_bytes() == content
+    with pytest.raises(LogLost):
+        SqliteStore(path)
 
 
 def test_what_follows_the_last_commit_does_not_matter(killed: Path) -> None:
@@ -94,16 +209,19 @@ def test_a_log_that_was_begun_anew_is_not_the_one_the_index_knows(killed: Path) 
     killed.write_bytes(content)
     beside(killed, "-wal").write_bytes(newer)
     beside(killed, "-shm").write_bytes(stale)
+    os.utime(beside(killed, "-shm"), (0, 0))
 
     assert count(killed) == 9
 
 
 @pytest.mark.parametrize("size", [0, 100, 10_000])
 def test_a_log_that_was_cut_and_holds_nothing_yet_is_no_damage(killed: Path, size: int) -> None:
+    """A power cut may keep an index from before."""
     stale = beside(killed, "-shm").read_bytes()
     assert count(killed) == 8
     beside(killed, "-wal").write_bytes(bytes(size))
     beside(killed, "-shm").write_bytes(stale)
+    os.utime(beside(killed, "-shm"), (0, 0))
 
     assert count(killed) == 8
 

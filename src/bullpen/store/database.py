@@ -4,12 +4,14 @@ import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
+from copy import copy
 from pathlib import Path
 from sqlite3 import Connection
 from threading import Lock
 from weakref import WeakSet
 
 from bullpen.errors import (
+    LogLost,
     StoreBusy,
     StoreDamaged,
     StoreError,
@@ -20,6 +22,7 @@ from bullpen.errors import (
 )
 from bullpen.store import files, schema, write_ahead_log
 from bullpen.store.packing import DamagedData
+from bullpen.store.read_only import Reader
 
 BUSY_SECONDS = 10.0
 # How many times to check a file that others change meanwhile.
@@ -50,7 +53,10 @@ _open_here: "WeakSet[Database]" = WeakSet()
 
 
 class Database:
-    """A file of conversations that can be read and written. After damage is found, nothing is written any more."""
+    """A file of conversations that can be read, and written if it lies where one can write.
+
+    After damage is found, nothing is written any more.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path.absolute()
@@ -58,8 +64,14 @@ class Database:
         self._damage = ""
         self._connection: Connection | None = None
         self._is_closed = False
-        self._is_read_only = False
+        self._reader: Reader | None = None
+        """What the connection is from, if the file can only be read."""
+        self._refusal: StoreError | None = None
+        """Why the file can only be read."""
+        self._is_spoiled = False
+        """Whether the connection must not be used again."""
         self._inode: tuple[int, int] | None = None
+        self._log: tuple[int, int] | None = None
         if not os.path.lexists(self.path):
             files.create_file(self.path, self._fill)
         self._connect()
@@ -71,7 +83,7 @@ class Database:
     def writing(self) -> AbstractContextManager[Connection]:
         """Let the block change the file: when it ends, everything is on disk, or nothing has changed."""
         self._check_writable()
-        return self._transaction("BEGIN IMMEDIATE")
+        return self._transaction("BEGIN IMMEDIATE", to_write=True)
 
     def writing_without_sync(self) -> AbstractContextManager[Connection]:
         """Let the block change what does not matter after a power cut: others see it, and nobody waits for the disk.
@@ -79,12 +91,12 @@ class Database:
         The next normal write puts it on disk.
         """
         self._check_writable()
-        return self._transaction("BEGIN IMMEDIATE", NORMAL_SYNC, FULL_SYNC)
+        return self._transaction("BEGIN IMMEDIATE", NORMAL_SYNC, FULL_SYNC, to_write=True)
 
     def empty_log(self) -> None:
         """Remove from the log what was deleted from the file, as far as other processes and the disk allow."""
         with self._lock, suppress(sqlite3.Error, StoreError):
-            self._open_connection().execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            self._open_connection(to_write=True).execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
 
     def stop_writing(self, reason: str) -> None:
         """Write nothing any more, because of damage. Closing then leaves the log as it is."""
@@ -100,18 +112,41 @@ class Database:
         if self._damage:
             raise StoreDamaged(self.path, self._damage)
 
-    def _open_connection(self) -> Connection:
+    def _open_connection(self, *, to_write: bool) -> Connection:
         if self._is_closed:
             raise ValueError("The store is closed.")
-        if self._is_read_only:
+        if self._is_spoiled or self._has_changed() or (to_write and self._refusal is not None):
             self._disconnect()
-        return self._connection or self._connect()
+        if to_write:
+            self._check_log()
+        connection = self._connection or self._connect()
+        if to_write and self._refusal is not None:
+            raise copy(self._refusal)
+        return connection
+
+    def _check_log(self) -> None:
+        """Before a write, look whether somebody has taken away the log that it would go to."""
+        if self._connection is None:
+            return
+        log = files.log_of(self.path)
+        if files.inode(log) != self._log:
+            # Closing puts what was in it into the file.
+            self._disconnect()
+        elif not files.has_log(self.path):
+            # This finds out whether there should be something in it; usually there is nothing yet.
+            self._connection.execute("PRAGMA wal_checkpoint").fetchone()
+
+    def _has_changed(self) -> bool:
+        return self._reader is not None and self._reader.has_changed()
 
     def _connect(self) -> Connection:
         with _opening:
-            connection = self._connection = self._open()
-            self._is_read_only = False
-            self._inode = files.inode(self.path)
+            try:
+                connection, self._reader, self._refusal = self._open(), None, None
+            except (StoreReadOnly, StoreFull) as error:
+                connection, self._refusal = self._open_to_read(error), copy(error)
+            self._connection, self._is_spoiled = connection, False
+            self._inode, self._log = files.inode(self.path), files.inode(files.log_of(self.path))
             _open_here.add(self)
         return connection
 
@@ -120,15 +155,20 @@ class Database:
         if connection is None:
             return
         with _opening:
-            if self._damage and files.has_log(self.path):
+            if self._reader is not None:
+                self._reader.close()
+                self._reader = None
+            elif self._damage and files.has_log(self.path):
                 self._close_without_writing(connection)
             connection.close()
             _open_here.discard(self)
 
     @contextmanager
-    def _transaction(self, begin: str, before: str = "", after: str = "") -> Iterator[Connection]:
+    def _transaction(
+        self, begin: str, before: str = "", after: str = "", *, to_write: bool = False
+    ) -> Iterator[Connection]:
         with self._lock, self._translating():
-            db = self._open_connection()
+            db = self._open_connection(to_write=to_write)
             if before:
                 db.executescript(before)
             try:
@@ -141,6 +181,8 @@ class Database:
                     db.execute("ROLLBACK")
                 if after:
                     db.executescript(after)
+            if self._has_changed():
+                raise StoreBusy(self.path)
 
     @contextmanager
     def _translating(self) -> Iterator[None]:
@@ -151,12 +193,15 @@ class Database:
             raise self._remembered(store_error(self.path, error)) from error
 
     def _remembered(self, error: StoreError) -> StoreError:
+        if self._has_changed():
+            # What looks like damage is the other half of a change.
+            return StoreBusy(self.path)
         # Not the error itself: its traceback would keep the connection alive.
         if isinstance(error, StoreDamaged):
             self._damage = error.reason
         if isinstance(error, StoreReadOnly):
             # SQLite opens a file that it cannot write as read-only, also when the disk is full, and keeps it read-only.
-            self._is_read_only = True
+            self._is_spoiled = True
         return error
 
     def _fill(self, draft: Path) -> None:
@@ -178,10 +223,13 @@ class Database:
 
     def _open_checked(self) -> Connection:
         has_log = files.has_log(self.path)
-        if not self._is_open_here():
+        if others := self._others_here():
+            self._check_same_log(others)
+        else:
             files.check_file(self.path, schema.latest_version(), has_log=has_log)
-            if has_log and (reason := write_ahead_log.damage(self.path)):
-                raise StoreDamaged(self.path, reason)
+            if reason := write_ahead_log.damage(self.path):
+                raise LogLost(self.path, reason)
+        files.check_access(self.path)
         files.make_private(self.path)
         with self._translating(), ExitStack() as on_error:
             if has_log:
@@ -194,9 +242,33 @@ class Database:
             on_error.pop_all()
         return db
 
-    def _is_open_here(self) -> bool:
+    def _open_to_read(self, refusal: StoreError) -> Connection:
+        """Return a connection to a file that cannot be written, or raise why not."""
+        try:
+            with self._translating(), ExitStack() as on_error:
+                reader = Reader(self.path, _connect)
+                on_error.callback(reader.close)
+                self._check_tables(reader.connection)
+                if reader.is_copy:
+                    self._set_up(reader.connection)
+                on_error.pop_all()
+        except (StoreReadOnly, StoreFull, OSError):
+            raise copy(refusal) from None
+        self._reader = reader
+        return reader.connection
+
+    def _others_here(self) -> list["Database"]:
+        """Return those in this process that have the same file open."""
         inode = files.inode(self.path)
-        return inode is not None and any(other._inode == inode for other in _open_here)
+        return [other for other in _open_here if inode is not None and other._inode == inode]
+
+    def _check_same_log(self, others: list["Database"]) -> None:
+        """Do not write to a new log while others write to one that was removed; closing them saves it."""
+        log = files.log_of(self.path)
+        if any(other._reader is None and other._log != files.inode(log) for other in others):
+            raise LogLost(
+                self.path, f"its log {log.name} was removed while it is open here. Close it: that may save it"
+            )
 
     def _check_tables(self, db: Connection) -> None:
         # In one transaction, so that SQLite locks the file once and not for every table.
@@ -207,7 +279,8 @@ class Database:
                 raise StoreTooNew(self.path, version, schema.latest_version())
             schema.check(db)
         finally:
-            db.execute("ROLLBACK")
+            if db.in_transaction:
+                db.execute("ROLLBACK")
 
     def _set_up(self, db: Connection) -> None:
         if db.execute("PRAGMA journal_mode = WAL").fetchone() != ("wal",):

@@ -75,7 +75,7 @@ def _sync(path: Path) -> None:
 
 
 def check_file(path: Path, latest_version: int, *, has_log: bool) -> None:
-    """Raise an error if this file must not be opened. Only reads.
+    """Raise an error if this file is not a sound database. Only reads.
 
     With a log, part of the file's content may still be in the log.
     """
@@ -90,6 +90,10 @@ def check_file(path: Path, latest_version: int, *, has_log: bool) -> None:
         raise StoreTooNew(path, _number(header, 60), latest_version)
     if reason := _wrong_header(header) or ("" if has_log else _wrong_size(header, size)):
         raise StoreDamaged(path, reason)
+
+
+def check_access(path: Path) -> None:
+    """Raise an error if this file cannot be written, or nothing beside it."""
     if not os.access(path, os.R_OK | os.W_OK) or not os.access(path.parent, os.W_OK | os.X_OK):
         raise StoreReadOnly(path, "or its folder is not writable")
 
@@ -103,9 +107,14 @@ def make_private(path: Path) -> None:
         raise StoreReadOnly(path, f"cannot be made private ({error.strerror})") from error
 
 
+def log_of(path: Path) -> Path:
+    """Return where the write-ahead log of a database is."""
+    return path.with_name(path.name + "-wal")
+
+
 def has_log(path: Path) -> bool:
     """Return whether the write-ahead log has content, from a crash or because the file is in use."""
-    return fingerprint(path.with_name(path.name + "-wal"))[1] > 0
+    return fingerprint(log_of(path))[1] > 0
 
 
 def fingerprint(path: Path) -> tuple[int, int]:

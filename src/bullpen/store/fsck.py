@@ -9,7 +9,7 @@ from sqlite3 import Connection
 from msgspec import Struct
 
 from bullpen.errors import UnknownConversation
-from bullpen.store import conversation_rows, message_rows, turn_rows
+from bullpen.store import conversation_rows, message_rows, search, turn_rows
 from bullpen.store.base import Finding, FindingKind
 from bullpen.store.chain import first_link, next_link
 from bullpen.store.packing import DamagedData, unpacked
@@ -82,7 +82,7 @@ def check_index(db: Connection) -> Iterator[Finding]:
         ((unknown,),) = db.execute("SELECT (SELECT number FROM indexed) > coalesce(max(number), 0) FROM messages")
         if unknown:
             yield Finding(kind="index", conversation_id=None, text="a search would not find the next messages")
-        db.execute("INSERT INTO said (said) VALUES ('integrity-check')")
+        search.check(db)
     except UNREADABLE as error:
         if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY:
             raise

@@ -3,7 +3,7 @@
 import unicodedata
 from collections.abc import Iterator
 from itertools import pairwise
-from sqlite3 import Connection
+from sqlite3 import SQLITE_READONLY, Connection, OperationalError
 from typing import Any
 
 from msgspec import Struct
@@ -159,6 +159,28 @@ def remove(db: Connection, conversation: int) -> None:
     query = "SELECT number FROM messages WHERE conversation <> ? ORDER BY number DESC LIMIT 1"
     (last,) = db.execute(query, (conversation,)).fetchone() or (0,)
     db.execute("UPDATE indexed SET number = min(number, ?)", (last,))
+
+
+def check(db: Connection) -> None:
+    """Raise sqlite3.DatabaseError if the index is damaged. Waits for writers, and blocks them while it runs."""
+    try:
+        db.execute("INSERT INTO said (said) VALUES ('integrity-check')")
+    except OperationalError as error:
+        if getattr(error, "sqlite_errorcode", 0) & 0xFF != SQLITE_READONLY:
+            raise
+        _check_copy(db)
+
+
+def _check_copy(db: Connection) -> None:
+    """Check a copy of the index, since SQLite checks only one that can be written."""
+    db.execute("DROP TABLE IF EXISTS temp.copied")
+    ((definition,),) = db.execute("SELECT sql FROM sqlite_master WHERE name = 'said'")
+    db.execute(definition.replace("said", "temp.copied", 1))
+    for table in ("data", "idx", "config"):
+        db.execute(f"DELETE FROM temp.copied_{table}")  # noqa: S608
+        db.execute(f"INSERT INTO temp.copied_{table} SELECT * FROM main.said_{table}")  # noqa: S608
+    db.execute("INSERT INTO temp.copied (copied) VALUES ('integrity-check')")
+    db.execute("DROP TABLE temp.copied")
 
 
 def found(db: Connection, query: Query, conversation: int | None) -> Iterator[Found]:

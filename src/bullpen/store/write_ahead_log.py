@@ -1,8 +1,8 @@
-"""The write-ahead log, checked before SQLite reads it: SQLite would silently ignore what is damaged in it.
+"""The write-ahead log, checked before SQLite reads it: SQLite would silently ignore what is damaged or missing in it.
 
-To SQLite, a page with a wrong checksum is the end of the log, as after a power cut. But if a process was only killed,
-the log's index (-shm) says how far it was written, and up to there nothing may be missing.
-https://www.sqlite.org/walformat.html
+To SQLite, a page with a wrong checksum is the end of the log, as after a power cut, and no log is an empty one. But if
+a process was only killed, the log's index (-shm) says how far it was written and how much of it was copied into the
+database, and up to there nothing may be missing. https://www.sqlite.org/walformat.html
 """
 
 import fcntl
@@ -20,8 +20,10 @@ FRAME_HEADER_BYTES = 24
 MAGIC = (0x377F0682, 0x377F0683)
 MASK = 0xFFFFFFFF
 
-# Of the index: the format of its two equal headers, and the byte that is locked while the log is in use.
+# Of the index: the format of its two equal headers, where it says how many pages were copied into the database, and the
+# byte that is locked while the log is in use.
 INDEX_HEADER = struct.Struct("=IIIBBHIIIIIIII")
+COPIED_PLACE = 96
 LOCKED_BYTE = 128
 FLOCK = "hhqqi"
 
@@ -30,43 +32,88 @@ class Witness(Struct, frozen=True):
     """How far a log was written, according to its index."""
 
     frames: int
+    copied: int
+    """How many of them are in the database, too."""
     salts: tuple[int, int]
     frame_bytes: int
+    is_in_use: bool
+    is_old: bool
+    """Whether it is from before this machine's last start: a power cut may have lost any part of it, or of the log."""
 
 
 def damage(path: Path) -> str:
-    """Return what is damaged in the log of a database, or nothing. No connection of this process may be open."""
+    """Return what is wrong with the log of a database, or nothing. No connection of this process may be open."""
     log, index = (path.with_name(path.name + ending) for ending in ("-wal", "-shm"))
     witness = _witness(index)
-    if witness is None or witness.frames == 0:
+    problem = "" if witness is None else _problem(log, witness)
+    # Another process may have changed both meanwhile: then nothing is wrong with them.
+    return problem if problem and _witness(index) == witness else ""
+
+
+def _problem(log: Path, witness: Witness) -> str:
+    size: int | None = None
+    try:
+        size = log.stat().st_size
+    except FileNotFoundError:
+        pass
+    except OSError:
         return ""
+    if witness.is_in_use:
+        return _problem_in_use(log.name, size, witness)
+    if witness.frames == 0:
+        return ""
+    if not size:
+        return _lost(log.name, size, witness)
+    return "" if witness.is_old else _damaged(log, witness)
+
+
+def _problem_in_use(name: str, size: int | None, witness: Witness) -> str:
+    """Return whether another process has the log open, but under this name there is not what it writes to."""
+    if size is not None and size >= _size(witness.copied, witness.frames, witness.frame_bytes):
+        return ""
+    what = "was removed" if size is None else "was cut off"
+    return f"its log {name} {what} while another process has it open. Close that process, which may still save it"
+
+
+def _size(copied: int, frames: int, frame_bytes: int) -> int:
+    """Return how long a log must be. It may be shorter if all of it is in the database."""
+    return HEADER_BYTES + frames * frame_bytes if frames > copied else 0
+
+
+def _lost(name: str, size: int | None, witness: Witness) -> str:
+    """Return that the log is not there, if the database does not have all that was in it.
+
+    After a power cut, a log without content may be a new one. But its name can only be missing if it was removed:
+    SQLite creates it before the index and removes it after the index, and file systems keep the order of names.
+    """
+    if witness.copied >= witness.frames or (size is not None and witness.is_old):
+        return ""
+    state, pages = "is missing" if size is None else "is empty", witness.frames - witness.copied
+    return f"its log {name} {state}, which had {pages:,} pages of its newest data"
+
+
+def _damaged(log: Path, witness: Witness) -> str:
     try:
         last = _last_sound_frame(log.read_bytes(), witness)
     except OSError:
         return ""
-    # A writer may have restarted the log meanwhile.
-    if last is None or last >= witness.frames or _witness(index) != witness:
+    if last is None:
+        return f"its log {log.name} is not the one that was written last"
+    if last >= witness.frames:
         return ""
-    return (
-        f"its log {log.name} has {witness.frames:,} pages, but cannot be read from page {last + 1:,} on. Back up all"
-        f" its files; then remove {index.name} to open it without those pages"
-    )
+    return f"its log {log.name} has {witness.frames:,} pages, but cannot be read from page {last + 1:,} on"
 
 
 def _witness(index: Path) -> Witness | None:
-    """Return what an index says, unless it is in use: then SQLite does not read the log again.
-
-    An index from before this machine's last start says nothing: a power cut may have lost any part of the log.
-    """
+    """Return what an index says; None if it says nothing."""
     try:
         handle = os.open(index, os.O_RDONLY | os.O_NONBLOCK)
     except OSError:
         return None
     try:
-        headers = os.read(handle, 2 * INDEX_HEADER.size)
-        if _is_in_use(handle) or os.fstat(handle).st_mtime < _last_start():
-            return None
-        return _sound_witness(headers)
+        content = os.read(handle, COPIED_PLACE + 4)
+        is_old = os.fstat(handle).st_mtime < _last_start()
+        return _sound_witness(content, is_in_use=_is_in_use(handle), is_old=is_old)
     finally:
         os.close(handle)
 
@@ -84,9 +131,9 @@ def _is_in_use(handle: int) -> bool:
     return bool(struct.unpack_from(FLOCK, answer)[0] != fcntl.F_UNLCK)
 
 
-def _sound_witness(headers: bytes) -> Witness | None:
-    header = headers[: INDEX_HEADER.size]
-    if len(headers) != 2 * INDEX_HEADER.size or headers != header * 2:
+def _sound_witness(content: bytes, *, is_in_use: bool, is_old: bool) -> Witness | None:
+    header = content[: INDEX_HEADER.size]
+    if len(content) != COPIED_PLACE + 4 or not content.startswith(header * 2):
         return None
     page_size, frames, *_, check0, check1 = INDEX_HEADER.unpack(header)[5:]
     if _checksum((0, 0), struct.unpack_from("=10I", header)) != (check0, check1):
@@ -94,15 +141,20 @@ def _sound_witness(headers: bytes) -> Witness | None:
     page_bytes = 65536 if page_size == 1 else page_size
     # Salts are stored as in the log, regardless of the machine's byte order.
     salt0, salt1 = struct.unpack_from(">II", header, 32)
-    return Witness(frames, (salt0, salt1), FRAME_HEADER_BYTES + page_bytes)
+    (copied,) = struct.unpack_from("=I", content, COPIED_PLACE)
+    return Witness(
+        frames=frames,
+        copied=copied,
+        salts=(salt0, salt1),
+        frame_bytes=FRAME_HEADER_BYTES + page_bytes,
+        is_in_use=is_in_use,
+        is_old=is_old,
+    )
 
 
 def _last_sound_frame(log: bytes, witness: Witness) -> int | None:
     """Return how many pages of a log are sound, or None if it is not the witness's log."""
     header = log[:HEADER_BYTES]
-    if not any(header) and witness.salts not in _salts(log, witness):
-        # SQLite had truncated it, and the start of what was written since did not reach the disk.
-        return None
     if len(header) < HEADER_BYTES:
         return 0
     magic, *_, salt0, salt1, check0, check1 = struct.unpack(">8I", header)
@@ -110,11 +162,6 @@ def _last_sound_frame(log: bytes, witness: Witness) -> int | None:
     if magic not in MAGIC or _checksum((0, 0), struct.unpack_from(f"{order}6I", header)) != (check0, check1):
         return 0
     return _sound_frames(log, witness, order, (check0, check1)) if (salt0, salt1) == witness.salts else None
-
-
-def _salts(log: bytes, witness: Witness) -> set[tuple[int, int]]:
-    places = range(HEADER_BYTES + 8, len(log) - 8, witness.frame_bytes)
-    return {(salts[0], salts[1]) for salts in (struct.unpack_from(">II", log, place) for place in places)}
 
 
 def _sound_frames(log: bytes, witness: Witness, order: str, check: tuple[int, int]) -> int:
