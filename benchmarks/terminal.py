@@ -1,9 +1,11 @@
 """A program at a terminal of its own, timed by what it writes there."""
 
+import contextlib
 import fcntl
 import os
 import pty
 import select
+import signal
 import struct
 import subprocess
 import termios
@@ -30,7 +32,9 @@ class Terminal:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._process.kill()
+        # Some start others that do the work.
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
         os.close(self._main)
 
