@@ -4,24 +4,30 @@ import asyncio
 import ctypes
 import socket
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 
 import uvicorn
 from msgspec import Struct
+from starlette.requests import ClientDisconnect
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from bullpen.app import NO_EXTRAS, open_store
 from bullpen.conversation.member_agent import Extra
 from bullpen.database import SharedDatabase, database_path
 from bullpen.team.file import LoadedTeam
+from bullpen.web.accepting import Acceptor
 from bullpen.web.address import Place
 from bullpen.web.app import create_app
+from bullpen.web.connections import Connection, Connections, most_connections
 from bullpen.web.conversations import Hub
 from bullpen.web.credentials import Keys
 from bullpen.web.guard import Guard
 from bullpen.web.sessions import Sessions, sessions_beside
 
 SHUTDOWN_SECONDS = 5
+IDLE_SECONDS = 5
+"""How long a connection is kept for another request."""
 LARGE_BLOCK_BYTES = 1024 * 1024
 # From malloc.h of the GNU C library.
 _M_MMAP_THRESHOLD = -3
@@ -56,7 +62,7 @@ async def serving(
     db: Path | None = None,
     keys: Keys | None = None,
     tls: Tls | None = None,
-    on_entry: Callable[[], None] = lambda: None,
+    on_entry: Callable[[str], None] = lambda _: None,
     extra: Mapping[str, Extra] = NO_EXTRAS,
 ) -> AsyncIterator[Served]:
     """Serve in the background until the context is left; then close everything and cancel running turns."""
@@ -91,13 +97,16 @@ def _give_back_large_blocks() -> None:
 
 def _server(app: Guard, tls: Tls | None) -> "Server":
     config = uvicorn.Config(
-        app,
+        _quiet_about_departures(app),
         lifespan="off",
         log_config=None,
+        # A stranger could fill the log with warnings about their own requests.
+        log_level="error",
         access_log=False,
         server_header=False,
         proxy_headers=False,
         ws="none",
+        timeout_keep_alive=IDLE_SECONDS,
         timeout_graceful_shutdown=SHUTDOWN_SECONDS,
         ssl_certfile=None if tls is None else str(tls.certificate),
         ssl_keyfile=None if tls is None else str(tls.key),
@@ -105,8 +114,39 @@ def _server(app: Guard, tls: Tls | None) -> "Server":
     return Server(config)
 
 
+def _quiet_about_departures(app: ASGIApp) -> ASGIApp:
+    """Return an application that takes somebody's leaving before all was sent for what it is, and not for a bug."""
+
+    async def quiet(scope: Scope, receive: Receive, send: Send) -> None:
+        with suppress(ClientDisconnect):
+            await app(scope, receive, send)
+
+    return quiet
+
+
 class Server(uvicorn.Server):
-    """A server that leaves signals to its caller, which must end the streams before the server can stop."""
+    """A server that limits its connections, and leaves signals to its caller, which must end the streams first."""
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Accept connections in our own way."""
+        await super().startup(sockets=[])
+        connections = Connections(most_connections())
+        self._acceptors = [self._acceptor(listener, connections) for listener in sockets or ()]
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Accept no more, and wait for those that are there."""
+        for acceptor in self._acceptors:
+            acceptor.close()
+        await super().shutdown(sockets)
+        for acceptor in self._acceptors:
+            await acceptor.wait_closed()
+
+    def _acceptor(self, listener: socket.socket, connections: Connections) -> Acceptor:
+        listener.listen(self.config.backlog)
+        return Acceptor(listener, connections, self._new_connection, self.config.ssl)
+
+    def _new_connection(self) -> Connection:
+        return Connection(self.config, self.server_state, self.lifespan.state)
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:

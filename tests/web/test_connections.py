@@ -1,0 +1,269 @@
+"""Those who only take up connections stop nobody else: real sockets at a real server with few file descriptors."""
+
+import asyncio
+import resource
+import shutil
+import socket
+import ssl
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import httpx
+import pytest
+import uvicorn
+from starlette.types import Receive, Scope, Send
+from tests.web.server_process import WAIT_SECONDS, ServerProcess, all_of, is_open, server_process
+
+from bullpen.testing.stage import write_team
+from bullpen.web.connections import FEWEST_CONNECTIONS, MOST_CONNECTIONS, SECONDS, Awaited, most_connections
+from bullpen.web.server import Server, Tls
+
+FILES = 256
+ROOM = 192
+"""Of so many files, for connections; and half of these for one address."""
+TABS = 60
+SHORT: dict[Awaited, float] = {"request": 0.3, "body": 0.3, "reading": 0.3}
+UNLIMITED: dict[Awaited, float] = {"request": 3600, "body": 3600, "reading": 3600}
+
+
+@pytest.fixture
+def kept() -> Iterator[ExitStack]:
+    """Connections that stay open until the end of the test."""
+    with ExitStack() as stack:
+        yield stack
+
+
+def until(is_so: Callable[[], bool]) -> bool:
+    """Wait for what takes as long as it takes, but not for ever."""
+    give_up = time.monotonic() + WAIT_SECONDS
+    while not is_so():
+        if time.monotonic() > give_up:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+def has_no_tracebacks(server: ServerProcess) -> bool:
+    return "Traceback" not in server.said and len(server.said.splitlines()) < 5
+
+
+@pytest.mark.parametrize("sent", [b"", b"GET / HTTP/1.1\r\nHost: x\r\nX-Slow: "])
+def test_idle_connections_stop_nobody(sent: bytes, tmp_path: Path, kept: ExitStack) -> None:
+    with server_process(tmp_path, files=FILES, seconds=UNLIMITED) as server:
+        tabs = [kept.enter_context(server.stream()) for _ in range(TABS)]
+        for _ in range(1100):
+            idle = kept.enter_context(server.connect())
+            idle.sendall(sent)
+        statuses = [server.status() for _ in range(5)]
+        said = server.said
+
+        assert statuses == [200] * 5
+        assert all(is_open(tab) for tab in tabs)
+        assert said == ""
+
+
+def test_idle_connections_from_many_addresses_stop_nobody(tmp_path: Path, kept: ExitStack) -> None:
+    with server_process(tmp_path, files=FILES, seconds=UNLIMITED) as server:
+        tab = kept.enter_context(server.stream())
+        for number in range(ROOM * 2):
+            kept.enter_context(server.connect(f"127.0.0.{2 + number % 50}"))
+
+        assert server.status() == 200
+        assert is_open(tab)
+        assert server.said == ""
+
+
+def test_a_hundred_tabs_of_one_browser_stay_open(tmp_path: Path, kept: ExitStack) -> None:
+    with server_process(tmp_path, files=512, seconds=SHORT) as server:
+        tabs = [kept.enter_context(server.stream()) for _ in range(100)]
+        # Longer than any limit: a connection that waits from now on has been closed.
+        assert all_of(kept.enter_context(server.connect())) == b""
+
+        assert all(is_open(tab) for tab in tabs)
+        assert server.status() == 200
+
+
+def test_one_address_cannot_take_every_place(tmp_path: Path, kept: ExitStack) -> None:
+    with server_process(tmp_path, files=FILES) as server:
+        for _ in range(ROOM // 2):
+            kept.enter_context(server.stream("127.0.0.2"))
+        with server.connect("127.0.0.2") as one_more:
+            refused = all_of(one_more)
+
+        assert refused == b""
+        assert server.status() == 200
+        assert "A connection from 127.0.0.2 was refused" in server.said
+        assert has_no_tracebacks(server)
+
+
+def test_there_is_a_limit_for_all_addresses_together(tmp_path: Path, kept: ExitStack) -> None:
+    with server_process(tmp_path, files=FILES) as server:
+        streams = [kept.enter_context(server.stream(f"127.0.0.{2 + number % 8}")) for number in range(ROOM)]
+        with server.connect() as one_more:
+            refused = all_of(one_more)
+        streams[0].close()
+
+        assert refused == b""
+        assert until(lambda: answers(server))
+
+
+def answers(server: ServerProcess) -> bool:
+    try:
+        return server.status() == 200
+    except (OSError, IndexError):
+        return False
+
+
+def dripped(connection: socket.socket, begin: bytes) -> bool:
+    """Send a little now and then, and return whether the other side has ended that."""
+    connection.sendall(begin)
+
+    def is_over() -> bool:
+        try:
+            connection.sendall(b"x")
+        except ConnectionError:
+            return True
+        return not is_open(connection)
+
+    return until(is_over)
+
+
+def test_a_request_that_never_ends_is_closed(tmp_path: Path) -> None:
+    with server_process(tmp_path, seconds=SHORT) as server:
+        head = server.request("/")[:-2]
+        body = head.replace(b"GET", b"POST") + b"Content-Length: 100000\r\n\r\n"
+        wrong = server.request("/", key=False)[:-2].replace(b"GET", b"POST") + b"Content-Length: 100000\r\n\r\n"
+        begun = server.request("/api/conversations")
+        for begin in (b"", head + b"X-Slow: ", body, wrong, begun + head + b"X-Slow: "):
+            with server.connect() as connection:
+                assert dripped(connection, begin), begin
+
+        assert has_no_tracebacks(server)
+
+
+def test_a_message_that_never_ends_is_closed(tmp_path: Path) -> None:
+    team = write_team(tmp_path, {"max": [{"say": "Hi."}]})
+    with server_process(tmp_path, team=team, seconds=SHORT) as server:
+        url = f"http://{server.host}/api/conversations"
+        conversation = httpx.post(url, headers=server.headers).json()["id"]
+        head = server.request(f"/api/conversations/{conversation}/messages")[:-2].replace(b"GET", b"POST")
+        with server.connect() as connection:
+            assert dripped(connection, head + b'Content-Length: 100000\r\n\r\n{"text": "')
+
+        assert server.status() == 200
+        assert server.said == ""
+
+
+def test_who_does_not_read_the_answers_is_closed(tmp_path: Path) -> None:
+    with server_process(tmp_path, seconds=SHORT) as server, server.connect() as connection:
+        # Far more answers than the system keeps for somebody who does not read.
+        connection.sendall(server.request("/static/htmx.min.js", key=False) * 1000)
+
+        def is_over() -> bool:
+            try:
+                connection.sendall(b"x")
+            except ConnectionError:
+                return True
+            return False
+
+        assert until(is_over)
+        assert has_no_tracebacks(server)
+
+
+def test_a_slow_line_may_take_longer_than_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    limit, size = 2.0, 32 * 1024 * 1024
+    monkeypatch.setitem(SECONDS, "request", limit)
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"connection", b"close")]})
+        await send({"type": "http.response.body", "body": bytes(size)})
+
+    async def story() -> int:
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            server = Server(uvicorn.Config(app, lifespan="off", log_config=None))
+            running = asyncio.create_task(server.serve(sockets=[listener]))
+            reader, writer = await asyncio.open_connection(*listener.getsockname())
+            writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+            await reader.readuntil(b"\r\n\r\n")
+            received, began = 0, time.monotonic()
+            while piece := await reader.read(128 * 1024):
+                received += len(piece)
+                # Slow at first; then the rest.
+                await asyncio.sleep(0.05 if time.monotonic() - began < 3 * limit else 0)
+            writer.close()
+            server.should_exit = True
+            await running
+            return received
+
+    assert asyncio.run(story()) >= size
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux changes the limits of another process")
+def test_without_descriptors_it_waits_and_goes_on(tmp_path: Path) -> None:
+    with server_process(tmp_path) as server, server.stream() as stream:
+        most = resource.prlimit(server.pid, resource.RLIMIT_NOFILE)
+        used = len(list(Path(f"/proc/{server.pid}/fd").iterdir()))
+        resource.prlimit(server.pid, resource.RLIMIT_NOFILE, (used, most[1]))
+        with ExitStack() as waiting:
+            connections = [waiting.enter_context(server.connect()) for _ in range(50)]
+            for connection in connections:
+                connection.sendall(server.request("/api/conversations", more="Connection: close\r\n"))
+            assert until(lambda: "cannot be accepted" in server.said)
+            # Many turns of the loop later it has still been said once.
+            time.sleep(1)
+            said = server.said
+            resource.prlimit(server.pid, resource.RLIMIT_NOFILE, most)
+            answers = [all_of(connection) for connection in connections]
+
+        assert len(said.splitlines()) == 1
+        assert all(answer.startswith(b"HTTP/1.1 200") for answer in answers)
+        assert is_open(stream)
+
+
+@pytest.fixture
+def tls(tmp_path: Path) -> Tls:
+    openssl = shutil.which("openssl")
+    if openssl is None:
+        pytest.skip("openssl makes the certificate")
+    made = Tls(certificate=tmp_path / "cert.pem", key=tmp_path / "key.pem")
+    options = ["-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=127.0.0.1", "-days", "2"]
+    files = ["-keyout", str(made.key), "-out", str(made.certificate)]
+    subprocess.run([openssl, "req", *options, *files], check=True, capture_output=True)
+    return made
+
+
+def test_a_handshake_that_never_ends_is_closed(tls: Tls, tmp_path: Path) -> None:
+    with server_process(tmp_path, seconds=SHORT, tls=tls) as server, server.connect() as silent:
+        assert all_of(silent) == b""
+        assert has_no_tracebacks(server)
+
+
+def test_handshakes_that_do_not_begin_stop_nobody(tls: Tls, tmp_path: Path, kept: ExitStack) -> None:
+    with server_process(tmp_path, files=FILES, seconds=UNLIMITED, tls=tls) as server:
+        idle = [kept.enter_context(server.connect()) for _ in range(ROOM * 2)]
+        context = ssl.create_default_context(cafile=str(tls.certificate))
+        context.check_hostname = False
+        with context.wrap_socket(server.connect()) as signed_in:
+            signed_in.sendall(server.request("/api/conversations", more="Connection: close\r\n"))
+            answer = all_of(signed_in)
+
+        assert answer.startswith(b"HTTP/1.1 200")
+        assert sum(is_open(one) for one in idle) < ROOM
+        assert has_no_tracebacks(server)
+
+
+@pytest.mark.parametrize(
+    ("files", "room"),
+    [
+        *((1024, 768), (256, 192), (128, 64), (20, FEWEST_CONNECTIONS)),
+        *((2**40, MOST_CONNECTIONS), (resource.RLIM_INFINITY, MOST_CONNECTIONS)),
+    ],
+)
+def test_room_is_left_for_the_store_and_the_agents(files: int, room: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (files, files))
+
+    assert most_connections() == room
