@@ -11,7 +11,7 @@ from tests.torture.outcome import Outcome, Size, Torture
 from tests.torture.shim import scratch
 from tests.torture.together import Tell, together
 
-from bullpen.errors import StoreBusy
+from bullpen.errors import StoreBusy, StoreDamaged
 from bullpen.store import database
 from bullpen.store.sqlite import SqliteStore
 from bullpen.testing.store_contract import begin, said
@@ -46,7 +46,7 @@ def run(size: Size, seed: int) -> Outcome:
                     figures["told that the file is busy"] += 1
                 else:
                     failures.append(f"seed {seed}, round {number}: {values[0]}")
-            failures += [f"seed {seed}, round {number}: {broken}" for broken in checked(path, acknowledged)]
+            failures += [f"seed {seed}, round {number}: {broken}" for broken in problems(path, acknowledged)]
     count = sum(map(len, acknowledged.values()))
     return Outcome(tried=count, unit="messages", failures=tuple(failures), figures=dict(figures))
 
@@ -77,8 +77,16 @@ def writer(path: Path, who: str, messages: int, seed: float) -> Any:
     return write
 
 
+def problems(path: Path, acknowledged: dict[str, list[str]]) -> list[str]:
+    """Return what is wrong with the file after a round."""
+    try:
+        return list(checked(path, acknowledged))
+    except StoreDamaged as error:
+        return [str(error)]
+
+
 def checked(path: Path, acknowledged: dict[str, list[str]]) -> Iterator[str]:
-    """Yield what is wrong with the file after a round."""
+    """Yield what is wrong with a file that can be read."""
     with SqliteStore(path) as store:
         for name, messages in acknowledged.items():
             stored = store.messages(name)
