@@ -11,7 +11,7 @@ from tests.torture.outcome import Outcome, Size, Torture
 from tests.torture.shim import scratch
 from tests.torture.together import Tell, together
 
-from bullpen.errors import StoreBusy, StoreDamaged
+from bullpen.errors import StoreBusy, StoreError
 from bullpen.store import database
 from bullpen.store.sqlite import SqliteStore
 from bullpen.testing.store_contract import begin, said
@@ -81,7 +81,7 @@ def problems(path: Path, acknowledged: dict[str, list[str]]) -> list[str]:
     """Return what is wrong with the file after a round."""
     try:
         return list(checked(path, acknowledged))
-    except StoreDamaged as error:
+    except StoreError as error:
         return [str(error)]
 
 
