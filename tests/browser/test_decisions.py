@@ -104,3 +104,26 @@ def test_a_click_is_not_lost_when_another_decision_changes_in_its_middle(
             await expect(page.get_by_role("button", name="Hand over to sarah")).to_be_visible()
 
     asyncio.run(story())
+
+
+@pytest.mark.parametrize("yes", [True, False], ids=["allowed", "not allowed"])
+def test_a_hand_over_to_full_permissions_is_one_click(yes: bool, tmp_path: Path, open_browser: OpenBrowser) -> None:
+    async def story() -> None:
+        team = write_team(tmp_path, {"max": [{"say": "Do it. [NEXT: ada]"}], "ada": [{"say": "I have done it."}]})
+        team.write_text(f'{team.read_text(encoding="utf-8")}permissions = "full"\n', encoding="utf-8")
+        async with site(tmp_path, team) as served, open_browser() as browser:
+            opened = await served.hub.begin()
+            page = await page_of(served, browser, f"/c/{opened.conversation.id}", 390)
+            await opened.conversation.say("Go.")
+            await expect(page.locator(".decide")).to_have_count(1)
+            await expect(page.locator(".decide .about")).to_have_text(
+                "max hands over to ada, which has full permissions (turn 2). That needs your yes."
+            )
+            await expect(page.locator(".decide button")).to_have_text(["Allow", "Don't"])
+            await page.get_by_role("button", name="Allow" if yes else "Don't", exact=True).click()
+            await expect(page.locator(".decide")).to_have_count(0)
+            await opened.conversation.until_quiet()
+            (newest,) = await opened.conversation.messages(limit=1)
+            assert newest.message.content == ("I have done it." if yes else "Do it. [NEXT: ada]")
+
+    asyncio.run(story())

@@ -71,7 +71,34 @@ def test_json_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
                 "text": "there is no such key. Did you mean model or role?",
             }
         ],
+        "hand_overs": {},
     }
+
+
+BOSS = f'[[member]]\nname = "boss"\ncommand = ["{sys.executable}"]\npermissions = "full"\n'
+
+
+def test_who_can_hand_over_to_whom(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("team.toml").write_text(GOOD + BOSS)
+
+    assert main(["check"]) == 0
+    assert capsys.readouterr().out.splitlines()[1:] == [
+        "max (any program) can hand over to boss (full) only with a person's yes.",
+        "boss (full) can hand over to max.",
+        "team.toml is fine. Next: bullpen chat team.toml",
+    ]
+    assert main(["check", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["hand_overs"] == {
+        "max": {"freely": [], "if_allowed": ["boss"]},
+        "boss": {"freely": ["max"], "if_allowed": []},
+    }
+
+
+def test_nothing_is_said_about_hand_overs_in_a_file_that_cannot_be_used(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("team.toml").write_text(GOOD + 'modle = "x"\n' + BOSS)
+
+    assert main(["check"]) == 1
+    assert "hand over to max" not in capsys.readouterr().out
 
 
 def test_json_about_a_file_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:

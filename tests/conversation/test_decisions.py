@@ -94,3 +94,17 @@ async def test_decision_35_whom_a_persons_message_asks(stage: Stage) -> None:
         assert sorted((await tell(conversation, "[NEXT: all]"))[4:]) == [
             *("a: @b should look at this some day.", "b: Hello.")
         ]
+
+
+async def test_decision_36_whom_an_agent_reaches(stage: Stage) -> None:
+    stage.person("kim")
+    stage.agent("a", "Do it. [NEXT: b, c]")
+    stage.agent("b", permissions="full")
+    stage.agent("c", may_address=["b"])
+    async with stage.open() as conversation:
+        assert len(await tell(conversation, "Go [NEXT: a]")) == 2
+        assert [turn.member for turn in conversation.waiting] == ["b", "c"]
+        await conversation.allow("2")
+        await conversation.until_quiet()
+        assert (await said(conversation))[2:] == ["b: I am b.", "c: I am c."]
+        assert (await tell(conversation, "Go [NEXT: c, b]"))[-2:] == ["c: I am c.", "b: I am b."]

@@ -183,3 +183,77 @@ def test_names_that_are_too_many_are_said_before_those_that_are_wrong() -> None:
 
     assert notes[0] == "Only the first 1,000 markers and 1,000 names of a message are read; this one has more."
     assert notes[-2:] == ("996 more names did not work either.", NOBODY_WAS_ASKED)
+
+
+LEVELS = read_team(
+    """
+    [[member]]
+    name = "kim"
+    [[member]]
+    name = "scout"
+    agent = "claude"
+    [[member]]
+    name = "writer"
+    agent = "codex"
+    permissions = "edit"
+    [[member]]
+    name = "boss"
+    agent = "claude"
+    permissions = "full"
+    [[member]]
+    name = "chief"
+    agent = "codex"
+    permissions = "full"
+    may_drop = true
+    [[member]]
+    name = "trusted"
+    agent = "gemini"
+    may_address = ["boss"]
+    """
+)
+
+
+def needing_a_yes(sender: str, text: str) -> list[str]:
+    found = Router(LEVELS).route(LEVELS.member(sender), read_markers(text))
+    return [one.member for one in found.asked if one.needs_yes]
+
+
+@pytest.mark.parametrize("sender", ["scout", "writer"])
+def test_an_agent_needs_a_yes_for_members_with_full_permissions(sender: str) -> None:
+    assert needing_a_yes(sender, "[NEXT: trusted, boss]") == ["boss"]
+    assert needing_a_yes(sender, "[NEXT: all]") == ["boss", "chief"]
+    assert needing_a_yes(sender, "[NEXT: kim, boss!P1]") == ["boss"]
+    assert needing_a_yes(sender, "[NEXT: boss!P3] [NEXT: ＢＯＳＳ!P1]") == ["boss"]
+    assert needing_a_yes(sender, "[NEXT: trusted]") == []
+
+
+def test_people_and_agents_with_full_permissions_need_none() -> None:
+    assert needing_a_yes("kim", "[NEXT: scout, boss & chief]") == []
+    assert needing_a_yes("boss", "[NEXT: chief, writer]") == []
+    assert needing_a_yes("trusted", "[NEXT: boss]") == [], "may_address lists it"
+
+
+def test_what_may_address_does_not_list_is_refused_and_not_asked_about() -> None:
+    found = Router(LEVELS).route(LEVELS.member("trusted"), read_markers("[NEXT: chief]"))
+
+    assert found.asked == ()
+    assert found.notes == ("trusted may not hand over to chief: the team file does not list it in may_address.",)
+
+
+@pytest.mark.parametrize("text", ["[DROP: all]", "[DROP: boss]", "[DROP: nobody]"])
+def test_an_agent_drops_nothing_unless_it_may(text: str) -> None:
+    found = Router(LEVELS).route(LEVELS.member("boss"), read_markers(text), person="kim")
+
+    assert (found.drops, found.drops_all) == ((), False)
+    assert found.notes == ("boss may not drop turns: the team file does not allow it (may_drop).",)
+
+
+def test_an_agent_that_may_drop_does_and_people_always_do() -> None:
+    for sender in ("chief", "kim"):
+        found = Router(LEVELS).route(LEVELS.member(sender), read_markers("[DROP: scout] [DROP: ALL]"))
+
+        assert (found.drops, found.drops_all, found.notes) == (("scout",), True, ())
+
+
+def test_nothing_is_noted_where_nothing_is_dropped() -> None:
+    assert Router(LEVELS).route(LEVELS.member("scout"), read_markers("Done."), person="kim").notes == ()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bullpen.team.checks import check_team
+from bullpen.team.checks import check_team, hand_over_sentences
 from bullpen.team.instruction_files import MAX_BYTES
 from bullpen.team.reader import read_team
 
@@ -221,7 +221,57 @@ def test_what_permissions_mean(folder: Path) -> None:
         "remark: line 6, member.2.permissions: this agent may run any command and change any file without being asked"
     ]
     assert found(folder, f'command = ["{sys.executable}"]\npermissions = "full"\n') == [
+        (
+            "remark: line 6, member.2.permissions: bullpen cannot restrict what a command does; you are asked before "
+            "other agents hand over to it"
+        )
+    ]
+    assert found(folder, f'command = ["{sys.executable}"]\npermissions = "edit"\n') == [
         "warning: line 6, member.2.permissions: has no effect: bullpen cannot restrict what a command does"
+    ]
+
+
+BOSS = '[[member]]\nname = "boss"\nagent = "claude"\npermissions = "full"\n'
+
+
+def test_a_way_to_full_permissions_without_a_yes_is_a_warning(folder: Path) -> None:
+    def warnings(settings: str) -> list[str]:
+        problems = found(folder, f'agent = "claude"\n{settings}{BOSS}')
+        return [problem for problem in problems if not problem.startswith("remark")]
+
+    assert warnings('may_address = ["kim", "boss"]\n') == [
+        (
+            "warning: line 6, member.2.may_address: lets max (read-only) hand over to boss (full) without a person's "
+            "yes, and with it every agent that can hand over to max"
+        )
+    ]
+    assert warnings('permissions = "edit"\nmay_address = ["boss"]\n') == [
+        (
+            "warning: line 7, member.2.may_address: lets max (edit) hand over to boss (full) without a person's "
+            "yes, and with it every agent that can hand over to max"
+        )
+    ]
+    assert warnings('permissions = "full"\nmay_address = ["boss"]\n') == []
+    assert warnings('may_address = ["kim"]\n') == []
+    assert warnings("") == []
+
+
+def test_who_can_hand_over_to_whom_in_words() -> None:
+    def sentences(*members: str) -> list[str]:
+        return list(hand_over_sentences(read_team(HEAD + "".join(members))))
+
+    scout, writer = 'agent = "codex"\n', '[[member]]\nname = "lee"\nagent = "claude"\npermissions = "edit"\n'
+    program = '[[member]]\nname = "tool"\ncommand = ["x"]\nmay_address = ["kim"]\n'
+    assert sentences(scout) == []
+    assert sentences(scout, BOSS) == [
+        "max (read-only) can hand over to boss (full) only with a person's yes.",
+        "boss (full) can hand over to max.",
+    ]
+    assert sentences(scout, BOSS, writer, program) == [
+        "max (read-only) can hand over to lee and tool, and to boss (full) only with a person's yes.",
+        "boss (full) can hand over to max, lee and tool.",
+        "lee (edit) can hand over to max and tool, and to boss (full) only with a person's yes.",
+        "tool (any program) cannot hand over to another agent.",
     ]
 
 

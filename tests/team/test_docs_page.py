@@ -42,7 +42,7 @@ def test_the_first_file_runs_and_asks_for_trust_as_shown(folder: Path, capsys: p
     Path("team.toml").write_text(blocks("toml")[0])
 
     assert main(["check"]) == 0
-    assert capsys.readouterr().out == "team.toml is fine. Next: bullpen chat team.toml\n"
+    assert capsys.readouterr().out == blocks("text")[1]
 
     with pytest.raises(NotTrusted):
         ensure_trusted(load_team(Path("team.toml")), trust=False)

@@ -82,6 +82,16 @@ def test_the_task_is_mentioned_to_those_who_may_set_it() -> None:
     assert "[TEAM_TASK]" not in hand_over_note(team, MAX)
 
 
+def test_the_agent_knows_where_a_person_is_asked_and_whether_it_may_drop() -> None:
+    boss = Member(name="boss", type="ai", permissions="full", may_drop=True)
+    team = team_of(KIM, MAX, SARAH, boss)
+
+    assert "A person is asked before a hand-over to boss takes effect." in hand_over_note(team, MAX).splitlines()
+    assert "A person is asked" not in hand_over_note(team, boss)
+    assert "[DROP: " in hand_over_note(team, boss)
+    assert "[DROP: " not in hand_over_note(team, MAX)
+
+
 def test_it_reaches_the_agent_as_it_is() -> None:
     note = hand_over_note(team_of(KIM, MAX, SARAH, CAROL), MAX)
 

@@ -62,6 +62,7 @@ idle_timeout = 30
 total_timeout = 120.5
 may_address = ["kailai", "sarah"]
 may_set_task = true
+may_drop = true
 
 [[member]]
 name = "sarah"
@@ -123,6 +124,7 @@ def test_a_file_with_every_key() -> None:
                 total_timeout=120.5,
                 may_address=("kailai", "sarah"),
                 may_set_task=True,
+                may_drop=True,
             ),
             Member(
                 name="sarah",

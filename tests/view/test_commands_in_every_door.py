@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+from collections.abc import Collection
 from pathlib import Path
 
 import pytest
@@ -201,6 +202,36 @@ STOPPED: Lines = [
     ("@sarha?", "said 5 '@sarha?'; runs ada:6; waits max:7 sarah:8; task Build the login.", ""),
     ("/next all", "said 5 '@sarha?'; runs ada:6; waits max:7 sarah:8 max:9 sarah:10 ada:11; task Build the login.", ""),
 ]
+ASKS: Script = [{"say": "Do it. [NEXT: ada]"}]
+ASKED: Lines = [
+    ("Go.", "said 2 'Do it. [NEXT: ada]'; waits ada:2; needs a yes ada:2; task Build the login.", ""),
+    (
+        "/allow 9",
+        "said 2 'Do it. [NEXT: ada]'; waits ada:2; needs a yes ada:2; task Build the login.",
+        "Turn 9 is not waiting for a decision.",
+    ),
+    (
+        "/allow max",
+        "said 2 'Do it. [NEXT: ada]'; waits ada:2; needs a yes ada:2; task Build the login.",
+        "No turn of max is waiting for a decision.",
+    ),
+    (
+        "/dismiss 9",
+        "said 2 'Do it. [NEXT: ada]'; waits ada:2; needs a yes ada:2; task Build the login.",
+        "Turn 9 is not waiting for a decision.",
+    ),
+    ("/continue", "said 2 'Do it. [NEXT: ada]'; waits ada:2; needs a yes ada:2; task Build the login.", ""),
+    ("/dismiss", "said 2 'Do it. [NEXT: ada]'; task Build the login.", ""),
+    ("/allow", "said 2 'Do it. [NEXT: ada]'; task Build the login.", "No turn is waiting for a decision."),
+    ("Go.", "said 4 'Do it. [NEXT: ada]'; waits ada:4; needs a yes ada:4; task Build the login.", ""),
+    (
+        "Go.",
+        "said 6 'Do it. [NEXT: ada]'; waits ada:4 ada:6; needs a yes ada:4 ada:6; task Build the login.",
+        "",
+    ),
+    ("/dismiss 4", "said 6 'Do it. [NEXT: ada]'; waits ada:6; needs a yes ada:6; task Build the login.", ""),
+    ("/ALLOW Ada", "said 6 'Do it. [NEXT: ada]'; runs ada:6; task Build the login.", ""),
+]
 
 
 @pytest.fixture
@@ -210,11 +241,13 @@ def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stage:
     return Stage(tmp_path)
 
 
-async def settled(conversation: Conversation) -> None:
-    """Wait until a turn is running, or nothing can begin."""
-    quiet = conversation._journal.quiet
+async def settled(conversation: Conversation, hanging: Collection[str]) -> None:
+    """Wait until a turn is running that will not end, or nothing can begin."""
+    quiet, running = conversation._journal.quiet, conversation.running
     async with asyncio.timeout(PATIENCE_SECONDS):
-        while not quiet.is_set() and not any(one.is_recorded for one in conversation.running.values()):
+        while not quiet.is_set() and not any(
+            one.is_recorded and one.turn.member in hanging for one in running.values()
+        ):
             await asyncio.sleep(0.005)
 
 
@@ -225,6 +258,7 @@ async def state_of(conversation: Conversation) -> str:
         "said": f"{conversation.message_count} {newest[0].message.content!r}" if newest else "",
         "runs": " ".join(f"{one.turn.member}:{one.turn.id}" for one in conversation.running.values()),
         "waits": " ".join(f"{turn.member}:{turn.id}" for turn in conversation.waiting),
+        "needs a yes": " ".join(f"{turn.member}:{turn.id}" for turn in conversation.unallowed),
         "undecided": " ".join(f"{turn.member}:{turn.id}" for turn in conversation.undecided),
         "task": conversation.team_task or "",
         "title": conversation.title or "",
@@ -233,12 +267,14 @@ async def state_of(conversation: Conversation) -> str:
     return "; ".join(f"{name} {value}" for name, value in parts.items() if value)
 
 
-async def played(door: str, team: Path, folder: Path, texts: list[str]) -> Lines:
+async def played(
+    door: str, team: Path, folder: Path, texts: list[str], hanging: Collection[str] = ("max", "sarah", "ada")
+) -> Lines:
     async with DOORS[door](team, folder) as (conversation, send):
         lines = []
         for text in texts:
             told = await send(text)
-            await settled(conversation)
+            await settled(conversation, hanging)
             lines.append((text, await state_of(conversation), told))
         return lines
 
@@ -255,8 +291,19 @@ def test_a_command_does_the_same_in_every_door(door: str, lines: Lines, stage: S
     assert seen == lines
 
 
+@pytest.mark.parametrize("door", DOORS)
+def test_a_hand_over_is_allowed_or_dismissed_in_every_door(door: str, stage: Stage) -> None:
+    stage.agent("max", ASKS)
+    stage.agent("ada", HANGING, cli="gemini", more='permissions = "full"')
+
+    seen = asyncio.run(played(door, stage.team, stage.folder, [text for text, *_ in ASKED], hanging=("ada",)))
+
+    assert seen == ASKED
+
+
 def test_every_command_is_typed_above() -> None:
-    typed = {text.split()[0].lower().removeprefix("/") for text, *_ in (*BUSY, *STOPPED) if text.startswith("/")}
+    lines = (*BUSY, *STOPPED, *ASKED)
+    typed = {text.split()[0].lower().removeprefix("/") for text, *_ in lines if text.startswith("/")}
 
     assert set(COMMANDS) - {command.name for command in SHOWN} <= typed
 

@@ -1,5 +1,6 @@
 """What a person is asked to decide, the most urgent first."""
 
+from bullpen.conversation.events import Unallowed
 from bullpen.conversation.state import UndecidedTurn
 from bullpen.routing.missed_hand_overs import MissedHandOver
 from bullpen.routing.queue import WaitingTurn
@@ -37,6 +38,25 @@ def test_the_latest_failure_comes_first_and_the_pause_is_no_decision_of_its_own(
     assert [choice.typed for choice in found[0].choices] == ["/retry 4", "/skip 4", "/hand NAME 4", "/drop"]
 
 
+def asked(turn: str, by: str, member: str) -> Unallowed:
+    return Unallowed.of(WaitingTurn(id=turn, member=member, message_id="m"), by)
+
+
+def test_hand_overs_that_need_a_yes_come_after_failures_and_before_the_rest() -> None:
+    questions = (asked("5", "max", "sarah"), asked("6", "lee", "sarah"))
+    found = wanted(undecided=(ended("3", "max"),), unallowed=questions, paused="20 turns.", waiting=2)
+    alone = wanted(unallowed=questions, paused="20 turns.", waiting=2)
+
+    assert [(one.kind, one.turn) for one in found] == [("failed", "3"), ("allow", "6"), ("allow", "5")]
+    assert [one.kind for one in alone] == ["allow", "allow", "paused"], "to continue is not a yes"
+    assert alone[1].text == "max hands over to sarah, which has full permissions (turn 5). That needs your yes."
+    assert [(choice.action, choice.typed, choice.given) for choice in alone[1].choices] == [
+        ("allow", "/allow 5", {"turn": "5"}),
+        ("dismiss", "/dismiss 5", {"turn": "5"}),
+    ]
+    assert not alone[0].is_failure
+
+
 def test_without_a_queue_there_is_nothing_to_drop() -> None:
     assert [choice.action for choice in wanted(paused="20 turns.")[0].choices] == ["continue"]
 
@@ -56,6 +76,7 @@ def test_every_choice_is_an_action_of_the_api() -> None:
         *wanted(undecided=(ended("3", "max"),), paused="x", waiting=1),
         *wanted(missed=MISSED),
         *wanted(held=("max",)),
+        *wanted(unallowed=(asked("5", "max", "sarah"),)),
     ]
 
     assert {choice.action for one in found for choice in one.choices} <= set(ACTIONS)

@@ -20,7 +20,7 @@ exit codes:
   0    done: no turn is running, and it is a person's turn
   1    an error, printed on stderr
   2    wrong usage
-  3    a turn failed, was cancelled or interrupted, and needs a person's decision
+  3    a person must decide: a turn failed, was cancelled or interrupted, or a hand-over needs a yes
   4    paused, at a limit or by a person
   5    timed out; the running turns were cancelled
   6    nobody was asked: the message names nobody in the team; it is stored
@@ -31,9 +31,14 @@ exit codes:
 def ending_of(conversation: Conversation) -> Ending:
     """Return how a conversation ended in which no turn is running."""
     view = conversation_view(conversation)
-    if view.undecided:
+    if view.undecided or _asked(view):
         return "undecided"
     return "done" if view.paused is None else "paused"
+
+
+def _asked(view: ConversationView) -> list[str]:
+    """Return the turns that begin only if a person allows them, in words."""
+    return [f"turn {asked.turn} of {asked.member}" for asked in view.decisions if asked.kind == "allow"]
 
 
 def say_next(conversation: Conversation, ending: Ending, db: Path | None) -> None:
@@ -59,6 +64,8 @@ def _lines(view: ConversationView, ending: Ending, where: str) -> Iterator[str]:
     if view.undecided:
         names = ", ".join(f"turn {ended.turn} of {ended.member}" for ended in view.undecided)
         yield f"Waiting for your decision: {names}. In chat: /retry, /skip or /hand NAME."
+    if asked := _asked(view):
+        yield f"Waiting for your yes: {', '.join(asked)}. In chat: /allow or /dismiss."
     if view.queue:
         yield f"In the queue: {', '.join(turn.member for turn in view.queue)}."
     yield f"This was {view.id}. Continue: bullpen chat --resume {view.id}{where}"

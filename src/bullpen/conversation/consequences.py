@@ -18,6 +18,7 @@ from bullpen.conversation.events import (
     Said,
     TurnBegan,
     TurnEnded,
+    Unallowed,
     Undecided,
 )
 from bullpen.conversation.state import ConversationState, UndecidedTurn
@@ -25,7 +26,14 @@ from bullpen.markers.grammar import Markers
 from bullpen.markers.stripping import strip_all_markers
 from bullpen.messages import ConversationMessage, Routing, Speaker
 from bullpen.routing.missed_hand_overs import MissedHandOver, missed_hand_over, misspelled_name
-from bullpen.routing.progress import Progress, counting_again, usage_of_turn, with_reply, with_usage
+from bullpen.routing.progress import (
+    Progress,
+    counting_again,
+    usage_of_turn,
+    with_reply,
+    with_usage,
+    without_questions,
+)
 from bullpen.routing.queue import WaitingTurn
 from bullpen.routing.router import Route, Router
 from bullpen.store.base import TurnEnd
@@ -51,14 +59,15 @@ def person_message(
     router: Router, state: ConversationState, person: Member, text: str, markers: Markers, *, message_id: str, at: int
 ) -> Entry:
     """Return what a person's message changes. Turns that were waiting during a pause stay held; new ones may begin."""
-    before = state.progress
     markers = router.with_mentions(markers, text)
     route, answered = _route_of_person(router, state, person, markers)
     awaited = {turn.message_id for turn in answered}
     drops = tuple(dict.fromkeys([*answered, *_dropped(route, state)]))
+    before = without_questions(state.progress, (turn.id for turn in drops))
     kept = tuple(turn for turn in state.queue.waiting if turn not in drops)
     # A relay that was waiting for this person continues, paused or not.
-    holds = tuple(turn for turn in kept if state.paused is not None and turn.message_id not in awaited)
+    paused = kept if state.paused is not None else ()
+    holds = tuple(turn for turn in paused if turn.message_id not in awaited and turn.id not in before.unallowed)
     turns = _turns(route, state, message_id)
     names_nobody = bool(markers.next) and not route.addressees
     missed = misspelled_name(text, person, router.team, markers) if names_nobody else None
@@ -128,10 +137,11 @@ def agent_reply(
     message_id: str,
 ) -> Entry:
     """Return what an agent's reply changes."""
-    before = state.progress
-    route = router.route(agent, markers, person=before.person)
+    route = router.route(agent, markers, person=state.progress.person)
     drops = _dropped(route, state)
+    before = without_questions(state.progress, (turn.id for turn in drops))
     turns = _turns(route, state, message_id)
+    unallowed = tuple(new for new, asked in zip(turns, route.asked, strict=True) if asked.needs_yes)
     missed = (
         None if route.addressees else missed_hand_over(text, agent, team, markers=markers, returns_to=route.waits_for)
     )
@@ -153,6 +163,7 @@ def agent_reply(
         misses=misses,
         missed=missed,
         handed_over={**before.handed_over, **handed_over},
+        unallowed={**before.unallowed, **{new.id: agent.name for new in unallowed}},
     )
     message = _message(message_id, text, agent, markers, route, end.at, parent=turn.message_id)
     return Entry(
@@ -163,7 +174,12 @@ def agent_reply(
         drops=drops,
         change=_change(route, progress, _waited_for(router, route, (*kept, *turns))),
         said=_said(message, route, state, turn_id=end.turn_id),
-        events=(*_queue_events(turns, drops), *_missed_events(missed, message), _turn_ended(turn, end, seconds)),
+        events=(
+            *_queue_events(turns, drops),
+            *(Unallowed.of(new, agent.name) for new in unallowed),
+            *_missed_events(missed, message),
+            _turn_ended(turn, end, seconds),
+        ),
     )
 
 

@@ -130,6 +130,10 @@ class Conversation:
         named = members if member is None else (member, *members)
         return (await self._decide(decisions.drop, self._router, named, turn_ids)).drops
 
+    async def allow(self, *turn_ids: str) -> None:
+        """Let waiting turns begin that an agent may not ask for by itself."""
+        await self._decide(decisions.allow, turn_ids)
+
     async def retry(self, turn_id: str | None = None) -> WaitingTurn:
         """Retry a turn that ended without a reply; without an id, the latest."""
         return (await self._decide(decisions.retry, self._router, turn_id)).turns[0]
@@ -236,6 +240,11 @@ class Conversation:
     def held(self) -> tuple[WaitingTurn, ...]:
         """Waiting turns that do not begin until a person releases them."""
         return tuple(turn for turn in self.waiting if turn.id in self._state.progress.held)
+
+    @property
+    def unallowed(self) -> tuple[WaitingTurn, ...]:
+        """Waiting turns that begin only if a person allows them, the next one first."""
+        return tuple(self._state.unallowed.values())
 
     @property
     def undecided(self) -> tuple[UndecidedTurn, ...]:

@@ -1,4 +1,4 @@
-"""What a person can decide besides speaking: pause, continue, drop, retry, skip, hand over, ask, reorder, set the task.
+"""What a person can decide besides speaking: pause, continue, drop, allow, retry, skip, hand over, ask, reorder.
 
 Each is a pure function that returns an entry, or raises an error.
 """
@@ -22,7 +22,7 @@ from bullpen.conversation.events import (
 from bullpen.conversation.state import ConversationState
 from bullpen.errors import NobodyToAsk, NothingRuns, NothingToDecide, TurnConflict
 from bullpen.markers.grammar import read_markers
-from bullpen.routing.progress import counting_again
+from bullpen.routing.progress import counting_again, without_questions
 from bullpen.routing.queue import PUT_FIRST, WaitingTurn
 from bullpen.routing.router import Router
 from bullpen.team.team import Member, Team
@@ -63,8 +63,22 @@ def drop(
     turns = tuple(turn for turn in waiting if turn.id in turn_ids or turn.member in names or not (turn_ids or names))
     if not turns:
         return Entry(at=at)
-    change = Change(paused=None) if len(turns) == len(waiting) else Change()
+    change = Change(progress=without_questions(state.progress, (turn.id for turn in turns)))
+    if len(turns) == len(waiting):
+        change = replace(change, paused=None)
     return Entry(at=at, drops=turns, change=change, events=(Dropped(turns=turns),))
+
+
+def allow(state: ConversationState, turn_ids: Collection[str], *, at: int) -> Entry:
+    """Let waiting turns begin that an agent may not ask for by itself."""
+    for turn_id in turn_ids:
+        if turn_id not in state.unallowed:
+            raise NothingToDecide(turn_id)
+    return Entry(
+        at=at,
+        change=_after_a_decision(state, at, settles=turn_ids),
+        events=tuple(Decided(turn_id=turn_id, choice="allowed") for turn_id in turn_ids),
+    )
 
 
 def retry(state: ConversationState, router: Router, turn_id: str | None, *, at: int) -> Entry:
@@ -103,7 +117,7 @@ def hand_over(state: ConversationState, router: Router, member: str, turn_id: st
         at=at,
         turns=(instead,),
         drops=drops,
-        change=_after_a_decision(state, at, about=turn, new_turns=1),
+        change=_after_a_decision(state, at, about=turn, new_turns=1, settles=[later.id for later in drops]),
         events=(Decided(turn_id=turn.id, choice=f"{name} answers"), *dropped, Queued(turns=(instead,))),
     )
 
@@ -120,14 +134,19 @@ def ask(
     open_turns = [*state.queue.waiting, *state.running.values()]
     already_asked = {turn.member for turn in open_turns if turn.message_id == message_id}
     fresh = [one for one in route.asked if one.member not in already_asked]
-    if not fresh:
+    named = {one.member for one in route.asked}
+    # Naming a member is a yes to a hand-over that asks for it.
+    allows = [turn.id for turn in state.unallowed.values() if turn.message_id == message_id and turn.member in named]
+    if not fresh and not allows:
         raise NobodyToAsk(f"Already asked: {', '.join(one.member for one in route.asked)}.")
     turns = tuple(
         state.new_turn(one.member, message_id, intent=one.intent, step=one.step, number=number)
         for number, one in enumerate(fresh, start=1)
     )
-    change = _after_a_decision(state, at, new_turns=len(turns))
-    return Entry(at=at, turns=turns, change=change, events=(Queued(turns=turns),))
+    allowed = tuple(Decided(turn_id=turn_id, choice="allowed") for turn_id in allows)
+    queued = (Queued(turns=turns),) if turns else ()
+    change = _after_a_decision(state, at, new_turns=len(turns), settles=allows)
+    return Entry(at=at, turns=turns, change=change, events=(*allowed, *queued))
 
 
 def reorder(state: ConversationState, turn_ids: Sequence[str], *, at: int) -> Entry:
@@ -179,10 +198,15 @@ def turn_names(turns: Iterable[WaitingTurn]) -> str:
 
 
 def _after_a_decision(
-    state: ConversationState, at: int, *, about: WaitingTurn | None = None, new_turns: int = 0
+    state: ConversationState,
+    at: int,
+    *,
+    about: WaitingTurn | None = None,
+    new_turns: int = 0,
+    settles: Collection[str] = (),
 ) -> Change:
     """Return what every decision changes: no turn is paused or held any more, and the limits count from zero."""
-    progress = counting_again(state.progress, at)
+    progress = without_questions(counting_again(state.progress, at), settles)
     undecided = tuple(turn_id for turn_id in progress.undecided if about is None or turn_id != about.id)
     turns_made = progress.turns_made + new_turns
     return Change(

@@ -108,8 +108,22 @@ class Undecided(Struct, frozen=True, kw_only=True, tag="undecided", tag_field="t
     text: str
 
 
+class Unallowed(Struct, frozen=True, kw_only=True, tag="unallowed", tag_field="type"):
+    """An agent hands over to a member with full permissions; the turn begins only if a person allows it."""
+
+    turn: WaitingTurn
+    by: str
+    text: str
+
+    @classmethod
+    def of(cls, turn: WaitingTurn, by: str) -> "Unallowed":
+        """Return the event for a turn that an agent asked for."""
+        text = f"{by} hands over to {turn.member}, which has full permissions (turn {turn.id}). That needs your yes."
+        return cls(turn=turn, by=by, text=text)
+
+
 class Decided(Struct, frozen=True, kw_only=True, tag="decided", tag_field="type"):
-    """A person has decided about a turn that ended without a reply."""
+    """A person has decided about a turn that ended without a reply, or that an agent may not ask for by itself."""
 
     turn_id: str
     choice: str
@@ -175,6 +189,7 @@ ConversationEvent = (
     | HandOverMissed
     | HandOverDismissed
     | Undecided
+    | Unallowed
     | Decided
     | Paused
     | Continued

@@ -5,9 +5,9 @@ from msgspec.structs import replace
 from bullpen.conversation.consequences import undecided_event
 from bullpen.conversation.decisions import turn_names
 from bullpen.conversation.entry import Change, Entry
-from bullpen.conversation.events import ConversationEvent, Dropped, Paused, PauseKind
+from bullpen.conversation.events import ConversationEvent, Dropped, Paused, PauseKind, Unallowed
 from bullpen.conversation.state import ConversationState
-from bullpen.routing.progress import Progress, usage_of_turn, with_usage
+from bullpen.routing.progress import Progress, usage_of_turn, with_usage, without_questions
 from bullpen.routing.queue import TurnQueue, WaitingTurn
 from bullpen.team.team import Team
 
@@ -20,7 +20,8 @@ def resume(team: Team, state: ConversationState, *, at: int) -> Entry | None:
     members = {member.name for member in team.members}
     gone = tuple(turn for turn in state.queue.waiting if turn.member not in members)
     paused = _reason_to_pause(team, state, gone)
-    progress = _with_lost_turns(_without_former_members(team, state.progress), state.lost)
+    remembered = without_questions(_without_former_members(team, state.progress), (turn.id for turn in gone))
+    progress = _with_lost_turns(remembered, state.lost)
     people = {person.name for person in team.people}
     waits_for = state.waits_for if state.waits_for in people else None
     if state.lost:
@@ -35,7 +36,8 @@ def resume(team: Team, state: ConversationState, *, at: int) -> Entry | None:
 def opening_events(state: ConversationState) -> list[ConversationEvent]:
     """Return the first events for viewers: why no turn begins, and which turns need a decision."""
     paused = [] if state.paused is None else [Paused(kind=_kind(state), text=state.paused)]
-    return [*paused, *map(undecided_event, state.undecided.values())]
+    unallowed = [Unallowed.of(turn, state.progress.unallowed[turn.id]) for turn in state.unallowed.values()]
+    return [*paused, *map(undecided_event, state.undecided.values()), *unallowed]
 
 
 def _kind(state: ConversationState) -> PauseKind:
@@ -48,7 +50,7 @@ def _reason_to_pause(team: Team, state: ConversationState, gone: tuple[WaitingTu
     waiting = [turn for turn in state.queue.waiting if turn not in gone]
     may_begin = TurnQueue(waiting).next_group(
         people=[person.name for person in team.people],
-        held=state.progress.held,
+        held=state.progress.blocked,
         undecided=[ended.turn for ended in state.undecided.values()],
     )
     if state.paused is not None or not may_begin:

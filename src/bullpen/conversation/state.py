@@ -130,10 +130,15 @@ class ConversationState:
         """Call something with the store and the conversation's id in the store's own thread."""
         return await self.in_store(work, self._store, self.conversation_id, *args, **kwargs)
 
+    @property
+    def unallowed(self) -> dict[str, WaitingTurn]:
+        """The waiting turns that begin only if a person allows them, by their ids."""
+        return {turn.id: turn for turn in self.queue.waiting if turn.id in self.progress.unallowed}
+
     def next_group(self, people: Collection[str]) -> tuple[WaitingTurn, ...]:
         """Return the turns that may begin together."""
         undecided = [ended.turn for ended in self.undecided.values()]
-        return self.queue.next_group(people=people, held=self.progress.held, undecided=undecided)
+        return self.queue.next_group(people=people, held=self.progress.blocked, undecided=undecided)
 
     def is_blocked(self, turn: WaitingTurn) -> bool:
         """Return whether an earlier step of its relay is waiting, running, or failed."""

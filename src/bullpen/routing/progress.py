@@ -1,6 +1,7 @@
 """Progress: what a conversation remembers between messages, and the limits that end loops. Plain data."""
 
 import unicodedata
+from collections.abc import Iterable
 from hashlib import blake2b
 from heapq import nsmallest
 
@@ -111,6 +112,8 @@ class Progress(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """For each agent, the note in its next prompt about a hand-over that did not work."""
     held: tuple[str, ...] = ()
     """Waiting turns that are held until a person releases them."""
+    unallowed: dict[str, str] = {}
+    """Waiting turns that begin only if a person allows them, and for each the agent that asked for it."""
     undecided: tuple[str, ...] = ()
     """Turns that ended without a reply, until a person decides what to do about them."""
     used: dict[str, MemberUsage] = {}
@@ -129,6 +132,17 @@ class Progress(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """For each agent, the sketch of its last reply."""
     same_replies: dict[str, int] = {}
     """For each agent, how many times in a row it said nearly the same."""
+
+    @property
+    def blocked(self) -> tuple[str, ...]:
+        """Waiting turns that do not begin until a person says so."""
+        return (*self.held, *self.unallowed)
+
+
+def without_questions(progress: Progress, turn_ids: Iterable[str]) -> Progress:
+    """Return the progress after turns were allowed or dropped: nobody is asked about them any more."""
+    gone = frozenset(turn_ids)
+    return replace(progress, unallowed={turn: by for turn, by in progress.unallowed.items() if turn not in gone})
 
 
 def counting_again(progress: Progress, at: int) -> Progress:

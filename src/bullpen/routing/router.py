@@ -10,6 +10,7 @@ from bullpen.errors import UnknownMember, UnknownSender
 from bullpen.markers.grammar import DEFAULT_INTENT, MOST_MARKERS, MOST_NAMES, Addressee, Markers
 from bullpen.routing.mentions import Mentions
 from bullpen.routing.resolver import Resolver, Unresolved
+from bullpen.team.reach import reach
 from bullpen.team.team import EVERYONE, Member, Team
 from bullpen.text.names import normalized
 
@@ -23,6 +24,8 @@ class Asked(Struct, frozen=True, kw_only=True):
     member: str
     intent: int
     step: int
+    needs_yes: bool = False
+    """Whether a person must allow it first: the sender may not reach this member by itself."""
 
 
 class Route(Struct, frozen=True, kw_only=True):
@@ -98,7 +101,7 @@ class Router:
         that an agent's reply without a hand-over returns to; `in_relay` says that others are waiting for the sender.
         """
         hand_overs, notes = self._hand_overs(sender, markers)
-        drops, drops_all, drop_notes = self._drops(markers)
+        drops, drops_all, drop_notes = self._drops(sender, markers)
         task, task_notes = self._team_task(sender, markers)
         route = Route(
             asked=self._turns_of(hand_overs),
@@ -145,7 +148,8 @@ class Router:
                     elif member.name == sender.name and (sender.type == "ai" or not asked):
                         notes[f"{sender.name} cannot hand over to itself."] = None
                     else:
-                        new = Asked(member=member.name, intent=addressee.intent, step=step)
+                        needs_yes = reach(sender, member) == "if_allowed"
+                        new = Asked(member=member.name, intent=addressee.intent, step=step, needs_yes=needs_yes)
                         asked[member.name] = min(asked.get(member.name, new), new, key=lambda turn: turn.intent)
         return asked, list(notes)
 
@@ -169,11 +173,13 @@ class Router:
         member = self._resolver.resolve(name)
         if isinstance(member, Unresolved):
             return str(member)
-        if sender.may_address is not None and member.name not in sender.may_address:
+        if reach(sender, member) == "never":
             return f"{sender.name} may not hand over to {member.name}: the team file does not list it in may_address."
         return member
 
-    def _drops(self, markers: Markers) -> tuple[tuple[str, ...], bool, Iterable[str]]:
+    def _drops(self, sender: Member, markers: Markers) -> tuple[tuple[str, ...], bool, Iterable[str]]:
+        if markers.drop and sender.type == "ai" and not sender.may_drop:
+            return (), False, [f"{sender.name} may not drop turns: the team file does not allow it (may_drop)."]
         names = [name for name in markers.drop if normalized(name) != EVERYONE]
         found = [self._resolver.resolve(name) for name in names]
         members = tuple(member.name for member in found if isinstance(member, Member))

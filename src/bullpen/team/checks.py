@@ -14,6 +14,7 @@ from bullpen.context.manager import task_too_long
 from bullpen.context.prompt import DEFAULT_MAX_BYTES
 from bullpen.errors import InstructionFileProblem, Severity, TeamProblem, UnknownAgent
 from bullpen.team.instruction_files import find_instruction_file, read_instruction_file
+from bullpen.team.reach import agents_reached
 from bullpen.team.reader import examine_team
 from bullpen.team.team import Member, Team
 from bullpen.team.toml_lines import Path as KeyPath
@@ -38,6 +39,20 @@ def problems_of(text: str, root: Path, *, environ: Mapping[str, str] = os.enviro
     team, problems = examine_team(text)
     here = () if team is None else check_team(team, root, environ=environ, text=text)
     return sorted([*problems, *here], key=lambda problem: problem.line or 0)
+
+
+def hand_over_sentences(team: Team) -> Iterator[str]:
+    """Yield a sentence for each agent of a team with several: which others it can hand over to."""
+    for agent in team.agents if len(team.agents) > 1 else ():
+        freely, if_allowed = (_listed(agents_reached(team, agent, how)) for how in ("freely", "if_allowed"))
+        who = f"{agent.name} ({_level(agent)})"
+        if freely:
+            only = f", and to {if_allowed} (full) only with a person's yes" if if_allowed else ""
+            yield f"{who} can hand over to {freely}{only}."
+        elif if_allowed:
+            yield f"{who} can hand over to {if_allowed} (full) only with a person's yes."
+        else:
+            yield f"{who} cannot hand over to another agent."
 
 
 class _Checks:
@@ -75,7 +90,7 @@ class _Checks:
         """Return the names of the agents whose programs report only this of what they use."""
         known = [member for member in self._team.agents if member.command or is_known(member.agent)]
         names = [member.name for member in known if spec_for(member.agent, member.command).reports in what]
-        return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+        return _listed(names)
 
     def _member(self, index: int, member: Member) -> Iterator[TeamProblem]:
         path: KeyPath = ("member", index)
@@ -87,6 +102,7 @@ class _Checks:
             if name not in self._environ:
                 yield self._problem((*path, "env"), f"{name} is not set, so it cannot be passed on", "warning")
         yield from self._permissions(path, member)
+        yield from self._may_address(path, member)
         yield from self._allow(path, member)
 
     def _program(self, path: KeyPath, member: Member) -> Iterator[TeamProblem]:
@@ -113,7 +129,10 @@ class _Checks:
             )
 
     def _permissions(self, path: KeyPath, member: Member) -> Iterator[TeamProblem]:
-        if not is_known(member.agent) and member.permissions != "read-only":
+        if not is_known(member.agent) and member.permissions == "full":
+            text = "bullpen cannot restrict what a command does; you are asked before other agents hand over to it"
+            yield self._problem((*path, "permissions"), text, "remark")
+        elif not is_known(member.agent) and member.permissions != "read-only":
             text = "has no effect: bullpen cannot restrict what a command does"
             yield self._problem((*path, "permissions"), text, "warning")
         elif member.command and not is_known(member.agent) and self._lines.has((*path, "permissions")):
@@ -122,6 +141,19 @@ class _Checks:
         elif member.permissions == "full":
             text = "this agent may run any command and change any file without being asked"
             yield self._problem((*path, "permissions"), text, "remark")
+
+    def _may_address(self, path: KeyPath, member: Member) -> Iterator[TeamProblem]:
+        """Warn about hand-overs to members with full permissions that the team file makes free."""
+        raised = [name for name in agents_reached(self._team, member, "freely") if self._is_raised(member, name)]
+        if raised:
+            text = (
+                f"lets {member.name} ({member.permissions}) hand over to {_listed(raised)} (full) without a person's "
+                f"yes, and with it every agent that can hand over to {member.name}"
+            )
+            yield self._problem((*path, "may_address"), text, "warning")
+
+    def _is_raised(self, member: Member, name: str) -> bool:
+        return member.permissions != "full" and self._team.member(name).permissions == "full"
 
     def _allow(self, path: KeyPath, member: Member) -> Iterator[TeamProblem]:
         """Remark on allowed commands that change nothing; one that would not run at all is a warning."""
@@ -196,3 +228,12 @@ def _not_found(spec: AgentSpec, folder: Path) -> str:
         return f"the program {spec.program!r} is not in your PATH. For the file in {folder}, write ./{spec.program}"
     hint = spec.hints.get("not_installed", "Install it, or check your PATH.")
     return f"the program {spec.program!r} was not found. {hint}"
+
+
+def _level(agent: Member) -> str:
+    """Return what an agent may do. What a program does that is not a known CLI cannot be restricted."""
+    return agent.permissions if is_known(agent.agent) or agent.permissions == "full" else "any program"
+
+
+def _listed(names: list[str]) -> str:
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)

@@ -3,6 +3,7 @@
 It may contain plain markers: system text is never searched for markers.
 """
 
+from bullpen.team.reach import reach
 from bullpen.team.team import Member, Team
 
 LONGEST_ROLE = 160
@@ -17,8 +18,16 @@ def hand_over_note(team: Team, member: Member) -> str:
     if not team.hand_over_note:
         return ""
     others = [other for other in team.members if other.name != member.name]
-    reachable = [other for other in others if member.may_address is None or other.name in member.may_address]
-    return "\n".join([*_who_is_here(team, member, others), *_how_to_hand_over(reachable, others), *_task(member)])
+    reachable = [other for other in others if reach(member, other) != "never"]
+    asks_first = [other.name for other in others if reach(member, other) == "if_allowed"]
+    return "\n".join(
+        [
+            *_who_is_here(team, member, others),
+            *_how_to_hand_over(reachable, others),
+            *([f"A person is asked before a hand-over to {', '.join(asks_first)} takes effect."] if asks_first else ()),
+            *_other_markers(member),
+        ]
+    )
 
 
 def _who_is_here(team: Team, member: Member, others: list[Member]) -> list[str]:
@@ -57,8 +66,10 @@ def _how_to_hand_over(reachable: list[Member], others: list[Member]) -> list[str
     return lines
 
 
-def _task(member: Member) -> list[str]:
-    return ["[TEAM_TASK] followed by text sets the task of the whole team."] if member.may_set_task else []
+def _other_markers(member: Member) -> list[str]:
+    task = ["[TEAM_TASK] followed by text sets the task of the whole team."] if member.may_set_task else []
+    drop = ["[DROP: name] removes the waiting turns of that member, [DROP: ALL] those of everyone."]
+    return [*task, *(drop if member.may_drop else ())]
 
 
 def _one_line(text: str) -> str:

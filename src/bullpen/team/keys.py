@@ -147,4 +147,5 @@ AGENT_KEYS = PERSON_KEYS | {
     "total_timeout": _SECONDS,
     "may_address": _TEXTS,
     "may_set_task": _FLAG,
+    "may_drop": _FLAG,
 }

@@ -68,8 +68,10 @@ class Member(Struct, frozen=True, kw_only=True):
     applies."""
     total_timeout: float = 3600.0
     may_address: tuple[str, ...] | None = None
-    """Whom it may hand over to; None means everyone."""
+    """Whom it may hand over to; None means everyone, but a member with more permissions only with a person's yes."""
     may_set_task: bool = False
+    may_drop: bool = False
+    """Whether its [DROP: …] takes effect."""
 
 
 class Team(Struct, frozen=True, kw_only=True):

@@ -288,12 +288,13 @@ class ChatScreen(Screen[None]):
 
     @work
     async def action_hand_over(self) -> None:
-        """Let somebody else answer: in place of a turn that failed, or as an agent meant it, or simply next."""
+        """Let somebody else answer: instead of a turn that failed, as an agent meant it or asks for, or simply next."""
         from bullpen.tui.member_screen import MemberScreen
 
-        if self._choice("ask") is not None:
-            await self.action_choose("ask")
-            return
+        for action in ("ask", "allow"):
+            if self._choice(action) is not None:
+                await self.action_choose(action)
+                return
         decision = next((one for one in self._updates.view.decisions if one.kind == "failed"), None)
         agents = {agent.name: agent.role or agent.agent for agent in self.conversation.team.agents}
         others = {name: agents[name] for name in decision.others} if decision else agents

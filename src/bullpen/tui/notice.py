@@ -13,7 +13,7 @@ from bullpen.view.decisions import Choice, Decision
 
 MOST_CHARACTERS = 600
 MOST_LINES = 4
-KEYS = {"continue": "F5", "retry": "F6", "skip": "F7", "dismiss": "F7", "hand-over": "F8", "ask": "F8"}
+KEYS = {"continue": "F5", "retry": "F6", "skip": "F7", "dismiss": "F7", "hand-over": "F8", "ask": "F8", "allow": "F8"}
 """The key of each action."""
 
 

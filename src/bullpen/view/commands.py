@@ -140,26 +140,40 @@ async def _drop(conversation: Conversation, given: Which, _: str | None) -> str:
     return f"No turn of {members} is waiting." if members else "No turn is waiting."
 
 
+async def _allow(conversation: Conversation, given: Which, _: str | None) -> str:
+    await conversation.allow(*_meant(conversation, given, _unallowed(conversation)))
+    return ""
+
+
 async def _retry(conversation: Conversation, given: Which, _: str | None) -> str:
     # Each goes before all others, so the last one goes first.
-    for turn in reversed(_undecided(conversation, given)):
+    for turn in reversed(_meant(conversation, given, _undecided(conversation))):
         await conversation.retry(turn)
     return ""
 
 
 async def _skip(conversation: Conversation, given: Which, _: str | None) -> str:
-    for turn in _undecided(conversation, given):
+    for turn in _meant(conversation, given, _undecided(conversation)):
         await conversation.skip(turn)
     return ""
 
 
-def _undecided(conversation: Conversation, given: Which) -> list[str | None]:
-    """Return the turns that are meant, all of them undecided; without any, the latest."""
-    known = {turn.id: turn.member for turn in conversation.undecided}
-    if given.everything and known:
-        return list(known)
+def _undecided(conversation: Conversation) -> dict[str, str]:
+    """Return whose turns ended without a reply and wait for a decision, by turn."""
+    return {turn.id: turn.member for turn in conversation.undecided}
+
+
+def _unallowed(conversation: Conversation) -> dict[str, str]:
+    """Return whose turns begin only if a person allows them, by turn."""
+    return {turn.id: turn.member for turn in conversation.unallowed}
+
+
+def _meant(conversation: Conversation, given: Which, known: dict[str, str]) -> list[str]:
+    """Return the turns that are meant, all of them known; without any, the latest."""
+    if given.is_empty and not known:
+        raise NothingToDecide(None)
     if given.is_empty:
-        return [None]
+        return list(known) if given.everything else list(known)[-1:]
     # Who has left the team can still have a turn to decide about.
     names = {normalized(member): member for member in known.values()}
     members = [names.get(normalized(name)) or conversation.member(name).name for name in given.all_members]
@@ -196,8 +210,12 @@ async def _rename(conversation: Conversation, given: Title | Nothing, _: str | N
     return f"This conversation is called: {title_of(conversation.title, conversation.first_words)}"
 
 
-async def _dismiss(conversation: Conversation, _given: Nothing, _: str | None) -> str:
-    await conversation.dismiss_missed_hand_over()
+async def _dismiss(conversation: Conversation, given: Which, _: str | None) -> str:
+    unallowed = _unallowed(conversation)
+    if unallowed or not given.is_empty:
+        await conversation.drop(turn_ids=_meant(conversation, given, unallowed))
+    else:
+        await conversation.dismiss_missed_hand_over()
     return ""
 
 
@@ -336,8 +354,19 @@ _ALL = (
         run=_reorder,
     ),
     Command(
+        name="allow",
+        argument="[TURN | NAME]",
+        purpose="say yes to a hand-over that needs it: to a member with full permissions",
+        takes=Which,
+        read=read_which,
+        run=_allow,
+    ),
+    Command(
         name="dismiss",
-        purpose="dismiss a hand-over that an agent probably meant",
+        argument="[TURN | NAME]",
+        purpose="say no to a hand-over that needs a yes, or that an agent probably meant",
+        takes=Which,
+        read=read_which,
         run=_dismiss,
     ),
     Command(

@@ -6,6 +6,7 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
+from bullpen.conversation.events import Unallowed
 from bullpen.conversation.state import UndecidedTurn
 from bullpen.routing.missed_hand_overs import MissedHandOver
 from bullpen.text.numbers import counted
@@ -13,7 +14,7 @@ from bullpen.text.numbers import counted
 MOST_PARTIAL = 2_000
 """Characters of what a turn had said that are shown beside the decision."""
 
-Kind = Literal["failed", "paused", "held", "missed", "trouble"]
+Kind = Literal["failed", "allow", "paused", "held", "missed", "trouble"]
 
 
 class Choice(Struct, frozen=True, kw_only=True):
@@ -34,9 +35,9 @@ class Decision(Struct, frozen=True, kw_only=True):
     text: str
     choices: tuple[Choice, ...] = ()
     turn: str = ""
-    """The turn that ended without a reply."""
+    """The turn that ended without a reply, or that begins only if a person allows it."""
     member: str = ""
-    """Whose turn that was, or who probably meant to hand over."""
+    """Whose turn that is, or who probably meant to hand over."""
     partial_text: str = ""
     """What it had said by then."""
     others: tuple[str, ...] = ()
@@ -51,6 +52,7 @@ class Decision(Struct, frozen=True, kw_only=True):
 def decisions(
     *,
     undecided: Sequence[UndecidedTurn],
+    unallowed: Sequence[Unallowed] = (),
     paused: str | None,
     waiting: int,
     held: Sequence[str],
@@ -59,10 +61,11 @@ def decisions(
 ) -> tuple[Decision, ...]:
     """Return everything that waits for a person, the most urgent first."""
     names = tuple(agents)
-    found = [_about_turn(ended, names) for ended in reversed(undecided)]
-    if found and paused is not None:
+    failed = [_about_turn(ended, names) for ended in reversed(undecided)]
+    found = [_about_unallowed(asked) for asked in reversed(unallowed)]
+    if failed and paused is not None:
         # Every decision about a turn also ends the pause: it is one decision, not two.
-        found[0] = replace(found[0], choices=(*found[0].choices, *((DROP,) if waiting else ())))
+        failed[0] = replace(failed[0], choices=(*failed[0].choices, *((DROP,) if waiting else ())))
     elif paused is not None:
         found.append(Decision(kind="paused", text=paused, choices=(CONTINUE, DROP) if waiting else (CONTINUE,)))
     elif held:
@@ -71,7 +74,7 @@ def decisions(
         found.append(Decision(kind="held", text=text, choices=(CONTINUE, DROP)))
     elif missed is not None and not undecided:
         found.append(_about_missed(missed))
-    return tuple(found)
+    return (*failed, *found)
 
 
 CONTINUE = Choice(action="continue", label="Continue", typed="/continue", purpose="let the waiting turns begin")
@@ -104,6 +107,17 @@ def _about_turn(ended: UndecidedTurn, agents: Collection[str]) -> Decision:
             *((hand_over,) if others else ()),
         ),
     )
+
+
+def _about_unallowed(asked: Unallowed) -> Decision:
+    turn, given, member = asked.turn.id, {"turn": asked.turn.id}, asked.turn.member
+    allow = Choice(
+        action="allow", label="Allow", typed=f"/allow {turn}", purpose=f"yes, let {member} answer", given=given
+    )
+    dismiss = Choice(
+        action="dismiss", label="Don't", typed=f"/dismiss {turn}", purpose=f"no, drop the turn of {member}", given=given
+    )
+    return Decision(kind="allow", text=asked.text, turn=turn, member=member, choices=(allow, dismiss))
 
 
 def shortened_partial(ended: UndecidedTurn) -> str:

@@ -47,7 +47,7 @@ class ConversationSummary(Struct, frozen=True, kw_only=True):
     open_in: int | None
     """The number of the process that has it open."""
     needs_you: bool
-    """Whether it cannot continue without a person: it is paused, a turn failed, or it is open and waits."""
+    """Whether it cannot continue without a person: paused, a turn failed or needs a yes, or it is open and waits."""
     tokens: int
     cost_usd: float | None
     """None if no CLI has reported it."""
@@ -239,7 +239,8 @@ def _summary(store: Store, stored: StoredConversation) -> ConversationSummary:
 def _needs_you(stored: StoredConversation, *, is_open: bool) -> bool:
     if stored.running and is_open:
         return False
-    is_stuck = stored.paused is not None or bool(stored.progress.get("undecided"))
+    progress = stored.progress
+    is_stuck = stored.paused is not None or bool(progress.get("undecided") or progress.get("unallowed"))
     return is_stuck or (is_open and stored.state == "waiting")
 
 

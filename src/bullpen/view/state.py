@@ -10,6 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from bullpen.conversation.conversation import Conversation
+from bullpen.conversation.events import Unallowed
 from bullpen.conversation.owner import is_alive
 from bullpen.conversation.running_turn import RunningTurn
 from bullpen.conversation.state import UndecidedTurn, stored_progress, undecided_turn
@@ -71,7 +72,7 @@ class QueuedTurn(Struct, frozen=True, kw_only=True):
     turn: str
     member: str
     held: bool = False
-    """It does not begin until a person continues."""
+    """It does not begin until a person continues, or allows it."""
     at_once: bool = False
     """It begins together with the one before it."""
 
@@ -199,8 +200,11 @@ def _view(
 ) -> ConversationView:
     """Return what follows from the parts; `known` has those that are shown as they are."""
     missed = None if working or waiting else progress.missed
+    unallowed = [Unallowed.of(turn, progress.unallowed[turn.id]) for turn in waiting if turn.id in progress.unallowed]
+    blocked = held | {asked.turn.id for asked in unallowed}
     found = decisions(
         undecided=undecided,
+        unallowed=unallowed,
         paused=known.paused,
         waiting=len(waiting),
         held=[turn.member for turn in waiting if turn.id in held],
@@ -209,10 +213,15 @@ def _view(
     )
     return replace(
         known,
-        status=_status(known, working, undecided, can_begin=_can_begin(team, waiting, held, undecided)),
+        status=_status(
+            known,
+            working,
+            needs_decision=bool(undecided or unallowed),
+            can_begin=_can_begin(team, waiting, blocked, undecided),
+        ),
         members=tuple(_members(team, progress.used, working, undecided, known.waits_for)),
         working=tuple(working),
-        queue=tuple(_queue(waiting, held)),
+        queue=tuple(_queue(waiting, blocked)),
         decisions=found,
         undecided=tuple(map(_undecided, undecided)),
         missed=None if missed is None else _missed(missed),
@@ -220,25 +229,23 @@ def _view(
     )
 
 
-def _status(
-    known: ConversationView, working: Sequence[Working], undecided: Sequence[UndecidedTurn], *, can_begin: bool
-) -> Status:
+def _status(known: ConversationView, working: Sequence[Working], *, needs_decision: bool, can_begin: bool) -> Status:
     if working or (can_begin and known.paused is None and known.is_owned):
         return "working"
-    if undecided or known.paused is not None:
+    if needs_decision or known.paused is not None:
         return "paused"
     return "idle" if known.waits_for is None else "your_turn"
 
 
 def _can_begin(
-    team: Team | None, waiting: Sequence[WaitingTurn], held: set[str], undecided: Sequence[UndecidedTurn]
+    team: Team | None, waiting: Sequence[WaitingTurn], blocked: set[str], undecided: Sequence[UndecidedTurn]
 ) -> bool:
     """Return whether a waiting turn is about to begin, unless the conversation is paused."""
     if not waiting:
         return False
     people = [person.name for person in team.people] if team else ()
     blocking = [ended.turn for ended in undecided]
-    return bool(TurnQueue(waiting).next_group(people=people, held=held, undecided=blocking))
+    return bool(TurnQueue(waiting).next_group(people=people, held=blocked, undecided=blocking))
 
 
 def _members(
@@ -296,11 +303,11 @@ def _stored_working(turn: Turn) -> Working:
     return Working(turn=turn.id, member=turn.member, doing="working", since=turn.started_at or 0)
 
 
-def _queue(waiting: Iterable[WaitingTurn], held: set[str]) -> Iterable[QueuedTurn]:
+def _queue(waiting: Iterable[WaitingTurn], blocked: set[str]) -> Iterable[QueuedTurn]:
     before: tuple[str, int, int] | None = None
     for turn in waiting:
         group = turn.message_id, turn.step, turn.intent
-        yield QueuedTurn(turn=turn.id, member=turn.member, held=turn.id in held, at_once=group == before)
+        yield QueuedTurn(turn=turn.id, member=turn.member, held=turn.id in blocked, at_once=group == before)
         before = group
 
 

@@ -18,7 +18,10 @@ def status_line(view: ConversationView) -> str:
 def queue_lines(view: ConversationView) -> list[str]:
     """Return who is working, who is waiting, and what needs a decision, each on a line of its own."""
     lines = [f"turn {one.turn}  {one.member}: {one.doing}, {seconds_of(one)}" for one in view.working]
-    lines += [f"turn {turn.turn}  {turn.member}: {'on hold' if turn.held else 'waiting'}" for turn in view.queue]
+    asked = {decision.turn for decision in view.decisions if decision.kind == "allow"}
+    for turn in view.queue:
+        state = "/allow or /dismiss?" if turn.turn in asked else "on hold" if turn.held else "waiting"
+        lines.append(f"turn {turn.turn}  {turn.member}: {state}")
     lines += [f"turn {ended.turn}  {ended.member}: /retry, /skip or /hand?" for ended in view.undecided]
     return lines or ["No turn is running or waiting."]
 
@@ -38,10 +41,12 @@ def _status(view: ConversationView) -> Iterator[str]:
         yield f"{one.member}: {one.doing}, {seconds_of(one)}"
     if waiting := [turn.member for turn in view.queue if not turn.held]:
         yield f"waiting: {', '.join(waiting)}"
-    if held := [turn.member for turn in view.queue if turn.held]:
+    asked = {decision.turn: decision.member for decision in view.decisions if decision.kind == "allow"}
+    if held := [turn.member for turn in view.queue if turn.held and turn.turn not in asked]:
         yield f"on hold: {', '.join(held)}"
-    if view.undecided:
-        yield f"your decision: {', '.join(f'{ended.member} (turn {ended.turn})' for ended in view.undecided)}"
+    undecided = {ended.turn: ended.member for ended in view.undecided}
+    if decide := undecided | asked:
+        yield f"your decision: {', '.join(f'{member} (turn {turn})' for turn, member in decide.items())}"
     if view.paused is not None:
         yield "paused"
 

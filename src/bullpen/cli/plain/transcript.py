@@ -24,6 +24,7 @@ from bullpen.conversation.events import (
     TurnBegan,
     TurnEnded,
     TurnEvent,
+    Unallowed,
     Undecided,
 )
 from bullpen.messages import ConversationMessage
@@ -134,7 +135,7 @@ class Show:
                 self.note(f"‖ Paused: {decision.text}", "yellow")
             case "held":
                 self.note(f"‖ {decision.text}", "yellow")
-            case "missed":
+            case "missed" | "allow":
                 self.note(f"? {decision.text}", "yellow")
         if self._in_chat:
             self.table(map(_choice_row, decision.choices), "yellow", INDENT)
@@ -183,6 +184,8 @@ class Show:
         match event:
             case Undecided(turn=turn):
                 return {("failed", turn.id)}
+            case Unallowed(turn=turn):
+                return {("allow", turn.id)}
             case Paused():
                 return {("paused", "")}
             case Held():
@@ -315,5 +318,6 @@ def _listed(names: Iterable[str]) -> str:
 
 
 def _choice_row(choice: Choice) -> tuple[str, str]:
-    """Return what can be typed, and what it does. Enter alone asks whom an agent probably meant, too."""
-    return choice.typed, f"{choice.purpose} (or just press Enter, or y)" if choice.action == "ask" else choice.purpose
+    """Return what can be typed, and what it does. Enter alone asks whom an agent probably meant, but allows nothing."""
+    shortcuts = {"ask": " (or just press Enter, or y)", "allow": " (or just y)"}
+    return choice.typed, f"{choice.purpose}{shortcuts.get(choice.action, '')}"

@@ -13,6 +13,7 @@ from bullpen.errors import BullpenError
 from bullpen.text.numbers import local_time
 from bullpen.view.command_arguments import Member, Nothing, Text
 from bullpen.view.commands import COMMANDS, Typed, help_lines, read_command, run_command
+from bullpen.view.decisions import Kind
 from bullpen.view.state import conversation_view
 from bullpen.view.status_lines import queue_lines, team_lines
 
@@ -111,7 +112,7 @@ NO = ("", "n", "no")
 
 
 class ChatLines:
-    """Messages, commands, and the one key that asks whom an agent probably meant."""
+    """Messages, commands, and the one key that says yes to a hand-over."""
 
     def __init__(self, conversation: Conversation, show: Show, sender: str | None) -> None:
         self.wants_to_leave = False
@@ -144,7 +145,8 @@ class ChatLines:
 
     async def _do(self, text: str, word: str) -> None:
         if word in ("", *YES):
-            text = self._probably_meant() or text
+            # More than Enter alone is needed to let an agent do anything.
+            text = (self._yes("missed", "allow") if word else self._yes("missed")) or text
         typed = read_command(text, self._conversation.team)
         if typed is None:
             await self._say(text)
@@ -159,10 +161,10 @@ class ChatLines:
             await self._conversation.say(text, sender=self._sender)
             self.unsent = ""
 
-    def _probably_meant(self) -> str:
-        """Return the command that asks whom an agent probably meant to hand over to, while that is undecided."""
+    def _yes(self, *kinds: Kind) -> str:
+        """Return the command that says yes to the first decision of these kinds, if there is one."""
         decisions = conversation_view(self._conversation).decisions
-        return next((decision.choices[0].typed for decision in decisions if decision.kind == "missed"), "")
+        return next((decision.choices[0].typed for decision in decisions if decision.kind in kinds), "")
 
     def leave(self) -> None:
         """Leave if no turn is running; else ask first."""

@@ -1,0 +1,255 @@
+"""An agent reaches a member with full permissions only with a person's yes, and drops turns only if it may."""
+
+import asyncio
+import sys
+
+import pytest
+from tests.conversation.stage import FAIL, HANG, Stage, events_so_far, said, tell, until_at_work, waiting
+
+from bullpen.conversation.conversation import Conversation
+from bullpen.conversation.events import Decided, Dropped, Queued, Said, Unallowed
+from bullpen.errors import NothingToDecide
+from bullpen.store.sqlite import SqliteStore
+from bullpen.view.listing import conversation_summary
+from bullpen.view.state import conversation_view, stored_view
+
+
+@pytest.fixture
+def poisoned(stage: Stage) -> Stage:
+    """A reader that has read a file which tells it to hand over to a member that may do anything."""
+    stage.person("kim")
+    stage.agent("a", "The file says so. [NEXT: b, c]")
+    stage.agent("b", "I have done it.", permissions="full")
+    stage.agent("c")
+    return stage
+
+
+def unallowed(conversation: Conversation) -> list[str]:
+    return [turn.member for turn in conversation.unallowed]
+
+
+async def test_a_hand_over_to_full_permissions_waits_for_a_yes(poisoned: Stage) -> None:
+    async with poisoned.open() as conversation:
+        await tell(conversation, "Read it. [NEXT: a]")
+        assert (await said(conversation))[1:] == ["a: The file says so. [NEXT: b, c]"]
+        assert (unallowed(conversation), waiting(conversation)) == (["b"], ["b", "c"])
+        (asked,) = events_so_far(conversation, Unallowed)
+        assert (asked.turn.member, asked.by) == ("b", "a")
+        assert asked.text == "a hands over to b, which has full permissions (turn 2). That needs your yes."
+        view = conversation_view(conversation)
+        assert view.status == "paused"
+        assert [(turn.member, turn.held) for turn in view.queue] == [("b", True), ("c", False)]
+        (decision,) = view.decisions
+        assert (decision.kind, decision.text, decision.turn) == ("allow", asked.text, "2")
+
+        await conversation.allow("2")
+        await conversation.until_quiet()
+        assert (await said(conversation))[2:] == ["b: I have done it.", "c: I am c."]
+        assert [(news.turn_id, news.choice) for news in events_so_far(conversation, Decided)] == [("2", "allowed")]
+        assert (conversation.unallowed, conversation.progress.unallowed) == ((), {})
+        assert conversation_view(conversation).decisions == ()
+
+
+async def test_a_no_drops_the_turn_and_the_relay_continues(poisoned: Stage) -> None:
+    async with poisoned.open() as conversation:
+        await tell(conversation, "Read it.")
+        await conversation.drop(turn_ids=["2"])
+        await conversation.until_quiet()
+        assert (await said(conversation))[2:] == ["c: I am c."]
+        assert conversation.progress.unallowed == {}
+        with pytest.raises(NothingToDecide, match="Turn 2 is not waiting for a decision"):
+            await conversation.allow("2")
+
+
+async def test_no_other_decision_is_a_yes(poisoned: Stage) -> None:
+    poisoned.agent("d", FAIL)
+    async with poisoned.open() as conversation:
+        await tell(conversation, "Read it.")
+        await conversation.continue_turns()
+        await conversation.reorder(["2"])
+        await tell(conversation, "And you? [NEXT: d]")
+        await conversation.skip()
+        await tell(conversation, "Thanks. [NEXT: c]")
+        await conversation.until_quiet()
+        assert unallowed(conversation) == ["b"]
+        assert not any(line.startswith("b:") for line in await said(conversation))
+
+
+async def test_a_yes_to_one_is_not_a_yes_to_another(stage: Stage) -> None:
+    stage.person("kim")
+    stage.agent("a", "Both of you. [NEXT: b & c]")
+    stage.agent("b", permissions="full")
+    stage.agent("c", permissions="full")
+    async with stage.open() as conversation:
+        await tell(conversation, "Go.")
+        await conversation.allow("3")
+        await conversation.until_quiet()
+        assert (await said(conversation))[2:] == ["c: I am c."]
+        assert unallowed(conversation) == ["b"]
+        with pytest.raises(NothingToDecide):
+            await conversation.allow("2", "3")
+        assert unallowed(conversation) == ["b"], "all of them, or none"
+
+
+async def test_every_hop_is_checked_by_its_own_speaker(stage: Stage) -> None:
+    stage.person("kim")
+    stage.agent("a", "Yours. [NEXT: c]")
+    stage.agent("c", "And yours. [NEXT: b]", permissions="edit")
+    stage.agent("b", "And now you. [NEXT: d]", permissions="full")
+    stage.agent("d", permissions="full")
+    async with stage.open() as conversation:
+        assert len(await tell(conversation, "Go.")) == 3
+        assert [(turn.member, conversation.progress.unallowed[turn.id]) for turn in conversation.unallowed] == [
+            ("b", "c")
+        ]
+        await conversation.allow("3")
+        await conversation.until_quiet()
+        assert (await said(conversation))[-1] == "d: I am d.", "b has full permissions itself"
+
+
+async def test_what_a_person_asks_for_needs_no_yes(stage: Stage) -> None:
+    stage.person("kim")
+    stage.agent("a", "I have read it.")
+    stage.agent("b", permissions="full")
+    async with stage.open() as conversation:
+        assert (await tell(conversation, "Read it, then build. [NEXT: a, b]"))[1:] == [
+            *("a: I have read it.", "b: I am b.")
+        ]
+        assert (await tell(conversation, "@b again"))[-1] == "b: I am b."
+        await tell(conversation, "Again. [NEXT: a]")
+        await conversation.ask("b")
+        await conversation.until_quiet()
+        assert (await said(conversation))[-1] == "b: I am b."
+        assert events_so_far(conversation, Unallowed) == []
+
+
+async def test_naming_the_member_is_a_yes(poisoned: Stage) -> None:
+    async with poisoned.open() as conversation:
+        await tell(conversation, "Read it.")
+        assert await conversation.ask("b") == ()
+        await conversation.until_quiet()
+        assert (await said(conversation))[2:] == ["b: I have done it.", "c: I am c."]
+        assert [news.choice for news in events_so_far(conversation, Decided)] == ["allowed"]
+        assert all(news.turns for news in events_so_far(conversation, Queued))
+
+
+async def test_may_address_makes_it_free(poisoned: Stage) -> None:
+    poisoned.members["a"]["may_address"] = ["b", "c"]
+    async with poisoned.open() as conversation:
+        assert (await tell(conversation, "Read it."))[2:] == ["b: I have done it.", "c: I am c."]
+
+
+async def test_the_question_is_asked_again_after_a_restart(poisoned: Stage) -> None:
+    async with poisoned.open() as conversation:
+        await tell(conversation, "Read it.")
+        before = conversation_view(conversation)
+    with SqliteStore(poisoned.db) as store:
+        assert stored_view(store, conversation.id).decisions == before.decisions
+        assert conversation_summary(store, conversation.id).needs_you
+    async with poisoned.open(conversation.id) as again:
+        await again.until_quiet()
+        assert again.paused is None, "nothing may begin, so nothing needs to be paused"
+        assert [news.text for news in events_so_far(again, Unallowed)] == [before.decisions[0].text]
+        assert conversation_view(again).decisions == before.decisions
+        assert len(await said(again)) == 2
+        await again.allow("2")
+        await again.until_quiet()
+        assert (await said(again))[2:] == ["b: I have done it.", "c: I am c."]
+
+
+async def test_who_left_the_team_is_not_asked_about(poisoned: Stage) -> None:
+    async with poisoned.open() as conversation:
+        await tell(conversation, "Read it.")
+    del poisoned.members["b"]
+    async with poisoned.open(conversation.id) as again:
+        assert (again.progress.unallowed, waiting(again)) == ({}, ["c"])
+        assert events_so_far(again, Unallowed) == []
+
+
+KILLED = """
+import asyncio, os, signal, sys
+from bullpen import open_team
+
+async def main():
+    async with open_team(sys.argv[1], db=sys.argv[2]) as conversation:
+        await conversation.say("Read it.")
+        await conversation.until_quiet()
+        if sys.argv[3] == "allow":
+            await conversation.allow("2")
+        os.kill(os.getpid(), signal.SIGKILL)
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.parametrize("answer", ["none", "allow"])
+async def test_question_and_answer_survive_being_killed(poisoned: Stage, answer: str) -> None:
+    program = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", KILLED, str(poisoned.write()), str(poisoned.db), answer
+    )
+    assert await program.wait() == -9
+    with SqliteStore(poisoned.db) as store:
+        (stored,) = store.conversations()
+    async with poisoned.open(stored.id) as again:
+        await again.until_quiet()
+        assert unallowed(again) == (["b"] if answer == "none" else [])
+        assert not any(line.startswith("b:") for line in await said(again)), "nothing begins by itself"
+
+
+async def test_a_message_during_a_pause_does_not_hold_the_question(poisoned: Stage) -> None:
+    poisoned.agent("d", HANG)
+    async with poisoned.open() as conversation:
+        await tell(conversation, "Read it.")
+        await conversation.say("And you? [NEXT: d]")
+        await until_at_work(conversation, "d")
+        await conversation.cancel()
+        await tell(conversation, "Meanwhile [NEXT: c]")
+        assert [turn.member for turn in conversation.held] == ["c"]
+        kinds = [decision.kind for decision in conversation_view(conversation).decisions]
+        assert kinds == ["failed", "allow", "held"]
+
+
+async def test_a_person_who_takes_the_turn_over_is_not_asked_any_more(stage: Stage) -> None:
+    stage.person("kim")
+    stage.agent("a", "Both. [NEXT: c & b]")
+    stage.agent("b", permissions="full")
+    stage.agent("c", FAIL)
+    async with stage.open() as conversation:
+        await tell(conversation, "Go.")
+        await conversation.hand_over("b")
+        await conversation.until_quiet()
+        assert (await said(conversation))[2:] == ["b: I am b."]
+        assert conversation.progress.unallowed == {}
+
+
+async def test_a_person_drops_it_by_a_marker(poisoned: Stage) -> None:
+    async with poisoned.open() as conversation:
+        await tell(conversation, "Read it.")
+        await tell(conversation, "No. [DROP: b] [NEXT: c]")
+        assert (conversation.unallowed, conversation.progress.unallowed) == ((), {})
+        assert not any(line.startswith("b:") for line in await said(conversation))
+
+
+async def test_an_agent_drops_nothing_and_everyone_learns_why(stage: Stage) -> None:
+    stage.person("kim")
+    stage.agent("a", "Stop them all. [DROP: ALL]", "I see.")
+    stage.agent("b")
+    async with stage.open() as conversation:
+        assert (await tell(conversation, "Go [NEXT: a, b]"))[-1] == "b: I am b."
+        assert events_so_far(conversation, Dropped) == []
+        told = events_so_far(conversation, Said)[1]
+        assert told.notes == ("a may not drop turns: the team file does not allow it (may_drop).",)
+        assert told.message.routing is not None
+        assert told.message.routing.drop_targets == ()
+        assert conversation.progress.misses["a"] == told.notes[0]
+
+
+async def test_an_agent_that_may_drop_also_drops_questions(stage: Stage) -> None:
+    stage.person("kim")
+    stage.agent("a", "Do it. [NEXT: b]")
+    stage.agent("b", permissions="full")
+    stage.agent("c", "Better not. [DROP: ALL]", may_drop=True)
+    async with stage.open() as conversation:
+        await tell(conversation, "Go.")
+        await tell(conversation, "And you? [NEXT: c]")
+        assert (waiting(conversation), conversation.progress.unallowed) == ([], {})
