@@ -1,15 +1,19 @@
 """`bullpen serve`, as a person starts it."""
 
+import json
 import os
+import pty
 import re
 import shutil
 import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -58,8 +62,7 @@ def test_it_prints_an_address_that_works_once_and_ends_when_told(stop: signal.Si
             assert browser.get(url).status_code == 303
             assert browser.get(url.partition("/enter")[0]).status_code == 200
         assert httpx.get(url).status_code == 401
-        # The next one, for another browser.
-        assert re.search(r"/enter/[\w-]{43}", process.stdout.readline())
+        assert process.stdout.readline() == "For another address: bullpen serve --new-address\n"
         token_file = tmp_path / "token"
         assert token_file.stat().st_mode & 0o777 == 0o600
         api = httpx.Client(
@@ -77,6 +80,8 @@ def test_it_prints_an_address_that_works_once_and_ends_when_told(stop: signal.Si
         out, errors = process.communicate(timeout=60)
     assert (process.returncode, errors) == (0, "")
     assert "Closing" in out
+    # It is not a terminal, and whoever reads a log must not find another way in.
+    assert "/enter/" not in out
 
 
 @pytest.mark.parametrize(
@@ -211,3 +216,138 @@ def test_a_restart_is_at_the_same_address_and_knows_its_browsers(tmp_path: Path)
 
     assert places[0] == places[1]
     assert answers == [200, 200]
+
+
+BROWSER = """#!{python}
+import json, os, pathlib, stat, sys, time
+page = pathlib.Path(sys.argv[1].removeprefix("file://"))
+lines = []
+for place in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
+    try:
+        lines.append(place.read_bytes().decode(errors="replace"))
+    except OSError:
+        pass
+seen = {{
+    "arguments": sys.argv,
+    "lines": lines,
+    "page": page.read_text(),
+    "path": str(page),
+    "modes": [stat.S_IMODE(place.stat().st_mode) for place in (page, page.parent)],
+}}
+draft = pathlib.Path("seen.draft")
+draft.write_text(json.dumps(seen))
+draft.rename("seen.json")
+"""
+
+
+def serve_with_browser(folder: Path) -> "subprocess.Popen[str]":
+    """Serve with a browser that writes down everything it was given, and every command line on this machine."""
+    browser = folder / "browser"
+    browser.write_text(BROWSER.format(python=sys.executable))
+    browser.chmod(0o700)
+    return subprocess.Popen(
+        [sys.executable, "-m", "bullpen", "serve"],
+        cwd=folder,
+        env={**environment(folder), "BROWSER": f"{browser} %s"},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def seen_by_browser(folder: Path) -> dict[str, Any]:
+    while not (folder / "seen.json").exists():
+        time.sleep(0.01)
+    found: dict[str, Any] = json.loads((folder / "seen.json").read_text())
+    return found
+
+
+def test_the_way_in_is_on_no_command_line(tmp_path: Path) -> None:
+    with serve_with_browser(tmp_path) as process:
+        seen = seen_by_browser(tmp_path)
+        (url,) = set(re.findall(r"http://127[^\"]+/enter/[\w-]{43}", seen["page"]))
+        ticket = url.rpartition("/")[2]
+        assert re.fullmatch(r"file:///[^?#]+/bullpen-\w+/bullpen\.html", seen["arguments"][1])
+        assert any("serve" in line for line in seen["lines"])
+        assert not [line for line in seen["lines"] if ticket in line or "/enter/" in line]
+        assert seen["modes"] == [0o600, 0o700]
+        assert Path(seen["path"]).exists()
+        assert httpx.get(url).status_code == 303
+        assert not Path(seen["path"]).parent.exists()
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=60)
+
+
+def test_a_way_in_that_nobody_took_is_gone_at_the_end(tmp_path: Path) -> None:
+    with serve_with_browser(tmp_path) as process:
+        seen = seen_by_browser(tmp_path)
+        assert process.stdout is not None
+        process.stdout.readline()
+        # Another browser was let in, so the file is still there.
+        assert httpx.get(process.stdout.readline().strip()).status_code == 303
+        assert Path(seen["path"]).exists()
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=60)
+
+    assert not Path(seen["path"]).parent.exists()
+
+
+def bullpen(folder: Path, *words: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-m", "bullpen", *words],
+        cwd=folder,
+        env=environment(folder),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    return done.stdout + done.stderr
+
+
+def test_another_terminal_gives_an_address_and_takes_access_away(tmp_path: Path) -> None:
+    assert "No server is running" in bullpen(tmp_path, "serve", "--new-address")
+    assert "No browser is signed in" in bullpen(tmp_path, "serve", "--people")
+    with serve(tmp_path) as process, httpx.Client(headers={"User-Agent": "Macintosh; Mac OS X Safari/1"}) as browser:
+        assert process.stdout is not None
+        process.stdout.readline()
+        here = process.stdout.readline().strip().partition("/enter/")[0]
+        address = bullpen(tmp_path, "serve", "--new-address").strip()
+        assert address.startswith(f"{here}/enter/")
+        assert [browser.get(url).status_code for url in (address, here, address)] == [303, 200, 401]
+        _, row = bullpen(tmp_path, "serve", "--people").splitlines()
+        assert re.fullmatch(r"[0-9a-f]{12}  owner  owner  Safari on macOS  20.*  20.*", row)
+        assert "Nobody who has access has the id" in bullpen(tmp_path, "serve", "--revoke", "abc")
+        assert browser.get(here).status_code == 200
+        assert bullpen(tmp_path, "serve", "--revoke", row.split()[0]) == f"Revoked: {row.split()[0]}\n"
+        assert browser.get(here).status_code == 401
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=60)
+    assert "No server is running" in bullpen(tmp_path, "serve", "--new-address")
+
+
+def test_a_terminal_shows_the_next_address_when_one_was_used(tmp_path: Path) -> None:
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "bullpen", "serve", "--no-open"],
+        cwd=tmp_path,
+        env=environment(tmp_path),
+        stdin=subprocess.DEVNULL,
+        stdout=theirs,
+        stderr=subprocess.PIPE,
+    )
+    os.close(theirs)
+    try:
+        with os.fdopen(ours, "rb", buffering=0) as terminal, process:
+            lines = (line.decode().strip() for line in iter(terminal.readline, b""))
+            addresses = (line for line in lines if "/enter/" in line)
+            first = next(addresses)
+            assert httpx.get(first).status_code == 303
+            second = next(addresses)
+            assert second != first
+            assert httpx.get(second).status_code == 303
+            process.send_signal(signal.SIGINT)
+            process.wait(timeout=60)
+    finally:
+        process.kill()

@@ -4,11 +4,12 @@ import argparse
 import asyncio
 import contextlib
 import sys
-import webbrowser
 from pathlib import Path
 
 from bullpen.cli.database import add_database_option
+from bullpen.cli.entrance import Entrance
 from bullpen.cli.option_types import port
+from bullpen.cli.serve_access import add_access_options, change_access, command_for_address
 from bullpen.cli.signals import LEAVING, handling
 from bullpen.cli.trust_question import ensure_trusted
 from bullpen.database import database_path
@@ -38,6 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--token-file", type=Path, metavar="FILE", help="write the token for programs to a private file"
     )
     parser.add_argument("--no-open", action="store_true", help="do not open a browser")
+    add_access_options(parser)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -49,6 +51,8 @@ def run(options: argparse.Namespace) -> int:
         import bullpen.web.server  # noqa: F401 (only to see whether it is there)
     except ModuleNotFoundError as error:
         raise MissingExtra("web", error.name or "") from error
+    if (changed := change_access(options)) is not None:
+        return changed
     team = _team(options)
     return asyncio.run(_serve(options, team))
 
@@ -75,19 +79,27 @@ async def _serve(options: argparse.Namespace, team: LoadedTeam | None) -> int:
     with (
         handling(dict.fromkeys(LEAVING, stop.set), is_leaving=stop.is_set),
         listening(options.host, options.port, tls=tls is not None, earlier=sessions.port) as (listener, place),
+        Entrance() as entrance,
     ):
         sessions.remember_place(place.port, place.url)
 
         def show_address() -> None:
             print(f"  {printable(new_url(place, keys))}", flush=True)
 
+        def entered(ticket: str) -> None:
+            entrance.remove(ticket)
+            # A log would keep the address for everybody who reads it.
+            if sys.stdout.isatty():
+                show_address()
+
         if options.token_file:
             _write_token(options.token_file, keys.token)
-        async with serving(listener, place, team=team, db=options.db, keys=keys, tls=tls, on_entry=show_address):
+        async with serving(listener, place, team=team, db=options.db, keys=keys, tls=tls, on_entry=entered):
             print(_greeting(team))
             show_address()
+            print(f"For another address: {command_for_address(options.db)}", flush=True)
             if not options.no_open:
-                await asyncio.to_thread(webbrowser.open, new_url(place, keys))
+                await asyncio.to_thread(entrance.open, new_url(place, keys))
             await stop.wait()
             # The terminal may be what went away.
             with contextlib.suppress(OSError):
@@ -104,4 +116,4 @@ def _write_token(path: Path, token: str) -> None:
 
 def _greeting(team: LoadedTeam | None) -> str:
     about = f"the team “{printable(team.team.name)}”" if team else "stored conversations only: there is no team file"
-    return f"bullpen serves {about}. Each address lets one browser in, once. Ctrl-C stops it."
+    return f"bullpen serves {about}. Each address lets one browser in, once, within 10 minutes. Ctrl-C stops it."

@@ -62,8 +62,8 @@ ROUTES: tuple[tuple[str, str, Endpoint], ...] = (
 )
 
 
-def create_app(hub: Hub, keys: Keys, place: Place, on_entry: Callable[[], None] = lambda: None) -> Guard:
-    """Return the application for one server. `on_entry` is called whenever a ticket was used."""
+def create_app(hub: Hub, keys: Keys, place: Place, on_entry: Callable[[str], None] = lambda _: None) -> Guard:
+    """Return the application for one server. `on_entry` is called with every ticket that was used."""
     app = Starlette(
         # A route that nobody has decided about cannot be served.
         routes=[

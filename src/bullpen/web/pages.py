@@ -41,7 +41,8 @@ async def enter(request: Request) -> Response:
     if "prefetch" in request.headers.get("sec-purpose", "") or request.method == "HEAD":
         # A browser that only prefetches must not use up the ticket.
         raise HTTPException(HTTPStatus.FORBIDDEN, "This address cannot be prefetched.")
-    session = keys.redeem(request.path_params["ticket"], browser_of(request))
+    ticket = str(request.path_params["ticket"])
+    session = keys.redeem(ticket, browser_of(request))
     if session is None:
         return page("sign_in.html", HTTPStatus.UNAUTHORIZED, is_spent=True)
     answer = _led_home(request)
@@ -49,7 +50,7 @@ async def enter(request: Request) -> Response:
     answer.set_cookie(
         place.cookie, session, LIFETIME_SECONDS, path="/", httponly=True, samesite="strict", secure=secure
     )
-    request.app.state.on_entry()
+    request.app.state.on_entry(ticket)
     return answer
 
 

@@ -1,0 +1,96 @@
+"""Who has access to what `bullpen serve` serves: another address, the list, and taking access away. In any terminal."""
+
+import argparse
+import shlex
+import socket
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from bullpen.database import database_path
+from bullpen.errors import BullpenError
+from bullpen.terminal.tables import print_table
+from bullpen.text.numbers import local_time
+from bullpen.text.safe import printable
+
+if TYPE_CHECKING:
+    from bullpen.web.sessions import Session
+
+CONNECT_SECONDS = 5.0
+EVERYBODY = "all"
+COLUMNS = ("id", "who", "role", "with", "since", "until")
+
+
+def add_access_options(parser: argparse.ArgumentParser) -> None:
+    """Describe the options that serve nothing."""
+    parser.add_argument(
+        "--new-address",
+        action="store_true",
+        help="print another address for the server that is running, for a browser of yours, and end",
+    )
+    parser.add_argument(
+        "--people", action="store_true", help="list the browsers and programs that have access, and end"
+    )
+    parser.add_argument(
+        "--revoke", metavar="ID", help="take the access of one of them away, or of all, and end; --people shows the ids"
+    )
+
+
+def change_access(options: argparse.Namespace) -> int | None:
+    """Do what the options ask; None: they ask for nothing, so serve."""
+    from bullpen.web.credentials import Keys
+    from bullpen.web.sessions import Sessions, sessions_beside
+
+    sessions = Sessions(sessions_beside(database_path(options.db)))
+    keys = Keys(sessions=sessions)
+    if options.new_address:
+        url = _running_url(sessions.url)
+        print(f"  {printable(url)}/enter/{keys.new_ticket()}")
+    elif options.revoke:
+        for one in list(keys.sessions()) if options.revoke == EVERYBODY else [options.revoke]:
+            keys.revoke(one)
+            print(f"Revoked: {one}")
+    elif options.people:
+        _print_people(keys.sessions())
+    else:
+        return None
+    return 0
+
+
+def command_for_address(db: Path | None) -> str:
+    """Return what a person types for another address."""
+    return shlex.join(["bullpen", "serve", "--new-address", *(["--db", str(db)] if db else [])])
+
+
+def _running_url(url: str) -> str:
+    """Return the address of the server that is running, or raise BullpenError."""
+    place = urlsplit(url)
+    try:
+        with socket.create_connection((place.hostname or "", place.port or _port_of(place.scheme)), CONNECT_SECONDS):
+            return url
+    except (OSError, ValueError) as error:
+        raise BullpenError("No server is running with this database. Start one with: bullpen serve") from error
+
+
+def _port_of(scheme: str) -> int:
+    from bullpen.web.address import DEFAULT_PORTS
+
+    return DEFAULT_PORTS.get(scheme, 0)
+
+
+def _print_people(known: "dict[str, Session]") -> None:
+    rows = [
+        [
+            key,
+            one.person or ("guest" if one.identity.role == "viewer" else "owner"),
+            one.identity.role,
+            "a program" if one.kind == "token" else one.browser or "a browser",
+            local_time(one.began_at * 1000),
+            local_time(one.ends_at * 1000),
+        ]
+        for key, one in known.items()
+    ]
+    if rows:
+        print_table(COLUMNS, rows)
+    else:
+        print("No browser is signed in, and no program has a token of its own.")
