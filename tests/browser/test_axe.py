@@ -12,6 +12,7 @@ from playwright.async_api import Browser, BrowserContext, Page, expect
 
 from bullpen.testing.site import Site, site
 from bullpen.testing.stage import Script, put_on_path
+from bullpen.web.identity import GUEST
 
 OpenBrowser = Callable[[], AbstractAsyncContextManager[Browser]]
 WIDTHS = (1440, 820, 390)
@@ -73,7 +74,7 @@ async def played(served: Site) -> str:
 
 async def every_page(served: Site, page: Page, here: str) -> AsyncIterator[str]:
     """Bring a page into every state that there is, and yield what it shows."""
-    for path in ("/", "/?q=done", "/c/no-such", "/teams", f"/c/{here}/timeline", f"/c/{here}/prompt/turn-1"):
+    for path in ("/", "/?q=done", "/c/no-such", "/teams", "/people", f"/c/{here}/timeline", f"/c/{here}/prompt/turn-1"):
         await page.goto(f"{served.url}{path}")
         yield path
     await page.goto(f"{served.url}/c/{here}/prompt/next-max?beside=next-sarah")
@@ -105,6 +106,9 @@ async def every_page(served: Site, page: Page, here: str) -> AsyncIterator[str]:
     yield "the menu"
     await page.get_by_role("button", name="Invite").click()
     await expect(page.get_by_role("dialog")).to_be_visible()
+    yield "whom to invite"
+    await page.get_by_role("button", name="Make an address").click()
+    await expect(page.get_by_label("Address for another browser")).to_be_visible()
     yield "an invitation"
     await page.keyboard.press("Escape")
     await page.get_by_label("Your message").fill("/nonsense")
@@ -154,12 +158,18 @@ def test_axe_finds_nothing_on_any_page(
             here = await played(served)
             context = await signed_in(browser, served, scheme)
             stranger = await (await browser.new_context(color_scheme=scheme, bypass_csp=True)).new_page()
+            guest = await (await browser.new_context(color_scheme=scheme, bypass_csp=True)).new_page()
+            await guest.goto(f"{served.url}/enter/{served.keys.new_ticket(GUEST)}")
             for width in WIDTHS:
                 page = await context.new_page()
                 await page.set_viewport_size({"width": width, "height": 900})
                 async for state in every_page(served, page, here):
                     found[f"{state}, {width}"] = await findings(page, axe)
                 await page.close()
+                await guest.set_viewport_size({"width": width, "height": 900})
+                for path in ("/", f"/c/{here}"):
+                    await guest.goto(f"{served.url}{path}")
+                    found[f"{path} of a guest, {width}"] = await findings(guest, axe)
                 await stranger.set_viewport_size({"width": width, "height": 900})
                 await stranger.goto(served.url)
                 found[f"not signed in, {width}"] = await findings(stranger, axe)

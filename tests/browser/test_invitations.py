@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Browser, Page, expect
 
+from bullpen.cli.entrance import PAGE
 from bullpen.testing.site import site
 from bullpen.testing.stage import write_team
 
@@ -49,6 +50,10 @@ def test_the_invitation_is_in_view_wherever_one_has_scrolled_to(
             dialog = page.get_by_role("dialog", name="Invite a browser")
             await expect(dialog).to_be_visible()
             assert await is_in_view(page, "dialog")
+            await dialog.get_by_label("Read as a guest").check()
+            await dialog.get_by_role("button", name="Make an address").click()
+            await expect(dialog).to_contain_text("It reads, and changes nothing.")
+            assert await is_in_view(page, "dialog")
             await expect(dialog.get_by_role("img", name="QR code")).to_be_visible()
             await expect(dialog).to_contain_text("once, until")
             await dialog.get_by_role("button", name="Copy").click()
@@ -60,6 +65,55 @@ def test_the_invitation_is_in_view_wherever_one_has_scrolled_to(
             guest = await (await browser.new_context()).new_page()
             await guest.goto(address)
             await expect(guest.get_by_role("heading", level=1)).to_have_text("Conversations")
+            await guest.goto(f"{served.url}/c/{opened.conversation.id}")
+            await expect(guest.locator(".closed")).to_contain_text("You can read this conversation.")
+            await expect(guest.locator("#composer")).to_have_count(0)
             assert foreign == []
+
+    asyncio.run(story())
+
+
+def test_who_is_invited_takes_part_until_it_is_revoked(tmp_path: Path, open_browser: OpenBrowser) -> None:
+    async def story() -> None:
+        team = write_team(tmp_path, {"max": [{"say": "Done."}]})
+        async with site(tmp_path, team) as served, open_browser() as browser:
+            opened = await served.hub.begin()
+            owner, colleague = [await (await browser.new_context()).new_page() for _ in range(2)]
+            await owner.goto(served.new_url())
+            await owner.get_by_role("button", name="Invite").click()
+            await owner.get_by_label("Take part").check()
+            await owner.get_by_role("button", name="Make an address").click()
+            await colleague.goto(await owner.get_by_label("Address for another browser").input_value())
+            await expect(colleague.locator(".me")).to_have_text("kim member")
+            await colleague.goto(f"{served.url}/c/{opened.conversation.id}")
+            await colleague.get_by_label("Your message").fill("Hello.")
+            await colleague.get_by_label("Your message").press("Enter")
+            await expect(colleague.locator("#m1 h2")).to_have_text("kim")
+            await owner.goto(f"{served.url}/people")
+            rows = owner.locator(".signed-in li")
+            await expect(rows).to_have_count(2)
+            await expect(rows.nth(0)).to_contain_text("kim member")
+            await expect(rows.nth(1)).to_contain_text("this browser")
+            await rows.nth(0).get_by_role("button", name="Revoke").click()
+            await expect(rows).to_have_count(1)
+            # Its stream ends, and it says what to do.
+            await opened.conversation.note("Not for kim.", sender="kim")
+            await expect(colleague.locator("#connection")).to_contain_text("not signed in any more")
+            await expect(colleague.get_by_text("Not for kim.")).to_have_count(0)
+
+    asyncio.run(story())
+
+
+def test_a_file_leads_in(tmp_path: Path, open_browser: OpenBrowser) -> None:
+    """A file is another site, so a browser sends no strict cookie to where it is redirected from there."""
+
+    async def story() -> None:
+        async with site(tmp_path) as served, open_browser() as browser:
+            file = tmp_path / "bullpen.html"
+            file.write_text(PAGE.format(url=served.new_url()))
+            page = await (await browser.new_context()).new_page()
+            await page.goto(file.as_uri())
+            await expect(page.get_by_role("heading", level=1)).to_have_text("Conversations")
+            assert page.url == f"{served.url}/"
 
     asyncio.run(story())
