@@ -180,6 +180,12 @@ def test_typed_text_survives_a_reload_and_names_are_completed_by_keyboard(
                 await page.keyboard.press("ArrowLeft")
             await page.keyboard.press("Tab")
             await expect(box).to_have_value("hello there @ma")
+            # A whole name needs one Enter, too.
+            await box.fill("")
+            await box.press_sequentially("And you, @max")
+            await expect(page.get_by_role("option")).to_have_count(1)
+            await page.keyboard.press("Enter")
+            await expect(page.locator("#m4 .body")).to_have_text("M.")
 
     asyncio.run(story())
 

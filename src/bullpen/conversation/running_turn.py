@@ -80,7 +80,11 @@ class RunningTurn:
             case ToolStarted():
                 self.doing = event.name
                 self._add_step(event)
-            case ToolFinished() | Notice():
+            case ToolFinished():
+                # The model has its result now.
+                self.doing = "thinking"
+                self._add_step(event)
+            case Notice():
                 self._add_step(event)
             case TodoList():
                 self.todo = event

@@ -8,7 +8,7 @@ from html import escape
 from pathlib import Path
 
 from bullpen.exchange.formatting import Writable, addressees_of, all_entries, sender_of, utc_time
-from bullpen.markers.stripping import strip_all_markers
+from bullpen.markers.stripping import text_for_people
 from bullpen.store.base import Store, StoredConversation, StoredMessage, Turn
 from bullpen.text.clean import one_line
 from bullpen.text.numbers import counted, spent
@@ -88,7 +88,7 @@ def _article(stored: StoredMessage, turn: Turn | None, colours: Mapping[str, int
     heading = _named(name)
     heading += f'<span class="to">to <bdi>{_shown(to)}</bdi></span>' if to else ""
     # The addressees are above it.
-    said = _rendered(strip_all_markers(text) or text)
+    said = _rendered(text_for_people(text))
     return (
         f'<article class="{escape(message.speaker.type)}{colour}" id="m{number}">\n'
         f'<h2>{heading}<a href="#m{number}">{utc_time(message.timestamp) or f"#{number}"}</a></h2>\n'

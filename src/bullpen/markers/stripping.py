@@ -39,6 +39,11 @@ def strip_all_markers(text: str, whitespace: Whitespace = "preserve") -> str:
     return stripped if is_unchanged else _without_new_markers(stripped)
 
 
+def text_for_people(text: str) -> str:
+    """Return what people read: a text without its markers, or all of it if there is nothing else."""
+    return strip_all_markers(text) or text
+
+
 def without_markers(text: str, whitespace: Whitespace = "preserve", *, task_counts: bool = True) -> str:
     """Return what a message says: its text without markers, or its team task if that is all there is.
 

@@ -91,6 +91,8 @@ class ChatScreen(Screen[None]):
     ChatScreen > Footer { padding: 0 1; }
     ChatScreen FooterKey { margin: 0 2 0 0; }
     ChatScreen.-narrow #transcript { padding: 0 1; }
+    /* At the top: below is where people write and decide. */
+    ChatScreen ToastRack { dock: top; align: right top; margin: 1 0 0 0; }
     """
 
     class Left(Message):
@@ -360,6 +362,7 @@ class ChatScreen(Screen[None]):
         if running and not self.is_sure(f"{at_work(running)}. {key} again stops that."):
             return
         if await self.attempt(self.conversation.cancel(*([turn_id] if turn_id else []))):
+            self.app.clear_notifications()
             self.notify(f"Stopped: {names(running)}.", markup=False)
 
     def _show_where_keys_go(self, focused: Widget | None) -> None:

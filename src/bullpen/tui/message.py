@@ -10,6 +10,7 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import Static
 
+from bullpen.markers.stripping import text_for_people
 from bullpen.messages import ConversationMessage
 from bullpen.text.numbers import clock
 from bullpen.tui.step_folds import LoadSteps, RecordedFold, StepsFold
@@ -76,7 +77,7 @@ class MessageView(Vertical, can_focus=True):
         # Importing Markdown takes longer than the rest of the screen, and nobody waits for it at the start.
         from bullpen.tui.markdown import SafeMarkdown
 
-        part = beginning(self.message.content)
+        part = beginning(text_for_people(self.message.content))
         yield Static(self._header(), classes="header", markup=False)
         if self._steps:
             yield StepsFold(self._steps, self._seconds)

@@ -4,7 +4,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from bullpen.errors import UnknownMessage
-from bullpen.markers.stripping import strip_all_markers
+from bullpen.markers.stripping import text_for_people
 from bullpen.messages import ConversationMessage
 from bullpen.store.base import Store, StoredMessage, Turn
 from bullpen.text.numbers import spent
@@ -51,8 +51,7 @@ def message_text(store: Store, conversation_id: str, sequence: int) -> str:
     found = store.messages(conversation_id, after=sequence - 1, limit=1)
     if not found or found[0].sequence != sequence:
         raise UnknownMessage(f"#{sequence}")
-    text = found[0].message.content
-    return strip_all_markers(text) or text
+    return text_for_people(found[0].message.content)
 
 
 def _with_unanswered(

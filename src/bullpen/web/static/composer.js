@@ -116,11 +116,18 @@ document.addEventListener("DOMContentLoaded", () => {
 
   function close() { asked += 1; shown = []; show(); }
 
+  // The server counts characters, a text field counts UTF-16 units.
+  function replacedBy(option) {
+    return option.replaces ? [...text.value.slice(0, text.selectionStart)].slice(-option.replaces).join("") : "";
+  }
+
+  // Enter sends what has been typed out already.
+  const isTyped = (option) => replacedBy(option) === option.insert.trimEnd();
+
   function insertChosen() {
     const option = shown[chosen];
     const end = text.selectionStart;
-    // The server counts characters, a text field counts UTF-16 units.
-    const replaced = option.replaces ? [...text.value.slice(0, end)].slice(-option.replaces).join("") : "";
+    const replaced = replacedBy(option);
     text.setRangeText(option.insert, end - replaced.length, end, "end");
     remember();
     close();
@@ -128,7 +135,7 @@ document.addEventListener("DOMContentLoaded", () => {
   }
 
   function insertOrSend(key) {
-    if (shown.length) insertChosen();
+    if (shown.length && !(key === "Enter" && isTyped(shown[chosen]))) insertChosen();
     else if (key === "Enter" && text.value.trim()) form.requestSubmit();
   }
 
@@ -147,7 +154,7 @@ document.addEventListener("DOMContentLoaded", () => {
     if (shown.length) {
       const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
       if (step) { event.preventDefault(); chosen = (chosen + step + shown.length) % shown.length; show(); return; }
-      if (event.key === "Tab" || event.key === "Enter") { event.preventDefault(); insertChosen(); return; }
+      if (event.key === "Tab" || event.key === "Enter") { event.preventDefault(); insertOrSend(event.key); return; }
       if (event.key === "Escape") { event.preventDefault(); close(); return; }
     }
     if (sends || sendsAlways) {
