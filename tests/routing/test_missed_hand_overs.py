@@ -540,3 +540,15 @@ def test_no_name_out_of_many_is_compared_with_every_member(monkeypatch: pytest.M
     missed(f"[NEXT: {', '.join(f'm{number}' for number in range(5_000))}]")
 
     assert 0 < len(compared) <= MOST_NAMES
+
+
+def test_a_hand_over_that_leads_to_full_permissions_says_so() -> None:
+    boss = Member(name="boss", type="ai", permissions="full")
+    scout = Member(name="scout", type="ai")
+    trusted = Member(name="trusted", type="ai", may_address=("boss", "scout"))
+    team = Team(name="shop", lead="scout", members=(Member(name="kim", type="human"), scout, boss, trusted))
+
+    for sender, name, needs_yes in ((scout, "boss", True), (scout, "trusted", False), (trusted, "boss", False)):
+        found = missed_hand_over(f"Over to {name}.", sender, team)
+        assert found is not None
+        assert (found.members, found.needs_yes) == ((name,), needs_yes)

@@ -39,7 +39,7 @@ async def in_plain_chat(stage: Stage, line: str) -> str:
         await send("Go.")
         await conversation.until_quiet()
         await send("")
-        assert [turn.member for turn in conversation.unallowed] == ["ada"], "Enter alone is not a yes"
+        assert not conversation.running, "Enter alone is not a yes"
         await send(line)
         return await last_words(conversation)
 
@@ -81,11 +81,18 @@ def test_a_no(answer: Answer, stage: Stage) -> None:
     assert asyncio.run(answer(stage)) == "Do it. [NEXT: ada]"
 
 
+def test_words_that_hand_over_to_full_permissions_need_more_than_enter_too(stage: Stage) -> None:
+    stage.agent("max", [{"say": "That was my part. Over to ada."}])
+
+    assert asyncio.run(in_plain_chat(stage, "y")) == "I have done it."
+    assert asyncio.run(in_plain_chat(stage, "/dismiss")) == "That was my part. Over to ada."
+
+
 @pytest.mark.parametrize(("key", "words"), [("f8", "I have done it."), ("f7", "Do it. [NEXT: ada]")])
 def test_a_key_on_the_full_screen(key: str, words: str, stage: Stage) -> None:
     async def story(scene: Scene) -> None:
         await scene.say("Go.")
-        await scene.sees("which has full permissions", "F8 Allow", "F7 Don't")
+        await scene.sees("which has full permissions", "F8 Allow", "F7 Don't allow")
         await scene.press("f5", "f6")
         assert len(scene.conversation.unallowed) == 1, "only these keys decide"
         await scene.press(key)

@@ -16,6 +16,7 @@ from bullpen.routing.hand_over_phrases import STAND_IN, hand_overs, is_address, 
 from bullpen.routing.last_sentences import Sentence, escaped_marker, last_sentences, marker_in_code
 from bullpen.routing.name_patterns import Named, Spellings
 from bullpen.routing.resolver import Resolver
+from bullpen.team.reach import reach
 from bullpen.team.team import Member, Team
 
 Kind = Literal["in_code", "misspelled", "in_words"]
@@ -35,6 +36,8 @@ class MissedHandOver(Struct, frozen=True, kw_only=True):
     members: tuple[str, ...]
     kind: Kind
     quote: str
+    needs_yes: bool = False
+    """Whether the sender reaches one of them only with a person's yes."""
 
     @property
     def sentence(self) -> str:
@@ -64,7 +67,10 @@ def missed_hand_over(
     for kind, names, quote in _clues(text, markers, sender, team):
         members = tuple(dict.fromkeys(name for name in names if _may_hand_over(sender, name)))
         if members and members != (returns_to,):
-            return MissedHandOver(sender=sender.name, members=members, kind=kind, quote=_shortened(quote))
+            needs_yes = any(reach(sender, team.member(name)) == "if_allowed" for name in members)
+            return MissedHandOver(
+                sender=sender.name, members=members, kind=kind, quote=_shortened(quote), needs_yes=needs_yes
+            )
     return None
 
 

@@ -26,6 +26,8 @@ class Choice(Struct, frozen=True, kw_only=True):
     typed: str
     purpose: str
     given: dict[str, str] = {}
+    is_risky: bool = False
+    """Whether it lets an agent do anything: Enter alone is too little for it."""
 
 
 class Decision(Struct, frozen=True, kw_only=True):
@@ -112,10 +114,19 @@ def _about_turn(ended: UndecidedTurn, agents: Collection[str]) -> Decision:
 def _about_unallowed(asked: Unallowed) -> Decision:
     turn, given, member = asked.turn.id, {"turn": asked.turn.id}, asked.turn.member
     allow = Choice(
-        action="allow", label="Allow", typed=f"/allow {turn}", purpose=f"yes, let {member} answer", given=given
+        action="allow",
+        label="Allow",
+        typed=f"/allow {turn}",
+        purpose=f"yes, let {member} answer",
+        given=given,
+        is_risky=True,
     )
     dismiss = Choice(
-        action="dismiss", label="Don't", typed=f"/dismiss {turn}", purpose=f"no, drop the turn of {member}", given=given
+        action="dismiss",
+        label="Don't allow",
+        typed=f"/dismiss {turn}",
+        purpose=f"no, drop the turn of {member}",
+        given=given,
     )
     return Decision(kind="allow", text=asked.text, turn=turn, member=member, choices=(allow, dismiss))
 
@@ -131,6 +142,11 @@ def shortened_partial(ended: UndecidedTurn) -> str:
 def _about_missed(missed: MissedHandOver) -> Decision:
     names = ", ".join(missed.members)
     ask = Choice(
-        action="ask", label=f"Ask {names}", typed=f"/next {names}", purpose=f"ask {names} now", given={"names": names}
+        action="ask",
+        label=f"Ask {names}",
+        typed=f"/next {names}",
+        purpose=f"ask {names} now{', with full permissions' if missed.needs_yes else ''}",
+        given={"names": names},
+        is_risky=missed.needs_yes,
     )
     return Decision(kind="missed", text=missed.sentence, member=missed.sender, choices=(ask, DISMISS))

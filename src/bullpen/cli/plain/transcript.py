@@ -318,6 +318,6 @@ def _listed(names: Iterable[str]) -> str:
 
 
 def _choice_row(choice: Choice) -> tuple[str, str]:
-    """Return what can be typed, and what it does. Enter alone asks whom an agent probably meant, but allows nothing."""
-    shortcuts = {"ask": " (or just press Enter, or y)", "allow": " (or just y)"}
-    return choice.typed, f"{choice.purpose}{shortcuts.get(choice.action, '')}"
+    """Return what can be typed, and what it does. A hand-over is one key: Enter or y, or only y."""
+    key = " (or just y)" if choice.is_risky else " (or just press Enter, or y)" if choice.action == "ask" else ""
+    return choice.typed, f"{choice.purpose}{key}"

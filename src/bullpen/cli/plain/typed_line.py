@@ -13,7 +13,6 @@ from bullpen.errors import BullpenError
 from bullpen.text.numbers import local_time
 from bullpen.view.command_arguments import Member, Nothing, Text
 from bullpen.view.commands import COMMANDS, Typed, help_lines, read_command, run_command
-from bullpen.view.decisions import Kind
 from bullpen.view.state import conversation_view
 from bullpen.view.status_lines import queue_lines, team_lines
 
@@ -145,8 +144,7 @@ class ChatLines:
 
     async def _do(self, text: str, word: str) -> None:
         if word in ("", *YES):
-            # More than Enter alone is needed to let an agent do anything.
-            text = (self._yes("missed", "allow") if word else self._yes("missed")) or text
+            text = self._yes(word) or text
         typed = read_command(text, self._conversation.team)
         if typed is None:
             await self._say(text)
@@ -161,10 +159,11 @@ class ChatLines:
             await self._conversation.say(text, sender=self._sender)
             self.unsent = ""
 
-    def _yes(self, *kinds: Kind) -> str:
-        """Return the command that says yes to the first decision of these kinds, if there is one."""
+    def _yes(self, word: str) -> str:
+        """Return the command that says yes to the first hand-over to decide about, if there is one."""
         decisions = conversation_view(self._conversation).decisions
-        return next((decision.choices[0].typed for decision in decisions if decision.kind in kinds), "")
+        yes = next((decision.choices[0] for decision in decisions if decision.kind in ("missed", "allow")), None)
+        return "" if yes is None or (yes.is_risky and not word) else yes.typed
 
     def leave(self) -> None:
         """Leave if no turn is running; else ask first."""
