@@ -80,8 +80,9 @@ def end_running_agents() -> None:
 
 
 def _is_on_this_machine(owner: Owner) -> bool:
-    boot_id = process_tree.boot_id()
-    return owner.boot_id == boot_id and (bool(boot_id) or owner.host in ("", platform.node()))
+    boots = owner.boot_id, process_tree.boot_id()
+    # Where a boot has no id, the machine's name must do.
+    return boots[0] == boots[1] if all(boots) else owner.host in ("", platform.node())
 
 
 def _must_be_watched(owner: Owner, store: Store) -> bool:

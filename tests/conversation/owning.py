@@ -1,0 +1,51 @@
+"""Owns a conversation until its input ends, and tells what it learns: owning.py TEAM DB ID|new TEXT [BEAT_SECONDS]."""
+
+import asyncio
+import sys
+
+from bullpen import open_team
+from bullpen.conversation import heartbeat
+from bullpen.conversation.conversation import Conversation
+from bullpen.conversation.events import Paused, TurnEnded
+from bullpen.errors import ConversationInUse, NotTheOwner
+
+team, db, resume, text, *beat = sys.argv[1:]
+if beat:
+    setattr(heartbeat, "BEAT_SECONDS", float(beat[0]))  # noqa: B010
+
+
+def tell(*words: object) -> None:
+    print(*words, flush=True)
+
+
+async def watch(conversation: Conversation) -> None:
+    async for event in conversation.watch():
+        match event:
+            case TurnEnded():
+                tell("turn", event.turn_id, event.state)
+            case Paused():
+                tell("paused", event.text)
+
+
+async def main() -> None:
+    try:
+        async with open_team(team, resume=None if resume == "new" else resume, db=db) as conversation:
+            watching = asyncio.create_task(watch(conversation))
+            await asyncio.sleep(0)
+            if text:
+                await conversation.say(text)
+            while text and not any(running.text for running in conversation.running.values()):
+                await asyncio.sleep(0.01)
+            tell("owns", conversation.id)
+            while line := await asyncio.to_thread(sys.stdin.readline):
+                try:
+                    await conversation.say(line.strip())
+                    tell("said", line.strip())
+                except NotTheOwner as error:
+                    tell("refused", error)
+            watching.cancel()
+    except ConversationInUse as error:
+        tell("in use", error)
+
+
+asyncio.run(main())

@@ -1,0 +1,300 @@
+"""A conversation has one owner, whoever looks from wherever; who lost it writes nothing, and its agents stop."""
+
+import asyncio
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+from tests.conversation.stage import HANG, Stage, events_so_far, said, tell, until_at_work
+from tests.store.test_owner_locks import NEW_PIDS, NO_PROC, becomes, needs
+
+from bullpen.agents import process_tree
+from bullpen.conversation import heartbeat, owner
+from bullpen.conversation.conversation import Conversation
+from bullpen.conversation.events import Paused, TurnEnded
+from bullpen.conversation.owner import this_process
+from bullpen.conversation.running_turn import milliseconds
+from bullpen.errors import ConversationInUse, NotTheOwner
+from bullpen.store.base import Owner
+from bullpen.store.owner_locks import OwnerLocks
+from bullpen.store.sqlite import SqliteStore
+
+OWNING = Path(__file__).with_name("owning.py")
+SILENCE_SECONDS = 2.5
+"""Longer than an owner may say nothing, see waits_little."""
+
+
+class Elsewhere:
+    """Another process that owns a conversation, or tries to, and what it tells."""
+
+    def __init__(self, stage: Stage, resume: str, text: str = "", *, prefix: tuple[str, ...] = (), beat: str = "5"):
+        command = [*needs(prefix), sys.executable, str(OWNING), str(stage.write()), str(stage.db), resume, text, beat]
+        self.told: list[str] = []
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, process_group=0
+        )
+
+    async def line(self, *starts: str) -> str:
+        """Return the next line that begins with one of these words, and keep the others."""
+        assert self.process.stdout is not None
+        while not (found := [line for line in self.told if line.startswith(starts)]):
+            line = await asyncio.to_thread(self.process.stdout.readline)
+            assert line, f"it told only {self.told}"
+            self.told.append(line.strip())
+        self.told.remove(found[0])
+        return found[0]
+
+    async def say(self, text: str) -> str:
+        assert self.process.stdin is not None
+        self.process.stdin.write(f"{text}\n")
+        self.process.stdin.flush()
+        return await self.line("said", "refused")
+
+    def kill(self) -> None:
+        os.killpg(self.process.pid, signal.SIGKILL)
+
+    async def end(self) -> None:
+        await asyncio.to_thread(self.process.communicate)
+
+
+@pytest.fixture
+def waits_little(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give owners that say nothing up soon."""
+    monkeypatch.setattr(owner, "LOST_SECONDS", 2.0)
+    monkeypatch.setattr(owner, "WATCH_SECONDS", 3.0)
+
+
+@pytest.fixture
+def on_another_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make this process one that sees neither processes nor locks of others."""
+    monkeypatch.setattr(process_tree, "boot_id", lambda: "another boot")
+    monkeypatch.setattr("platform.node", lambda: "another machine")
+    monkeypatch.setattr(OwnerLocks, "is_held", lambda self, token: True if token in self._held else None)
+
+
+@pytest.mark.parametrize("prefix", [NEW_PIDS, NO_PROC], ids=["other pid namespace", "no /proc"])
+async def test_who_is_elsewhere_does_not_take_a_living_owner_for_dead(team: Stage, prefix: tuple[str, ...]) -> None:
+    async with team.open() as conversation:
+        await tell(conversation, "Mine [NEXT: a]")
+        other = Elsewhere(team, conversation.id, prefix=prefix)
+        assert f"is open in process {os.getpid()}" in await other.line("in use", "owns")
+        await other.end()
+        assert (await tell(conversation, "Still mine [NEXT: b]"))[-1] == "b: I am b."
+
+
+@pytest.mark.parametrize("prefix", [NEW_PIDS, NO_PROC], ids=["other pid namespace", "no /proc"])
+async def test_who_owns_it_elsewhere_owns_it_until_it_dies(team: Stage, prefix: tuple[str, ...]) -> None:
+    async with team.open() as conversation:
+        await tell(conversation, "Hello [NEXT: a]")
+    other = Elsewhere(team, conversation.id, prefix=prefix)
+    assert await other.line("owns", "in use") == f"owns {conversation.id}"
+    with pytest.raises(ConversationInUse):
+        async with team.open(conversation.id):
+            pass
+    other.kill()
+    await other.end()
+    assert becomes(False, lambda: _is_locked(team, conversation.id))
+    async with team.open(conversation.id) as again:
+        assert (await tell(again, "Mine again [NEXT: b]"))[-1] == "b: I am b."
+
+
+def _is_locked(stage: Stage, conversation_id: str) -> bool | None:
+    with SqliteStore(stage.db) as store:
+        left = store.conversation(conversation_id).owner
+        return None if left is None else store.is_locked(left)
+
+
+async def test_an_owner_of_another_boot_lives_as_long_as_its_lock_is_held(
+    team: Stage, monkeypatch: pytest.MonkeyPatch, waits_little: None
+) -> None:
+    async with team.open() as conversation:
+        monkeypatch.setattr(process_tree, "boot_id", lambda: "another boot")
+        with pytest.raises(ConversationInUse):
+            async with team.open(conversation.id):
+                pass
+        assert (await tell(conversation, "Mine [NEXT: a]"))[-1] == "a: I am a."
+
+
+async def test_an_owner_on_another_machine_lives_as_long_as_it_is_seen(
+    team: Stage, waits_little: None, on_another_machine: None
+) -> None:
+    other = Elsewhere(team, "new", beat="0.1")
+    id_ = (await other.line("owns")).partition(" ")[2]
+    assert (await other.say("Hello [NEXT: kim]")) == "said Hello [NEXT: kim]"
+    await asyncio.sleep(SILENCE_SECONDS)
+    with pytest.raises(ConversationInUse, match=f"process {other.process.pid} on "):
+        async with team.open(id_):
+            pass
+    assert (await other.say("Still mine [NEXT: kim]")).startswith("said")
+    other.kill()
+    await other.end()
+    await asyncio.sleep(SILENCE_SECONDS)
+    async with team.open(id_) as again:
+        assert (await said(again))[-1] == "kim: Still mine [NEXT: kim]"
+
+
+async def test_a_clock_that_differs_makes_nobody_dead(
+    team: Stage, monkeypatch: pytest.MonkeyPatch, waits_little: None, on_another_machine: None
+) -> None:
+    other = Elsewhere(team, "new", beat="0.1")
+    id_ = (await other.line("owns")).partition(" ")[2]
+    for hours in (-5, 5):
+        monkeypatch.setattr(owner, "_now", lambda hours=hours: milliseconds() + hours * 3_600_000)
+        with pytest.raises(ConversationInUse):
+            async with team.open(id_):
+                pass
+    other.kill()
+    await other.end()
+
+
+async def test_what_a_machine_had_open_when_it_was_started_again_is_not_waited_for(
+    team: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with team.open() as conversation:
+        await tell(conversation, "Hello [NEXT: a]")
+    monkeypatch.setattr(owner, "WATCH_SECONDS", 10_000.0)
+    with SqliteStore(team.db) as store:
+        before = replace(this_process(), boot_id="the last boot", seen_at=1_000, token="gone")
+        store.claim(conversation.id, before, is_alive=lambda _: False)
+    async with team.open(conversation.id) as again:
+        assert len(await said(again)) == 2
+
+
+async def test_who_is_stopped_on_this_machine_keeps_its_conversation(team: Stage, waits_little: None) -> None:
+    other = Elsewhere(team, "new", beat="0.1")
+    id_ = (await other.line("owns")).partition(" ")[2]
+    os.kill(other.process.pid, signal.SIGSTOP)
+    await asyncio.sleep(SILENCE_SECONDS)
+    with pytest.raises(ConversationInUse):
+        async with team.open(id_):
+            pass
+    os.kill(other.process.pid, signal.SIGCONT)
+    assert (await other.say("Mine [NEXT: kim]")).startswith("said")
+    await other.end()
+
+
+@pytest.mark.parametrize("beat", ["0.1", "10000"], ids=["notices by its heartbeat", "notices when it writes"])
+async def test_who_was_stopped_for_longer_than_its_heartbeat_and_lost_its_conversation_writes_nothing(
+    stage: Stage, waits_little: None, on_another_machine: None, beat: str
+) -> None:
+    stage.people_and_agents("kim", "b")
+    stage.agent("a", HANG)
+    other = Elsewhere(stage, "new", "Go [NEXT: a]", beat=beat)
+    id_ = (await other.line("owns")).partition(" ")[2]
+    (agent,) = process_tree.descendants(other.process.pid)[-1:]
+    os.kill(other.process.pid, signal.SIGSTOP)
+    await asyncio.sleep(SILENCE_SECONDS)
+    async with stage.open(id_) as conversation:
+        assert [turn.id for turn in conversation.undecided] == ["1"]
+        await conversation.skip()
+        assert (await tell(conversation, "Mine now [NEXT: b]"))[-1] == "b: I am b."
+        before = await _picture(conversation)
+        os.kill(other.process.pid, signal.SIGCONT)
+        if beat != "0.1":
+            assert "is open in process" in await other.say("Too late [NEXT: b]")
+        assert "is open in process" in await other.line("paused")
+        assert await other.line("turn") == "turn 1 interrupted"
+        assert becomes(False, lambda: process_tree.is_alive(agent))
+        assert (await other.say("Still too late [NEXT: b]")).startswith("refused")
+        assert await _picture(conversation) == before
+        assert (await tell(conversation, "Still mine [NEXT: b]"))[-1] == "b: I am b."
+        assert await conversation.read(lambda store, _: store.fsck()) == []
+    await other.end()
+
+
+async def test_every_decision_of_who_lost_it_is_refused_and_its_agents_stop(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(heartbeat, "BEAT_SECONDS", 0.05)
+    stage.people_and_agents("kim", "b")
+    stage.agent("a", HANG)
+    async with stage.open() as conversation:
+        await conversation.say("Go [NEXT: a, b]")
+        await until_at_work(conversation, "a")
+        _steal(stage, conversation.id)
+        await conversation.until_quiet()
+        assert conversation.running == {}
+        assert [ended.state for ended in events_so_far(conversation, TurnEnded)] == ["interrupted"]
+        assert "Continue there" in events_so_far(conversation, Paused)[-1].text
+        before = await _picture(conversation)
+        for change in (
+            lambda: conversation.say("More [NEXT: b]"),
+            lambda: conversation.note("More"),
+            lambda: conversation.ask("a"),
+            lambda: conversation.continue_turns(),
+            lambda: conversation.drop(),
+            lambda: conversation.reorder(["2"]),
+            lambda: conversation.set_task("More"),
+            lambda: conversation.rename("More"),
+        ):
+            with pytest.raises(NotTheOwner):
+                await change()
+        assert await _picture(conversation) == before
+    # Closing does not take it from the thief either.
+    with SqliteStore(stage.db) as store:
+        kept = store.conversation(conversation.id)
+        assert kept.owner is not None
+        assert kept.owner.token == "thief"
+        assert [turn.state for turn in store.turns(kept.id)] == ["running", "queued"]
+
+
+async def test_a_reply_of_who_lost_it_is_not_stored(stage: Stage) -> None:
+    stage.person("kim")
+    stage.agent("a", [{"say": "I work"}, {"sleep": 0.5}])
+    async with stage.open() as conversation:
+        await conversation.say("Go [NEXT: a]")
+        await until_at_work(conversation, "a")
+        _steal(stage, conversation.id)
+        await conversation.until_quiet()
+        assert len(await said(conversation)) == 1
+        assert conversation.running == {}
+        assert conversation.paused is not None
+        assert "is open in process 7" in conversation.paused
+
+
+def _steal(stage: Stage, conversation_id: str) -> None:
+    with SqliteStore(stage.db) as store:
+        thief = Owner(token="thief", pid=7, start_time=7, boot_id="thief")
+        assert store.claim(conversation_id, thief, is_alive=lambda _: False)
+
+
+async def _picture(conversation: Conversation) -> object:
+    """Return all that is stored, but for when its owner was seen."""
+    return await conversation.read(
+        lambda store, id_: (replace(store.conversation(id_), owner=None), store.messages(id_), store.turns(id_))
+    )
+
+
+async def test_the_next_turns_number_comes_from_the_table(team: Stage) -> None:
+    """Two owners once left a conversation in which every message was refused: "Turn 2 is already done"."""
+    async with team.open() as conversation:
+        await tell(conversation, "One [NEXT: a]")
+        await tell(conversation, "Two [NEXT: b]")
+    with closing(sqlite3.connect(team.db)) as db, db:
+        db.execute("UPDATE states SET progress = json_set(progress, '$.turns_made', 1, '$.message_number', 2)")
+    async with team.open(conversation.id) as again:
+        assert (await tell(again, "Three [NEXT: a & b]"))[-3:-2] == ["kim: Three [NEXT: a & b]"]
+        assert sorted((await _turns(team, again)).items())[2:] == [("3", "done"), ("4", "done")]
+        with closing(sqlite3.connect(team.db)) as db, db:
+            db.execute(
+                "INSERT INTO turns (conversation, id, member, asked_by, intent, step, position, state, queued_at,"
+                " ended_at) VALUES (1, '5', 'a', 1, 2, 0, 9, 'dropped', 1, 1)"
+            )
+        assert (await tell(again, "Four [NEXT: a]"))[-1] == "a: I am a."
+        assert (await _turns(team, again))["6"] == "done"
+        with closing(sqlite3.connect(team.db)) as db, db:
+            db.execute("UPDATE turns SET id = '9' WHERE id = '5'")
+        await again.ask("b, a, b")
+        await again.until_quiet()
+        assert (await _turns(team, again)).keys() == {"1", "2", "3", "4", "6", "7", "8", "9"}
+
+
+async def _turns(stage: Stage, conversation: Conversation) -> dict[str, str]:
+    turns = await conversation.read(lambda store, id_: store.turns(id_))
+    return {turn.id: turn.state for turn in turns}
