@@ -1,5 +1,6 @@
-"""bullpen fsck, on files that somebody has changed: it says so, and changes nothing."""
+"""bullpen fsck, on files that somebody has changed: it says so, and changes nothing but what it is told to mend."""
 
+import os
 import shutil
 import sqlite3
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from bullpen.cli import main
+from bullpen.conversation.owner import this_process
 from bullpen.store.sqlite import SqliteStore
 from bullpen.testing.conversations import write_example
 
@@ -101,3 +103,44 @@ def test_another_programs_file_is_no_damage_of_ours(tmp_path: Path, capsys: Prin
     assert main(["fsck", "--db", str(other)]) == 1
     assert "is not a database" in capsys.readouterr().err
     assert other.read_text() == "hello"
+
+
+STUCK = 'UPDATE states SET progress = json(\'{"turns_made": 2, "undecided": ["4", "9"]}\') WHERE conversation = 1'
+
+
+def test_a_conversation_that_is_stuck_is_mended_when_asked_to(database: Path, capsys: Printed) -> None:
+    tamper(database, STUCK)
+    found = (
+        "Conversation quiet-river-4f2a: its next turn would get a number that is taken, for there are turns up to 5.\n",
+        "Conversation quiet-river-4f2a: turn '9' waits for a decision, but there is nothing to decide about it.\n",
+    )
+
+    assert main(["fsck"]) == 1
+    advice = f"Nothing is damaged. Mend this with: bullpen fsck --repair --db {database}"
+    assert capsys.readouterr().out == "".join(found) + f"\n2 findings. Nothing was changed. {advice}\n"
+    assert main(["fsck", "--repair", "quiet"]) == 0
+    mended = "\n2 findings mended. Nothing that was said has changed.\n"
+    assert capsys.readouterr().out == "".join(f"Mended: {line}" for line in found) + mended
+    assert main(["fsck", "--repair"]) == 0
+    assert capsys.readouterr().out == f"{database}: everything is as it was written.\n"
+
+
+def test_what_is_open_is_not_mended(database: Path, capsys: Printed) -> None:
+    tamper(database, STUCK)
+    before = database.read_bytes()
+    with SqliteStore(database) as store:
+        assert store.claim("quiet-river-4f2a", this_process(), is_alive=lambda _: False)
+        assert main(["fsck", "--repair"]) == 1
+    assert f"is open in process {os.getpid()}" in capsys.readouterr().err
+    assert main(["fsck"]) == 1
+    assert len(database.read_bytes()) == len(before)
+
+
+def test_what_is_damaged_is_not_mended(database: Path, capsys: Printed) -> None:
+    tamper(database, STUCK)
+    tamper(database, "UPDATE messages SET content = 'x' WHERE sequence = 2")
+    before = database.read_bytes()
+
+    assert main(["fsck", "--repair"]) == 1
+    assert "1 finding. Nothing was changed. Copy" in capsys.readouterr().out
+    assert database.read_bytes() == before

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bullpen.errors import StoreDamaged, UnknownConversation
+from bullpen.errors import NotTheOwner, StoreDamaged, UnknownConversation
 from bullpen.messages import ConversationMessage, Routing
 from bullpen.store import search
-from bullpen.store.base import Finding, FindingKind, TurnEnd
+from bullpen.store.base import Finding, FindingKind, StateChange, TurnEnd
 from bullpen.store.chain import first_link, next_link
 from bullpen.store.sqlite import SqliteStore
 from bullpen.testing.store_contract import GIVEN, KAI, MAX, OWNER, alive, asked, begin, said
@@ -280,3 +280,56 @@ def test_the_chain_is_what_it_says_it_is() -> None:
     reply = ConversationMessage(id="m2", content="yes", speaker=MAX, timestamp=101, routing=routing)
 
     assert [first, second, next_link(second, 2, reply)] == list(steps())
+
+
+STUCK = {
+    "turns_made": ("1", "its next turn would get a number that is taken, for there are turns up to 12"),
+    "message_number": ("3", "its next message would get an id that is taken, for there is msg-7"),
+    "undecided": ('["m3-max", "12", "m4-max", "gone"]', "turn '12' waits for a decision, but there is nothing to"),
+}
+
+
+@pytest.mark.parametrize("field", STUCK)
+def test_a_conversation_that_is_stuck_is_found_and_mended(path: Path, field: str) -> None:
+    """Two owners of an earlier bullpen left it: one of them wrote what it remembered over what the other did."""
+    value, problem = STUCK[field]
+    with SqliteStore(path) as store:
+        store.append("c", said("msg-7"), turns=[asked("msg-7", turn_id="12")], owner=OWNER)
+        store.update("c", at=40, change=StateChange(progress={"turns_made": 12, "message_number": 7}), owner=OWNER)
+        assert store.fsck() == []
+    change = f"json_set(progress, '$.{field}', json('{value}'), '$.since', 4)"
+    tamper(path, f"UPDATE states SET progress = {change} WHERE conversation = 1")
+
+    with SqliteStore(path) as store:
+        found = store.fsck()
+        before = store.messages("c"), store.turns("c")
+        assert {finding.kind for finding in found} == {"stuck"}
+        assert found[0].text.startswith(problem)
+        assert len(found) == (2 if field == "undecided" else 1)
+        with pytest.raises(NotTheOwner):
+            store.repair("c")
+        assert store.fsck() == found
+        assert store.repair("c", owner=OWNER) == found
+        assert store.fsck() == store.repair("c", owner=OWNER) == []
+        expected = {"turns_made": 12, "message_number": 7, "since": 4}
+        # What can be decided still waits: m3 failed, and m4 runs.
+        decisions = {"undecided": ["m3-max", "m4-max"]} if field == "undecided" else {}
+        assert store.conversation("c").progress == expected | decisions
+        assert (store.messages("c"), store.turns("c")) == before
+
+
+def test_what_is_damaged_is_not_mended(path: Path) -> None:
+    tamper(
+        path,
+        'UPDATE states SET progress = \'{"message_number": 3, "turns_made": 1, "undecided": ["gone"]}\'',
+        "UPDATE messages SET content = 'x' WHERE sequence = 2",
+    )
+    with SqliteStore(path) as store:
+        assert {finding.kind for finding in store.fsck("c")} == {"changed"}
+        assert store.repair("c", owner=OWNER) == []
+
+
+def test_what_is_remembered_and_cannot_be_read_is_found(path: Path) -> None:
+    tamper(path, 'UPDATE states SET progress = \'{"turns_made": "many"}\' WHERE conversation = 1')
+    with SqliteStore(path) as store:
+        assert [finding.kind for finding in store.fsck("c")] == ["record"]

@@ -1,11 +1,13 @@
-"""`bullpen fsck`: whether everything is still as it was written. It never changes anything."""
+"""`bullpen fsck`: whether everything is still as it was written. It changes nothing, except what it is told to mend."""
 
 import argparse
 from collections.abc import Iterable
+from shlex import quote
 
 from bullpen.cli.database import add_database_option
+from bullpen.conversation.repair import repair
 from bullpen.database import Database, Finding, database_path, open_database
-from bullpen.errors import NoConversations, StoreDamaged, UnknownConversation
+from bullpen.errors import LogLost, NoConversations, StoreDamaged, UnknownConversation
 from bullpen.terminal.tables import safe_line
 from bullpen.text.numbers import counted
 from bullpen.view.listing import find_conversation
@@ -14,6 +16,11 @@ from bullpen.view.listing import find_conversation
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the options."""
     parser.add_argument("id", metavar="ID", nargs="?", help="only this conversation (default: all, and the file)")
+    parser.add_argument(
+        "--repair",
+        action="store_true",
+        help="mend conversations that refuse what is said in them, if nothing is damaged",
+    )
     add_database_option(parser)
 
 
@@ -23,11 +30,16 @@ def run(options: argparse.Namespace) -> int:
     try:
         with open_database(options.db) as database:
             findings = _findings(database, options.id)
+            if options.repair and _only_stuck(findings):
+                return _repair(database, findings, options.id)
     except NoConversations as nothing:
         if options.id is not None or options.db is not None:
             raise
         print(nothing)
         return 0
+    except LogLost as error:
+        print(safe_line(f"The file: {error.reason}. {error.hint}"))
+        return 1
     except StoreDamaged as error:
         findings = [Finding(kind="file", conversation_id=None, text=error.reason)]
     if not findings:
@@ -47,6 +59,19 @@ def _findings(database: Database, reference: str | None) -> list[Finding]:
         return database.fsck(find_conversation(database, str(reference)).id)
 
 
+def _only_stuck(findings: list[Finding]) -> bool:
+    return bool(findings) and all(finding.kind == "stuck" for finding in findings)
+
+
+def _repair(database: Database, findings: list[Finding], reference: str | None) -> int:
+    """Mend what was found, and look again."""
+    for conversation_id in dict.fromkeys(finding.conversation_id for finding in findings):
+        for mended in repair(database, str(conversation_id)):
+            print(f"Mended: {_sentence(mended)}")
+    print(f"\n{counted(len(findings), 'finding')} mended. Nothing that was said has changed.")
+    return int(bool(_findings(database, reference)))
+
+
 def _sentence(finding: Finding) -> str:
     where = "The file" if finding.conversation_id is None else f"Conversation {finding.conversation_id}"
     where = "The index for searching" if finding.kind == "index" else where
@@ -56,6 +81,8 @@ def _sentence(finding: Finding) -> str:
 def _advice(path: str, findings: Iterable[Finding]) -> str:
     kinds = [finding.kind for finding in findings]
     found = f"\n{counted(len(kinds), 'finding')}. Nothing was changed."
+    if set(kinds) == {"stuck"}:
+        return f"{found} Nothing is damaged. Mend this with: bullpen fsck --repair --db {quote(path)}"
     if set(kinds) == {"index"}:
         return f"{found} All messages are complete; only searching may miss some. Export what matters, or use a backup."
     return (

@@ -17,7 +17,8 @@ TurnState = Literal["queued", "running", "done", "failed", "cancelled", "interru
 EndState = Literal["done", "failed", "cancelled", "interrupted"]
 Activity = Literal["running", "paused", "queued", "waiting", "idle"]
 FIRST_WORDS_CHARACTERS = 160
-FindingKind = Literal["file", "index", "changed", "missing", "out_of_order", "turn", "record"]
+FindingKind = Literal["file", "index", "changed", "missing", "out_of_order", "turn", "record", "stuck"]
+"""What is stuck can be mended: nothing is damaged, but the conversation refuses what is said in it."""
 
 
 class Owner(Struct, frozen=True, kw_only=True):
@@ -375,8 +376,11 @@ class Store(Protocol):
     def fsck(self, conversation_id: str | None = None) -> list[Finding]:
         """Return what is wrong with one conversation, or with all and the file they are in.
 
-        Changes nothing. If anything is wrong, this store stops writing.
+        Changes nothing. If anything is damaged, this store stops writing.
         """
+
+    def repair(self, conversation_id: str, *, owner: Owner | None = None) -> list[Finding]:
+        """Mend a conversation that is stuck, and return what was wrong. What is damaged stays as it is."""
 
     def close(self) -> None:
         """Close the store. Closing twice is harmless."""

@@ -1,4 +1,4 @@
-"""Checks everything that is stored, and reports what was damaged or changed. Writes nothing."""
+"""Checks everything that is stored, and reports what was damaged, changed or is stuck. Writes nothing."""
 
 import sqlite3
 from collections.abc import Callable, Iterator
@@ -9,7 +9,7 @@ from sqlite3 import Connection
 from msgspec import Struct
 
 from bullpen.errors import UnknownConversation
-from bullpen.store import conversation_rows, message_rows, search, turn_rows
+from bullpen.store import conversation_rows, decision_rows, message_rows, search, stuck, turn_rows
 from bullpen.store.base import Finding, FindingKind
 from bullpen.store.chain import first_link, next_link
 from bullpen.store.packing import DamagedData, unpacked
@@ -126,10 +126,13 @@ def _readable(check: Check, db: Connection, conversation: Conversation) -> Itera
 
 
 def _check_state(db: Connection, conversation: Conversation) -> Iterator[Finding]:
-    """Read what a list of conversations shows of this one."""
+    """Read what a list of conversations shows of this one, and why it refuses what is said in it, if it does."""
     try:
-        conversation_rows.find(db, conversation.id)
+        progress = conversation_rows.find(db, conversation.id).progress
         turn_rows.all_of(db, conversation.number, None)
+        for problem in stuck.problems(db, conversation.number, progress):
+            yield conversation.finding("stuck", problem)
+        decision_rows.all_of(db, conversation.number)
     except UnknownConversation:
         # Its state is missing, which _check_chain reports.
         return

@@ -14,7 +14,7 @@ from bullpen.context.prompt import AssemblerOutput
 from bullpen.errors import UnknownMessage
 from bullpen.messages import ConversationMessage, Speaker
 from bullpen.routing.queue import WaitingTurn
-from bullpen.store import conversation_rows, fsck, message_rows, search, turn_rows
+from bullpen.store import conversation_rows, fsck, message_rows, search, stuck, turn_rows
 from bullpen.store.base import (
     NO_CHANGE,
     Finding,
@@ -366,8 +366,19 @@ class SqliteStore:
     def fsck(self, conversation_id: str | None = None) -> list[Finding]:
         """Return what is wrong with one conversation, or with all and the file they are in."""
         findings = self._findings(conversation_id)
+        if damage := [finding for finding in findings if finding.kind != "stuck"]:
+            self._database.stop_writing(damage[0].text)
+        return findings
+
+    def repair(self, conversation_id: str, *, owner: Owner | None = None) -> list[Finding]:
+        """Mend a conversation that is stuck, and return what was wrong."""
+        findings = [finding for finding in self.fsck(conversation_id) if finding.kind == "stuck"]
         if findings:
-            self._database.stop_writing(findings[0].text)
+            with self._database.writing() as db:
+                number = place_for(db, conversation_id, owner).number
+                progress = stuck.mended(db, number, conversation_rows.find(db, conversation_id).progress)
+                # With time 0, the time of the last activity stays as it is.
+                conversation_rows.apply(db, number, StateChange(progress=progress), 0)
         return findings
 
     def _findings(self, conversation_id: str | None) -> list[Finding]:

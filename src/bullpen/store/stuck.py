@@ -1,0 +1,69 @@
+"""Conversations that are stuck: what is remembered of them contradicts their messages and turns.
+
+Before writes were fenced, two owners could leave one behind: each remembered its own numbers, and the last one to write
+was behind the other, so that the next turn got the number of an earlier one and was refused, for ever.
+"""
+
+from collections.abc import Iterator, Mapping
+from sqlite3 import Connection
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from bullpen.store import message_rows, turn_rows
+from bullpen.store.packing import DamagedData
+
+CAN_BE_DECIDED = (*turn_rows.CAN_BE_RETRIED, "running")
+"""A turn that was running when its process was killed waits for a decision before it is called interrupted."""
+
+
+class Remembered(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The part of a conversation's progress that its rows know better."""
+
+    turns_made: int | None = None
+    message_number: int | None = None
+    undecided: tuple[str, ...] = ()
+
+
+def problems(db: Connection, conversation: int, progress: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what is remembered wrongly, in sentences."""
+    before, right = _remembered(progress), _right(db, conversation, _remembered(progress))
+    if right.turns_made != before.turns_made:
+        yield f"its next turn would get a number that is taken, for there are turns up to {right.turns_made}"
+    if right.message_number != before.message_number:
+        yield f"its next message would get an id that is taken, for there is msg-{right.message_number}"
+    for turn_id in before.undecided:
+        if turn_id not in right.undecided:
+            yield f"turn {turn_id!r} waits for a decision, but there is nothing to decide about it"
+
+
+def mended(db: Connection, conversation: int, progress: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what would be remembered if nothing had gone wrong."""
+    right = _right(db, conversation, _remembered(progress))
+    others = {key: value for key, value in progress.items() if key not in Remembered.__struct_fields__}
+    return {**others, **msgspec.to_builtins(right)}
+
+
+def _right(db: Connection, conversation: int, before: Remembered) -> Remembered:
+    turns_made, message_number = before.turns_made, before.message_number
+    # What was never counted is counted when the conversation is opened.
+    if turns_made is not None:
+        turns_made = max(turns_made, turn_rows.highest_number(db, conversation))
+    if message_number is not None:
+        message_number = max(message_number, message_rows.highest_number(db, conversation))
+    undecided = tuple(turn_id for turn_id in before.undecided if _can_be_decided(db, conversation, turn_id))
+    return Remembered(turns_made=turns_made, message_number=message_number, undecided=undecided)
+
+
+def _remembered(progress: Mapping[str, Any]) -> Remembered:
+    try:
+        return msgspec.convert(progress, Remembered)
+    except msgspec.MsgspecError as error:
+        raise DamagedData(f"what is remembered cannot be read: {error}") from error
+
+
+def _can_be_decided(db: Connection, conversation: int, turn_id: str) -> bool:
+    key = (conversation, turn_id)
+    row = db.execute("SELECT state FROM turns WHERE conversation = ? AND id = ?", key).fetchone()
+    return row is not None and row[0] in CAN_BE_DECIDED
