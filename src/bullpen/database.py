@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
 from bullpen.config import default_database
 from bullpen.errors import NoConversations
@@ -10,6 +10,9 @@ from bullpen.store.base import Finding as StoredFinding
 from bullpen.store.base import Store
 from bullpen.store.sqlite import SqliteStore
 from bullpen.store.thread import StoreThread
+
+if TYPE_CHECKING:
+    from bullpen.store.backup import Contents, Restored
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
@@ -36,6 +39,23 @@ def open_database(path: Path | None = None) -> Database:
 def open_or_create_database(path: Path | None = None) -> Database:
     """Open the file, or the user's default, and create it if it does not exist."""
     return SqliteStore(database_path(path))
+
+
+def back_up(path: Path | None, target: Path, *, overwrite: bool) -> "Contents":
+    """Write a backup of the file, or of the user's default, which may be in use."""
+    # Nothing else needs it, and commands start faster without.
+    from bullpen.store import backup
+
+    return backup.back_up(database_path(path), target, overwrite=overwrite)
+
+
+def restore(path: Path | None, source: Path | None) -> "Restored":
+    """Put a backup in the place of the file, or of the user's default; None: what the file has without a lost log."""
+    from bullpen.store import backup
+
+    if source is None:
+        return backup.keep_what_is_left(database_path(path))
+    return backup.restore(source, database_path(path))
 
 
 class SharedDatabase:

@@ -1,7 +1,6 @@
 """Where nothing can be written, everything can still be read: all of it, and without a trace."""
 
 import json
-import os
 import shutil
 import sqlite3
 import subprocess
@@ -15,6 +14,7 @@ import pytest
 from bullpen.errors import StoreBusy, StoreReadOnly
 from bullpen.store import files, search
 from bullpen.store.sqlite import SqliteStore
+from bullpen.testing.read_only import run_on_a_full_disk, run_on_read_only_media
 from bullpen.testing.store_contract import begin, said
 
 NAME = "bullpen.db"
@@ -27,8 +27,8 @@ from bullpen.errors import StoreError
 from bullpen.store.sqlite import SqliteStore
 from bullpen.testing.store_contract import said
 
-path, is_full = sys.argv[1], sys.argv[2] == "full"
-if is_full:
+path, *full = sys.argv[1:]
+if full:
     resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
 with SqliteStore(path) as store:
     told = []
@@ -47,36 +47,18 @@ with SqliteStore(path) as store:
 os.write(1, json.dumps(seen).encode())
 """
 
-READ_ONLY = 'mount --bind "$1" "$1" && mount -o remount,bind,ro "$1" && shift && exec "$@"'
-FULL = (
-    'mkdir "$1/full" && mount -t tmpfs -o size=1m tmpfs "$1/full" && cp "$1"/bullpen.db* "$1/full" && '
-    '{ dd if=/dev/zero of="$1/full/fill" bs=4k 2>/dev/null; shift; exec "$@"; }'
-)
+
+def seen_by(done: "subprocess.CompletedProcess[str]") -> Any:
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
 
 
-def mounted(script: str, folder: Path, *command: object) -> str:
-    """Return what a command prints that sees the folder in a mount of its own."""
-    words = ["unshare", "--mount", "sh", "-c", script, "sh", *map(str, (folder, *command))]
-    if shutil.which("unshare") is None or subprocess.run([*words[:4], "true"], check=False).returncode:
-        pytest.skip("only root on Linux can mount something here")
-    return subprocess.run(words, check=True, stdout=subprocess.PIPE, text=True).stdout
+def program(path: Path, *words: str) -> list[str]:
+    return [sys.executable, "-c", PROGRAM, str(path), *words]
 
 
 def seen_on_read_only_media(folder: Path) -> Any:
-    program = [sys.executable, "-c", PROGRAM, str(folder / NAME), "read-only"]
-    if os.getuid() == 0:
-        return json.loads(mounted(READ_ONLY, folder, *program))
-    folder.chmod(0o500)
-    try:
-        return json.loads(subprocess.run(program, check=True, stdout=subprocess.PIPE).stdout)
-    finally:
-        folder.chmod(0o700)
-
-
-def seen_on_a_full_disk(folder: Path) -> Any:
-    """Return what is seen if no file can grow, not even one that is needed for a moment."""
-    program = [sys.executable, "-c", PROGRAM, str(folder / NAME), "full"]
-    return json.loads(subprocess.run(program, check=True, stdout=subprocess.PIPE).stdout)
+    return seen_by(run_on_read_only_media(folder, program(folder / NAME)))
 
 
 def write(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -126,7 +108,10 @@ def test_everything_is_read_from_read_only_media(case: str, request: pytest.Fixt
 
 
 def test_everything_is_read_from_a_full_disk(closed: Path) -> None:
-    assert seen_on_a_full_disk(closed) == {"told": ["StoreFull"] * 2, **EVERYTHING}
+    """No file can grow, not even one that is needed for a moment."""
+    done = subprocess.run(program(closed / NAME, "full"), capture_output=True, encoding="utf-8", check=False)
+
+    assert seen_by(done) == {"told": ["StoreFull"] * 2, **EVERYTHING}
     with SqliteStore(closed / NAME) as store:
         store.append("c", said("when there is room again"))
         assert store.fsck() == []
@@ -136,9 +121,9 @@ def test_everything_is_read_from_a_full_disk(closed: Path) -> None:
 def test_everything_is_read_from_a_small_disk_that_is_full(case: str, request: pytest.FixtureRequest) -> None:
     folder: Path = request.getfixturevalue(case)
 
-    seen = json.loads(mounted(FULL, folder, sys.executable, "-c", PROGRAM, folder / "full" / NAME, "mounted"))
+    done = run_on_a_full_disk(folder, program(folder / "full" / NAME))
 
-    assert seen == {"told": ["StoreFull"] * 2, **EVERYTHING}
+    assert seen_by(done) == {"told": ["StoreFull"] * 2, **EVERYTHING}
 
 
 def test_an_old_format_is_read_where_it_cannot_be_renewed(tmp_path: Path) -> None:

@@ -20,6 +20,8 @@ COMMANDS = {
     "sessions": "list, show, search, export and delete conversations",
     "explain": "show what an agent was given in a turn, what was left out, and why",
     "fsck": "check that every conversation is still as it was written",
+    "backup": "write all conversations to one file, also while they are in use",
+    "restore": "put a backup in the place of your conversations, which are kept under another name",
     "serve": "show conversations in the browser, and take part in them there",
     "import": "make a conversation from an export, a snapshot, or a session of agent-chatter",
     "completion": "print what lets a shell complete commands and options",

@@ -8,6 +8,7 @@ from copy import copy
 from pathlib import Path
 from sqlite3 import Connection
 from threading import Lock
+from typing import TYPE_CHECKING
 from weakref import WeakSet
 
 from bullpen.errors import (
@@ -22,7 +23,9 @@ from bullpen.errors import (
 )
 from bullpen.store import files, schema, write_ahead_log
 from bullpen.store.packing import DamagedData
-from bullpen.store.read_only import Reader
+
+if TYPE_CHECKING:
+    from bullpen.store.read_only import Reader
 
 BUSY_SECONDS = 10.0
 # How many times to check a file that others change meanwhile.
@@ -205,7 +208,7 @@ class Database:
         return error
 
     def _fill(self, draft: Path) -> None:
-        with self._translating(), closing(_connect(draft, "mode=rw")) as db:
+        with self._translating(), closing(connect(draft, "mode=rw")) as db:
             schema.build(db)
 
     def _open(self) -> Connection:
@@ -234,9 +237,9 @@ class Database:
         with self._translating(), ExitStack() as on_error:
             if has_log:
                 # Closing a writable connection copies the log into the file, so a read-only one checks first.
-                with closing(_connect(self.path, "mode=ro")) as reader:
+                with closing(connect(self.path, "mode=ro")) as reader:
                     self._check_tables(reader)
-            db = on_error.enter_context(closing(_connect(self.path, "mode=rw")))
+            db = on_error.enter_context(closing(connect(self.path, "mode=rw")))
             self._check_tables(db)
             self._set_up(db)
             on_error.pop_all()
@@ -244,9 +247,12 @@ class Database:
 
     def _open_to_read(self, refusal: StoreError) -> Connection:
         """Return a connection to a file that cannot be written, or raise why not."""
+        # Hardly ever needed, and commands start faster without.
+        from bullpen.store.read_only import Reader
+
         try:
             with self._translating(), ExitStack() as on_error:
-                reader = Reader(self.path, _connect)
+                reader = Reader(self.path, connect)
                 on_error.callback(reader.close)
                 self._check_tables(reader.connection)
                 if reader.is_copy:
@@ -259,8 +265,7 @@ class Database:
 
     def _others_here(self) -> list["Database"]:
         """Return those in this process that have the same file open."""
-        inode = files.inode(self.path)
-        return [other for other in _open_here if inode is not None and other._inode == inode]
+        return open_here(self.path)
 
     def _check_same_log(self, others: list["Database"]) -> None:
         """Do not write to a new log while others write to one that was removed; closing them saves it."""
@@ -290,12 +295,19 @@ class Database:
 
     def _close_without_writing(self, connection: Connection) -> None:
         """Close, but leave the log as it is: the last connection to close copies it, unless that one is read-only."""
-        with suppress(sqlite3.Error), closing(_connect(self.path, "mode=ro")) as reader:
+        with suppress(sqlite3.Error), closing(connect(self.path, "mode=ro")) as reader:
             reader.execute("SELECT 1 FROM sqlite_master").fetchone()
             connection.close()
 
 
-def _connect(path: Path, mode: str) -> Connection:
+def open_here(path: Path) -> list[Database]:
+    """Return those in this process that have a file open."""
+    inode = files.inode(path)
+    return [other for other in _open_here if inode is not None and other._inode == inode]
+
+
+def connect(path: Path, mode: str) -> Connection:
+    """Return a connection of SQLite, with the parameters of its URI."""
     return sqlite3.connect(
         f"{path.as_uri()}?{mode}", uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
     )

@@ -3,14 +3,17 @@
 import errno
 import os
 import stat
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from bullpen.errors import NotAStore, StoreDamaged, StoreFull, StoreReadOnly, StoreTooNew
+from bullpen.errors import NotAStore, OutputExists, StoreDamaged, StoreFull, StoreReadOnly, StoreTooNew
 
 FOLDER_MODE = 0o700
 FILE_MODE = 0o600
+
+# The database itself, and what SQLite may put beside it.
+ENDINGS = ("", "-wal", "-shm", "-journal")
 
 APPLICATION_ID = int.from_bytes(b"bpen", "big")
 
@@ -21,16 +24,42 @@ HEADER_BYTES = 100
 
 def create_file(path: Path, fill: Callable[[Path], None]) -> None:
     """Create a file and its folder. It is filled under another name, so that it appears whole or not at all."""
-    try:
+    with _telling_errors(path):
         _make_folder(path.parent)
-        draft = path.with_name(f".{path.name}.{os.urandom(8).hex()}.new")
+    with draft_of(path) as draft:
+        fill(draft)
+        # If another process was faster, its file is as good as ours.
+        with suppress(OutputExists):
+            put(draft, path, overwrite=False)
+
+
+@contextmanager
+def draft_of(path: Path) -> Iterator[Path]:
+    """Give a private file beside a path, which is removed afterwards with all that SQLite put beside it."""
+    draft = path.with_name(f".{path.name}.{os.urandom(8).hex()}.new")
+    with _telling_errors(path):
         try:
             _make_private_file(draft)
-            fill(draft)
-            _link(draft, path)
+            yield draft
         finally:
-            draft.unlink(missing_ok=True)
-        _sync(path.parent)
+            for ending in ENDINGS:
+                draft.with_name(draft.name + ending).unlink(missing_ok=True)
+
+
+def put(draft: Path, path: Path, *, overwrite: bool) -> None:
+    """Give a draft its name, also after a power cut; raise OutputExists if there is such a file."""
+    sync(draft)
+    if overwrite:
+        draft.replace(path)
+    else:
+        _link(draft, path)
+    sync(path.parent)
+
+
+@contextmanager
+def _telling_errors(path: Path) -> Iterator[None]:
+    try:
+        yield
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
             raise StoreFull(path) from error
@@ -46,27 +75,33 @@ def _make_folder(folder: Path) -> None:
     folder.chmod(FOLDER_MODE)
     # Otherwise a power cut could lose the folder and everything in it. Some parents cannot be opened.
     with suppress(PermissionError):
-        _sync(folder.parent)
+        sync(folder.parent)
 
 
 def _make_private_file(path: Path) -> None:
     handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, FILE_MODE)
     try:
-        os.fchmod(handle, FILE_MODE)
+        # The umask could have removed permissions. Some disks have none.
+        with suppress(PermissionError):
+            os.fchmod(handle, FILE_MODE)
     finally:
         os.close(handle)
 
 
 def _link(draft: Path, path: Path) -> None:
-    _sync(draft)
     try:
         path.hardlink_to(draft)
-    except FileExistsError:
-        # Another process was faster, and its file is as good as ours.
-        return
+    except FileExistsError as error:
+        raise OutputExists(path) from error
+    except OSError:
+        # Some disks have no links.
+        if os.path.lexists(path):
+            raise OutputExists(path) from None
+        draft.rename(path)
 
 
-def _sync(path: Path) -> None:
+def sync(path: Path) -> None:
+    """Wait until a file, or the names in a folder, are on disk."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)

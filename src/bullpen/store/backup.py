@@ -1,0 +1,201 @@
+"""Backups: one file with everything, checked before it gets its name; and putting one in the place of the database.
+
+A backup is a database without a log, so it can be copied, kept on any disk, and read by every command with --db.
+"""
+
+import fcntl
+import os
+import shutil
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+from msgspec import Struct
+
+from bullpen.errors import BullpenError, NoConversations, OutputExists, StoreDamaged
+from bullpen.store import files, fsck, schema, write_ahead_log
+from bullpen.store.base import Finding
+from bullpen.store.database import Database, connect, open_here, store_error
+from bullpen.store.sqlite import SqliteStore
+
+# Where SQLite locks a file that is open: https://www.sqlite.org/lockingv3.html
+LOCKED_PLACE, LOCKED_BYTES = 0x40000000, 512
+# SQLite's errors about what is read while copying; the others are about what is written.
+ABOUT_SOURCE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+
+CONTENTS = "SELECT count(*), coalesce(sum(messages), 0), coalesce(max(last_at), 0) FROM states"
+
+
+class Contents(Struct, frozen=True):
+    """What is in a database."""
+
+    conversations: int
+    messages: int
+    last_at: int
+    """When something was last said or done; 0 if there is nothing."""
+
+
+class Restored(Struct, frozen=True, kw_only=True):
+    """A database that was put in the place of another."""
+
+    contents: Contents
+    findings: tuple[Finding, ...]
+    """What is wrong with it: nothing, if it is from a backup."""
+    kept: Path | None
+    """Where the other one is now, if there was one."""
+
+
+def back_up(path: Path, target: Path, *, overwrite: bool = False) -> Contents:
+    """Write a backup of a database, which may be in use, and check it before it gets its name."""
+    if not path.exists():
+        raise NoConversations
+    path, target = path.resolve(), target.absolute()
+    if target.resolve() in [path.with_name(path.name + ending) for ending in files.ENDINGS]:
+        raise BullpenError(f"{target} belongs to the database itself. Choose another file.")
+    if target.is_dir():
+        raise BullpenError(f"{target} is a folder. Choose a name for the backup in it.")
+    if os.path.lexists(target):
+        if not overwrite:
+            raise OutputExists(target)
+        _check_is_no_database_in_use(target)
+    with files.draft_of(target) as draft:
+        with closing(Database(path)) as database:
+            _copy(database, draft, target)
+        _check(draft, path)
+        contents = _contents(draft)
+        files.put(draft, target, overwrite=overwrite)
+    return contents
+
+
+def restore(backup: Path, path: Path) -> Restored:
+    """Put a backup in the place of a database, if it is complete and nobody has the database open."""
+    if not backup.exists():
+        raise BullpenError(f"There is no file {backup}. Nothing was changed.")
+    backup, path = backup.resolve(), path.resolve()
+    if backup == path:
+        raise BullpenError(f"{backup} is the database itself. Choose a backup of it.")
+    if files.has_log(backup):
+        hint = f"Make a backup of it first: bullpen backup FILE --db {backup}"
+        raise BullpenError(f"{backup} is a database that is in use, or was when its process died. {hint}")
+    files.check_file(backup, schema.latest_version(), has_log=False)
+    with files.draft_of(path) as draft:
+        shutil.copyfile(backup, draft)
+        if findings := _findings(draft, backup):
+            raise _damaged(backup, findings[0].text)
+        contents = _contents(draft)
+        with _locked(path):
+            return Restored(contents=contents, findings=(), kept=_put_in_place(draft, path))
+
+
+def keep_what_is_left(path: Path) -> Restored:
+    """Continue with what a database has whose log was lost. The files as they were are kept."""
+    if not path.exists():
+        raise NoConversations
+    path = path.resolve()
+    with files.draft_of(path) as draft, _locked(path) as file:
+        if file is None or not write_ahead_log.damage(path):
+            raise BullpenError(f"No log of {path} was lost, so nothing was changed. `bullpen fsck` checks the rest.")
+        with draft.open("wb") as copy:
+            shutil.copyfileobj(file, copy)
+        if files.has_log(path):
+            shutil.copyfile(files.log_of(path), files.log_of(draft))
+        findings, contents = tuple(_findings(draft, path)), _contents(draft)
+        return Restored(contents=contents, findings=findings, kept=_put_in_place(draft, path))
+
+
+def _copy(database: Database, draft: Path, target: Path) -> None:
+    """Copy one state of a database, no matter what others write meanwhile."""
+    with database.reading() as db:
+        try:
+            with closing(connect(draft, "mode=rw")) as copy:
+                # So that nothing is needed beside it, which some disks could not hold.
+                copy.executescript("PRAGMA locking_mode = EXCLUSIVE; PRAGMA synchronous = OFF;")
+                db.backup(copy)
+                copy.execute("PRAGMA journal_mode = DELETE")
+                # Nobody has the copy open.
+                copy.execute("UPDATE states SET owner = NULL")
+        except sqlite3.Error as error:
+            if getattr(error, "sqlite_errorcode", 0) & 0xFF in ABOUT_SOURCE:
+                raise
+            raise store_error(target, error) from error
+
+
+def _check(draft: Path, path: Path) -> None:
+    """Raise StoreDamaged if a backup does not hold what was said, by every message's hash."""
+    with closing(connect(draft, "mode=ro&immutable=1")) as db:
+        for check in (fsck.check_file(db), fsck.check_conversations(db, None), fsck.check_index(db)):
+            for finding in check:
+                raise StoreDamaged(path, finding.text, "No backup was written. `bullpen fsck` says more.")
+
+
+def _findings(draft: Path, named: Path) -> list[Finding]:
+    """Bring a copy into the newest format, and return what is wrong with it."""
+    try:
+        # Closing puts its log into it, which it must not need any more.
+        SqliteStore(draft).close()
+        with SqliteStore(draft) as store:
+            return store.fsck()
+    except StoreDamaged as error:
+        raise _damaged(named, error.reason) from error
+
+
+def _damaged(path: Path, reason: str) -> StoreDamaged:
+    return StoreDamaged(path, reason, "Nothing was changed. Use another backup.")
+
+
+def _contents(path: Path) -> Contents:
+    with closing(connect(path, "mode=ro&immutable=1")) as db:
+        return Contents(*db.execute(CONTENTS).fetchone())
+
+
+def _check_is_no_database_in_use(path: Path) -> None:
+    with _locked(path):
+        if files.has_log(path):
+            raise BullpenError(f"{path} is a database with a log beside it, not a backup. Choose another file.")
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[BinaryIO | None]:
+    """Keep everybody from opening a database, and give its file if there is one; or raise that somebody has it open.
+
+    The file must not be opened by another way meanwhile: closing that would give up the lock.
+    """
+    if not path.exists():
+        yield None
+        return
+    in_use = BullpenError(f"{path} is open in bullpen or another program. Close it there first. Nothing was changed.")
+    if open_here(path):
+        raise in_use
+    with path.open("r+b") as file:
+        try:
+            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, LOCKED_BYTES, LOCKED_PLACE)
+        except (BlockingIOError, PermissionError):
+            raise in_use from None
+        yield file
+
+
+def _put_in_place(draft: Path, path: Path) -> Path | None:
+    """Give a copy the name of a locked database, and return the name that the database then has.
+
+    If the power fails meanwhile, the index of its log is still there and says that the log is not.
+    """
+    kept = _free_name(path) if path.exists() else None
+    if kept is not None:
+        for ending in files.ENDINGS:
+            beside = path.with_name(path.name + ending)
+            if beside.exists():
+                kept.with_name(kept.name + ending).hardlink_to(beside)
+        files.sync(path.parent)
+    files.log_of(path).unlink(missing_ok=True)
+    files.put(draft, path, overwrite=True)
+    path.with_name(f"{path.name}-shm").unlink(missing_ok=True)
+    return kept
+
+
+def _free_name(path: Path) -> Path:
+    name = f"{path.name}.before-{time.strftime('%Y%m%d-%H%M%S')}"
+    names = (path.with_name(name + more) for more in ("", *(f"-{number}" for number in range(2, 1000))))
+    return next(free for free in names if not os.path.lexists(free))

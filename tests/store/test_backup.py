@@ -1,0 +1,313 @@
+"""Backups are complete, private and checked; putting one in place loses nothing of what was there."""
+
+import os
+import shutil
+import signal
+import sqlite3
+import stat
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from bullpen.errors import BullpenError, LogLost, OutputExists, StoreDamaged, StoreError
+from bullpen.store import files
+from bullpen.store.backup import back_up, keep_what_is_left, restore
+from bullpen.store.sqlite import SqliteStore
+from bullpen.testing.store_contract import GIVEN, OWNER, alive, asked, begin, said
+
+OLD_FILE = Path(__file__).parent / "old_files" / "version_1.db"
+
+# A process that says something and goes on, telling of each message that is stored.
+WRITER = """
+import itertools, sys
+from bullpen.store.sqlite import SqliteStore
+from bullpen.testing.store_contract import said
+store = SqliteStore(sys.argv[1])
+for number in itertools.count():
+    store.append("c", said(f"w{number}", "words " * (number % 400)))
+    print(number, flush=True)
+"""
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    path = tmp_path / "data" / "bullpen.db"
+    with SqliteStore(path) as store:
+        begin(store, "c")
+        for number in range(3):
+            store.append("c", said(f"m{number}"))
+    return path
+
+
+def ids(path: Path) -> list[str]:
+    with SqliteStore(path) as store:
+        assert store.fsck() == []
+        return [stored.message.id for stored in store.messages("c")]
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(file.name for file in folder.iterdir())
+
+
+def killed(path: Path) -> None:
+    """Leave a database as a process does that says two more things and is killed."""
+    living = path.with_name("living")
+    with SqliteStore(path) as store:
+        for number in (3, 4):
+            store.append("c", said(f"m{number}"))
+        living.mkdir()
+        for file in path.parent.glob("bullpen.db*"):
+            shutil.copy(file, living)
+    for file in living.iterdir():
+        shutil.move(file, path.parent / file.name)
+    living.rmdir()
+
+
+def test_a_backup_is_one_private_file_with_everything(path: Path, tmp_path: Path) -> None:
+    backup = tmp_path / "copies" / "backup.db"
+    backup.parent.mkdir()
+
+    contents = back_up(path, backup)
+
+    assert (contents.conversations, contents.messages) == (1, 3)
+    assert stat.S_IMODE(backup.stat().st_mode) == 0o600
+    assert names(backup.parent) == ["backup.db"]
+    assert ids(backup) == ["m0", "m1", "m2"]
+
+
+def test_what_is_still_in_the_log_is_in_the_backup(path: Path, tmp_path: Path) -> None:
+    killed(path)
+
+    back_up(path, tmp_path / "backup.db")
+
+    assert ids(tmp_path / "backup.db") == ["m0", "m1", "m2", "m3", "m4"]
+
+
+def test_every_backup_is_one_moment_of_a_database_in_use(path: Path, tmp_path: Path) -> None:
+    writer = subprocess.Popen([sys.executable, "-c", WRITER, path], stdout=subprocess.PIPE, text=True)
+    assert writer.stdout is not None
+    try:
+        for number in range(5):
+            told = int(writer.stdout.readline())
+            back_up(path, tmp_path / f"{number}.db")
+            written = ids(tmp_path / f"{number}.db")[3:]
+            assert written == [f"w{one}" for one in range(len(written))]
+            assert len(written) > told
+    finally:
+        writer.send_signal(signal.SIGKILL)
+        writer.communicate()
+
+
+def test_nobody_has_a_backup_open(path: Path, tmp_path: Path) -> None:
+    with SqliteStore(path) as store:
+        store.claim("c", OWNER, is_alive=alive)
+        store.append("c", said("m3"), turns=[asked("m3")], owner=OWNER)
+        store.start_turn("c", "m3-max", owner=OWNER, given=GIVEN, at=1)
+        back_up(path, tmp_path / "backup.db")
+
+    with SqliteStore(tmp_path / "backup.db") as store:
+        assert store.fsck() == []
+        assert store.conversation("c").owner is None
+        assert [turn.id for turn in store.recover("c", at=2)] == ["m3-max"]
+
+
+def test_a_file_is_only_overwritten_if_that_is_asked_for(path: Path, tmp_path: Path) -> None:
+    backup = tmp_path / "backup.db"
+    backup.write_text("mine")
+
+    with pytest.raises(OutputExists):
+        back_up(path, backup)
+    assert backup.read_text() == "mine"
+    back_up(path, backup, overwrite=True)
+
+    assert ids(backup) == ["m0", "m1", "m2"]
+
+
+@pytest.mark.parametrize("ending", ["", "-wal", "-shm"])
+def test_the_database_itself_is_never_overwritten(path: Path, ending: str) -> None:
+    with SqliteStore(path), pytest.raises(BullpenError, match="belongs to the database itself"):
+        back_up(path, path.with_name(path.name + ending), overwrite=True)
+
+
+def test_another_database_in_use_is_never_overwritten(path: Path, tmp_path: Path) -> None:
+    with SqliteStore(tmp_path / "other.db") as other:
+        begin(other, "c")
+        with pytest.raises(BullpenError, match="is open in bullpen"):
+            back_up(path, tmp_path / "other.db", overwrite=True)
+    assert ids(tmp_path / "other.db") == []
+    killed(path)
+    with pytest.raises(BullpenError, match="with a log beside it"):
+        back_up(tmp_path / "other.db", path, overwrite=True)
+    assert ids(path) == ["m0", "m1", "m2", "m3", "m4"]
+
+
+def test_what_is_damaged_is_not_taken_for_a_backup(path: Path, tmp_path: Path) -> None:
+    tamper(path)
+
+    with pytest.raises(StoreDamaged, match="No backup was written"):
+        back_up(path, tmp_path / "backup.db")
+
+    assert names(tmp_path) == ["data"]
+
+
+def tamper(path: Path) -> None:
+    db = sqlite3.connect(path, isolation_level=None)
+    db.execute("UPDATE messages SET content = 'no' WHERE id = 'm1'")
+    db.close()
+
+
+def test_a_restored_database_is_the_backup_and_the_other_is_kept(path: Path, tmp_path: Path) -> None:
+    back_up(path, tmp_path / "backup.db")
+    before = (tmp_path / "backup.db").read_bytes()
+    killed(path)
+
+    restored = restore(tmp_path / "backup.db", path)
+
+    assert restored.kept is not None
+    assert restored.contents.messages == 3
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert ids(path) == ["m0", "m1", "m2"]
+    assert ids(restored.kept) == ["m0", "m1", "m2", "m3", "m4"]
+    assert names(path.parent) == ["bullpen.db", restored.kept.name]
+    assert (tmp_path / "backup.db").read_bytes() == before
+
+
+def test_where_nothing_is_a_backup_can_be_restored(path: Path, tmp_path: Path) -> None:
+    back_up(path, tmp_path / "backup.db")
+    (tmp_path / "new").mkdir()
+
+    restored = restore(tmp_path / "backup.db", tmp_path / "new" / "bullpen.db")
+
+    assert restored.kept is None
+    assert ids(tmp_path / "new" / "bullpen.db") == ["m0", "m1", "m2"]
+
+
+def test_an_old_backup_is_restored_in_the_newest_format(path: Path) -> None:
+    before = OLD_FILE.read_bytes()
+
+    restored = restore(OLD_FILE, path)
+
+    assert restored.contents.messages > 0
+    with SqliteStore(path) as store:
+        assert store.fsck() == []
+    assert OLD_FILE.read_bytes() == before
+
+
+def test_every_restored_database_leaves_another_one(path: Path, tmp_path: Path) -> None:
+    back_up(path, tmp_path / "backup.db")
+
+    kept = {restore(tmp_path / "backup.db", path).kept for _ in range(3)}
+
+    assert len(kept) == 3
+    assert names(path.parent) == sorted(["bullpen.db", *(one.name for one in kept if one)])
+
+
+def flipped(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[content.index(b"m1")] ^= 1
+    path.write_bytes(content)
+
+
+def shortened(path: Path) -> None:
+    os.truncate(path, path.stat().st_size - 4096)
+
+
+def text(path: Path) -> None:
+    path.write_text("Dear diary,\n" * 1000)
+
+
+def gone(path: Path) -> None:
+    path.unlink()
+
+
+@pytest.mark.parametrize("spoil", [tamper, flipped, shortened, text, gone])
+def test_what_is_not_a_whole_backup_changes_nothing(path: Path, tmp_path: Path, spoil: Callable[[Path], None]) -> None:
+    back_up(path, tmp_path / "backup.db")
+    spoil(tmp_path / "backup.db")
+
+    with pytest.raises(BullpenError):
+        restore(tmp_path / "backup.db", path)
+
+    assert names(path.parent) == ["bullpen.db"]
+    assert ids(path) == ["m0", "m1", "m2"]
+
+
+@pytest.mark.parametrize("mode", ["rw", "ro"])
+def test_a_database_that_somebody_has_open_is_not_replaced(path: Path, tmp_path: Path, mode: str) -> None:
+    back_up(path, tmp_path / "backup.db")
+    program = (
+        f"import sqlite3, sys; db = sqlite3.connect('file:{path}?mode={mode}', uri=True);"
+        " db.execute('SELECT * FROM states').fetchall(); print(flush=True); sys.stdin.read()"
+    )
+    other = subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert other.stdout is not None
+    other.stdout.readline()
+
+    with pytest.raises(BullpenError, match="Close it there first"):
+        restore(tmp_path / "backup.db", path)
+    other.communicate()
+    with SqliteStore(path), pytest.raises(BullpenError, match="Close it there first"):
+        restore(tmp_path / "backup.db", path)
+
+    restore(tmp_path / "backup.db", path)
+
+
+def test_a_database_in_use_is_not_taken_for_a_backup(path: Path, tmp_path: Path) -> None:
+    killed(path)
+
+    with pytest.raises(BullpenError, match="Make a backup of it first"):
+        restore(path, tmp_path / "other.db")
+    with pytest.raises(BullpenError, match="is the database itself"):
+        restore(path, path)
+
+
+@pytest.mark.parametrize("how", ["removed", "emptied", "cut"])
+def test_without_its_log_a_database_can_go_on_with_what_it_has(path: Path, how: str) -> None:
+    killed(path)
+    log = files.log_of(path)
+    if how == "removed":
+        log.unlink()
+    else:
+        os.truncate(log, 0 if how == "emptied" else log.stat().st_size - 1)
+    before = {file.name: file.read_bytes() for file in path.parent.iterdir()}
+    with pytest.raises(LogLost):
+        SqliteStore(path)
+
+    restored = keep_what_is_left(path)
+
+    assert restored.kept is not None
+    assert restored.findings == ()
+    assert ids(path) == ["m0", "m1", "m2", *(["m3"] if how == "cut" else [])]
+    kept = {name.replace("bullpen.db", restored.kept.name): content for name, content in before.items()}
+    assert {file.name: file.read_bytes() for file in path.parent.iterdir() if file != path} == kept
+
+
+def test_a_log_that_is_there_is_not_given_up(path: Path) -> None:
+    killed(path)
+
+    with pytest.raises(BullpenError, match="nothing was changed"):
+        keep_what_is_left(path)
+
+    assert ids(path) == ["m0", "m1", "m2", "m3", "m4"]
+
+
+def test_a_log_that_its_process_can_still_save_is_not_given_up(path: Path) -> None:
+    with SqliteStore(path) as store:
+        store.append("c", said("m3"))
+        files.log_of(path).unlink()
+        with pytest.raises(BullpenError, match="Close it there first"):
+            keep_what_is_left(path)
+
+    assert ids(path) == ["m0", "m1", "m2", "m3"]
+
+
+@pytest.mark.parametrize("place", ["missing/backup.db", "."])
+def test_where_no_file_can_be_it_is_said(path: Path, tmp_path: Path, place: str) -> None:
+    with pytest.raises(BullpenError) as caught:
+        back_up(path, tmp_path / place, overwrite=True)
+
+    assert isinstance(caught.value, StoreError) or "is a folder" in str(caught.value)
+    assert names(tmp_path) == ["data"]
