@@ -24,7 +24,7 @@ from msgspec import Struct
 from benchmarks.agents_stage import own_folder, played_by, prompt
 from benchmarks.misbehaviour_plans import Plan, random_plan
 from benchmarks.report import Figure, duration, section
-from bullpen.agents import Reply, run_turn
+from bullpen.agents import Reply, guardian, run_turn
 from bullpen.errors import AgentFailed
 from bullpen.turn_events import Event, Failed, Finished
 
@@ -217,9 +217,12 @@ def _working_in(folder: Path) -> Iterator[int]:
 
 
 def _children() -> Iterator[int]:
-    """Yield our children. Orphans of our agents become our children."""
-    for task in (PROC / "self" / "task").iterdir() if PROC.exists() else ():
-        yield from map(int, (task / "children").read_text().split())
+    """Yield our children without our guardians, and the children of those. Orphans of our agents become theirs."""
+    guardians = {one.pid for one in guardian.guardians}
+    for process in (os.getpid(), *guardians) if PROC.exists() else ():
+        with contextlib.suppress(FileNotFoundError):
+            for task in (PROC / str(process) / "task").iterdir():
+                yield from {*map(int, (task / "children").read_text().split())} - guardians
 
 
 def _end(pids: Iterator[int]) -> int:
@@ -234,7 +237,8 @@ def _end(pids: Iterator[int]) -> int:
 
 
 def _descriptors() -> int:
-    return len(list(Path("/dev/fd").iterdir()))
+    """Return how many files are open, without those to guardians that wait for the next turn."""
+    return len(list(Path("/dev/fd").iterdir())) - len(guardian.idle)
 
 
 def _memory() -> int:

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import pytest
 from msgspec.structs import replace
 
-from bullpen.agents import AgentSpec, Reply, agent_spec, command_agent, process_tree, run_turn
+from bullpen.agents import AgentSpec, Reply, agent_spec, command_agent, guardian, process_tree, run_turn
 from bullpen.agents.process_tree import TURN_VARIABLE, ProcessId, is_alive, process_id
 from bullpen.agents.processes.psutil_table import PsutilTable
 from bullpen.context import AssemblerInput, AssemblerOutput
@@ -85,11 +85,13 @@ def run(work: Coroutine[Any, Any, Result]) -> Result:
 
 
 def open_descriptors() -> set[str]:
-    return {entry.name for entry in Path("/proc/self/fd").iterdir()}
+    waiting = {str(one.channel.fileno()) for one in guardian.idle}
+    return {entry.name for entry in Path("/proc/self/fd").iterdir()} - waiting
 
 
 def children() -> set[int]:
-    return {int(pid) for task in Path("/proc/self/task").iterdir() for pid in (task / "children").read_text().split()}
+    pids = [pid for task in Path("/proc/self/task").iterdir() for pid in (task / "children").read_text().split()]
+    return {*map(int, pids)} - {one.pid for one in guardian.guardians}
 
 
 @every_agent
@@ -273,7 +275,7 @@ def test_what_a_shell_leaves_in_the_background_is_ended(escape: str, tmp_path: P
 @pytest.mark.parametrize("escape", ["env -i sleep 300", "setsid sleep 300", "(setsid sleep 300 &)"])
 def test_it_is_also_ended_where_there_is_no_proc(escape: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process_tree, "process_table", PsutilTable)
-    monkeypatch.setattr(process_tree, "adopt_orphans", lambda: False)
+    monkeypatch.setattr(guardian, "take", lambda: None)
     spec = command_agent(["bash", "-c", f"cat > /dev/null; {escape} > /dev/null 2>&1 & sleep 0.2; echo hi"])
 
     reply = run(run_turn(spec, prompt(spec), emit=lambda _: None, cwd=tmp_path))
@@ -536,10 +538,6 @@ def test_when_bullpen_dies_its_agents_die_and_the_next_start_ends_the_rest(tmp_p
     CrashRecords(folder).end_all()
     wait_for(lambda: not any(is_alive(process) for process in family))
     assert list(folder.iterdir()) == []
-    # This process adopts orphans too since it has run turns, and so it got the victim's.
-    with contextlib.suppress(ChildProcessError):
-        while True:
-            os.waitpid(-1, 0)
 
 
 def start_turn_in_another_process(tmp_path: Path, steps: list[Step]) -> ProcessId:
@@ -591,7 +589,6 @@ def test_a_broken_record_of_leftovers_is_removed(tmp_path: Path) -> None:
     from bullpen.agents.crash_records import CrashRecords
 
     (tmp_path / "x.json").write_text("not a record")
-    (tmp_path / "y.json").write_text('{"turn_id":"t","child":[1,1],"owner":[1,1],"boot_id":"another boot"}')
 
     assert CrashRecords(tmp_path).end_all() == 0
     assert list(tmp_path.iterdir()) == []

@@ -10,8 +10,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from bullpen.agents import Permission, Reply, agent_spec, run_turn
-from bullpen.agents.process_tree import is_alive, process_id
+from bullpen.agents import Permission, Reply, agent_spec, guardian, run_turn
 from bullpen.context import AssemblerInput
 from bullpen.doctor import examine
 from bullpen.errors import AgentFailed, AgentNotSignedIn
@@ -96,17 +95,22 @@ def own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def run(work: Coroutine[Any, Any, Result]) -> Result:
-    before, others = len(list(Path("/proc/self/fd").iterdir())), children()
+    before, others = open_descriptors(), children()
     result = asyncio.run(work)
-    assert len(list(Path("/proc/self/fd").iterdir())) <= before
-    assert set(children()) <= set(others), "a browser of other tests may live on, but nothing of ours"
+    assert open_descriptors() <= before
+    assert children() <= others, "a browser of other tests may live on, but nothing of ours"
     return result
 
 
-def children() -> list[str]:
-    """Return the children of this process that live; one that is dead and leads a session is buried a minute later."""
+def open_descriptors() -> int:
+    """Return how many files are open, without those to guardians that wait for the next turn."""
+    return len(list(Path("/proc/self/fd").iterdir())) - len(guardian.idle)
+
+
+def children() -> set[int]:
+    """Return the children of this process, without its guardians."""
     pids = [pid for task in Path("/proc/self/task").iterdir() for pid in (task / "children").read_text().split()]
-    return [pid for pid in pids if (identity := process_id(int(pid))) and is_alive(identity)]
+    return {*map(int, pids)} - {one.pid for one in guardian.guardians}
 
 
 def processes_in(folder: Path) -> list[int]:

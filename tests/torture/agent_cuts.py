@@ -8,7 +8,7 @@ from pathlib import Path
 from benchmarks.agents_stage import own_folder, played_by
 from msgspec import Struct
 
-from bullpen.agents import agent_spec, run_turn
+from bullpen.agents import agent_spec, guardian, run_turn
 from bullpen.agents.failures import classified
 from bullpen.agents.runner import _ending
 from bullpen.agents.transcript import Transcript
@@ -109,4 +109,5 @@ async def played_as_a_process(cut: Cut, folder: Path) -> list[str]:
 
 
 def _descriptors() -> int:
-    return len(list(Path("/dev/fd").iterdir()))
+    """Return how many files are open, without those to guardians that wait for the next turn."""
+    return len(list(Path("/dev/fd").iterdir())) - len(guardian.idle)

@@ -15,7 +15,7 @@ from tests.torture.agent_cuts import Cut, every_cut, played_as_a_process, wrong_
 from tests.torture.agent_floods import peak
 from tests.torture.outcome import Outcome, Size, Torture
 
-from bullpen.agents import process_tree
+from bullpen.agents.guarded_program import GuardedProgram
 
 FLOOD_BYTES: dict[Size, int] = {"small": 200_000_000, "full": 10_000_000_000}
 TURNS: dict[Size, int] = {"small": 40, "full": 1_000}
@@ -25,7 +25,6 @@ PROCESS_EVERY: dict[Size, int] = {"small": 20, "full": 97}
 AT_ONCE = 8
 FAULT_TURNS = 25
 ESCAPES = "setsid env -i"
-"""What does this and loses its parent before we look can be known by nothing; docs and code say so. It is counted."""
 
 
 def run(size: Size, seed: int) -> Outcome:
@@ -53,16 +52,15 @@ def _misbehave(numbers: Sequence[int], seed: int) -> tuple[list[str], dict[str, 
     with _own_temporary_folder() as folder:
         outcomes, left = misbehaviour.run(numbers, seed=seed, at_once=AT_ONCE)
         files = sorted(path.name for path in folder.iterdir())
-    bad = [one for one in outcomes if not one.is_good]
-    escaped = [one for one in bad if one.processes_left and ESCAPES in " ".join(one.plan.command)]
-    failures = [f"seed {seed}, turn {one.plan.number}: {one}" for one in bad if one not in escaped]
+    failures = [f"seed {seed}, turn {one.plan.number}: {one}" for one in outcomes if not one.is_good]
+    escaping = [one for one in outcomes if ESCAPES in " ".join(one.plan.command)]
     if not left.are_none:
         failures.append(f"left behind: {left}")
     if files:
         failures.append(f"temporary files left behind: {files}")
     endings = Counter(outcome.ending for outcome in outcomes)
     figures = {f"ended as {name}": times for name, times in endings.most_common()}
-    return failures, {**figures, "processes that threw away all that they could be known by": len(escaped)}
+    return failures, {**figures, "turns with processes that throw away all that they could be known by": len(escaping)}
 
 
 @contextmanager
@@ -100,7 +98,7 @@ def _flood(size: int) -> list[str]:
 
 def run_with_fault(seed: int) -> Outcome:
     """End no processes, then keep every line whole, then believe every beginning. Each must be noticed."""
-    with mock.patch.object(process_tree, "end_and_reap", _end_nothing):
+    with mock.patch.object(GuardedProgram, "end_rest", _end_nothing):
         leaks, _ = _misbehave(range(FAULT_TURNS), seed)
     memory = peak("one line", FLOOD_BYTES["small"], prelude=KEEP_LINES_WHOLE)
     believed = [problem for cut in every_cut(997) for problem in wrong_with(cut, believes_all=True)]

@@ -1,18 +1,16 @@
-"""One child process: in its own session, with its three pipes served together, and ended without leftovers."""
+"""One child: in its own session, with its three pipes served together, and ended without leftovers."""
 
 import asyncio
 import contextlib
 import os
 import signal
-import subprocess
 import sys
-import threading
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
-from bullpen.agents import process_tree
+from bullpen.agents import guardian, process_tree
 from bullpen.agents.crash_records import CrashRecords
 from bullpen.errors import UnsupportedSystem
 
@@ -20,6 +18,9 @@ if sys.platform == "win32":
     raise UnsupportedSystem("bullpen runs agents on Linux and macOS. On Windows, use WSL.")
 
 import fcntl
+
+from bullpen.agents.guarded_program import GuardedProgram
+from bullpen.agents.plain_program import PlainProgram
 
 # Large enough to read a flood quickly, small enough not to keep other agents waiting.
 READ_BYTES = 256 * 1024
@@ -29,11 +30,6 @@ PIPE_BYTES = 1024 * 1024
 GRACE_SECONDS = 1.0
 # A grandchild that holds our pipes open after its parent's exit gets this long to finish its line.
 DRAIN_SECONDS = 0.5
-# How often we list a program's descendants: often at first, then at this interval. One that moves to a session of its
-# own and clears its environment can be recognised only while its parent is alive.
-FIRST_SCAN_SECONDS = 0.02
-SCAN_SECONDS = 0.5
-
 _F_SETPIPE_SZ = getattr(fcntl, "F_SETPIPE_SZ", None)
 
 
@@ -56,34 +52,19 @@ class Child:
         self._turn_id = uuid.uuid4().hex
         self._crash_records = crash_records
         self.last_activity = self._loop.time()
-        self._family: set[process_tree.ProcessId] = set()
-        process_tree.adopt_orphans()
-        bound = process_tree.death_bound()
-        self._process = subprocess.Popen(
-            [*bound, *argv],
-            cwd=cwd,
-            env={**env, process_tree.TURN_VARIABLE: self._turn_id},
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            start_new_session=True,
-            # The kernel ties the signal to the thread that forks, so a child is started from the loop's own thread.
-            preexec_fn=None if bound or not process_tree.LINUX else process_tree.die_with_parent,
-        )
-        process_tree.running.add(self._process.pid)
-        self._identity = process_tree.process_id(self._process.pid)
-        self._exited = self._watch_exit()
-        self._crash_records.record(self._process.pid, self._turn_id)
-        self._pipes = [pipe for pipe in (self._process.stdin, self._process.stdout, self._process.stderr) if pipe]
+        env = {**env, process_tree.TURN_VARIABLE: self._turn_id}
+        self._program, self._pipes = _started(argv, cwd, env, self._turn_id)
+        self._exited = self._program.exited
+        process_tree.running.add(self.pid)
+        self._crash_records.record(self.pid, self._turn_id, guardian_pid=self._program.guardian_pid)
         to_child, from_child, errors_from_child = self._pipes
         self._open_writer(to_child, stdin, keep_open=keep_stdin_open)
         self._streams = [self._open_reader(from_child, on_stdout), self._open_reader(errors_from_child, on_stderr)]
-        self._next_scan = self._loop.call_later(FIRST_SCAN_SECONDS, self._scan, FIRST_SCAN_SECONDS)
 
     @property
     def pid(self) -> int:
         """The id of the program's process, which is also that of its group and its session."""
-        return self._process.pid
+        return self._program.pid
 
     async def wait(self) -> int:
         """Return the exit code, negative for a signal, once the program has ended and its output has been read.
@@ -104,58 +85,19 @@ class Child:
 
     async def stop(self) -> None:
         """End the program if it is still running, and everything it has started; then close the pipes."""
-        self._next_scan.cancel()
-        # After a signal, grandchildren get another parent, so they are listed before.
-        if not self._exited.done():
-            self._family.update(process_tree.descendants(self.pid))
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
             if self._exited.done():
                 break
             self._signal_group(number)
             await asyncio.wait([self._exited], timeout=GRACE_SECONDS)
         process_tree.running.discard(self.pid)
-        if not process_tree.adopt_orphans():
-            self._signal_group(signal.SIGKILL)
-        if self._identity:
-            await process_tree.end_and_reap(self._identity, self._turn_id, self._family)
+        await self._program.end_rest()
         self._close()
         self._crash_records.forget(self._turn_id)
-
-    def _scan(self, delay: float) -> None:
-        """Remember the program's current descendants, and scan again later."""
-        self._family.update(process_tree.descendants(self.pid))
-        later = min(2 * delay, SCAN_SECONDS)
-        self._next_scan = self._loop.call_later(later, self._scan, later)
 
     def _signal_group(self, number: int) -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, number)
-
-    def _watch_exit(self) -> "asyncio.Future[int]":
-        try:
-            watched = os.pidfd_open(self._process.pid)
-        except (AttributeError, OSError):
-            return self._wait_in_a_thread()
-        exited: asyncio.Future[int] = self._loop.create_future()
-
-        def ended() -> None:
-            self._loop.remove_reader(watched)
-            os.close(watched)
-            exited.set_result(self._process.wait())
-
-        self._loop.add_reader(watched, ended)
-        return exited
-
-    def _wait_in_a_thread(self) -> "asyncio.Future[int]":
-        exited: asyncio.Future[int] = self._loop.create_future()
-
-        def wait() -> None:
-            code = self._process.wait()
-            with contextlib.suppress(RuntimeError):
-                self._loop.call_soon_threadsafe(exited.set_result, code)
-
-        threading.Thread(target=wait, name=f"wait for {self.pid}", daemon=True).start()
-        return exited
 
     def _open_reader(self, pipe: IO[bytes], on_data: Callable[[bytes], None]) -> "asyncio.Future[None]":
         """Pass on what is read from a pipe in large pieces. The future is done at the end of the pipe."""
@@ -220,6 +162,31 @@ class Child:
             self._loop.remove_writer(pipe.fileno())
             with contextlib.suppress(BrokenPipeError):
                 pipe.close()
+
+
+def _started(
+    argv: Sequence[str], cwd: Path, env: Mapping[str, str], turn_id: str
+) -> tuple[GuardedProgram | PlainProgram, list[IO[bytes]]]:
+    """Start a program with three pipes, and return our ends of them: to its input, from its output, from its errors."""
+    (stdin, to_child), (from_child, stdout), (errors_from_child, stderr) = [os.pipe() for _ in range(3)]
+    ours: list[IO[bytes]] = [
+        os.fdopen(to_child, "wb", 0),
+        os.fdopen(from_child, "rb", 0),
+        os.fdopen(errors_from_child, "rb", 0),
+    ]
+    stdio = (stdin, stdout, stderr)
+    try:
+        taken = guardian.take()
+        if taken is None:
+            return PlainProgram(argv, cwd=cwd, env=env, stdio=stdio, turn_id=turn_id), ours
+        return GuardedProgram(taken, argv, cwd=cwd, env=env, stdio=stdio, turn_id=turn_id), ours
+    except BaseException:
+        for pipe in ours:
+            pipe.close()
+        raise
+    finally:
+        for descriptor in stdio:
+            os.close(descriptor)
 
 
 def _prepare(descriptor: int) -> None:

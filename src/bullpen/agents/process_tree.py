@@ -1,7 +1,7 @@
-"""Finding all processes of a turn, even detached ones: by parent, by session, by a variable in their environment.
+"""Finding processes and ending them, each known by its pid and the time of its start.
 
-On Linux we adopt orphans of our children (subreaper), ask the kernel to end a child when we die, and read /proc.
-Elsewhere psutil finds them, except one that clears its environment and outlives its parent before we see it.
+Those of a turn are found by parent, and by a variable in their environment. One that clears its environment and has
+outlived its parent can be found by nothing but its keeper: guardian_program.py.
 """
 
 import asyncio
@@ -9,13 +9,11 @@ import contextlib
 import logging
 import os
 import signal
-import subprocess
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from msgspec import Struct
 
@@ -30,17 +28,11 @@ TURN_VARIABLE = "BULLPEN_TURN"
 
 # Killed processes are gone at once, unless the kernel holds them in a system call.
 REAP_SECONDS = 2.0
-# How setpriv reports that it could not start the program.
-LAUNCH_FAILURE = "setpriv: failed to execute "
-
-# A dead child in a session of its own may have been started, and may still be awaited, by the application around us.
-UNCLAIMED_SECONDS = 60.0
+# How long what an earlier process left running gets to end by itself.
+GRACE_SECONDS = 0.3
 
 running: set[int] = set()
 """The programs that this process has started and not stopped yet."""
-
-_PR_SET_PDEATHSIG = 1
-_PR_SET_CHILD_SUBREAPER = 36
 
 
 class ProcessId(Struct, frozen=True):
@@ -48,9 +40,6 @@ class ProcessId(Struct, frozen=True):
 
     pid: int
     start_time: int
-
-
-_first_seen_dead: dict[ProcessId, float] = {}
 
 
 @cache
@@ -63,49 +52,7 @@ def process_table() -> ProcessTable:
     return PsutilTable()
 
 
-@cache
-def _prctl() -> Any:
-    import ctypes
-
-    return ctypes.CDLL(None, use_errno=True).prctl if LINUX else None
-
-
-@cache
-def adopt_orphans() -> bool:
-    """Become the parent of our children's orphans, once per process. Return whether that is possible."""
-    prctl = _prctl()
-    return prctl is not None and prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0
-
-
-def _reset_after_fork() -> None:
-    adopt_orphans.cache_clear()
-    running.clear()
-
-
-os.register_at_fork(after_in_child=_reset_after_fork)
-
-
-def die_with_parent() -> None:
-    """Ask the kernel to end this process when its parent's thread ends; called in the child before exec."""
-    prctl = _prctl()
-    if prctl is not None:
-        prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
-
-
-@cache
-def death_bound() -> tuple[str, ...]:
-    """Return the prefix of a command that asks the kernel to end it when we die; empty if setpriv cannot do that.
-
-    `die_with_parent` needs a fork, which copies the page tables of our process: 18 ms for 1 GB.
-    """
-    import shutil
-
-    setpriv = shutil.which("setpriv") if LINUX else None
-    if setpriv is None:
-        return ()
-    prefix = (setpriv, "--pdeathsig", "TERM", "--")
-    works = subprocess.run([*prefix, "true"], check=False, capture_output=True).returncode == 0
-    return prefix if works else ()
+os.register_at_fork(after_in_child=running.clear)
 
 
 def process_id(pid: int) -> ProcessId | None:
@@ -135,12 +82,43 @@ def _identities(pids: Iterable[int]) -> list[ProcessId]:
     return [identity for pid in pids if (identity := process_id(pid)) is not None]
 
 
-def end(processes: Iterable[ProcessId]) -> None:
-    """Kill processes, each only if its pid has not been reused."""
+def end(processes: Iterable[ProcessId], number: int = signal.SIGKILL) -> None:
+    """Kill processes, or send them another signal, each only if its pid has not been reused."""
     for process in processes:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            _send(process, number)
+
+
+def _send(process: ProcessId, number: int) -> None:
+    try:
+        # Through this the signal reaches the process that is looked at now, even if it ends and its pid is reused.
+        opened = os.pidfd_open(process.pid)
+    except (AttributeError, OSError):
         if process_id(process.pid) == process:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.kill(process.pid, signal.SIGKILL)
+            os.kill(process.pid, number)
+        return
+    try:
+        if process_id(process.pid) == process:
+            signal.pidfd_send_signal(opened, number)
+    finally:
+        os.close(opened)
+
+
+def end_firmly(remaining: Callable[[], Iterable[ProcessId]]) -> bool:
+    """Ask what remains to end, and kill what does not, until nothing remains. Return whether anything did."""
+    family: set[ProcessId] = set()
+    began = time.monotonic()
+    while time.monotonic() < began + GRACE_SECONDS + REAP_SECONDS:
+        new = {*remaining()} - family
+        family |= new
+        alive = {process for process in family if is_alive(process)}
+        if not alive:
+            return bool(family)
+        is_patient = time.monotonic() < began + GRACE_SECONDS
+        end(new if is_patient else alive, signal.SIGTERM if is_patient else signal.SIGKILL)
+        time.sleep(0.01)
+    logger.warning("processes left behind pids=%s", [process.pid for process in family if is_alive(process)])
+    return True
 
 
 def end_all_running() -> None:
@@ -150,17 +128,12 @@ def end_all_running() -> None:
         end(process for process in family if process is not None)
 
 
-async def end_and_reap(program: ProcessId, turn_id: str, family: Iterable[ProcessId]) -> None:
-    """Kill the descendants of a program that has ended, and the orphans we adopted, until none are left."""
+async def end_until_gone(turn_id: str, family: Iterable[ProcessId]) -> None:
+    """Kill a family, and all that has the turn's id in its environment, until none are left."""
     remaining = set(family)
     deadline = time.monotonic() + REAP_SECONDS
     while True:
-        if not adopt_orphans():
-            remaining.update(processes_of_turn(turn_id))
-        remaining = {process for process in remaining if not _is_gone(process)}
-        for pid in process_table().children(os.getpid()):
-            if (process := process_id(pid)) and _comes_from(process, program, turn_id):
-                remaining |= {process, *descendants(pid)}
+        remaining = {process for process in remaining.union(processes_of_turn(turn_id)) if is_alive(process)}
         if not remaining:
             return
         if time.monotonic() > deadline:
@@ -170,33 +143,6 @@ async def end_and_reap(program: ProcessId, turn_id: str, family: Iterable[Proces
         await asyncio.sleep(0.002)
 
 
-def _is_gone(process: ProcessId) -> bool:
-    """Reap a process if it is our dead child, and return whether it no longer exists."""
-    with contextlib.suppress(ChildProcessError):
-        return os.waitpid(process.pid, os.WNOHANG)[0] == process.pid
-    return process_id(process.pid) != process
-
-
-def _comes_from(process: ProcessId, program: ProcessId, turn_id: str) -> bool:
-    """Return whether a child of ours is an orphan of a turn's program.
-
-    It is in the program's own session, or has the turn's id in its environment. A dead process has no environment. If
-    it leads its session, or its session is not known, other code in this process may have started it and may still
-    wait for it; so it is reaped only after a long time.
-    """
-    table = process_table()
-    state = table.state(process.pid)
-    if state is None or process.pid in running or process.start_time < program.start_time:
-        return False
-    if state.session == program.pid:
-        return True
-    if not state.is_zombie:
-        return table.has_variable(process.pid, TURN_VARIABLE, turn_id)
-    if state.session not in (process.pid, None):
-        return state.session != os.getsid(0)
-    return time.monotonic() - _first_seen_dead.setdefault(process, time.monotonic()) > UNCLAIMED_SECONDS
-
-
 def boot_id() -> str:
     """Return an id that differs after every boot, so that old pids are not trusted.
 
@@ -204,6 +150,14 @@ def boot_id() -> str:
     """
     with contextlib.suppress(OSError):
         return _kernels_boot_id()
+    return ""
+
+
+@cache
+def pid_namespace() -> str:
+    """Return which processes the pids here are numbers of: a container has pids of its own. Empty where none can."""
+    with contextlib.suppress(OSError):
+        return str(Path("/proc/self/ns/pid").readlink())
     return ""
 
 

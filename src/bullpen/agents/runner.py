@@ -14,11 +14,11 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bullpen.agents.crash_records import CrashRecords, end_leftover_processes
+from bullpen.agents import guardian
+from bullpen.agents.crash_records import CrashRecords, end_leftover_processes, were_leftovers_ended
 from bullpen.agents.environment import child_environment
 from bullpen.agents.failures import classified, error_for
 from bullpen.agents.process import Child
-from bullpen.agents.process_tree import LAUNCH_FAILURE
 from bullpen.agents.spec import AgentSpec, Emit, Permission
 from bullpen.agents.transcript import MAX_TEXT_BYTES, TooMuchText, Transcript
 from bullpen.context.prompt import AssemblerOutput
@@ -78,7 +78,8 @@ async def run_turn(
     transcript = Transcript(spec, emit, masked)
     command: list[str] = []
     try:
-        await asyncio.to_thread(end_leftover_processes, once=True)
+        while not (were_leftovers_ended() and guardian.is_one_ready()):
+            await asyncio.to_thread(_prepare)
         with _system_file(spec, output.system_flag) as system_arguments:
             program = _program(spec, environment, folder)
             command = [program, *options, *system_arguments, *spec.last_arguments]
@@ -108,6 +109,12 @@ async def run_turn(
         command=tuple(command),
         seconds=seconds,
     )
+
+
+def _prepare() -> None:
+    """Do what takes too long for the event loop, and is needed before an agent starts."""
+    end_leftover_processes(once=True)
+    guardian.make_one_ready()
 
 
 class _TurnFailed(Exception):
@@ -263,8 +270,6 @@ def _ending(spec: AgentSpec, transcript: Transcript, exit_code: int) -> Finished
 
 
 def _how_it_ended(exit_code: int, stderr_tail: str) -> str:
-    if stderr_tail.startswith(LAUNCH_FAILURE):
-        return f"{stderr_tail.removeprefix(LAUNCH_FAILURE).replace(': ', ' could not be started: ', 1)}."
     how = f"exit code {exit_code}" if exit_code >= 0 else f"signal {_signal_name(-exit_code)}"
     last_line = stderr_tail.rpartition("\n")[2]
     return f"It ended with {how}" + (f": {last_line[:300]}" if last_line else ".")

@@ -1,0 +1,164 @@
+"""Guardians: our side of guardian_program.py, which runs agents and ends all that came of them, even if we die."""
+
+import contextlib
+import fcntl
+import logging
+import os
+import socket
+import sys
+import threading
+import weakref
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from bullpen.agents import guardian_program
+from bullpen.agents.guardian_program import ANSWER, FAILED, READY, REQUEST, STARTED
+
+logger = logging.getLogger(__name__)
+
+# A guardian answers within milliseconds; this is for a machine that hardly answers itself.
+PATIENCE_SECONDS = 20.0
+# So many guardians wait for the next turn; those of more turns at once are let go.
+MOST_IDLE = 4
+# Where a guardian finds its socket, and a number above all descriptors that are given to it.
+_SOCKET, _HIGH = 3, 10
+
+
+class Guardian:
+    """A guardian of this process. It runs one program at a time, and ends by itself after us."""
+
+    def __init__(self) -> None:
+        self.channel, theirs = socket.socketpair()
+        with theirs, Path(guardian_program.__file__).open("rb") as program:
+            source, end = [fcntl.fcntl(file.fileno(), fcntl.F_DUPFD_CLOEXEC, _HIGH) for file in (program, theirs)]
+            try:
+                self.pid = _spawned(source, end)
+            finally:
+                os.close(source)
+                os.close(end)
+        guardians.add(self)
+        self.channel.settimeout(PATIENCE_SECONDS)
+        if self._answer()[0] != READY:
+            raise OSError("a guardian ended at once")
+
+    def start(self, argv: Sequence[str], *, cwd: Path, env: Mapping[str, str], stdio: Sequence[int]) -> int:
+        """Start a program and return its pid, or raise why that was not possible.
+
+        Then the channel tells its end. Once END is said, the guardian ends the rest, says GONE, and can start another.
+        """
+        request = _encoded(argv, cwd, env)
+        self.channel.settimeout(PATIENCE_SECONDS)
+        socket.send_fds(self.channel, [REQUEST.pack(len(request))], stdio)
+        self.channel.sendall(request)
+        word, number = self._answer()
+        if word == FAILED:
+            raise CannotStart(number, os.strerror(number), argv[0])
+        if word != STARTED:
+            raise OSError("its guardian ended")
+        self.channel.setblocking(False)
+        return number
+
+    def is_there(self) -> bool:
+        """Return whether it still runs, and reap it otherwise."""
+        with contextlib.suppress(ChildProcessError):
+            return os.waitpid(self.pid, os.WNOHANG)[0] == 0
+        return False
+
+    def _answer(self) -> tuple[bytes, int]:
+        answer = self.channel.recv(ANSWER.size, socket.MSG_WAITALL)
+        word, number = ANSWER.unpack(answer) if answer else (b"", 0)
+        return word, number
+
+
+class CannotStart(OSError):
+    """The program could not be started, and its guardian can start another."""
+
+
+guardians: "weakref.WeakSet[Guardian]" = weakref.WeakSet()
+"""All of this process."""
+idle: list[Guardian] = []
+"""Those that wait for the next turn."""
+_leaving: list[Guardian] = []
+_lock = threading.Lock()
+is_possible = sys.platform == "linux"
+
+
+def is_one_ready() -> bool:
+    """Return whether taking a guardian takes no time."""
+    return bool(idle) or not is_possible
+
+
+def make_one_ready() -> None:
+    """Start a guardian if none waits. That takes too long for an event loop."""
+    if not is_one_ready() and (guardian := _started()):
+        give_back(guardian)
+
+
+def take() -> Guardian | None:
+    """Return a guardian that does nothing, a new one if need be; None where there cannot be any."""
+    with _lock:
+        _leaving[:] = [guardian for guardian in _leaving if guardian.is_there()]
+        while idle:
+            if (guardian := idle.pop()).is_there():
+                return guardian
+    return _started() if is_possible else None
+
+
+def _started() -> Guardian | None:
+    global is_possible
+    try:
+        return Guardian()
+    except (OSError, NotImplementedError) as error:
+        is_possible = False
+        logger.warning("no guardian: after a crash of bullpen, agents may run until its next start error=%s", error)
+        return None
+
+
+def give_back(guardian: Guardian) -> None:
+    """Keep a guardian that has nothing to do for the next turn."""
+    with _lock:
+        if len(idle) < MOST_IDLE:
+            idle.append(guardian)
+            return
+    let_go(guardian)
+
+
+def let_go(guardian: Guardian) -> None:
+    """Close the channel of a guardian, so that it ends all that it has started, and itself."""
+    guardian.channel.close()
+    with _lock:
+        _leaving.append(guardian)
+
+
+def _forget_after_fork() -> None:
+    """Close our copies in a copy of this process, which must not keep alive what should end with the original."""
+    global _lock
+    _lock = threading.Lock()
+    for guardian in list(guardians):
+        guardian.channel.close()
+    idle.clear()
+    _leaving.clear()
+
+
+os.register_at_fork(after_in_child=_forget_after_fork)
+
+
+def _spawned(source: int, end: int) -> int:
+    """Start the program itself, in a session of its own, so that a key in the terminal does not reach it.
+
+    It reads its source from its input, and runs in the real interpreter: `pkill -9 -f bullpen` does not find it.
+    """
+    interpreter = Path(sys.executable).resolve(strict=True)
+    command = [str(interpreter), "-I", "-S", "-", str(_SOCKET), f"guardian of {os.getpid()}"]
+    nowhere = [(os.POSIX_SPAWN_OPEN, stream, os.devnull, os.O_WRONLY, 0) for stream in (1, 2)]
+    given = [(os.POSIX_SPAWN_DUP2, source, 0), (os.POSIX_SPAWN_DUP2, end, _SOCKET)]
+    return os.posix_spawn(interpreter, command, os.environ, file_actions=[*nowhere, *given], setsid=True)
+
+
+def _encoded(argv: Sequence[str], cwd: Path, env: Mapping[str, str]) -> bytes:
+    """Return a request; guardian_program.py reads it."""
+    variables = [f"{name}={value}" for name, value in env.items()]
+    words = [os.fsencode(word) for word in [str(len(argv)), str(cwd), *argv, *variables]]
+    if any(b"\0" in word for word in words):
+        raise ValueError("embedded null byte")
+    return b"\0".join(words)
