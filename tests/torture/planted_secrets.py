@@ -75,13 +75,14 @@ def _problems(folder: Path, keys: list[Key]) -> Iterator[str]:
     for file in _searched(folder):
         data = file.read_bytes()
         for key in keys:
-            if key.value.encode() not in data:
+            spelling = key.is_in(data)
+            if not spelling:
                 continue
             if key.is_said:
                 found += 1
                 in_pages += file.parent.name == "web"
             else:
-                yield f"{key.where} is in {file.relative_to(folder)}: {_around(data, key.value.encode())!r}"
+                yield f"{key.where} is in {file.relative_to(folder)}: {_around(data, spelling)!r}"
     if found < len(("md", "html", "json", "prompts")):
         yield f"what an agent said was found only {found} times, so the search proves nothing"
     if not in_pages:
@@ -117,12 +118,13 @@ def _inherited(folder: Path, keys: list[Key]) -> Iterator[str]:
 
 TORTURE = Torture(
     name="planted secrets",
-    does=f"{KEYS} keys and passwords are put into the environment (under names that agents get, names that they do "
-    "not, and names that the team file passes on), into files beside the team file and in the home folder, and on the "
-    "standard error of agents that succeed, fail, hang and are cancelled. A whole conversation runs with all logging "
-    "on; then every command and export, and bugs of our own, with and without BULLPEN_DEBUG; then a server, from which "
-    "every page, every answer of the API and the streams are fetched while some of the agents fail again, with the "
-    "pages of errors and of a bug.",
+    does=f"{KEYS} keys and passwords, of all characters of base64 and of addresses, some of them beginning as a path "
+    "does, are put into the environment (under names that agents get, names that they do not, and names that the team "
+    "file passes on), into files beside the team file and in the home folder, and on the standard error of agents that "
+    "succeed, fail, hang and are cancelled. A whole conversation runs with all logging on; then every command and "
+    "export, and bugs of our own, with and without BULLPEN_DEBUG; then a server, from which every page, every answer "
+    "of the API and the streams are fetched while some of the agents fail again, with the pages of errors and of a "
+    "bug.",
     promise="No key is in a log, an export, the output of a command, a traceback, the command line of any process, a "
     "page, an answer or a stream of the server, what the server prints, the database, a record or a temporary file. "
     "Agents get the variables that they are to get, and no others. What an agent itself says to the team is part of "
