@@ -1,6 +1,7 @@
 """One key, or one request, says yes or no to a hand-over in every door; Enter alone says neither."""
 
 import asyncio
+import json
 import os
 from collections.abc import Callable, Coroutine
 from pathlib import Path
@@ -82,7 +83,8 @@ def test_a_no(answer: Answer, stage: Stage) -> None:
 
 
 def test_words_that_hand_over_to_full_permissions_need_more_than_enter_too(stage: Stage) -> None:
-    stage.agent("max", [{"say": "That was my part. Over to ada."}])
+    for script in stage.folder.glob("max.*.json"):
+        script.write_text(json.dumps([{"say": "That was my part. Over to ada."}]))
 
     assert asyncio.run(in_plain_chat(stage, "y")) == "I have done it."
     assert asyncio.run(in_plain_chat(stage, "/dismiss")) == "That was my part. Over to ada."
