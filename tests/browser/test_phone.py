@@ -10,7 +10,7 @@ import pytest
 from playwright.async_api import Browser, expect
 
 from bullpen.testing.site import site
-from bullpen.testing.stage import Script, put_on_path
+from bullpen.testing.stage import Script, put_on_path, write_team
 
 OpenBrowser = Callable[[], AbstractAsyncContextManager[Browser]]
 WORDS = ("configuration", "authentication", "implementation", "responsibility", "deployment")
@@ -45,5 +45,24 @@ def test_costs_are_shown_and_words_in_tables_stay_whole(
             table = "document.querySelector('#m2 table')"
             assert await page.evaluate(f"{table}.scrollWidth > {table}.clientWidth")
             assert await page.evaluate("document.documentElement.scrollWidth") == 390
+
+    asyncio.run(story())
+
+
+def test_a_phone_that_is_turned_still_shows_the_end(tmp_path: Path, open_browser: OpenBrowser) -> None:
+    async def story() -> None:
+        team = write_team(tmp_path, {"max": [{"say": "One long sentence of many words. " * 200}]})
+        async with site(tmp_path, team) as served, open_browser() as browser:
+            conversation = (await served.hub.begin()).conversation
+            await conversation.say("Go.")
+            await conversation.until_quiet()
+            page = await browser.new_page(viewport={"width": 780, "height": 390})
+            await page.goto(served.new_url())
+            await page.goto(f"{served.url}/c/{conversation.id}")
+            await expect(page.locator("#m2 .body")).to_contain_text("sentence")
+            await page.set_viewport_size({"width": 390, "height": 780})
+            await page.wait_for_function(
+                "window.innerHeight + window.scrollY >= document.documentElement.scrollHeight - 2"
+            )
 
     asyncio.run(story())

@@ -1,10 +1,14 @@
 """Reading up in the conversation while it continues."""
 
+from unittest import mock
+
 import pytest
 from rich.console import RenderableType
 from tests.tui.stage import Scene, Stage
 from tests.tui.test_long import write_conversation
+from textual.dom import NoScreen
 from textual.screen import Screen
+from textual.widgets import Static
 
 from bullpen.tui.app import BullpenApp
 from bullpen.tui.new_below import NewBelow
@@ -53,6 +57,25 @@ def test_the_transcript_is_never_blank_when_a_reply_replaces_its_live_view(
         assert min(words[filled:]) > 5, words
 
     stage.play(story, size=(80, 24))
+
+
+def test_a_part_that_is_removed_before_it_is_painted_does_not_end_the_screen(stage: Stage) -> None:
+    stage.agent("max", [{"say": "Yes."}])
+    conversation_id = write_conversation(stage.db, stage.team, 3)
+
+    async def story(scene: Scene) -> None:
+        await scene.sees("Word 3.")
+        header = transcript_of(scene).views[-1].query(Static).first()
+        # Textual takes a widget out of the tree at once, and out of the layout later. If it is painted in between:
+        painted = mock.Mock(side_effect=NoScreen("node has no screen"))
+        with mock.patch.object(header, "render_lines", painted):
+            scene.app.screen._compositor._dirty_regions.add(header.region)
+            scene.app.screen._compositor_refresh()
+        assert painted.called
+        await scene.sees("Word 3.")
+        assert scene.app.is_running
+
+    stage.play(story, size=(80, 24), resume=conversation_id)
 
 
 def test_messages_that_come_below_are_counted_and_one_key_or_click_away(stage: Stage) -> None:

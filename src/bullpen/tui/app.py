@@ -17,6 +17,7 @@ from bullpen.terminal.notifier import SAVE_TITLE, Notifier
 from bullpen.tui.chat import ChatScreen, at_work
 from bullpen.tui.open_conversations import OpenConversations
 from bullpen.tui.palette import CommandProvider, Palette
+from bullpen.tui.removed_widgets import survive_removed_widgets
 from bullpen.tui.second_press import SecondPress
 from bullpen.tui.text import one_line
 from bullpen.tui.text_screen import ReadingScreen
@@ -49,6 +50,7 @@ class BullpenApp(App[None]):
         conversations: OpenConversations | None = None,
     ) -> None:
         super().__init__()
+        survive_removed_widgets()
         self._conversation = conversation
         self._conversations = conversations
         self._sender = sender

@@ -232,6 +232,11 @@
     }
   }
 
+  // A phone that is turned shows the same end of the conversation.
+  let wasAtEnd = true;
+  window.addEventListener("scroll", () => { wasAtEnd = atEnd(); }, { passive: true });
+  window.addEventListener("resize", () => { if (wasAtEnd) window.scrollTo(0, document.documentElement.scrollHeight); });
+
   document.addEventListener("DOMContentLoaded", () => {
     for (const node of live.children) growing.begin(node);
     if (!location.hash) window.scrollTo(0, document.documentElement.scrollHeight);
