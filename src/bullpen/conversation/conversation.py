@@ -109,9 +109,9 @@ class Conversation:
 
     # What a person decides
 
-    async def cancel(self, *turn_ids: str) -> tuple[WaitingTurn, ...]:
+    async def cancel(self, *turn_ids: str, by: str | None = None) -> tuple[WaitingTurn, ...]:
         """Stop running turns, or all, and keep the queue until a person continues or drops it."""
-        turns = await self._journal.alone(lambda: self._pause_to_cancel(turn_ids))
+        turns = await self._journal.alone(lambda: self._pause_to_cancel(turn_ids, by))
         tasks = {turn: self._turns.tasks[turn.id] for turn in turns if turn.id in self._turns.tasks}
         for task in tasks.values():
             task.cancel()
@@ -119,74 +119,89 @@ class Conversation:
             await asyncio.wait(tasks.values())
         return tuple(tasks)
 
-    async def continue_turns(self) -> None:
+    async def continue_turns(self, *, by: str | None = None) -> None:
         """End a pause: waiting turns begin, and the limits count from zero."""
-        await self._decide(decisions.continue_turns)
+        await self._decide(by, "continue", decisions.continue_turns)
 
     async def drop(
-        self, *, member: str | None = None, members: Collection[str] = (), turn_ids: Collection[str] = ()
+        self,
+        *,
+        member: str | None = None,
+        members: Collection[str] = (),
+        turn_ids: Collection[str] = (),
+        by: str | None = None,
     ) -> tuple[WaitingTurn, ...]:
         """Take waiting turns out of the queue: those with these ids and those of members; without either, all."""
         named = members if member is None else (member, *members)
-        return (await self._decide(decisions.drop, self._router, named, turn_ids)).drops
+        return (await self._decide(by, "drop", decisions.drop, self._router, named, turn_ids)).drops
 
-    async def allow(self, *turn_ids: str) -> None:
+    async def allow(self, *turn_ids: str, by: str | None = None) -> None:
         """Let waiting turns begin that an agent may not ask for by itself."""
-        await self._decide(decisions.allow, turn_ids)
+        await self._decide(by, "allow", decisions.allow, turn_ids)
 
-    async def retry(self, turn_id: str | None = None) -> WaitingTurn:
+    async def retry(self, turn_id: str | None = None, *, by: str | None = None) -> WaitingTurn:
         """Retry a turn that ended without a reply; without an id, the latest."""
-        return (await self._decide(decisions.retry, self._router, turn_id)).turns[0]
+        return (await self._decide(by, "retry", decisions.retry, self._router, turn_id)).turns[0]
 
-    async def skip(self, turn_id: str | None = None) -> None:
+    async def skip(self, turn_id: str | None = None, *, by: str | None = None) -> None:
         """Continue without a turn that ended without a reply."""
-        await self._decide(decisions.skip, turn_id)
+        await self._decide(by, "skip", decisions.skip, turn_id)
 
-    async def hand_over(self, member: str, turn_id: str | None = None) -> WaitingTurn:
+    async def hand_over(self, member: str, turn_id: str | None = None, *, by: str | None = None) -> WaitingTurn:
         """Let another member answer in place of one whose turn ended without a reply."""
-        return (await self._decide(decisions.hand_over, self._router, member, turn_id)).turns[0]
+        entry = await self._decide(by, "hand-over", decisions.hand_over, self._router, member, turn_id)
+        return entry.turns[0]
 
-    async def ask(self, asked: str) -> tuple[WaitingTurn, ...]:
+    async def ask(self, asked: str, *, by: str | None = None) -> tuple[WaitingTurn, ...]:
         """Ask members to answer the last message, written as in [NEXT: …]: "a, b" or "a & b"."""
 
         async def commit() -> Entry:
-            person = decisions.last_person(self.team, self._state)
-            message_id = await self._last_message_id()
-            build = partial(decisions.ask, self._state, self._router, person, asked, message_id, at=milliseconds())
-            return (await self._journal.commit_built(build))[0]
+            person, message_id = self._decider(by), await self._last_message_id()
+            return await self._commit_decision(person, "ask", decisions.ask, self._router, person, asked, message_id)
 
         return (await self._journal.alone(commit)).turns
 
-    async def reorder(self, turn_ids: Sequence[str]) -> None:
+    async def reorder(self, turn_ids: Sequence[str], *, by: str | None = None) -> None:
         """Let these waiting turns begin first, in this order."""
-        await self._decide(decisions.reorder, turn_ids)
+        await self._decide(by, "reorder", decisions.reorder, turn_ids)
 
     async def set_task(self, task: str | None, *, by: str | None = None) -> None:
         """Set the team task, or remove it."""
-        person = by or decisions.last_person(self.team, self._state).name
-        await self._decide(decisions.set_task, task, by=person)
+        await self._decide(by, "task", decisions.set_task, task)
         if note := task_too_long(task or ""):
             self._journal.publish(Trouble(text=note))
 
-    async def rename(self, title: str | None) -> None:
+    async def rename(self, title: str | None, *, by: str | None = None) -> None:
         """Give the conversation another title; None: call it by its first words again."""
-        await self._journal.alone(lambda: self._journal.commit(decisions.rename(title)))
+        await self._decide(by, "rename", decisions.rename, title)
 
-    async def dismiss_missed_hand_over(self) -> None:
+    async def dismiss_missed_hand_over(self, *, by: str | None = None) -> None:
         """Dismiss a missed hand-over."""
-        await self._decide(decisions.dismiss_missed_hand_over)
+        await self._decide(by, "dismiss", decisions.dismiss_missed_hand_over)
 
-    async def _decide(self, decision: Callable[..., Entry], *arguments: object, by: str = "") -> Entry:
-        async def commit() -> Entry:
-            build = partial(decision, self._state, *arguments, at=milliseconds())
-            return (await self._journal.commit_built(build, by=by))[0]
+    async def _decide(self, by: str | None, choice: str, decision: Callable[..., Entry], *arguments: object) -> Entry:
+        return await self._journal.alone(lambda: self._commit_decision(self._decider(by), choice, decision, *arguments))
 
-        return await self._journal.alone(commit)
+    async def _commit_decision(
+        self, person: Member, choice: str, decision: Callable[..., Entry], *arguments: object
+    ) -> Entry:
+        at = milliseconds()
 
-    async def _pause_to_cancel(self, turn_ids: Collection[str]) -> list[WaitingTurn]:
+        def build() -> Entry:
+            return decisions.decided_by(person.name, choice, decision(self._state, *arguments, at=at), at=at)
+
+        return (await self._journal.commit_built(build, by=person.name))[0]
+
+    def _decider(self, by: str | None) -> Member:
+        """Return who decides: the one who is named, else who spoke last."""
+        return decisions.last_person(self.team, self._state) if by is None else self.person(by)
+
+    async def _pause_to_cancel(self, turn_ids: Collection[str], by: str | None) -> list[WaitingTurn]:
         """Return the turns to cancel. They are chosen here, where none of them can end meanwhile."""
-        entry, turns = decisions.pause_to_cancel(self._state, turn_ids, at=milliseconds())
-        await self._journal.commit(entry)
+        at = milliseconds()
+        entry, turns = decisions.pause_to_cancel(self._state, turn_ids, at=at)
+        person = self._decider(by).name
+        await self._journal.commit(decisions.decided_by(person, "cancel", entry, at=at, about=turns))
         return turns
 
     # What people see

@@ -25,6 +25,7 @@ from bullpen.markers.grammar import read_markers
 from bullpen.routing.progress import counting_again, without_questions
 from bullpen.routing.queue import PUT_FIRST, WaitingTurn
 from bullpen.routing.router import Router
+from bullpen.store.base import Decision
 from bullpen.team.team import Member, Team
 
 NOTHING_SAID_YET = "Nothing has been said yet. Say something first."
@@ -165,7 +166,7 @@ def set_task(_: ConversationState, task: str | None, *, at: int) -> Entry:
     return Entry(at=at, change=Change(team_task=task or None))
 
 
-def rename(title: str | None) -> Entry:
+def rename(_: ConversationState, title: str | None, *, at: int) -> Entry:  # noqa: ARG001 (like all others)
     """Give the conversation another title, or none of its own."""
     # Renaming is not activity: with time 0, the time of the last activity stays as it is.
     return Entry(at=0, change=Change(title=title), events=(Renamed(title=title),))
@@ -176,6 +177,16 @@ def dismiss_missed_hand_over(state: ConversationState, *, at: int) -> Entry:
     if state.progress.missed is None:
         raise NobodyToAsk("There is no missed hand-over to dismiss.")
     return Entry(at=at, change=Change(progress=replace(state.progress, missed=None)), events=(HandOverDismissed(),))
+
+
+def decided_by(person: str, choice: str, entry: Entry, *, at: int, about: Sequence[WaitingTurn] = ()) -> Entry:
+    """Return an entry that is stored with who decided it. What changes nothing is not a decision."""
+    if entry == Entry(at=entry.at):
+        return entry
+    decided = [event.turn_id for event in entry.events if isinstance(event, Decided)]
+    changed = [turn.id for turn in about or (*entry.drops, *entry.puts_first, *entry.turns)]
+    decision = Decision(at=at, person=person, choice=choice, turns=tuple(decided or changed))
+    return replace(entry, change=replace(entry.change, decision=decision))
 
 
 def agent_named(router: Router, name: str) -> Member:

@@ -7,7 +7,7 @@ from bullpen.conversation.events import ConversationEvent, Said
 from bullpen.messages import ConversationMessage
 from bullpen.routing.progress import Progress
 from bullpen.routing.queue import WaitingTurn
-from bullpen.store.base import TurnEnd
+from bullpen.store.base import Decision, TurnEnd
 
 
 class Change(Struct, frozen=True, kw_only=True):
@@ -18,6 +18,8 @@ class Change(Struct, frozen=True, kw_only=True):
     paused: str | UnsetType | None = UNSET
     progress: Progress | UnsetType = UNSET
     title: str | UnsetType | None = UNSET
+    decision: Decision | None = None
+    """Who decided it; None: it follows from something else."""
 
 
 NO_CHANGE = Change()

@@ -208,7 +208,7 @@ def _write(store: Store, conversation_id: str, owner: Owner, entry: Entry) -> St
     elif entry.retries is not None:
         store.requeue(conversation_id, entry.retries, entry.turns[0], at=entry.at, change=change, owner=owner)
     elif entry.puts_first:
-        store.reorder(conversation_id, _ids(entry.puts_first), owner=owner)
+        store.reorder(conversation_id, _ids(entry.puts_first), change=change, owner=owner)
     else:
         drops = _ids(entry.drops)
         store.update(conversation_id, at=entry.at, turns=entry.turns, drops=drops, change=change, owner=owner)
@@ -230,6 +230,7 @@ def _for_store(change: Change) -> StateChange:
         paused=change.paused,
         progress=UNSET if change.progress is UNSET else msgspec.to_builtins(change.progress),
         title=change.title,
+        decision=change.decision,
     )
 
 

@@ -38,6 +38,17 @@ class Owner(Struct, frozen=True, kw_only=True):
 IsAlive = Callable[[Owner], bool]
 
 
+class Decision(Struct, frozen=True, kw_only=True):
+    """What a person decided, besides speaking."""
+
+    at: int
+    person: str
+    choice: str
+    """The command: continue, drop, retry, …"""
+    turns: tuple[str, ...] = ()
+    """The ids of the turns that it is about."""
+
+
 class StateChange(Struct, frozen=True, kw_only=True):
     """Changes to a conversation's state; UNSET fields stay as they are."""
 
@@ -52,6 +63,8 @@ class StateChange(Struct, frozen=True, kw_only=True):
     title: str | UnsetType | None = UNSET
     """What a person calls it; None: nothing of its own."""
     archived_at: int | UnsetType | None = UNSET
+    decision: Decision | None = None
+    """Who decided it; None: nobody did, it follows from something else."""
 
 
 NO_CHANGE = StateChange()
@@ -327,8 +340,18 @@ class Store(Protocol):
     ) -> Turn:
         """Put a new turn first in the queue that retries one that failed, was cancelled or interrupted, once."""
 
-    def reorder(self, conversation_id: str, turn_ids: Sequence[str], *, owner: Owner | None = None) -> None:
+    def reorder(
+        self,
+        conversation_id: str,
+        turn_ids: Sequence[str],
+        *,
+        change: StateChange = NO_CHANGE,
+        owner: Owner | None = None,
+    ) -> None:
         """Put queued turns first in the queue, in this order, regardless of their intents."""
+
+    def decisions(self, conversation_id: str) -> list[Decision]:
+        """Return what people decided, oldest first."""
 
     def turns(self, conversation_id: str, *, message_id: str | None = None) -> list[Turn]:
         """Return all turns, also ended ones, or those that one message asked for, oldest first."""

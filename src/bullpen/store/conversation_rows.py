@@ -9,6 +9,7 @@ import msgspec
 from msgspec import UNSET, Struct
 
 from bullpen.errors import ConversationExists, NotTheOwner, UnknownConversation
+from bullpen.store import decision_rows
 from bullpen.store.base import Owner, StateChange, StoredConversation, first_words
 from bullpen.store.chain import first_link
 from bullpen.store.packing import DamagedData, packed, unpacked, unpacked_text
@@ -134,6 +135,8 @@ def apply(
         f"UPDATE states SET last_at = max(last_at, :at){columns} WHERE conversation = :conversation",  # noqa: S608
         {**given, "at": at, "conversation": conversation},
     )
+    if change.decision is not None:
+        decision_rows.add(db, conversation, change.decision)
     for column, value in _seldom_changed(change).items():
         db.execute(f"UPDATE conversations SET {column} = ? WHERE number = ?", (value, conversation))  # noqa: S608
 
@@ -158,6 +161,7 @@ def delete(db: Connection, conversation: int, at: int) -> None:
     db.execute("DELETE FROM streams WHERE turn IN (SELECT number FROM turns WHERE conversation = ?)", key)
     db.execute("DELETE FROM stream_parts WHERE turn IN (SELECT number FROM turns WHERE conversation = ?)", key)
     db.execute("DELETE FROM turns WHERE conversation = ?", key)
+    db.execute("DELETE FROM decisions WHERE conversation = ?", key)
     db.execute("DELETE FROM messages WHERE conversation = ?", key)
     db.execute("DELETE FROM speakers WHERE conversation = ?", key)
     db.execute("DELETE FROM states WHERE conversation = ?", key)
@@ -171,6 +175,7 @@ def delete(db: Connection, conversation: int, at: int) -> None:
 def discard(db: Connection, conversation: int) -> None:
     """Remove a conversation in which nothing was ever said, together with its id."""
     key = (conversation,)
+    db.execute("DELETE FROM decisions WHERE conversation = ?", key)
     db.execute("DELETE FROM states WHERE conversation = ?", key)
     db.execute("DELETE FROM conversations WHERE number = ?", key)
 

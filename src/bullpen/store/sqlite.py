@@ -14,9 +14,10 @@ from bullpen.context.prompt import AssemblerOutput
 from bullpen.errors import UnknownMessage
 from bullpen.messages import ConversationMessage, Speaker
 from bullpen.routing.queue import WaitingTurn
-from bullpen.store import conversation_rows, fsck, message_rows, search, stuck, turn_rows
+from bullpen.store import conversation_rows, decision_rows, fsck, message_rows, search, stuck, turn_rows
 from bullpen.store.base import (
     NO_CHANGE,
+    Decision,
     Finding,
     Found,
     IsAlive,
@@ -271,10 +272,25 @@ class SqliteStore:
             conversation_rows.apply(db, number, change, at)
             return turn_rows.find(db, number, turn.id)
 
-    def reorder(self, conversation_id: str, turn_ids: Sequence[str], *, owner: Owner | None = None) -> None:
+    def reorder(
+        self,
+        conversation_id: str,
+        turn_ids: Sequence[str],
+        *,
+        change: StateChange = NO_CHANGE,
+        owner: Owner | None = None,
+    ) -> None:
         """Put queued turns first in the queue, in this order."""
         with self._database.writing() as db:
-            turn_rows.reorder(db, place_for(db, conversation_id, owner).number, turn_ids)
+            number = place_for(db, conversation_id, owner).number
+            turn_rows.reorder(db, number, turn_ids)
+            # With time 0, the time of the last activity stays as it is.
+            conversation_rows.apply(db, number, change, 0)
+
+    def decisions(self, conversation_id: str) -> list[Decision]:
+        """Return what people decided, oldest first."""
+        with self._database.reading() as db:
+            return decision_rows.all_of(db, place_of(db, conversation_id).number)
 
     def turns(self, conversation_id: str, *, message_id: str | None = None) -> list[Turn]:
         """Return all turns, or those that one message asked for, oldest first."""

@@ -110,51 +110,52 @@ async def _note(conversation: Conversation, given: Text, person: str | None) -> 
     return ""
 
 
-async def _ask(conversation: Conversation, given: Names, _: str | None) -> str:
-    await conversation.ask(given.names)
+async def _ask(conversation: Conversation, given: Names, person: str | None) -> str:
+    await conversation.ask(given.names, by=person)
     return ""
 
 
-async def _cancel(conversation: Conversation, given: Which, _: str | None) -> str:
+async def _cancel(conversation: Conversation, given: Which, person: str | None) -> str:
     if given.is_empty:
-        await conversation.cancel()
+        await conversation.cancel(by=person)
         return ""
     running = {running.turn.id: running.turn.member for running in conversation.running.values()}
     members = [conversation.member(name).name for name in given.all_members]
     idle = [name for name in members if name not in running.values()]
     if idle:
         raise NothingRuns(members=idle)
-    await conversation.cancel(*given.all_turns, *(turn for turn, member in running.items() if member in members))
+    turns = [turn for turn, member in running.items() if member in members]
+    await conversation.cancel(*given.all_turns, *turns, by=person)
     return ""
 
 
-async def _continue(conversation: Conversation, _given: Nothing, _: str | None) -> str:
-    await conversation.continue_turns()
+async def _continue(conversation: Conversation, _: Nothing, person: str | None) -> str:
+    await conversation.continue_turns(by=person)
     return ""
 
 
-async def _drop(conversation: Conversation, given: Which, _: str | None) -> str:
-    if await conversation.drop(members=given.all_members, turn_ids=given.all_turns):
+async def _drop(conversation: Conversation, given: Which, person: str | None) -> str:
+    if await conversation.drop(members=given.all_members, turn_ids=given.all_turns, by=person):
         return ""
     members = ", ".join(conversation.member(name).name for name in given.all_members)
     return f"No turn of {members} is waiting." if members else "No turn is waiting."
 
 
-async def _allow(conversation: Conversation, given: Which, _: str | None) -> str:
-    await conversation.allow(*_meant(conversation, given, _unallowed(conversation)))
+async def _allow(conversation: Conversation, given: Which, person: str | None) -> str:
+    await conversation.allow(*_meant(conversation, given, _unallowed(conversation)), by=person)
     return ""
 
 
-async def _retry(conversation: Conversation, given: Which, _: str | None) -> str:
+async def _retry(conversation: Conversation, given: Which, person: str | None) -> str:
     # Each goes before all others, so the last one goes first.
     for turn in reversed(_meant(conversation, given, _undecided(conversation))):
-        await conversation.retry(turn)
+        await conversation.retry(turn, by=person)
     return ""
 
 
-async def _skip(conversation: Conversation, given: Which, _: str | None) -> str:
+async def _skip(conversation: Conversation, given: Which, person: str | None) -> str:
     for turn in _meant(conversation, given, _undecided(conversation)):
-        await conversation.skip(turn)
+        await conversation.skip(turn, by=person)
     return ""
 
 
@@ -186,13 +187,13 @@ def _meant(conversation: Conversation, given: Which, known: dict[str, str]) -> l
     return list(dict.fromkeys([*given.all_turns, *(turn for turn, member in known.items() if member in members)]))
 
 
-async def _hand_over(conversation: Conversation, given: Member, _: str | None) -> str:
-    await conversation.hand_over(given.member, given.turn)
+async def _hand_over(conversation: Conversation, given: Member, person: str | None) -> str:
+    await conversation.hand_over(given.member, given.turn, by=person)
     return ""
 
 
-async def _reorder(conversation: Conversation, given: Turns, _: str | None) -> str:
-    await conversation.reorder(given.turns)
+async def _reorder(conversation: Conversation, given: Turns, person: str | None) -> str:
+    await conversation.reorder(given.turns, by=person)
     return ""
 
 
@@ -204,18 +205,19 @@ async def _task(conversation: Conversation, given: Task | Nothing, person: str |
     return ""
 
 
-async def _rename(conversation: Conversation, given: Title | Nothing, _: str | None) -> str:
+async def _rename(conversation: Conversation, given: Title | Nothing, person: str | None) -> str:
     if isinstance(given, Title):
-        await conversation.rename(None if given.title in (None, REMOVE) else typed_title(given.title))
+        title = None if given.title in (None, REMOVE) else typed_title(given.title)
+        await conversation.rename(title, by=person)
     return f"This conversation is called: {title_of(conversation.title, conversation.first_words)}"
 
 
-async def _dismiss(conversation: Conversation, given: Which, _: str | None) -> str:
+async def _dismiss(conversation: Conversation, given: Which, person: str | None) -> str:
     unallowed = _unallowed(conversation)
     if unallowed or not given.is_empty:
-        await conversation.drop(turn_ids=_meant(conversation, given, unallowed))
+        await conversation.drop(turn_ids=_meant(conversation, given, unallowed), by=person)
     else:
-        await conversation.dismiss_missed_hand_over()
+        await conversation.dismiss_missed_hand_over(by=person)
     return ""
 
 

@@ -20,7 +20,6 @@ from bullpen.view.listing import (
     all_conversations,
     archive,
     conversation_summary,
-    rename,
     unarchive,
 )
 from bullpen.view.state import ConversationView
@@ -107,14 +106,6 @@ class Hub:
             raise ReadOnlyHere("An agent is working in this conversation. Cancel its turn first, or wait.")
         await self._open.pop(conversation_id).close()
         self.attention.forget(conversation_id)
-
-    async def rename(self, conversation_id: str, title: str | None) -> None:
-        """Give a conversation another title, open here or not; None: call it by its first words again."""
-        opened = self.get(conversation_id)
-        if opened is None:
-            await self.read(rename, conversation_id, title)
-        else:
-            await opened.conversation.rename(title)
 
     async def archive(self, conversation_id: str) -> None:
         """Close a conversation here, and take it out of the lists."""

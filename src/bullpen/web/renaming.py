@@ -3,15 +3,20 @@
 from starlette.requests import Request
 from starlette.responses import Response
 
+from bullpen.view.listing import rename as stored_rename
 from bullpen.view.listing import typed_title
-from bullpen.web.requests import hub_of, id_in
+from bullpen.web.requests import hub_of, id_in, sender_in
 from bullpen.web.responses import form_of, sent_to
 
 
 async def rename(request: Request) -> Response:
     """Give a conversation another title; an empty one removes it."""
     title = typed_title((await form_of(request)).get("title", [""])[-1])
-    await hub_of(request).rename(id_in(request), title)
+    opened = hub_of(request).get(id_in(request))
+    if opened is None:
+        await hub_of(request).read(stored_rename, id_in(request), title)
+    else:
+        await opened.conversation.rename(title, by=sender_in(opened.conversation, None))
     return sent_to(request, f"/c/{id_in(request)}")
 
 
