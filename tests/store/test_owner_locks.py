@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from bullpen.errors import StoreDamaged
 from bullpen.store.base import Owner
 from bullpen.store.owner_locks import OwnerLocks
 from bullpen.store.sqlite import SqliteStore
@@ -111,6 +112,8 @@ def test_a_lock_belongs_to_the_file_whatever_it_is_called(tmp_path: Path) -> Non
     assert OwnerLocks(tmp_path / "link" / "a.db").is_held("t") is True
     assert OwnerLocks(tmp_path / "other.db").is_held("t") is True
     locks.close()
+    assert OwnerLocks(tmp_path / "other.db").is_held("t") is False
+    locks.remove("t")
     assert [file.name for file in (tmp_path / "data").iterdir()] == ["a.db"]
 
 
@@ -121,7 +124,8 @@ def test_a_token_is_no_path(tmp_path: Path) -> None:
         locks.hold(token)
         locks.is_held(token)
     assert [file.name for file in tmp_path.iterdir()] == ["data"]
-    locks.close()
+    for token in list(locks._held):
+        locks.remove(token)
     assert list((tmp_path / "data").iterdir()) == []
 
 
@@ -136,7 +140,6 @@ def test_the_next_owner_removes_what_a_dead_one_left(tmp_path: Path) -> None:
     with SqliteStore(database) as store:
         begin(store, "c")
         store.claim("c", Owner(token="t", pid=1, start_time=1, boot_id=""), is_alive=dead)
-    Holder(database).kill()
     with SqliteStore(database) as store:
         assert store.claim("c", OWNER, is_alive=alive) is False
         assert sum("-owner-" in file.name for file in tmp_path.iterdir()) == 1
@@ -154,3 +157,22 @@ def test_a_heartbeat_does_not_let_the_log_grow_without_end(tmp_path: Path) -> No
         for number in range(3_000):
             store.beat("c", OWNER, at=number)
         assert database.with_name("a.db-wal").stat().st_size < 6_000_000
+
+
+def test_who_cannot_write_that_it_is_no_owner_any_more_is_none_all_the_same(tmp_path: Path) -> None:
+    with SqliteStore(tmp_path / "a.db") as store, SqliteStore(tmp_path / "a.db") as other:
+        begin(store, "c")
+        store.claim("c", OWNER, is_alive=dead)
+        store._database.stop_writing("a test")
+        with pytest.raises(StoreDamaged):
+            store.release("c", OWNER)
+        assert other.is_locked(OWNER) is False
+
+
+def test_nothing_is_left_of_the_owner_of_a_deleted_conversation(tmp_path: Path) -> None:
+    with SqliteStore(tmp_path / "a.db") as store:
+        begin(store, "c")
+        store.claim("c", OWNER, is_alive=dead)
+    with SqliteStore(tmp_path / "a.db") as store:
+        store.delete("c", at=1)
+    assert [file.name for file in tmp_path.iterdir()] == ["a.db"]

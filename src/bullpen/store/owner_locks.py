@@ -33,6 +33,7 @@ class OwnerLocks:
         try:
             flock(file, LOCK_EX | LOCK_NB)
         except OSError:
+            # Without locks here, the file would say that we are dead.
             os.close(file)
             self.remove(token)
             return False
@@ -58,27 +59,21 @@ class OwnerLocks:
         return False
 
     def let_go(self, token: str) -> None:
-        """Unlock and remove an owner's file."""
+        """Unlock an owner's file. As long as it is still there, it says that the owner is dead."""
         file = self._held.pop(token, None)
         if file is not None:
-            self.remove(token)
             os.close(file)
 
     def remove(self, token: str) -> None:
-        """Remove the file of an owner that is dead. Its token never comes back."""
+        """Remove the file of one that is no owner any more. Its token never comes back."""
         with suppress(OSError):
             self._file(token).unlink()
+        self.let_go(token)
 
     def close(self) -> None:
-        """Let go of all."""
+        """Let go of all; also in a forked child, for the lock would outlive the owner as long as a copy is open."""
         for token in list(self._held):
             self.let_go(token)
-
-    def close_in_child(self) -> None:
-        """Close what a fork has copied: the lock would outlive the owner as long as a copy is open."""
-        for file in self._held.values():
-            os.close(file)
-        self._held.clear()
 
     def _file(self, token: str) -> Path:
         # In a damaged database, a token may be anything.
@@ -88,7 +83,7 @@ class OwnerLocks:
 
 def _after_fork_in_child() -> None:
     for locks in list(_all):
-        locks.close_in_child()
+        locks.close()
 
 
 os.register_at_fork(after_in_child=_after_fork_in_child)

@@ -96,10 +96,12 @@ class SqliteStore:
     def delete(self, conversation_id: str, *, at: int) -> None:
         """Remove a conversation permanently."""
         with self._database.writing() as db:
-            number = place_of(db, conversation_id).number
-            search.remove(db, number)
-            conversation_rows.delete(db, number, at)
+            place = place_of(db, conversation_id)
+            search.remove(db, place.number)
+            conversation_rows.delete(db, place.number, at)
         self._database.empty_log()
+        if place.owner is not None:
+            self._locks.remove(place.owner.token)
 
     def discard(self, conversation_id: str, *, owner: Owner | None = None) -> None:
         """Remove a conversation, if nothing has happened in it yet."""
@@ -109,7 +111,7 @@ class SqliteStore:
                 return
             conversation_rows.discard(db, place.number)
         if owner is not None:
-            self._locks.let_go(owner.token)
+            self._locks.remove(owner.token)
 
     def append(
         self,
@@ -297,6 +299,11 @@ class SqliteStore:
         with self._database.reading() as db:
             return turn_rows.all_of(db, place_of(db, conversation_id).number, message_id)
 
+    def turns_asked_by(self, conversation_id: str, *, first: int, last: int) -> list[Turn]:
+        """Return the turns that some messages asked for."""
+        with self._database.reading() as db:
+            return turn_rows.asked_by(db, place_of(db, conversation_id).number, first, last)
+
     def unanswered(self, conversation_id: str, *, first: int, last: int) -> list[Turn]:
         """Return the turns that ended without a reply after one of these messages."""
         with self._database.reading() as db:
@@ -338,7 +345,7 @@ class SqliteStore:
             if is_ours:
                 conversation_rows.set_owner(db, place.number, owner)
         if not is_ours:
-            self._locks.let_go(owner.token)
+            self._locks.remove(owner.token)
         elif before is not None and is_other:
             self._locks.remove(before.token)
         return is_ours
@@ -358,13 +365,13 @@ class SqliteStore:
 
     def release(self, conversation_id: str, owner: Owner) -> None:
         """Stop being the owner."""
-        try:
-            with self._database.writing_without_sync() as db:
-                place = place_of(db, conversation_id)
-                if token_of(place.owner) == owner.token:
-                    conversation_rows.set_owner(db, place.number, None)
-        finally:
-            self._locks.let_go(owner.token)
+        # First, for whoever cannot write that it is no owner any more is none all the same.
+        self._locks.let_go(owner.token)
+        with self._database.writing_without_sync() as db:
+            place = place_of(db, conversation_id)
+            if token_of(place.owner) == owner.token:
+                conversation_rows.set_owner(db, place.number, None)
+        self._locks.remove(owner.token)
 
     def recover(self, conversation_id: str, *, at: int, owner: Owner | None = None) -> list[Turn]:
         """Mark running turns that the owner did not start as interrupted, and return them."""
