@@ -240,3 +240,39 @@ def test_pages_offer_only_what_is_allowed(
             return "".join([(await client.get(f"{served.url}{path}")).text for path in paths])
 
     assert word not in asyncio.run(story())
+
+
+def test_every_decision_is_that_of_who_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lee = Identity(role="member", person="lee")
+
+    async def story() -> list[tuple[str, str]]:
+        async with (
+            shop(tmp_path, monkeypatch) as (served, here),
+            client_of(served, KIM) as kim,
+            client_of(served, lee) as other,
+            client_of(served, OWNER) as owner,
+        ):
+            page = here.replace("/api/conversations/", "/c/")
+            await kim.post(f"{here}/messages", json={"text": "Hello."})
+            # kim spoke last, and lee decides.
+            await other.post(f"{here}/task", json={"task": "Sell"})
+            await kim.post(f"{page}/do/continue")
+            await other.post(f"{page}/messages", data={"text": "/rename The shop"})
+            await other.post(f"{page}/rename", data={"title": "The old shop"})
+            await kim.post(f"{here}/commands", json={"text": "/task -"})
+            forged = await kim.post(f"{page}/do/continue", data={"sender": "lee"})
+            assert forged.status_code == 403
+            await owner.post(f"{page}/do/continue", data={"sender": "lee"})
+            made = (await owner.get(f"{here}/decisions")).json()
+            timeline = (await owner.get(f"{page}/timeline")).text
+            assert timeline.count("<td>rename</td>") == 2
+            return [(one["person"], one["choice"]) for one in made]
+
+    assert asyncio.run(story()) == [
+        ("lee", "task"),
+        ("kim", "continue"),
+        ("lee", "rename"),
+        ("lee", "rename"),
+        ("kim", "task"),
+        ("lee", "continue"),
+    ]

@@ -45,6 +45,7 @@ NEEDS: dict[tuple[str, str], Need] = {
     ("GET", f"{CONVERSATION}/events"): "viewer",
     ("GET", f"{CONVERSATION}/watch"): "viewer",
     ("GET", f"{CONVERSATION}/queue"): "viewer",
+    ("GET", f"{CONVERSATION}/decisions"): "viewer",
     # Taking part
     ("POST", "/c"): "member",
     ("GET", "/teams"): "member",

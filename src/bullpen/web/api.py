@@ -14,6 +14,7 @@ from bullpen.conversation.events import ConversationEvent, old_event_json
 from bullpen.errors import BullpenError
 from bullpen.messages import ConversationMessage
 from bullpen.view.commands import ACTIONS, Command, read_command, run_command
+from bullpen.view.decided import Decision, decisions_in
 from bullpen.view.listing import ConversationSummary, Hit, all_conversations
 from bullpen.view.listing import search as search_messages
 from bullpen.view.messages import plain_messages
@@ -225,6 +226,11 @@ async def read_queue(request: Request) -> Response:
     return json((await view_in(request)).queue)
 
 
+async def read_decisions(request: Request) -> Response:
+    """Return what people decided."""
+    return json(await hub_of(request).read(decisions_in, id_in(request)))
+
+
 async def search(request: Request) -> Response:
     """Return the messages that match a search."""
     query = request.query_params.get("q", "")
@@ -396,6 +402,13 @@ CALLS = (
         summary="List the waiting turns.",
         endpoint=read_queue,
         gives=list[QueuedTurn],
+    ),
+    Call(
+        method="GET",
+        path=f"{ONE}/decisions",
+        summary="List what people decided besides speaking, and who did, oldest first.",
+        endpoint=read_decisions,
+        gives=list[Decision],
     ),
     Call(
         method="POST",

@@ -8,6 +8,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from bullpen.text.numbers import duration, money, tokens, used
+from bullpen.view.decided import decisions_in
 from bullpen.view.listing import conversation_summary
 from bullpen.view.timeline import Timeline, TimelineMessage, TimelineTurn
 from bullpen.view.timeline import timeline as read_timeline
@@ -24,6 +25,8 @@ SILENCE_WIDTH = 26
 LEAST_WIDTH = 3.0
 # A pause is cut out if it is longer than this fraction of the busy time, and longer than a few seconds.
 SILENCE_PART, SILENCE_SECONDS = 0.15, 5.0
+MOST_DECISIONS = 500
+"""The latest that are shown below it."""
 
 
 class Bar(Struct, frozen=True, kw_only=True):
@@ -144,7 +147,8 @@ async def timeline(request: Request) -> Response:
     stored = await hub.read(conversation_summary, conversation_id)
     drawn = drawing(await hub.read(read_timeline, conversation_id))
     svg = svg_of(drawn, conversation_id)
-    return page("timeline.html", id=conversation_id, title=stored.title, drawn=drawn, svg=svg)
+    decided = (await hub.read(decisions_in, conversation_id))[-MOST_DECISIONS:]
+    return page("timeline.html", id=conversation_id, title=stored.title, drawn=drawn, svg=svg, decided=decided)
 
 
 def _merged(busy: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
