@@ -4,6 +4,7 @@
 # make check    the same with format, lint and types, and bench-quick: what CI runs
 # make bench    measure, and write docs/benchmarks.md with its pictures
 # make bench-quick  check that nothing became super-linear; under a minute
+# make mutants  make small mistakes in the riskiest modules, one at a time, and see whether the tests notice
 # make torture  do everything bad to it, very often, and write docs/reliability.md
 # make pictures draw the pictures of the docs from real runs
 # make docs     write the tables of the docs that come from the code
@@ -21,7 +22,7 @@ READY := $(VENV)/.ready
 # Compiled once, so that measurements of start-up see what a user sees.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: docs demo example test torture check lint format bench bench-quick pictures lock clean
+.PHONY: docs demo example test torture mutants check lint format bench bench-quick pictures lock clean
 
 demo: $(CORE)
 	@PYTHONPATH=src $(BIN)/python -m bullpen demo
@@ -50,6 +51,9 @@ bench: $(READY)
 
 bench-quick: $(READY)
 	$(BIN)/python -m benchmarks.growth_cases
+
+mutants: $(READY)
+	$(BIN)/python -m tests.mutants
 
 torture: $(READY)
 	$(BIN)/python -m tests.torture
