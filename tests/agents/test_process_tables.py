@@ -17,10 +17,11 @@ from bullpen.agents.processes.psutil_table import PsutilTable
 from bullpen.agents.processes.table import ProcessTable
 from bullpen.conversation.owner import is_alive as owner_is_alive
 from bullpen.conversation.owner import this_process
+from bullpen.store.sqlite import SqliteStore
 
 Start = Callable[[str], "subprocess.Popen[str]"]
 WAIT_SECONDS = 60
-MARK = "a turn of the tests of process tables"
+MARK = f"a turn of the tests of process tables in process {os.getpid()}"
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has both tables")
 
@@ -170,8 +171,9 @@ def is_there(table: ProcessTable, pid: int) -> bool:
 
 
 @pytest.mark.usefixtures("table")
-def test_who_owns_a_conversation_is_seen() -> None:
-    assert owner_is_alive(this_process())
+def test_who_owns_a_conversation_is_seen(tmp_path: Path) -> None:
+    with SqliteStore(tmp_path / "bullpen.db") as store:
+        assert owner_is_alive(this_process(), store)
 
 
 def test_on_linux_psutil_is_not_loaded() -> None:
