@@ -20,7 +20,8 @@ from time import monotonic
 from typing import Literal
 
 from msgspec import Struct
-from tests.mutants.mistakes import Mistake, mistakes_in
+from tests.mutants.mistakes import Mistake, mistakes_in, named_mistake
+from tests.mutants.named import NAMED
 from tests.mutants.plan import PLAN
 
 ROOT = Path(__file__).parents[2]
@@ -45,7 +46,8 @@ def main() -> int:
     """Try mistakes, print each survivor at once, and the count at the end."""
     options = _options()
     known: dict[str, str] = json.loads(KNOWN.read_text()) if KNOWN.exists() else {}
-    chosen = [mistake for module in options.modules or PLAN for mistake in _chosen(module, options)]
+    drawn = [mistake for module in options.modules or PLAN for mistake in _chosen(module, options)]
+    chosen = [*(_named(options.modules) if options.named else ()), *drawn]
     workers = os.cpu_count() or 1
     with tempfile.TemporaryDirectory(prefix="bullpen-mutants-") as name:
         places: SimpleQueue[Path] = SimpleQueue()
@@ -71,16 +73,25 @@ def main() -> int:
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__)
     parser.add_argument("modules", nargs="*", help="below src/bullpen; all that are in the plan if none is named")
-    parser.add_argument("--each", type=int, default=EACH, help="how many mistakes in each module; 0 is every one")
+    parser.add_argument("--each", type=int, default=EACH, help="how many mistakes in each module")
+    parser.add_argument("--no-named", dest="named", action="store_false", help="leave out those that once survived")
     parser.add_argument("--seed", type=int, default=1)
     return parser.parse_args()
 
 
 def _chosen(module: str, options: argparse.Namespace) -> list[Mistake]:
     every = mistakes_in(module, (ROOT / SOURCES / module).read_text())
-    if not options.each or options.each >= len(every):
+    if options.each >= len(every):
         return every
     return random.Random(f"{options.seed} {module}").sample(every, options.each)
+
+
+def _named(modules: list[str]) -> list[Mistake]:
+    return [
+        named_mistake(module, (ROOT / SOURCES / module).read_text(), before, after)
+        for module, before, after in NAMED
+        if not modules or module in modules
+    ]
 
 
 def _copied(place: Path) -> Path:

@@ -46,6 +46,23 @@ class Mistake(Struct, frozen=True, kw_only=True):
         return (data[: self.start] + self.after.encode() + data[self.end :]).decode()
 
 
+def named_mistake(module: str, source: str, before: str, after: str) -> Mistake:
+    """Return a mistake that is written down, or raise ValueError if its place is not there exactly once."""
+    if source.count(before) != 1:
+        raise ValueError(f"{module} has {source.count(before)} places with {before!r}: correct tests/mutants/named.py")
+    start = len(source[: source.index(before)].encode())
+    return Mistake(
+        module=module,
+        function="",
+        line=source[: source.index(before)].count("\n") + 1,
+        written=before,
+        before=before,
+        after=after,
+        start=start,
+        end=start + len(before.encode()),
+    )
+
+
 def mistakes_in(module: str, source: str) -> list[Mistake]:
     """Return every mistake that can be made inside the functions of a module."""
     lines = source.split("\n")

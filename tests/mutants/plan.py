@@ -35,6 +35,7 @@ PLAN: dict[str, tuple[str, ...]] = {
     "web/credentials.py": ("tests/web",),
     "web/guard.py": ("tests/web",),
     "web/sessions.py": ("tests/web",),
+    "agents/common_records.py": ("tests/agents",),
     "agents/crash_records.py": ("tests/agents",),
     "agents/process.py": ("tests/agents",),
     "agents/process_tree.py": ("tests/agents",),
