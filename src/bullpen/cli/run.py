@@ -79,7 +79,7 @@ async def _say_and_wait(
     """Return how it ended: by itself, by the timeout, or by a signal."""
     said = None
     if message is None:
-        await conversation.continue_turns()
+        await conversation.continue_turns(by=options.sender)
     else:
         said = (await conversation.say(message, sender=options.sender)).message
     quiet = asyncio.ensure_future(follower.until_quiet())
@@ -92,7 +92,7 @@ async def _say_and_wait(
         return "nobody" if ending == "done" and _asked_nobody(conversation, said) else ending
     quiet.cancel()
     with contextlib.suppress(NothingRuns):
-        await conversation.cancel()
+        await conversation.cancel(by=options.sender)
     await follower.until_shown()
     return "interrupted" if interruptions.exit_code is not None else "timeout"
 

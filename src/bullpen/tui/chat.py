@@ -306,8 +306,8 @@ class ChatScreen(Screen[None]):
         question = f"Who answers instead of {decision.member}?" if decision else "Who answers the last message?"
         member = await self.app.push_screen_wait(MemberScreen(question, others))
         if member is not None:
-            conversation = self.conversation
-            await self.attempt(conversation.hand_over(member, decision.turn) if decision else conversation.ask(member))
+            talk, by = self.conversation, self._sender
+            await self.attempt(talk.hand_over(member, decision.turn, by=by) if decision else talk.ask(member, by=by))
 
     async def action_cancel(self) -> None:
         """Stop the turn that has the focus, else every running turn."""
@@ -331,14 +331,14 @@ class ChatScreen(Screen[None]):
     @on(QueuePanel.Reordered)
     async def reorder(self, event: QueuePanel.Reordered) -> None:
         """Let turns begin in another order; the same turn stays selected."""
-        await self.attempt(self.conversation.reorder(event.turn_ids))
+        await self.attempt(self.conversation.reorder(event.turn_ids, by=self._sender))
 
     @on(QueuePanel.Dropped)
     async def drop(self, event: QueuePanel.Dropped) -> None:
         """Drop turns, if the person is sure."""
         which = counted(len(event.turn_ids), "waiting turn") if event.turn_ids else "every waiting turn"
         if self.is_sure(f"{event.key} again drops {which}."):
-            await self.attempt(self.conversation.drop(turn_ids=event.turn_ids))
+            await self.attempt(self.conversation.drop(turn_ids=event.turn_ids, by=self._sender))
 
     @on(MessageView.Opened)
     def read_whole(self, event: MessageView.Opened) -> None:
@@ -361,7 +361,7 @@ class ChatScreen(Screen[None]):
         running = [turn for turn in self.conversation.running.values() if turn_id in (None, turn.turn.id)]
         if running and not self.is_sure(f"{at_work(running)}. {key} again stops that."):
             return
-        if await self.attempt(self.conversation.cancel(*([turn_id] if turn_id else []))):
+        if await self.attempt(self.conversation.cancel(*([turn_id] if turn_id else []), by=self._sender)):
             self.app.clear_notifications()
             self.notify(f"Stopped: {names(running)}.", markup=False)
 
