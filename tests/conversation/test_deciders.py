@@ -48,8 +48,8 @@ async def test_every_decision_has_its_person(shop: Stage) -> None:
         await conversation.continue_turns(by="lee")
         await conversation.until_quiet()
         expected = [
-            ("lee", "retry", ("1",)),
-            ("kim", "hand-over", ("3",)),
+            ("lee", "retry", ("1", "3")),
+            ("kim", "hand-over", ("3", "2", "4")),
             ("lee", "ask", (cancelled.id, first.id, second.id)),
             ("kim", "reorder", (second.id,)),
             ("lee", "drop", (first.id,)),

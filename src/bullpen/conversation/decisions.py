@@ -185,7 +185,7 @@ def decided_by(person: str, choice: str, entry: Entry, *, at: int, about: Sequen
         return entry
     decided = [event.turn_id for event in entry.events if isinstance(event, Decided)]
     changed = [turn.id for turn in about or (*entry.drops, *entry.puts_first, *entry.turns)]
-    decision = Decision(at=at, person=person, choice=choice, turns=tuple(decided or changed))
+    decision = Decision(at=at, person=person, choice=choice, turns=tuple(dict.fromkeys([*decided, *changed])))
     return replace(entry, change=replace(entry.change, decision=decision))
 
 
