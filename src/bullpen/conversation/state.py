@@ -244,7 +244,7 @@ def undecided_turn(turn: Turn) -> UndecidedTurn:
 def stored_progress(store: Store, stored: StoredConversation) -> Progress:
     """Return what is remembered. What was imported, or is of an earlier version, has not been counted yet.
 
-    Numbers that are taken are not given again, whatever is remembered.
+    Numbers that are taken are not given again, even if none are remembered.
     """
     progress = msgspec.convert(stored.progress, Progress)
     if progress.turns_made and not progress.used:

@@ -171,7 +171,7 @@ class TurnLoop:
         self._forget(running)
 
     def _leave(self, running: RunningTurn) -> None:
-        """End a turn that nobody can record any more here: whoever has the conversation has interrupted it."""
+        """End a turn that can no longer be recorded here: the conversation's owner has interrupted it."""
         self._forget(running)
         del self._state.running[running.turn.id]
         ended = TurnEnded(

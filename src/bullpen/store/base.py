@@ -46,7 +46,7 @@ class Decision(Struct, frozen=True, kw_only=True):
     choice: str
     """The command: continue, drop, retry, …"""
     turns: tuple[str, ...] = ()
-    """The ids of the turns that it is about."""
+    """The ids of the turns that it is about, then of those that follow from it."""
 
 
 class StateChange(Struct, frozen=True, kw_only=True):
@@ -279,7 +279,7 @@ class Store(Protocol):
         title: str | UnsetType | None = UNSET,
         archived_at: int | UnsetType | None = UNSET,
     ) -> None:
-        """Change how a conversation is listed. Everybody may, whoever owns it: nothing in it changes."""
+        """Change how a conversation is listed. Anybody may do this, since nothing in it changes."""
 
     def messages(
         self, conversation_id: str, *, after: int | None = None, before: int | None = None, limit: int | None = None
@@ -355,6 +355,9 @@ class Store(Protocol):
 
     def turns(self, conversation_id: str, *, message_id: str | None = None) -> list[Turn]:
         """Return all turns, also ended ones, or those that one message asked for, oldest first."""
+
+    def turns_asked_by(self, conversation_id: str, *, first: int, last: int) -> list[Turn]:
+        """Return the turns that these messages asked for, by their numbers, in the order of the messages."""
 
     def unanswered(self, conversation_id: str, *, first: int, last: int) -> list[Turn]:
         """Return the turns that ended without a reply after one of these messages, by their numbers, in their order."""

@@ -17,7 +17,7 @@ class OwnerLocks:
     """The locks that one store holds for its owners. All methods may be called from any thread."""
 
     def __init__(self, database: Path) -> None:
-        # Whatever name it is opened by.
+        # It may be opened by several names.
         self._database = database.resolve()
         self._held: dict[str, int] = {}
         _all.add(self)
@@ -65,7 +65,7 @@ class OwnerLocks:
             os.close(file)
 
     def remove(self, token: str) -> None:
-        """Remove the file of one that is no owner any more. Its token never comes back."""
+        """Remove the file of a former owner. Its token never comes back."""
         with suppress(OSError):
             self._file(token).unlink()
         self.let_go(token)

@@ -35,7 +35,7 @@ from bullpen.store.owner_locks import OwnerLocks
 from bullpen.store.search import query_from
 
 SYNCED_BEATS = 100
-"""Of so many beats, one waits for the disk."""
+"""The number of beats of which one waits for the disk."""
 MOST_PROMPTS = 16
 """Of those that are kept in memory. Each has less than a megabyte."""
 
@@ -365,7 +365,7 @@ class SqliteStore:
 
     def release(self, conversation_id: str, owner: Owner) -> None:
         """Stop being the owner."""
-        # First, for whoever cannot write that it is no owner any more is none all the same.
+        # First, so that others may own it even if this cannot be written.
         self._locks.let_go(owner.token)
         with self._database.writing_without_sync() as db:
             place = place_of(db, conversation_id)

@@ -1,7 +1,7 @@
 """Conversations that are stuck: what is remembered of them contradicts their messages and turns.
 
-Before writes were fenced, two owners could leave one behind: each remembered its own numbers, and the last one to write
-was behind the other, so that the next turn got the number of an earlier one and was refused, for ever.
+Before writes were fenced, this happened when two processes owned one: each remembered its own numbers, and the lower
+numbers were stored last. Then the next turn always got the number of an earlier one, and was refused.
 """
 
 from collections.abc import Iterator, Mapping
