@@ -1,17 +1,17 @@
-"""Owns a conversation until its input ends, and tells what it learns: owning.py TEAM DB ID|new TEXT [BEAT_SECONDS]."""
+"""Owns a conversation until its input ends, and tells what it learns: owning.py TEAM DB ID|new TEXT BEAT LOST."""
 
 import asyncio
 import sys
 
 from bullpen import open_team
-from bullpen.conversation import heartbeat
+from bullpen.conversation import heartbeat, owner
 from bullpen.conversation.conversation import Conversation
 from bullpen.conversation.events import Paused, TurnEnded
 from bullpen.errors import ConversationInUse, NotTheOwner
 
-team, db, resume, text, *beat = sys.argv[1:]
-if beat:
-    setattr(heartbeat, "BEAT_SECONDS", float(beat[0]))  # noqa: B010
+team, db, resume, text, beat, lost = sys.argv[1:]
+setattr(heartbeat, "BEAT_SECONDS", float(beat))  # noqa: B010
+owner.LOST_SECONDS = owner.WATCH_SECONDS = float(lost)
 
 
 def tell(*words: object) -> None:

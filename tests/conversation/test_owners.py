@@ -33,8 +33,18 @@ SILENCE_SECONDS = 2.5
 class Elsewhere:
     """Another process that owns a conversation, or tries to, and what it tells."""
 
-    def __init__(self, stage: Stage, resume: str, text: str = "", *, prefix: tuple[str, ...] = (), beat: str = "5"):
-        command = [*needs(prefix), sys.executable, str(OWNING), str(stage.write()), str(stage.db), resume, text, beat]
+    def __init__(
+        self,
+        stage: Stage,
+        resume: str,
+        text: str = "",
+        *,
+        prefix: tuple[str, ...] = (),
+        beat: float = 5,
+        lost: float = 9,
+    ) -> None:
+        words = (OWNING, stage.write(), stage.db, resume, text, beat, lost)
+        command = [*needs(prefix), sys.executable, *map(str, words)]
         self.told: list[str] = []
         self.process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, process_group=0
@@ -82,21 +92,27 @@ def on_another_machine(monkeypatch: pytest.MonkeyPatch) -> None:
 async def test_who_is_elsewhere_does_not_take_a_living_owner_for_dead(team: Stage, prefix: tuple[str, ...]) -> None:
     async with team.open() as conversation:
         await tell(conversation, "Mine [NEXT: a]")
-        other = Elsewhere(team, conversation.id, prefix=prefix)
+        # No heartbeat is enough for it, so that only the lock counts.
+        other = Elsewhere(team, conversation.id, prefix=prefix, lost=0)
         assert f"is open in process {os.getpid()}" in await other.line("in use", "owns")
         await other.end()
         assert (await tell(conversation, "Still mine [NEXT: b]"))[-1] == "b: I am b."
 
 
 @pytest.mark.parametrize("prefix", [NEW_PIDS, NO_PROC], ids=["other pid namespace", "no /proc"])
-async def test_who_owns_it_elsewhere_owns_it_until_it_dies(team: Stage, prefix: tuple[str, ...]) -> None:
+async def test_who_owns_it_elsewhere_owns_it_until_it_dies(
+    team: Stage, monkeypatch: pytest.MonkeyPatch, prefix: tuple[str, ...]
+) -> None:
     async with team.open() as conversation:
         await tell(conversation, "Hello [NEXT: a]")
     other = Elsewhere(team, conversation.id, prefix=prefix)
     assert await other.line("owns", "in use") == f"owns {conversation.id}"
-    with pytest.raises(ConversationInUse):
-        async with team.open(conversation.id):
-            pass
+    with monkeypatch.context() as patch:
+        patch.setattr(owner, "LOST_SECONDS", 0.0)
+        patch.setattr(owner, "WATCH_SECONDS", 0.0)
+        with pytest.raises(ConversationInUse):
+            async with team.open(conversation.id):
+                pass
     other.kill()
     await other.end()
     assert becomes(False, lambda: _is_locked(team, conversation.id))
@@ -111,10 +127,12 @@ def _is_locked(stage: Stage, conversation_id: str) -> bool | None:
 
 
 async def test_an_owner_of_another_boot_lives_as_long_as_its_lock_is_held(
-    team: Stage, monkeypatch: pytest.MonkeyPatch, waits_little: None
+    team: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with team.open() as conversation:
         monkeypatch.setattr(process_tree, "boot_id", lambda: "another boot")
+        monkeypatch.setattr(owner, "LOST_SECONDS", 0.0)
+        monkeypatch.setattr(owner, "WATCH_SECONDS", 0.0)
         with pytest.raises(ConversationInUse):
             async with team.open(conversation.id):
                 pass
@@ -124,7 +142,7 @@ async def test_an_owner_of_another_boot_lives_as_long_as_its_lock_is_held(
 async def test_an_owner_on_another_machine_lives_as_long_as_it_is_seen(
     team: Stage, waits_little: None, on_another_machine: None
 ) -> None:
-    other = Elsewhere(team, "new", beat="0.1")
+    other = Elsewhere(team, "new", beat=0.1)
     id_ = (await other.line("owns")).partition(" ")[2]
     assert (await other.say("Hello [NEXT: kim]")) == "said Hello [NEXT: kim]"
     await asyncio.sleep(SILENCE_SECONDS)
@@ -142,7 +160,7 @@ async def test_an_owner_on_another_machine_lives_as_long_as_it_is_seen(
 async def test_a_clock_that_differs_makes_nobody_dead(
     team: Stage, monkeypatch: pytest.MonkeyPatch, waits_little: None, on_another_machine: None
 ) -> None:
-    other = Elsewhere(team, "new", beat="0.1")
+    other = Elsewhere(team, "new", beat=0.1)
     id_ = (await other.line("owns")).partition(" ")[2]
     for hours in (-5, 5):
         monkeypatch.setattr(owner, "_now", lambda hours=hours: milliseconds() + hours * 3_600_000)
@@ -167,7 +185,7 @@ async def test_what_a_machine_had_open_when_it_was_started_again_is_not_waited_f
 
 
 async def test_who_is_stopped_on_this_machine_keeps_its_conversation(team: Stage, waits_little: None) -> None:
-    other = Elsewhere(team, "new", beat="0.1")
+    other = Elsewhere(team, "new", beat=0.1)
     id_ = (await other.line("owns")).partition(" ")[2]
     os.kill(other.process.pid, signal.SIGSTOP)
     await asyncio.sleep(SILENCE_SECONDS)
@@ -179,9 +197,9 @@ async def test_who_is_stopped_on_this_machine_keeps_its_conversation(team: Stage
     await other.end()
 
 
-@pytest.mark.parametrize("beat", ["0.1", "10000"], ids=["notices by its heartbeat", "notices when it writes"])
+@pytest.mark.parametrize("beat", [0.1, 10_000], ids=["notices by its heartbeat", "notices when it writes"])
 async def test_who_was_stopped_for_longer_than_its_heartbeat_and_lost_its_conversation_writes_nothing(
-    stage: Stage, waits_little: None, on_another_machine: None, beat: str
+    stage: Stage, waits_little: None, on_another_machine: None, beat: float
 ) -> None:
     stage.people_and_agents("kim", "b")
     stage.agent("a", HANG)
@@ -196,7 +214,7 @@ async def test_who_was_stopped_for_longer_than_its_heartbeat_and_lost_its_conver
         assert (await tell(conversation, "Mine now [NEXT: b]"))[-1] == "b: I am b."
         before = await _picture(conversation)
         os.kill(other.process.pid, signal.SIGCONT)
-        if beat != "0.1":
+        if beat > 1:
             assert "is open in process" in await other.say("Too late [NEXT: b]")
         assert "is open in process" in await other.line("paused")
         assert await other.line("turn") == "turn 1 interrupted"
