@@ -1,110 +1,177 @@
 """Strangers at the door for browsers: every route with every Host, Origin and key, and requests made of anything."""
 
 import asyncio
-import json
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from itertools import product
 from pathlib import Path
 from random import Random
-from typing import Any
+from unittest import mock
 
 import httpx
-from tests.torture.hostile_inputs import hostile_text
+from msgspec import Struct
+from starlette.requests import Request
+from starlette.types import Receive, Scope, Send
+from tests.torture.anything import Anything
+from tests.torture.api_stage import staged
 from tests.torture.outcome import Outcome, Size, Torture
-from tests.web.test_guard import HOSTS, KEYS, ORIGINS, OWN_HOST, address, expected, headers_for, server
+from tests.torture.socket_client import SocketClient
+from tests.web.test_guard import HOSTS, KEYS, ORIGINS, OWN_HOST, PLACE, address, expected, headers_for, server
 
+from bullpen.testing.site import Site, site
 from bullpen.web.app import ROUTES
+from bullpen.web.credentials import Keys
+from bullpen.web.guard import Guard
 
 REQUESTS: dict[Size, int] = {"small": 400, "full": 20_000}
 """Requests of somebody who may ask, with anything in them."""
-VALUES: tuple[Any, ...] = (None, True, -1, 2**70, 1e308, "", "\x00", "../../etc/passwd", [], {}, [[]], {"a": {"b": []}})
-NAMES = (
-    "text",
-    "id",
-    "sender",
-    "turn",
-    "turns",
-    "member",
-    "names",
-    "task",
-    "after",
-    "before",
-    "limit",
-    "q",
-    "__proto__",
-)
+KNOCKS: dict[Size, int] = {"small": 3000, "full": 10**9}
+"""At most so many of the table's, in the same process and again through a socket."""
+LEAST_READ = 0.5
+"""Of the requests with a body, so many must get as far as having it read, or they prove little."""
+
+
+class Knock(Struct, frozen=True):
+    """One request of the table."""
+
+    method: str
+    path: str
+    host: str
+    origin: str
+    key: str
+
+    @property
+    def body(self) -> bytes | None:
+        """What it sends, if its method does."""
+        return None if self.method != "POST" else b"{}" if self.path.startswith("/api/") else b"text=hi"
+
+    def failure(self, answer: int) -> str:
+        """Return what is wrong with an answer, if anything is."""
+        wanted = expected(self.method, self.path, self.host, self.origin, self.key)
+        asked = f"{self.method} {self.path}, Host {self.host}, Origin {self.origin}, key {self.key}"
+        return "" if answer == wanted else f"{asked}: {answer}, not {wanted}"
 
 
 def run(size: Size, seed: int) -> Outcome:
     """Knock in every way."""
-    return asyncio.run(_knock(REQUESTS[size], seed, is_guarded=True))
+    random = Random(seed)
+    inside, outside = _knocks(KNOCKS[size], random), _knocks(KNOCKS[size], random)
+    failures = [*asyncio.run(_in_process(inside)), *asyncio.run(_through_a_socket(outside))]
+    asked, read = asyncio.run(_anything(REQUESTS[size], seed, failures))
+    if read < LEAST_READ * asked:
+        failures.append(f"only {read} of {asked} bodies were read, so these requests prove little")
+    return Outcome(
+        tried=len(inside) + len(outside) + REQUESTS[size],
+        unit="requests",
+        failures=tuple(failures),
+        figures={
+            "routes": len(ROUTES),
+            "from strangers and others, in the same process": len(inside),
+            "from strangers and others, through a socket": len(outside),
+            "made of anything, through a socket": REQUESTS[size],
+            "of these with a body": asked,
+            "whose body was read": read,
+        },
+    )
 
 
 def run_with_fault(seed: int) -> Outcome:
     """Knock where nobody guards."""
-    return asyncio.run(_knock(0, seed, is_guarded=False))
+
+    async def open_door(self: Guard, scope: Scope, receive: Receive, send: Send) -> None:
+        await self.app(scope, receive, send)
+
+    knocks = _knocks(KNOCKS["small"] // 10, Random(seed))
+    with mock.patch.object(Guard, "__call__", open_door):
+        failures = [*asyncio.run(_in_process(knocks)), *asyncio.run(_through_a_socket(knocks))]
+    return Outcome(tried=2 * len(knocks), unit="requests", failures=tuple(failures))
 
 
-async def _knock(requests: int, seed: int, *, is_guarded: bool) -> Outcome:
+def _knocks(most: int, random: Random) -> list[Knock]:
+    """Return the table, or as much of it as wanted."""
+    ways = product(ROUTES, HOSTS, ORIGINS, KEYS)
+    table = [Knock(method, path, host, origin, key) for (method, path, _), host, origin, key in ways]
+    return table if len(table) <= most else random.sample(table, most)
+
+
+async def _in_process(knocks: list[Knock]) -> list[str]:
+    failures = []
     with tempfile.TemporaryDirectory(prefix="torture-") as folder:
         async with server(Path(folder)) as (guard, keys):
-            app = guard if is_guarded else guard.app
             session = keys.redeem(keys.new_ticket()) or ""
-            transport = httpx.ASGITransport(app, raise_app_exceptions=False)
+            transport = httpx.ASGITransport(guard, raise_app_exceptions=False)
             async with httpx.AsyncClient(transport=transport, base_url=f"http://{OWN_HOST}") as client:
-                failures = []
-                for (method, path, _), host, origin, key in product(ROUTES, HOSTS, ORIGINS, KEYS):
+                for knock in knocks:
                     # What an earlier answer set must not let this one in.
                     client.cookies.clear()
-                    headers = headers_for(keys, session, host, origin, key)
-                    body = (b"{}" if path.startswith("/api/") else b"text=hi") if method == "POST" else None
-                    request = client.build_request(method, address(path, keys), headers=headers, content=body)
-                    answer = (await client.send(request)).status_code
-                    wanted = expected(method, path, host, origin, key)
-                    if answer != wanted:
-                        failures.append(
-                            f"{method} {path}, Host {host}, Origin {origin}, key {key}: {answer}, not {wanted}"
-                        )
-                        if not is_guarded:
-                            break
-                failures += [
-                    found for number in range(requests) if (found := await _fuzz(client, keys.token, seed, number))
-                ]
-    tried = len(ROUTES) * len(HOSTS) * len(ORIGINS) * len(KEYS)
-    return Outcome(
-        tried=tried + requests,
-        unit="requests",
-        failures=tuple(failures),
-        figures={"routes": len(ROUTES), "from strangers and others": tried, "made of anything": requests},
-    )
+                    headers = headers_for(keys, session, knock.host, knock.origin, knock.key)
+                    url = address(knock.path, keys)
+                    answer = await client.request(knock.method, url, headers=headers, content=knock.body)
+                    failures.append(knock.failure(answer.status_code))
+    return [f"in process: {failure}" for failure in failures if failure]
 
 
-async def _fuzz(client: httpx.AsyncClient, token: str, seed: int, number: int) -> str:
-    """Ask for something with anything in it. A refusal is fine; failing is not."""
-    random = Random(f"{seed} {number}")
-    method, path, _ = random.choice([route for route in ROUTES if route[0] == "POST" or "{" in route[1]])
-    names = {
-        name: random.choice(["no-such", "%00", "..", "a" * 3000, "1"])
-        for name in ("id", "turn", "view", "key", "sequence")
-    }
-    url = path.format(**names, ticket="x", format="md", action="cancel", name="no.css")
-    headers = {"Authorization": f"Bearer {token}", "Origin": f"http://{OWN_HOST}", "Host": OWN_HOST}
-    query = {random.choice(NAMES): str(random.choice(VALUES))}
-    answer = await client.request(method, url, headers=headers, params=query, content=_body(random))
-    return f"{number}: {method} {url[:80]} gave {answer.status_code}" if answer.status_code >= 500 else ""
+async def _through_a_socket(knocks: list[Knock]) -> list[str]:
+    """Ask the server that `bullpen serve` runs, over TCP."""
+    with tempfile.TemporaryDirectory(prefix="torture-") as folder:
+        async with site(Path(folder)) as served:
+            session = served.keys.redeem(served.keys.new_ticket()) or ""
+            return await asyncio.to_thread(_knocked, served, session, knocks)
 
 
-def _body(random: Random) -> bytes:
-    value: Any = {
-        random.choice(NAMES): random.choice([*VALUES, hostile_text(random)]) for _ in range(random.randrange(4))
-    }
-    body = json.dumps(value).encode()
-    return random.choice([body, body[: random.randrange(len(body) + 1)], random.randbytes(40), b"[" * 5000, b""])
+def _knocked(served: Site, session: str, knocks: list[Knock]) -> list[str]:
+    client = SocketClient(served.place.port)
+    failures = []
+    for knock in knocks:
+        headers = _headers(served.keys, session, served.place.port, knock)
+        answer = client.ask(knock.method, address(knock.path, served.keys), headers, knock.body)
+        failures.append(knock.failure(answer))
+    client.close()
+    return [f"through a socket: {failure}" for failure in failures if failure]
+
+
+def _headers(keys: Keys, session: str, port: int, knock: Knock) -> dict[str, str]:
+    """Return the headers as the table has them, for the port of this server."""
+    told = headers_for(keys, session, knock.host, knock.origin, knock.key)
+    there = OWN_HOST.rpartition(":")[2]
+    moved = {"Cookie": PLACE.cookie, "Host": there, "Origin": there}
+    for name, old in moved.items():
+        if name in told:
+            told[name] = told[name].replace(old, old.replace(there, str(port)))
+    return told
+
+
+async def _anything(requests: int, seed: int, failures: list[str]) -> tuple[int, int]:
+    """Send anything about conversations that exist; return how many had a body, and how many of those were read."""
+    with tempfile.TemporaryDirectory(prefix="torture-") as folder, _counting_bodies() as read:
+        async with staged(Path(folder)) as stage:
+            anything = Anything(stage, seed)
+            failures += await asyncio.to_thread(anything.ask, requests)
+            with suppress(Exception):
+                await stage.served.hub.release(stage.talk)
+    return anything.bodies, len(read)
+
+
+@contextmanager
+def _counting_bodies() -> Iterator[list[str]]:
+    """Yield the addresses of requests whose body was read, as they come."""
+    read: list[str] = []
+    original = Request.stream
+
+    def stream(self: Request) -> object:
+        if self.method == "POST":
+            read.append(self.url.path)
+        return original(self)
+
+    with mock.patch.object(Request, "stream", stream):
+        yield read
 
 
 TORTURE = Torture(
     name="strangers at the web's door",
-    does="Every route is asked with every kind of Host, Origin and key; then somebody who may ask sends anything.",
+    does="Every route is asked with every kind of Host, Origin and key, in the same process and again through a socket "
+    "of the running server; then somebody who may ask sends anything about conversations that exist.",
     promise="each gets exactly the answer that is meant for them, and nothing makes the server fail.",
     run=run,
     fault="nobody guards the door.",
