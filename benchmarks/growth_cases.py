@@ -29,8 +29,8 @@ from bullpen.context import (
 )
 from bullpen.conversation.broadcast import Broadcast
 from bullpen.conversation.events import TurnEvent
-from bullpen.exchange.html import write_html
-from bullpen.exchange.markdown import quoted, write_markdown
+from bullpen.exchange.files import write_export
+from bullpen.exchange.markdown import quoted
 from bullpen.messages import ConversationMessage, Routing
 from bullpen.routing.missed_hand_overs import missed_hand_over
 from bullpen.routing.progress import sketch
@@ -364,8 +364,8 @@ def _about_stores(folder: Path, team: LoadedTeam) -> Iterator[Case]:
     yield Case("read the last messages of a store", 200, lambda size: stored(size, _read_last), FLAT)
     yield Case("search in a store", 200, lambda size: stored(size, _search))
     yield Case("check a store", 200, lambda size: stored(size, lambda store, _: store.fsck()))
-    yield Case("export Markdown", 100, lambda size: stored(size, lambda s, i: write_markdown(s, i, io.StringIO())))
-    yield Case("export HTML", 100, lambda size: stored(size, lambda s, i: write_html(s, i, io.StringIO())))
+    yield Case("export Markdown", 100, lambda size: stored(size, lambda s, i: write_export(s, i, io.StringIO(), "md")))
+    yield Case("export HTML", 100, lambda size: stored(size, lambda s, i: write_export(s, i, io.StringIO(), "html")))
 
 
 def _append_all(folder: Path, team: LoadedTeam, size: int) -> Run:

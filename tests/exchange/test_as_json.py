@@ -9,7 +9,7 @@ import pytest
 
 from bullpen.context.snapshot import ContextSnapshot
 from bullpen.exchange import formatting
-from bullpen.exchange.as_json import write_json
+from bullpen.exchange.files import write_export
 from bullpen.messages import ConversationMessage
 from bullpen.store.base import StoredMessage
 from bullpen.store.chain import first_link
@@ -19,7 +19,7 @@ from bullpen.testing.conversations import EXAMPLE_ID, EXAMPLE_TEAM, KAI, write_e
 
 def exported(store: SqliteStore, conversation_id: str = EXAMPLE_ID, *, prompts: bool = False) -> str:
     file = io.StringIO()
-    write_json(store, conversation_id, file, prompts=prompts)
+    write_export(store, conversation_id, file, "json", prompts=prompts)
     return file.getvalue()
 
 
@@ -112,5 +112,6 @@ def test_messages_are_read_page_by_page(tmp_path: Path, monkeypatch: pytest.Monk
 
         document = json.loads(exported(store, "c"))
 
-    assert pages == [1, 3, 3, 2]
+    # Before the messages, and before the turns, it is asked how many there are.
+    assert pages == [1, 3, 3, 2, 1]
     assert [message["sequence"] for message in document["messages"]] == list(range(1, 9))

@@ -7,7 +7,7 @@ from hashlib import sha256
 from html.parser import HTMLParser
 from pathlib import Path
 
-from bullpen.exchange.html import write_html
+from bullpen.exchange.files import write_export
 from bullpen.messages import ConversationMessage, Routing, Speaker
 from bullpen.store.sqlite import SqliteStore
 from bullpen.testing.conversations import write_example
@@ -66,7 +66,7 @@ class Page(HTMLParser):
 
 def exported(store: SqliteStore, conversation_id: str = "quiet-river-4f2a") -> str:
     file = io.StringIO()
-    write_html(store, conversation_id, file)
+    write_export(store, conversation_id, file, "html")
     return file.getvalue()
 
 

@@ -8,7 +8,6 @@ from typing import Any, cast
 import pytest
 
 from bullpen.errors import InvalidImport, StoreFull
-from bullpen.exchange.as_json import write_json
 from bullpen.exchange.files import Format, write_export
 from bullpen.exchange.importing import UNFINISHED, copies_of, import_conversation, read_import
 from bullpen.messages import ConversationMessage, Routing, Speaker
@@ -104,7 +103,7 @@ def test_fields_that_are_not_ours_survive_import_and_export(store: SqliteStore) 
 
     conversation_id = import_conversation(store, read_import(encoded(document)))
     file = io.StringIO()
-    write_json(store, conversation_id, file)
+    write_export(store, conversation_id, file, "json")
     export = json.loads(file.getvalue())
 
     assert export["mood"] == "good"
@@ -127,7 +126,7 @@ def test_fields_with_the_names_of_our_export_survive_it(store: SqliteStore) -> N
 
     conversation_id = import_conversation(store, read_import(encoded(document)))
     file = io.StringIO()
-    write_json(store, conversation_id, file)
+    write_export(store, conversation_id, file, "json")
     again = read_import(file.getvalue().encode())
 
     assert list(again.messages) == [stored.message for stored in store.messages(conversation_id)]
@@ -159,7 +158,7 @@ def test_a_long_task_is_cut_in_a_snapshot_and_whole_beside_it(store: SqliteStore
     store.create("c", team="T", team_file="", started_at=1, team_task="t" * 6000)
     store.append("c", MESSAGES[1])
     file = io.StringIO()
-    write_json(store, "c", file)
+    write_export(store, "c", file, "json")
 
     assert json.loads(file.getvalue())["teamTask"] == "t" * 5120
     assert read_import(file.getvalue().encode()).team_task == "t" * 6000
@@ -186,7 +185,7 @@ def test_half_an_emoji_is_no_obstacle() -> None:
 def test_an_export_that_was_changed_is_refused(store: SqliteStore, before: bytes, after: bytes) -> None:
     write_example(store)
     file = io.StringIO()
-    write_json(store, EXAMPLE_ID, file)
+    write_export(store, EXAMPLE_ID, file, "json")
     export = file.getvalue().encode()
     assert [stored.message for stored in store.messages(EXAMPLE_ID)] == list(read_import(export).messages)
 
@@ -198,7 +197,7 @@ def test_an_export_that_was_changed_is_refused(store: SqliteStore, before: bytes
 def test_an_export_without_hashes_is_a_snapshot(store: SqliteStore) -> None:
     write_example(store)
     file = io.StringIO()
-    write_json(store, EXAMPLE_ID, file)
+    write_export(store, EXAMPLE_ID, file, "json")
     export = json.loads(file.getvalue())
     del export["format"]
     for message in export["messages"]:

@@ -7,7 +7,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from bullpen.exchange.markdown import quoted, write_markdown
+from bullpen.exchange.files import write_export
+from bullpen.exchange.markdown import quoted
 from bullpen.messages import ConversationMessage, Speaker
 from bullpen.store.sqlite import SqliteStore
 from bullpen.testing.conversations import write_example
@@ -35,7 +36,7 @@ Team task:
 
 def exported(store: SqliteStore, conversation_id: str = "quiet-river-4f2a") -> str:
     file = io.StringIO()
-    write_markdown(store, conversation_id, file)
+    write_export(store, conversation_id, file, "md")
     return file.getvalue()
 
 

@@ -14,7 +14,7 @@ from bullpen.context.manager import ContextManager
 from bullpen.context.snapshot import ContextSnapshot
 from bullpen.errors import BullpenError
 from bullpen.exchange import importing
-from bullpen.exchange.as_json import write_json
+from bullpen.exchange.files import write_export
 from bullpen.exchange.importing import import_conversation, read_import
 from bullpen.store.sqlite import SqliteStore
 from bullpen.testing.conversations import EXAMPLE_ID, write_example
@@ -81,7 +81,7 @@ def originals_of(store: SqliteStore) -> dict[str, bytes]:
     """Return the same conversation in each form."""
     write_example(store)
     file = io.StringIO()
-    write_json(store, EXAMPLE_ID, file)
+    write_export(store, EXAMPLE_ID, file, "json")
     manager = ContextManager()
     messages = [stored.message for stored in store.messages(EXAMPLE_ID)]
     manager.import_snapshot(ContextSnapshot(messages=messages, team_task="Build the login.", timestamp=1))

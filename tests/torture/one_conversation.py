@@ -29,7 +29,7 @@ class OneConversation:
         """Return that every turn ended with a reply."""
         return []
 
-    def turns(self, _: str) -> Sequence[Turn]:
+    def turns(self, _: str, *, message_id: str) -> Sequence[Turn]:
         """Return no turn."""
         return []
 

@@ -5,6 +5,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import redirect_stdout
+from functools import partial
 from html import escape, unescape
 from html.parser import HTMLParser
 from importlib import import_module
@@ -32,8 +33,7 @@ from bullpen.context import (
     read_markers,
     strip_all_markers,
 )
-from bullpen.exchange.html import write_html
-from bullpen.exchange.markdown import write_markdown
+from bullpen.exchange.files import write_export
 from bullpen.markers.grammar import Markers
 from bullpen.messages import ConversationMessage, Routing, Speaker
 from bullpen.store.base import StoredMessage
@@ -100,8 +100,8 @@ PLENTY = 4_000_000
 DOORS = Doors(
     assemblers=(ClaudeContextAssembler(), CodexContextAssembler(), GeminiContextAssembler(), PlainTextAssembler()),
     terminal=(printable, safe_line, _indented, _streamed),
-    markdown=write_markdown,  # type: ignore[arg-type]
-    html=write_html,  # type: ignore[arg-type]
+    markdown=partial(write_export, file_format="md"),
+    html=partial(write_export, file_format="html"),
     page=_page(),
 )
 

@@ -11,15 +11,15 @@ from msgspec import Struct
 
 from bullpen.context.manager import limited_team_task
 from bullpen.context.snapshot import EXPORT_FORMAT, message_as_json, with_export_fields
-from bullpen.exchange.formatting import Writable, all_messages
+from bullpen.exchange.formatting import all_messages, all_turns
 from bullpen.store.base import Store, StoredConversation, StoredMessage, Turn
 from bullpen.store.chain import first_link
 
 VERSION = 1
 
 
-def write_json(store: Store, conversation_id: str, file: Writable, *, prompts: bool = False) -> None:
-    """Write a conversation piece by piece; with prompts, also each agent's prompt and raw output."""
+def json_pieces(store: Store, conversation_id: str, *, prompts: bool = False) -> Iterator[str]:
+    """Yield a conversation piece by piece; with prompts, also each agent's prompt and raw output."""
     conversation = store.conversation(conversation_id)
     snapshot = {
         **(conversation.extra or {}),
@@ -28,23 +28,23 @@ def write_json(store: Store, conversation_id: str, file: Writable, *, prompts: b
         "teamTask": limited_team_task(conversation.team_task),
     }
     ours = {"format": EXPORT_FORMAT, "conversation": _conversation(conversation, prompts), "turns": []}
-    file.write("{")
+    yield "{"
     for name, value in with_export_fields(snapshot, ours).items():
         if name != "turns":
-            file.write(f"{_text(name)}: {_text(value)},\n")
-    _write_list(file, "messages", map(_message, all_messages(store, conversation_id)))
-    file.write(",\n")
-    _write_list(file, "turns", _turns(store, conversation_id, prompts))
-    file.write("}\n")
+            yield f"{_text(name)}: {_text(value)},\n"
+    yield from _list_pieces("messages", map(_message, all_messages(store, conversation_id)))
+    yield ",\n"
+    yield from _list_pieces("turns", _turns(store, conversation_id, prompts))
+    yield "}\n"
 
 
-def _write_list(file: Writable, name: str, items: Iterable[object]) -> None:
-    file.write(f"{_text(name)}: [")
+def _list_pieces(name: str, items: Iterable[object]) -> Iterator[str]:
+    yield f"{_text(name)}: ["
     separator = "\n"
     for item in items:
-        file.write(f"{separator}{_text(item)}")
+        yield f"{separator}{_text(item)}"
         separator = ",\n"
-    file.write("\n]")
+    yield "\n]"
 
 
 def _conversation(conversation: StoredConversation, prompts: bool) -> dict[str, object]:
@@ -74,7 +74,7 @@ def _message(stored: StoredMessage) -> dict[str, object]:
 
 
 def _turns(store: Store, conversation_id: str, prompts: bool) -> Iterator[dict[str, object]]:
-    for turn in store.turns(conversation_id):
+    for turn in all_turns(store, conversation_id):
         record = _record(store, conversation_id, turn) if prompts else {}
         yield {**_camel(turn), "usage": _camel(turn.usage), "failure": _camel(turn.failure), **record}
 

@@ -2,15 +2,15 @@
 
 import os
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Literal
 
 from bullpen.errors import BullpenError, OutputExists
-from bullpen.exchange.as_json import write_json
+from bullpen.exchange.as_json import json_pieces
 from bullpen.exchange.formatting import Writable
-from bullpen.exchange.html import write_html
-from bullpen.exchange.markdown import write_markdown
+from bullpen.exchange.html import html_pieces
+from bullpen.exchange.markdown import markdown_pieces
 from bullpen.store.base import Store
 
 Format = Literal["md", "html", "json"]
@@ -18,17 +18,23 @@ FORMATS: tuple[Format, ...] = ("md", "html", "json")
 FILE_MODE = 0o600
 
 
+def export_pieces(store: Store, conversation_id: str, file_format: Format, *, prompts: bool = False) -> Iterator[str]:
+    """Yield a conversation in one of the formats piece by piece; only JSON can contain prompts."""
+    match file_format:
+        case "md":
+            return markdown_pieces(store, conversation_id)
+        case "html":
+            return html_pieces(store, conversation_id)
+        case "json":
+            return json_pieces(store, conversation_id, prompts=prompts)
+
+
 def write_export(
     store: Store, conversation_id: str, file: Writable, file_format: Format, *, prompts: bool = False
 ) -> None:
     """Write a conversation in one of the formats; only JSON can contain prompts."""
-    match file_format:
-        case "md":
-            write_markdown(store, conversation_id, file)
-        case "html":
-            write_html(store, conversation_id, file)
-        case "json":
-            write_json(store, conversation_id, file, prompts=prompts)
+    for piece in export_pieces(store, conversation_id, file_format, prompts=prompts):
+        file.write(piece)
 
 
 def export_named(store: Store, conversation_id: str, name: str) -> Path:

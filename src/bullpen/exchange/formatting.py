@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from typing import Protocol
 
 from bullpen.messages import ConversationMessage
-from bullpen.store.base import Store, StoredMessage
+from bullpen.store.base import Store, StoredMessage, Turn
 from bullpen.text.clean import one_line
 from bullpen.view.unanswered import UnansweredTurn, unanswered_turns
 
@@ -35,14 +35,24 @@ def all_entries(store: Store, conversation_id: str) -> Iterator[StoredMessage | 
             yield from (turn for turn in turns if turn.after == stored.sequence)
 
 
+def all_turns(store: Store, conversation_id: str) -> Iterator[Turn]:
+    """Yield all turns, in the order of the messages that asked for them, with one page in memory at a time."""
+    for first in range(1, _end(store, conversation_id) + 1, PAGE_MESSAGES):
+        yield from store.turns_asked_by(conversation_id, first=first, last=first + PAGE_MESSAGES - 1)
+
+
 def _pages(store: Store, conversation_id: str) -> Iterator[list[StoredMessage]]:
-    newest = store.messages(conversation_id, limit=1)
-    end = newest[0].sequence if newest else 0
+    end = _end(store, conversation_id)
     last = 0
     while last < end:
         page = store.messages(conversation_id, after=last, before=end + 1, limit=PAGE_MESSAGES)
         yield page
         last = page[-1].sequence
+
+
+def _end(store: Store, conversation_id: str) -> int:
+    newest = store.messages(conversation_id, limit=1)
+    return newest[0].sequence if newest else 0
 
 
 def utc_time(milliseconds: int) -> str:

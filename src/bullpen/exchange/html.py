@@ -7,12 +7,13 @@ from hashlib import sha256
 from html import escape
 from pathlib import Path
 
-from bullpen.exchange.formatting import Writable, addressees_of, all_entries, sender_of, utc_time
+from bullpen.exchange.formatting import addressees_of, all_entries, sender_of, utc_time
 from bullpen.markers.stripping import text_for_people
 from bullpen.store.base import Store, StoredConversation, StoredMessage, Turn
 from bullpen.text.clean import one_line
 from bullpen.text.numbers import counted, spent
 from bullpen.view.listing import title_of
+from bullpen.view.turn_lookup import turn_that_said
 from bullpen.view.unanswered import UnansweredTurn
 
 STYLE = Path(__file__).with_name("export.css")
@@ -22,21 +23,20 @@ COLOURS = 6
 _CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 
 
-def write_html(store: Store, conversation_id: str, file: Writable) -> None:
-    """Write a conversation piece by piece."""
-    conversation = store.conversation(conversation_id)
-    turns = {turn.reply_id: turn for turn in store.turns(conversation_id) if turn.reply_id is not None}
+def html_pieces(store: Store, conversation_id: str) -> Iterator[str]:
+    """Yield a conversation piece by piece."""
     colours: dict[str, int] = {}
-    file.write(_beginning(conversation))
+    yield _beginning(store.conversation(conversation_id))
     for entry in all_entries(store, conversation_id):
         member = _agent_of(entry)
         if member:
             colours.setdefault(member, len(colours) % COLOURS)
         if isinstance(entry, UnansweredTurn):
-            file.write(_unanswered(entry, colours))
+            yield _unanswered(entry, colours)
         else:
-            file.write(_article(entry, turns.get(entry.message.id), colours))
-    file.write("</main>\n</body>\n</html>\n")
+            turn = turn_that_said(store, conversation_id, entry.message) if member else None
+            yield _article(entry, turn, colours)
+    yield "</main>\n</body>\n</html>\n"
 
 
 def _agent_of(entry: StoredMessage | UnansweredTurn) -> str:

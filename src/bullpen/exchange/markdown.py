@@ -7,7 +7,7 @@ is always ours. Markup in a message still works, but HTML does not: in a page it
 import re
 from collections.abc import Iterator
 
-from bullpen.exchange.formatting import Writable, addressees_of, all_entries, sender_of, utc_time
+from bullpen.exchange.formatting import addressees_of, all_entries, sender_of, utc_time
 from bullpen.markers.blocks import BlockReader
 from bullpen.store.base import Store, StoredConversation, StoredMessage
 from bullpen.text.clean import one_line
@@ -25,11 +25,11 @@ _DEFINITION = re.compile(r"^([ \t>*+\-0-9.)]*+)\[(?=(?:[^\[\]\\]|\\.)*+(?:\]:|\\
 _SPECIAL = re.compile(r"([\\`*_\[\]<>#|~&$])")
 
 
-def write_markdown(store: Store, conversation_id: str, file: Writable) -> None:
-    """Write a conversation piece by piece."""
-    file.write(_beginning(store.conversation(conversation_id)))
+def markdown_pieces(store: Store, conversation_id: str) -> Iterator[str]:
+    """Yield a conversation piece by piece."""
+    yield _beginning(store.conversation(conversation_id))
     for entry in all_entries(store, conversation_id):
-        file.write(_unanswered(entry) if isinstance(entry, UnansweredTurn) else _message(entry))
+        yield _unanswered(entry) if isinstance(entry, UnansweredTurn) else _message(entry)
 
 
 def _beginning(conversation: StoredConversation) -> str:

@@ -157,6 +157,12 @@ def all_of(db: Connection, conversation: int, message_id: str | None) -> list[Tu
     return [_turn(row) for row in rows]
 
 
+def asked_by(db: Connection, conversation: int, first: int, last: int) -> list[Turn]:
+    """Return the turns that some messages asked for, in the order of the messages."""
+    between = "turns.asked_by BETWEEN ? AND ? ORDER BY turns.asked_by, turns.number"
+    return [_turn(row) for row in db.execute(f"{SELECT} AND {between}", (conversation, first, last))]
+
+
 def open_in(db: Connection, conversation: int, state: str) -> list[Turn]:
     """Return the queued or the running turns, in the order of the queue."""
     rows = db.execute(f"{SELECT} AND {OPEN} = ? ORDER BY turns.position", (conversation, state))

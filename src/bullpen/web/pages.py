@@ -1,7 +1,6 @@
 """The pages: the list of conversations, one conversation, and the parts of it that are updated."""
 
 import asyncio
-import io
 import secrets
 from http import HTTPStatus
 from typing import cast
@@ -11,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 
 from bullpen.errors import UnknownConversation
-from bullpen.exchange.files import FORMATS, Format, write_export
+from bullpen.exchange.files import FORMATS, Format, export_pieces
 from bullpen.view.addressees import addressees
 from bullpen.view.commands import ACTIONS, read_command, read_form, run_command
 from bullpen.view.completion import names_of, options_for
@@ -19,6 +18,7 @@ from bullpen.view.listing import ConversationSummary, Hit, all_conversations, by
 from bullpen.view.messages import message_text, shown_messages
 from bullpen.web.address import Place
 from bullpen.web.credentials import Keys
+from bullpen.web.downloads import download
 from bullpen.web.frames import server_sent
 from bullpen.web.identity import browser_of, takes_part
 from bullpen.web.requests import checked_id, hub_of, id_in, number_in, number_of, sender_in, view_in
@@ -247,12 +247,8 @@ async def export(request: Request) -> Response:
     file_format = request.path_params["format"]
     if file_format not in FORMATS:
         raise HTTPException(HTTPStatus.NOT_FOUND)
-    file = io.StringIO()
-    # Not in the store's thread: that would keep the agents waiting.
-    await asyncio.to_thread(write_export, hub.database, conversation_id, file, cast(Format, file_format))
-    name = f"{conversation_id}.{file_format}"
-    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
-    return Response(file.getvalue(), media_type=MEDIA_TYPES[file_format], headers=headers)
+    pieces = export_pieces(hub.database, conversation_id, cast(Format, file_format))
+    return await download(pieces, f"{conversation_id}.{file_format}", MEDIA_TYPES[file_format])
 
 
 def _field(form: dict[str, list[str]], name: str) -> str:
