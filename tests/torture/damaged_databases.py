@@ -96,7 +96,7 @@ def killed(folder: Path) -> Original:
         fill(store, 20)
     with SqliteStore(path) as store:
         for number in range(100, 120):
-            store.append("c0", said(f"m{number}", f"in the log {number} " * 9), owner=OWNER)
+            store.append("c0", said(f"m{number}", f"in the log {number} " * 9))
         files = {file.name: file.read_bytes() for file in folder.iterdir()}
     return Original(path, files)
 
@@ -118,6 +118,7 @@ def fill(store: SqliteStore, messages: int) -> None:
                 end = TurnEnd(turn_id=f"m{count}-max", state="done", at=2)
                 store.append(name, said(f"r{count}", "because", speaker=MAX), finishes=end, owner=OWNER)
         store.update(name, at=3, change=StateChange(team_task="Build it.", waits_for="kai"), owner=OWNER)
+        store.release(name, OWNER)
     search.MOST_WAITING = most_waiting
 
 
