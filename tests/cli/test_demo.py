@@ -23,6 +23,7 @@ def test_the_story_is_told_and_stays_in_a_store_of_its_own(bullpen: Bullpen, dem
     done = bullpen("demo", "--fast")
 
     assert (done.returncode, done.stderr) == (0, "")
+    assert Path(demo_database[1]).parents[1].stat().st_mode & 0o777 == 0o700
     assert "#6 → you" in done.stdout
     assert json.loads(bullpen("sessions", "--json", *demo_database).stdout)[0]["messages"] == 6
     assert "Fixed" in bullpen("sessions", "show", *demo_database).stdout

@@ -51,7 +51,7 @@ def _completed(
                     purpose=(action.help or "").split(" (")[0].partition(";")[0],
                     takes_value=action.nargs != 0,
                     values=tuple(map(str, action.choices or ())),
-                    is_file=action.metavar == "FILE",
+                    is_file=action.metavar in ("FILE", "FOLDER"),
                 )
             )
         else:

@@ -113,9 +113,13 @@ async def _type(page: StreamPage, text: str, pace: float) -> None:
 
 def _folder() -> Path:
     """Make the folder that the team works in. It stays, and with it what they build."""
-    folder = data_folder() / "demo"
+    data = data_folder()
+    folder = data / "demo"
     try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        data.parent.mkdir(parents=True, exist_ok=True)
+        # The folder of all data, if there is none yet: only its owner may look inside.
+        data.mkdir(mode=0o700, exist_ok=True)
+        folder.mkdir(mode=0o700, exist_ok=True)
         (folder / "team.toml").write_text(TEAM, encoding="utf-8")
         (folder / "tea.py").unlink(missing_ok=True)
     except OSError as error:

@@ -41,7 +41,7 @@ def _list_arguments(parser: argparse.ArgumentParser) -> None:
 def _list_options(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(words=[])
     parser.add_argument("--team", metavar="NAME", help="only those of this team")
-    parser.add_argument("--folder", type=Path, metavar="FILE", help="only those of teams in this folder or below it")
+    parser.add_argument("--folder", type=Path, metavar="FOLDER", help="only those of teams in this folder or below it")
     parser.add_argument("--archived", action="store_true", help="list those that were archived")
     add_database_option(parser)
     _add_json(parser)
