@@ -30,7 +30,7 @@ class Reader:
         self._connect = connect
         self._after = ExitStack()
         self._seen: object = None
-        """How the files were when they were opened, if SQLite takes no locks on them."""
+        """How the files were when they were opened, if SQLite does not lock them."""
         self.is_copy = False
         with ExitStack() as on_error:
             on_error.callback(self.close)

@@ -1,4 +1,4 @@
-"""A file that is sent while it is made, so that a long one takes no more memory than a short one."""
+"""A file that is sent while it is made, so that a long one needs as little memory as a short one."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
