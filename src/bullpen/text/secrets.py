@@ -73,8 +73,8 @@ def _announced(found: re.Match[str]) -> str:
     if quoted is not None:
         return f"{before}{mark}{MASK}" if len(quoted) >= SHORTEST_ANNOUNCED else found[0]
     value = word.rstrip(_AFTER_A_SENTENCE)
-    if value.endswith(MASK[:-1]):
-        value += MASK[-1]
+    if value.endswith(MASK.rstrip(_AFTER_A_SENTENCE)):
+        value = word[: len(value) + 1]
     return f"{before}{MASK}{word[len(value) :]}" if len(value) >= SHORTEST_ANNOUNCED else found[0]
 
 
