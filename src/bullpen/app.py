@@ -48,6 +48,7 @@ async def open_team(
 @asynccontextmanager
 async def open_store(db: Path | str | Store | None = None) -> AsyncIterator[tuple[Store, StoreThread]]:
     """Open the database in a thread of its own, so that it cannot delay the event loop."""
+    await _end_leftovers()
     thread, opened = StoreThread(), ExitStack()
     try:
         store = await thread.do(lambda: opened.enter_context(_store(db)))
@@ -58,6 +59,12 @@ async def open_store(db: Path | str | Store | None = None) -> AsyncIterator[tupl
             await to_the_end(thread.do(opened.close))
         finally:
             thread.close()
+
+
+async def _end_leftovers() -> None:
+    """End the agents of processes that were killed: nothing may change files of a conversation that people look at."""
+    if may_have_left_something():
+        await asyncio.to_thread(end_leftover_processes)
 
 
 def _store(db: Path | str | Store | None) -> Store:
@@ -78,8 +85,7 @@ async def open_conversation(
     owner = this_process()
     conversation_id = resume or new_conversation_id()
     try:
-        if may_have_left_something():
-            await asyncio.to_thread(end_leftover_processes)
+        await _end_leftovers()
         if resume is None:
             await thread.do(_create, store, loaded, conversation_id)
         await claim(store, thread, conversation_id, owner)

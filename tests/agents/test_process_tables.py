@@ -1,6 +1,7 @@
 """The processes of this machine, as /proc tells of them and as psutil does: real ones, and the same answers."""
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -8,10 +9,12 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
+import msgspec
 import pytest
+from msgspec.structs import replace
 
 from bullpen.agents import process_tree
-from bullpen.agents.crash_records import CrashRecords
+from bullpen.agents.crash_records import CrashRecords, Record
 from bullpen.agents.processes.proc_files import ProcFiles
 from bullpen.agents.processes.psutil_table import PsutilTable
 from bullpen.agents.processes.table import ProcessTable
@@ -182,3 +185,51 @@ def test_on_linux_psutil_is_not_loaded() -> None:
     )
 
     assert subprocess.run([sys.executable, "-c", program], capture_output=True, check=True).stdout == b"False\n"
+
+
+def test_a_process_whose_pid_was_reused_is_never_ended(start: Start, table: ProcessTable, tmp_path: Path) -> None:
+    stranger = start("echo 1; sleep 60")
+    lines(stranger, 1)
+    now = process_tree.process_id(stranger.pid)
+    assert now is not None
+    earlier = process_tree.ProcessId(now.pid, now.start_time - 1)
+
+    process_tree.end([earlier])
+    (tmp_path / "turn.json").write_bytes(msgspec.json.encode(record(child=earlier, guardian=earlier, owner=earlier)))
+    assert CrashRecords(tmp_path).end_all() == 0
+
+    assert list(tmp_path.iterdir()) == []
+    assert is_there(table, stranger.pid)
+    process_tree.end([now])
+    assert stranger.wait() == -signal.SIGKILL
+
+
+@pytest.mark.usefixtures("table")
+@pytest.mark.parametrize("elsewhere", [{"boot_id": "another boot"}, {"namespace": "pid:[1]"}])
+def test_what_runs_on_another_machine_or_in_a_container_is_left_alone(
+    start: Start, elsewhere: dict[str, str], tmp_path: Path
+) -> None:
+    shell = start("echo 1; sleep 60")
+    lines(shell, 1)
+    child = process_tree.process_id(shell.pid)
+    assert child is not None
+    dead = process_tree.ProcessId(child.pid, child.start_time - 1)
+    file = tmp_path / "turn.json"
+    file.write_bytes(msgspec.json.encode(replace(record(child=child, guardian=None, owner=dead), **elsewhere)))
+
+    assert CrashRecords(tmp_path).end_all() == 0
+    assert file.exists()
+
+    os.utime(file, (0, 0))
+    assert CrashRecords(tmp_path).end_all() == 0
+    assert not file.exists()
+    assert shell.poll() is None
+
+
+def record(
+    child: process_tree.ProcessId, guardian: process_tree.ProcessId | None, owner: process_tree.ProcessId
+) -> Record:
+    boot_id, namespace = process_tree.boot_id(), process_tree.pid_namespace()
+    return Record(
+        turn_id="of another turn", child=child, guardian=guardian, owner=owner, boot_id=boot_id, namespace=namespace
+    )

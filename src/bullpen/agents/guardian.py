@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from bullpen.agents import guardian_program
-from bullpen.agents.guardian_program import ANSWER, FAILED, READY, REQUEST, STARTED
+from bullpen.agents.guardian_program import ANSWER, READY, REQUEST, STARTED
 
 logger = logging.getLogger(__name__)
 
@@ -29,17 +29,15 @@ class Guardian:
 
     def __init__(self) -> None:
         self.channel, theirs = socket.socketpair()
-        with theirs, Path(guardian_program.__file__).open("rb") as program:
-            source, end = [fcntl.fcntl(file.fileno(), fcntl.F_DUPFD_CLOEXEC, _HIGH) for file in (program, theirs)]
-            try:
-                self.pid = _spawned(source, end)
-            finally:
-                os.close(source)
-                os.close(end)
-        guardians.add(self)
-        self.channel.settimeout(PATIENCE_SECONDS)
-        if self._answer()[0] != READY:
-            raise OSError("a guardian ended at once")
+        try:
+            with theirs, Path(guardian_program.__file__).open("rb") as program:
+                self.pid = _spawned(program.fileno(), theirs.fileno())
+            guardians.add(self)
+            self.channel.settimeout(PATIENCE_SECONDS)
+            self._expect(READY)
+        except BaseException:
+            self.channel.close()
+            raise
 
     def start(self, argv: Sequence[str], *, cwd: Path, env: Mapping[str, str], stdio: Sequence[int]) -> int:
         """Start a program and return its pid, or raise why that was not possible.
@@ -50,13 +48,9 @@ class Guardian:
         self.channel.settimeout(PATIENCE_SECONDS)
         socket.send_fds(self.channel, [REQUEST.pack(len(request))], stdio)
         self.channel.sendall(request)
-        word, number = self._answer()
-        if word == FAILED:
-            raise CannotStart(number, os.strerror(number), argv[0])
-        if word != STARTED:
-            raise OSError("its guardian ended")
+        pid = self._expect(STARTED)
         self.channel.setblocking(False)
-        return number
+        return pid
 
     def is_there(self) -> bool:
         """Return whether it still runs, and reap it otherwise."""
@@ -64,10 +58,15 @@ class Guardian:
             return os.waitpid(self.pid, os.WNOHANG)[0] == 0
         return False
 
-    def _answer(self) -> tuple[bytes, int]:
+    def _expect(self, expected: bytes) -> int:
+        """Return the number in the guardian's next answer."""
         answer = self.channel.recv(ANSWER.size, socket.MSG_WAITALL)
-        word, number = ANSWER.unpack(answer) if answer else (b"", 0)
-        return word, number
+        if len(answer) < ANSWER.size:
+            raise OSError("its guardian ended")
+        word, number = ANSWER.unpack(answer)
+        if word != expected:
+            raise CannotStart(number, os.strerror(number))
+        return int(number)
 
 
 class CannotStart(OSError):
@@ -151,8 +150,13 @@ def _spawned(source: int, end: int) -> int:
     interpreter = Path(sys.executable).resolve(strict=True)
     command = [str(interpreter), "-I", "-S", "-", str(_SOCKET), f"guardian of {os.getpid()}"]
     nowhere = [(os.POSIX_SPAWN_OPEN, stream, os.devnull, os.O_WRONLY, 0) for stream in (1, 2)]
-    given = [(os.POSIX_SPAWN_DUP2, source, 0), (os.POSIX_SPAWN_DUP2, end, _SOCKET)]
-    return os.posix_spawn(interpreter, command, os.environ, file_actions=[*nowhere, *given], setsid=True)
+    high = [fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, _HIGH) for descriptor in (source, end)]
+    given = [(os.POSIX_SPAWN_DUP2, high[0], 0), (os.POSIX_SPAWN_DUP2, high[1], _SOCKET)]
+    try:
+        return os.posix_spawn(interpreter, command, os.environ, file_actions=[*nowhere, *given], setsid=True)
+    finally:
+        for descriptor in high:
+            os.close(descriptor)
 
 
 def _encoded(argv: Sequence[str], cwd: Path, env: Mapping[str, str]) -> bytes:

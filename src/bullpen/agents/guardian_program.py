@@ -41,6 +41,7 @@ _CHANGED = (*_IGNORED, signal.SIGPIPE, signal.SIGXFSZ)
 def main() -> None:
     """Serve until bullpen closes the other end of the socket."""
     _become_parent_of_orphans()
+    channel = _only_channel(int(sys.argv[1]))
     inherited = [number for number in _IGNORED if signal.getsignal(number) is signal.SIG_IGN]
     for number in _IGNORED:
         signal.signal(number, signal.SIG_IGN)
@@ -49,15 +50,27 @@ def main() -> None:
         os.set_blocking(end, False)
     signal.set_wakeup_fd(death, warn_on_full_buffer=False)
     signal.signal(signal.SIGCHLD, lambda *_: None)
-    with socket.socket(fileno=int(sys.argv[1])) as channel:
-        _say(channel, READY, os.getpid())
-        while _serve(channel, deaths, [number for number in _CHANGED if number not in inherited]):
-            pass
+    _say(channel, READY, os.getpid())
+    while _serve(channel, deaths, [number for number in _CHANGED if number not in inherited]):
+        pass
+
+
+def _only_channel(descriptor: int) -> socket.socket:
+    """Return the channel. Agents get neither that nor any other file that bullpen has inherited."""
+    for entry in os.listdir("/proc/self/fd"):  # noqa: PTH208, pathlib takes long to load
+        if int(entry) > descriptor:
+            # The listing itself was one of them.
+            with contextlib.suppress(OSError):
+                os.close(int(entry))
+    os.set_inheritable(descriptor, False)
+    return socket.socket(fileno=descriptor)
 
 
 def _serve(channel: socket.socket, deaths: int, to_default: list[signal.Signals]) -> bool:
     """Run the next program and end what it leaves. Return whether bullpen is still there."""
-    header, stdio, _, _ = socket.recv_fds(channel, REQUEST.size, 3, socket.MSG_CMSG_CLOEXEC)
+    header, stdio, _, _ = socket.recv_fds(channel, REQUEST.size, 3)
+    for descriptor in stdio:
+        os.set_inheritable(descriptor, False)
     if not header:
         return False
     (size,) = REQUEST.unpack(header)

@@ -69,13 +69,17 @@ def is_alive(process: ProcessId) -> bool:
 
 def descendants(pid: int) -> list[ProcessId]:
     """Return the children of a process, their children, and so on."""
-    return _identities(process_table().descendants(pid))
+    found = _identities(process_table().descendants(pid))
+    # A pid that was reused before its identity was read is not among them a second time.
+    still = set(process_table().descendants(pid)) if found else set()
+    return [process for process in found if process.pid in still]
 
 
 def processes_of_turn(turn_id: str) -> list[ProcessId]:
     """Return every process that has the id of a turn in its environment, as far as we may read it."""
     table = process_table()
-    return _identities(pid for pid in table.all() if table.has_variable(pid, TURN_VARIABLE, turn_id))
+    found = _identities(pid for pid in table.all() if table.has_variable(pid, TURN_VARIABLE, turn_id))
+    return [process for process in found if table.has_variable(process.pid, TURN_VARIABLE, turn_id)]
 
 
 def _identities(pids: Iterable[int]) -> list[ProcessId]:

@@ -1,0 +1,226 @@
+"""What bullpen leaves running when it is killed, and who ends it."""
+
+import asyncio
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.torture.families import HIDDEN, KINDS, PATIENCE_SECONDS, Family
+
+from bullpen.agents import command_agent, guardian, run_turn
+from bullpen.agents.process_tree import is_alive, process_id
+from bullpen.context import AssemblerInput
+from bullpen.errors import AgentCrashed
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux lets a process adopt orphans")
+
+
+@pytest.fixture(autouse=True)
+def own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+
+
+def wait_for(condition: Callable[[], object]) -> None:
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.01)
+
+
+async def said(script: str, cwd: Path, *arguments: str) -> str:
+    """Return what a shell says in a turn."""
+    spec = command_agent(["sh", "-c", script, *arguments])
+    output = spec.assembler().assemble(AssemblerInput(current_message="Go."))
+    return (await run_turn(spec, output, emit=lambda _: None, cwd=cwd)).text
+
+
+def test_when_bullpen_is_killed_the_whole_family_ends_although_nobody_opens_anything(tmp_path: Path) -> None:
+    with Family(tmp_path / "family", list(KINDS)) as family:
+        assert len(family.members) > len(KINDS)
+        family.kill_bullpen()
+
+        assert family.is_gone_within(PATIENCE_SECONDS)
+        assert not family.grows()
+        wait_for(lambda: family.guardian and not is_alive(family.guardian))
+
+
+@pytest.mark.parametrize("door", ["chat", "run", "serve"])
+def test_when_its_guardian_is_killed_too_opening_the_conversation_ends_the_family(tmp_path: Path, door: str) -> None:
+    with Family(tmp_path / "family", [kind for kind in KINDS if kind != HIDDEN]) as family:
+        family.kill_bullpen_and_guardian()
+        assert family.grows()
+
+        words = {
+            "chat": ["chat", "--plain", "--trust", "--resume", "last", str(family.team)],
+            "run": ["run", "--trust", "--resume", "last", str(family.team), "Still there?"],
+            "serve": ["serve", "--trust", "--port", "0", "--no-open", str(family.team)],
+        }[door]
+        opened = subprocess.Popen(
+            [sys.executable, "-m", "bullpen", *words, "--db", str(family.db)],
+            cwd=family.folder,
+            env=family.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+        )
+        try:
+            wait_for(lambda: not any(is_alive(process) for process in family.members))
+        finally:
+            opened.kill()
+            opened.wait()
+
+
+def test_a_turn_fails_if_its_guardian_is_killed_and_nothing_is_left(tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    work.mkdir()
+
+    async def kill_it() -> None:
+        turn = asyncio.ensure_future(said("trap '' TERM; (setsid sleep 60 &); echo > ready; sleep 60", work))
+        while not (work / "ready").exists():
+            await asyncio.sleep(0.01)
+        (busy,) = [one for one in guardian.guardians if one not in guardian.idle and one.is_there()]
+        os.kill(busy.pid, signal.SIGKILL)
+        with pytest.raises(AgentCrashed, match="SIGKILL"):
+            await turn
+        assert working_in(work) == []
+        assert await said("echo again", work) == "again"
+
+    asyncio.run(kill_it())
+
+
+def working_in(folder: Path) -> list[str]:
+    found = []
+    for entry in Path("/proc").iterdir():
+        with contextlib.suppress(OSError):
+            if entry.name.isdecimal() and (entry / "cwd").readlink() == folder:
+                found.append(entry.name)
+    return found
+
+
+def test_one_guardian_serves_turn_after_turn_and_more_serve_at_once(tmp_path: Path) -> None:
+    many = guardian.MOST_IDLE + 2
+    parents = "ps -o ppid= -p $$"
+    together = f"echo > began-$1; while [ $(ls began-* | wc -l) -lt {many} ]; do sleep 0.01; done; {parents}"
+
+    async def turns() -> tuple[list[str], list[str]]:
+        one_by_one = [await said(parents, tmp_path) for _ in range(3)]
+        at_once = await asyncio.gather(*[said(together, tmp_path, "sh", str(number)) for number in range(many)])
+        return one_by_one, at_once
+
+    one_by_one, at_once = asyncio.run(turns())
+
+    assert len(set(one_by_one)) == 1
+    assert len(set(at_once)) == len(at_once)
+    assert len(guardian.idle) <= guardian.MOST_IDLE
+    assert all(one.is_there() for one in guardian.idle)
+
+
+def test_an_agent_gets_three_descriptors_and_the_usual_signals(tmp_path: Path) -> None:
+    async def both() -> tuple[str, str]:
+        return await said("ls /proc/$$/fd; true", tmp_path), await said(
+            "grep -E 'Sig(Ign|Blk)' /proc/self/status", tmp_path
+        )
+
+    descriptors, signals = asyncio.run(both())
+
+    assert set(descriptors.split()) == {"0", "1", "2"}
+    assert [usual_signals(line) for line in signals.splitlines()] == [0, 0]
+
+
+def usual_signals(line: str) -> int:
+    """Return the bits of a line in /proc, without those that the C library keeps for itself."""
+    return int(line.split()[1], 16) & 0x7FFFFFFF
+
+
+def test_what_the_user_has_ignored_is_ignored_by_agents_too(tmp_path: Path) -> None:
+    program = (
+        "import asyncio, sys; sys.path.insert(0, sys.argv[1]); from pathlib import Path\n"
+        "from tests.agents.test_guardian import said\n"
+        "print(asyncio.run(said('grep SigIgn /proc/self/status', Path(sys.argv[2]))))\n"
+    )
+    command = ["nohup", sys.executable, "-c", program, str(Path(__file__).parents[2]), str(tmp_path)]
+
+    done = subprocess.run(command, capture_output=True, check=True)
+
+    assert usual_signals(done.stdout.decode()) == 1 << (signal.SIGHUP - 1)
+
+
+def test_a_long_command_arrives_whole(tmp_path: Path) -> None:
+    long = "ü" * 60_000
+
+    assert asyncio.run(said('printf %s "$1"', tmp_path, "sh", long)) == long
+
+
+def test_a_command_with_a_zero_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="null byte"):
+        asyncio.run(said("echo $1", tmp_path, "sh", "a\0b"))
+
+    assert asyncio.run(said("echo hi", tmp_path)) == "hi"
+
+
+def test_its_command_line_does_not_name_what_people_kill(tmp_path: Path) -> None:
+    asyncio.run(said("echo hi", tmp_path))
+    command = Path(f"/proc/{guardian.idle[-1].pid}/cmdline").read_bytes().split(b"\0")
+
+    assert not any(b"bullpen" in word for word in command[1:])
+    assert Path(f"/proc/{guardian.idle[-1].pid}/comm").read_text() == "guardian\n"
+
+
+def test_without_an_interpreter_agents_run_unguarded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(guardian, "is_possible", True)
+    monkeypatch.setattr(guardian, "idle", [])
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "gone"))
+
+    assert asyncio.run(said("(setsid sleep 60 &); echo hi", tmp_path)) == "hi"
+    assert not guardian.is_possible
+
+
+def test_a_copy_of_the_process_does_not_keep_the_family_alive(tmp_path: Path) -> None:
+    program = f"""
+import asyncio, os, sys, time
+sys.path.insert(0, {str(Path(__file__).parents[2])!r})
+from pathlib import Path
+from tests.agents.test_guardian import said
+async def main():
+    turn = asyncio.ensure_future(said("trap '' TERM; echo $$ > pid; sleep 60", Path({str(tmp_path)!r})))
+    while not Path({str(tmp_path / "pid")!r}).exists():
+        await asyncio.sleep(0.01)
+    if (copy := os.fork()) == 0:
+        time.sleep(300)
+    print(copy, flush=True)
+    await turn
+asyncio.run(main())
+"""
+    original = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE)
+    assert original.stdout is not None
+    copy = process_id(int(original.stdout.readline()))
+    agent = process_id(int((tmp_path / "pid").read_text()))
+    assert copy is not None
+    assert agent is not None
+
+    original.kill()
+    original.wait()
+    original.stdout.close()
+
+    wait_for(lambda: not is_alive(agent))
+    assert is_alive(copy)
+    os.kill(copy.pid, signal.SIGKILL)
+
+
+def test_the_end_of_bullpen_does_not_wait_and_leaves_no_guardian(tmp_path: Path) -> None:
+    program = (
+        "import asyncio, sys; sys.path.insert(0, sys.argv[1]); from pathlib import Path\n"
+        "from tests.agents.test_guardian import said\n"
+        "print(asyncio.run(said('ps -o ppid= -p $$; sleep 0.3', Path(sys.argv[2]))))\n"
+    )
+    command = [sys.executable, "-W", "error", "-c", program, str(Path(__file__).parents[2]), str(tmp_path)]
+
+    done = subprocess.run(command, capture_output=True, check=True)
+
+    assert done.stderr == b""
+    wait_for(lambda: (it := process_id(int(done.stdout))) is None or not is_alive(it))
