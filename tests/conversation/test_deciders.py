@@ -3,9 +3,10 @@
 from collections.abc import Awaitable, Callable
 
 import pytest
-from tests.conversation.stage import FAIL, HANG, Stage, tell, until_at_work
+from tests.conversation.stage import FAIL, HANG, Stage, events_so_far, tell, until_at_work
 
 from bullpen.conversation.conversation import Conversation
+from bullpen.conversation.events import Decided
 from bullpen.errors import UnknownSender
 from bullpen.view.commands import ACTIONS
 from bullpen.view.decided import Decision, decisions_in
@@ -71,6 +72,7 @@ async def test_without_a_name_it_was_who_spoke_last(shop: Stage) -> None:
         await tell(conversation, "[FROM: lee] Go [NEXT: a]")
         await conversation.skip()
         assert await decided(conversation) == [("lee", "skip", ("1",))]
+        assert [event.by for event in events_so_far(conversation, Decided)] == ["lee"]
 
 
 async def test_what_changes_nothing_is_not_a_decision_and_nobody_decides_as_an_agent(shop: Stage) -> None:

@@ -46,7 +46,7 @@ async def test_whoever_comes_back_gets_what_happened_meanwhile(team: Stage) -> N
         assert [item.number for item in numbered] == list(range(number + 1, conversation.last_number + 1))
         with conversation.viewing(after=conversation.last_number) as viewer:
             await conversation.continue_turns()
-            assert (await anext(viewer)).event == Continued()
+            assert (await anext(viewer)).event == Continued(by="kim")
 
 
 async def test_hundreds_of_viewers_of_whom_one_never_reads_delay_nobody(team: Stage) -> None:

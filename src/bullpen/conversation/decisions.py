@@ -28,6 +28,8 @@ from bullpen.routing.router import Router
 from bullpen.store.base import Decision
 from bullpen.team.team import Member, Team
 
+BY_PEOPLE = (Continued, Decided, Dropped, HandOverDismissed, Paused, Renamed, Reordered)
+"""The events that say who decided it."""
 NOTHING_SAID_YET = "Nothing has been said yet. Say something first."
 
 
@@ -186,7 +188,8 @@ def decided_by(person: str, choice: str, entry: Entry, *, at: int, about: Sequen
     decided = [event.turn_id for event in entry.events if isinstance(event, Decided)]
     changed = [turn.id for turn in about or (*entry.drops, *entry.puts_first, *entry.turns)]
     decision = Decision(at=at, person=person, choice=choice, turns=tuple(dict.fromkeys([*decided, *changed])))
-    return replace(entry, change=replace(entry.change, decision=decision))
+    events = tuple(replace(event, by=person) if isinstance(event, BY_PEOPLE) else event for event in entry.events)
+    return replace(entry, change=replace(entry.change, decision=decision), events=events)
 
 
 def agent_named(router: Router, name: str) -> Member:

@@ -33,16 +33,20 @@ class Queued(Struct, frozen=True, kw_only=True, tag="queued", tag_field="type"):
     turns: tuple[WaitingTurn, ...]
 
 
-class Dropped(Struct, frozen=True, kw_only=True, tag="dropped", tag_field="type"):
+class Dropped(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="dropped", tag_field="type"):
     """Turns were removed from the queue, and will not begin."""
 
     turns: tuple[WaitingTurn, ...]
+    by: str = ""
+    """Who decided it, if a person did."""
 
 
-class Reordered(Struct, frozen=True, kw_only=True, tag="reordered", tag_field="type"):
+class Reordered(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="reordered", tag_field="type"):
     """The queue is in another order."""
 
     turns: tuple[WaitingTurn, ...]
+    by: str = ""
+    """Who decided it, if a person did."""
 
 
 class TurnBegan(Struct, frozen=True, kw_only=True, tag="turn_began", tag_field="type"):
@@ -96,8 +100,13 @@ class HandOverMissed(Struct, frozen=True, kw_only=True, tag="hand_over_missed", 
         )
 
 
-class HandOverDismissed(Struct, frozen=True, kw_only=True, tag="hand_over_dismissed", tag_field="type"):
+class HandOverDismissed(
+    Struct, frozen=True, kw_only=True, omit_defaults=True, tag="hand_over_dismissed", tag_field="type"
+):
     """A person dismissed a missed hand-over."""
+
+    by: str = ""
+    """Who decided it, if a person did."""
 
 
 class Undecided(Struct, frozen=True, kw_only=True, tag="undecided", tag_field="type"):
@@ -122,22 +131,29 @@ class Unallowed(Struct, frozen=True, kw_only=True, tag="unallowed", tag_field="t
         return cls(turn=turn, by=by, text=text)
 
 
-class Decided(Struct, frozen=True, kw_only=True, tag="decided", tag_field="type"):
+class Decided(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="decided", tag_field="type"):
     """A person has decided about a turn that ended without a reply, or that an agent may not ask for by itself."""
 
     turn_id: str
     choice: str
+    by: str = ""
+    """Who decided it, if a person did."""
 
 
-class Paused(Struct, frozen=True, kw_only=True, tag="paused", tag_field="type"):
+class Paused(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="paused", tag_field="type"):
     """No turn begins until a person continues."""
 
     kind: PauseKind
     text: str
+    by: str = ""
+    """Who decided it, if a person did."""
 
 
-class Continued(Struct, frozen=True, kw_only=True, tag="continued", tag_field="type"):
+class Continued(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="continued", tag_field="type"):
     """A person ended the pause, and waiting turns begin."""
+
+    by: str = ""
+    """Who decided it, if a person did."""
 
 
 class Held(Struct, frozen=True, kw_only=True, tag="held", tag_field="type"):
@@ -153,11 +169,13 @@ class TaskSet(Struct, frozen=True, kw_only=True, tag="task_set", tag_field="type
     by: str
 
 
-class Renamed(Struct, frozen=True, kw_only=True, tag="renamed", tag_field="type"):
+class Renamed(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="renamed", tag_field="type"):
     """The conversation has another title."""
 
     title: str | None
     """None: it is called by its first words again."""
+    by: str = ""
+    """Who decided it, if a person did."""
 
 
 class Quiet(Struct, frozen=True, kw_only=True, tag="quiet", tag_field="type"):

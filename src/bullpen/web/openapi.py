@@ -9,6 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from bullpen import __version__
+from bullpen.web.access import NEEDS
 from bullpen.web.api import CALLS, Call, Parameter
 from bullpen.web.requests import LARGEST_NUMBER
 from bullpen.web.responses import Problem, json
@@ -18,7 +19,7 @@ REFERENCE = "#/components/schemas/{name}"
 REFUSALS = {
     "400": "The request cannot be read.",
     "401": "Missing or wrong key.",
-    "403": "Cross-site request refused.",
+    "403": "Your role does not allow it, or the page of another site sent it.",
     "404": "Not found.",
     "409": "Conflicts with the current state.",
     "413": "Too large.",
@@ -57,6 +58,7 @@ def _operation(call: Call, schema_of: dict[str, Any]) -> dict[str, Any]:
     problem = {"application/json": {"schema": schema_of[repr(Problem)]}}
     operation: dict[str, Any] = {
         "summary": call.summary,
+        "description": f"Needs the role {NEEDS[call.method, call.path]}.",
         "operationId": f"{call.method.lower()}{re.sub('[^a-z]+', '_', call.path)}".rstrip("_"),
         "parameters": [*_in_path(call), *_others(call)],
         "responses": {
