@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 from tests.torture.families import HIDDEN, KINDS, PATIENCE_SECONDS, Family
+from tests.torture.with_mistake import NO_GUARDIAN
 
-from bullpen.agents import command_agent, guardian, run_turn
+from bullpen.agents import command_agent, guardian, run_turn, watchman
 from bullpen.agents.process_tree import is_alive, process_id
 from bullpen.context import AssemblerInput
 from bullpen.errors import AgentCrashed
@@ -48,6 +49,14 @@ def test_when_bullpen_is_killed_the_whole_family_ends_although_nobody_opens_anyt
         assert family.is_gone_within(PATIENCE_SECONDS)
         assert not family.grows()
         wait_for(lambda: family.guardian and not is_alive(family.guardian))
+
+
+def test_where_there_cannot_be_a_guardian_a_watchman_ends_what_can_be_found(tmp_path: Path) -> None:
+    with Family(tmp_path / "family", [kind for kind in KINDS if kind != HIDDEN], fault=NO_GUARDIAN) as family:
+        family.kill_bullpen()
+
+        assert family.is_gone_within(PATIENCE_SECONDS)
+        assert not family.grows()
 
 
 @pytest.mark.parametrize("door", ["chat", "run", "serve"])
@@ -175,6 +184,7 @@ def test_without_an_interpreter_agents_run_unguarded(tmp_path: Path, monkeypatch
     monkeypatch.setattr(guardian, "is_possible", True)
     monkeypatch.setattr(guardian, "idle", [])
     monkeypatch.setattr(sys, "executable", str(tmp_path / "gone"))
+    monkeypatch.setattr(watchman, "_watched", {})
 
     assert asyncio.run(said("(setsid sleep 60 &); echo hi", tmp_path)) == "hi"
     assert not guardian.is_possible

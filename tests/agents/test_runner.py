@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import pytest
 from msgspec.structs import replace
 
-from bullpen.agents import AgentSpec, Reply, agent_spec, command_agent, guardian, process_tree, run_turn
+from bullpen.agents import AgentSpec, Reply, agent_spec, command_agent, guardian, process_tree, run_turn, watchman
 from bullpen.agents.process_tree import TURN_VARIABLE, ProcessId, is_alive, process_id
 from bullpen.agents.processes.psutil_table import PsutilTable
 from bullpen.context import AssemblerInput, AssemblerOutput
@@ -276,6 +276,7 @@ def test_what_a_shell_leaves_in_the_background_is_ended(escape: str, tmp_path: P
 def test_it_is_also_ended_where_there_is_no_proc(escape: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process_tree, "process_table", PsutilTable)
     monkeypatch.setattr(guardian, "take", lambda: None)
+    monkeypatch.setattr(watchman, "watch", lambda _: None)
     spec = command_agent(["bash", "-c", f"cat > /dev/null; {escape} > /dev/null 2>&1 & sleep 0.2; echo hi"])
 
     reply = run(run_turn(spec, prompt(spec), emit=lambda _: None, cwd=tmp_path))

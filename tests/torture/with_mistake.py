@@ -4,7 +4,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from bullpen.agents import guardian_program
+from bullpen.agents import guardian, guardian_program
 from bullpen.cli import main
 
 IN_GUARDIAN = {
@@ -17,6 +17,9 @@ IN_GUARDIAN = {
     ),
 }
 """What is written in the guardian, and what instead of it."""
+
+NO_GUARDIAN = "no guardian"
+"""Not a mistake, but a system on which there cannot be one."""
 
 
 def plant(name: str, folder: Path) -> None:
@@ -33,6 +36,8 @@ def plant(name: str, folder: Path) -> None:
 if __name__ == "__main__":
     name = sys.argv.pop(1)
     with tempfile.TemporaryDirectory() as folder:
-        if name:
+        if name == NO_GUARDIAN:
+            guardian.is_possible = False
+        elif name:
             plant(name, Path(folder))
         sys.exit(main())

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
-from bullpen.agents import guardian, process_tree
+from bullpen.agents import guardian, process_tree, watchman
 from bullpen.agents.crash_records import CrashRecords
 from bullpen.errors import UnsupportedSystem
 
@@ -57,6 +57,8 @@ class Child:
         self._exited = self._program.exited
         process_tree.running.add(self.pid)
         self._crash_records.record(self.pid, self._turn_id, guardian_pid=self._program.guardian_pid)
+        if self._program.guardian_pid is None:
+            watchman.watch(self._crash_records.folder)
         to_child, from_child, errors_from_child = self._pipes
         self._open_writer(to_child, stdin, keep_open=keep_stdin_open)
         self._streams = [self._open_reader(from_child, on_stdout), self._open_reader(errors_from_child, on_stderr)]
