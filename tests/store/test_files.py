@@ -15,6 +15,7 @@ from bullpen.errors import NotAStore, StoreDamaged, StoreError, StoreFull, Store
 from bullpen.store import files, schema, search
 from bullpen.store.base import TurnEnd
 from bullpen.store.sqlite import SqliteStore
+from bullpen.store.write_ahead_log import OpenLog
 from bullpen.testing.store_contract import GIVEN, MAX, OWNER, alive, asked, begin, said
 
 PAGE = 4096
@@ -309,7 +310,7 @@ def test_a_connection_that_may_only_read_is_not_kept(path: Path) -> None:
         database._connection.close()
         database._connection = sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, isolation_level=None)
         database._connection.execute("SELECT count(*) FROM turns")
-        database._log = files.inode(files.log_of(path))
+        database._log = OpenLog(files.log_of(path))
         with pytest.raises(StoreReadOnly):
             store.append("c", said("while it may not be written"), owner=OWNER)
 

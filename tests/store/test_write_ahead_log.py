@@ -190,6 +190,36 @@ def test_a_log_that_is_emptied_while_we_write_ends_all_writing(tmp_path: Path) -
         SqliteStore(path)
 
 
+@pytest.mark.parametrize("goes_on", [True, False])
+def test_a_log_that_is_emptied_within_a_write_is_not_put_into_the_file(tmp_path: Path, goes_on: bool) -> None:
+    path = tmp_path / NAME
+    with SqliteStore(path) as store:
+        begin(store, "c")
+        store.append("c", said("m0"))
+        with store._database.writing() as db:
+            db.execute("UPDATE states SET paused = 'soon'")
+            os.truncate(beside(path, "-wal"), 0)
+        content = path.read_bytes()
+        if goes_on:
+            with pytest.raises(StoreDamaged, match="its log was cut off while it was open"):
+                store.append("c", said("m1"))
+
+    assert path.read_bytes() == content
+    with pytest.raises(LogLost):
+        SqliteStore(path)
+
+
+def test_what_a_power_cut_left_in_a_log_is_written_over(tmp_path: Path) -> None:
+    path = tmp_path / NAME
+    SqliteStore(path).close()
+    beside(path, "-wal").write_bytes(bytes(5000))
+
+    with SqliteStore(path) as store:
+        begin(store, "c")
+        store.append("c", said("m0"))
+    assert count(path) == 1
+
+
 def test_what_follows_the_last_commit_does_not_matter(killed: Path) -> None:
     """A power cut during a write leaves this behind."""
     with beside(killed, "-wal").open("ab") as file:

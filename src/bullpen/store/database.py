@@ -23,6 +23,7 @@ from bullpen.errors import (
 )
 from bullpen.store import files, schema, write_ahead_log
 from bullpen.store.packing import DamagedData
+from bullpen.store.write_ahead_log import OpenLog
 
 if TYPE_CHECKING:
     from bullpen.store.read_only import Reader
@@ -42,6 +43,8 @@ PRAGMA cell_size_check = ON;
 PRAGMA trusted_schema = OFF;
 PRAGMA journal_size_limit = {LOG_BYTES};
 """
+
+CUT_LOG = "its log was cut off while it was open"
 
 # Without waiting for the disk, except at the start of a log: if a power cut kept an old start, the rest of the old log
 # would cover newer data in the file. Checkpoints are left to the writes that wait for the disk anyway.
@@ -74,7 +77,7 @@ class Database:
         self._is_spoiled = False
         """Whether the connection must not be used again."""
         self._inode: tuple[int, int] | None = None
-        self._log: tuple[int, int] | None = None
+        self._log: OpenLog | None = None
         if not os.path.lexists(self.path):
             files.create_file(self.path, self._fill)
         self._connect()
@@ -129,13 +132,15 @@ class Database:
 
     def _check_log(self) -> None:
         """Before a write, look whether somebody has taken away the log that it would go to."""
-        if self._connection is None:
+        if self._connection is None or self._log is None:
             return
-        log = files.log_of(self.path)
-        if files.inode(log) != self._log:
+        if not self._log.is_at(files.log_of(self.path)):
             # Closing puts what was in it into the file.
             self._disconnect()
-        elif not files.has_log(self.path):
+        elif self._log.is_cut():
+            self._damage = CUT_LOG
+            self._check_writable()
+        elif self._log.is_empty():
             # This finds out whether there should be something in it; usually there is nothing yet.
             self._connection.execute("PRAGMA wal_checkpoint").fetchone()
 
@@ -149,7 +154,9 @@ class Database:
             except (StoreReadOnly, StoreFull) as error:
                 connection, self._refusal = self._open_to_read(error), copy(error)
             self._connection, self._is_spoiled = connection, False
-            self._inode, self._log = files.inode(self.path), files.inode(files.log_of(self.path))
+            with suppress(OSError):
+                self._log = None if self._reader else OpenLog(files.log_of(self.path))
+            self._inode = files.inode(self.path)
             _open_here.add(self)
         return connection
 
@@ -158,12 +165,17 @@ class Database:
         if connection is None:
             return
         with _opening:
+            if self._log is not None and self._log.is_cut():
+                self._damage = self._damage or CUT_LOG
             if self._reader is not None:
                 self._reader.close()
                 self._reader = None
             elif self._damage and files.has_log(self.path):
                 self._close_without_writing(connection)
             connection.close()
+            if self._log is not None:
+                self._log.close()
+                self._log = None
             _open_here.discard(self)
 
     @contextmanager
@@ -270,7 +282,7 @@ class Database:
     def _check_same_log(self, others: list["Database"]) -> None:
         """Do not write to a new log while others write to one that was removed; closing them saves it."""
         log = files.log_of(self.path)
-        if any(other._reader is None and other._log != files.inode(log) for other in others):
+        if any(other._log is not None and not other._log.is_at(log) for other in others):
             raise LogLost(
                 self.path, f"its log {log.name} was removed while it is open here. Close it: that may save it"
             )
@@ -296,7 +308,9 @@ class Database:
     def _close_without_writing(self, connection: Connection) -> None:
         """Close, but leave the log as it is: the last connection to close copies it, unless that one is read-only."""
         with suppress(sqlite3.Error), closing(connect(self.path, "mode=ro")) as reader:
-            reader.execute("SELECT 1 FROM sqlite_master").fetchone()
+            # It may find damage; all the same, it is connected then.
+            with suppress(sqlite3.Error):
+                reader.execute("SELECT 1 FROM sqlite_master").fetchone()
             connection.close()
 
 

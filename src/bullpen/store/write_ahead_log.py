@@ -41,6 +41,42 @@ class Witness(Struct, frozen=True):
     """Whether it is from before this machine's last start: a power cut may have lost any part of it, or of the log."""
 
 
+class OpenLog:
+    """The log of an open connection, which others could remove or cut off meanwhile."""
+
+    def __init__(self, path: Path) -> None:
+        # SQLite does not lock the log itself, so it may be opened and closed.
+        self._handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        self._is_new = not self._begins()
+        """Whether nobody has written to it yet. A power cut may have left anything in it."""
+
+    def close(self) -> None:
+        """Close it. Closing twice is harmless."""
+        if self._handle >= 0:
+            os.close(self._handle)
+            self._handle = -1
+
+    def is_at(self, path: Path) -> bool:
+        """Return whether it still has its name."""
+        try:
+            return os.path.samestat(os.fstat(self._handle), path.stat())
+        except OSError:
+            return False
+
+    def is_empty(self) -> bool:
+        """Return whether nothing is in it: there was nothing yet, or SQLite or somebody else has emptied it."""
+        return os.fstat(self._handle).st_size == 0
+
+    def is_cut(self) -> bool:
+        """Return whether somebody has emptied it, and more was written to it since, after the place where it ended."""
+        begins = self._begins()
+        self._is_new = self._is_new and not begins
+        return not begins and not self._is_new and not self.is_empty()
+
+    def _begins(self) -> bool:
+        return any(os.pread(self._handle, 4, 0))
+
+
 def damage(path: Path) -> str:
     """Return what is wrong with the log of a database, or nothing. No connection of this process may be open."""
     log, index = (path.with_name(path.name + ending) for ending in ("-wal", "-shm"))
