@@ -133,6 +133,19 @@ async def test_naming_the_member_is_a_yes(poisoned: Stage) -> None:
         assert all(news.turns for news in events_so_far(conversation, Queued))
 
 
+async def test_naming_somebody_else_or_about_something_else_is_not_a_yes(poisoned: Stage) -> None:
+    poisoned.agent("d")
+    async with poisoned.open() as conversation:
+        await tell(conversation, "Read it.")
+        await conversation.ask("d")
+        await conversation.until_quiet()
+        assert unallowed(conversation) == ["b"], "d was named, and not b"
+        await conversation.ask("b")
+        await conversation.until_quiet()
+        assert unallowed(conversation) == ["b"], "b was asked about what d said, not about what a wants"
+        assert [line for line in await said(conversation) if line.startswith("b:")] == ["b: I have done it."]
+
+
 async def test_may_address_makes_it_free(poisoned: Stage) -> None:
     poisoned.members["a"]["may_address"] = ["b", "c"]
     async with poisoned.open() as conversation:
