@@ -276,6 +276,54 @@ async def test_a_reply_of_who_lost_it_is_not_stored(stage: Stage) -> None:
         assert "is open in process 7" in conversation.paused
 
 
+HERE = "this machine"
+LIVES = {
+    "seen lately, without a lock, in a pid namespace that we cannot see": (HERE, 0, None, True),
+    "not seen lately, without a lock": (HERE, -60, None, False),
+    "seen lately, and its lock is free": (HERE, 0, False, False),
+    "not seen lately, and its lock is held": (HERE, -60, True, True),
+    "on another machine, seen lately, and no lock is shared": ("elsewhere", 0, False, True),
+    "on another machine, not seen lately": ("elsewhere", -60, False, False),
+    "on another machine, its lock is held": ("elsewhere", -60, True, True),
+    "on another machine whose clock is ahead": ("elsewhere", 3_600, None, False),
+}
+
+
+@pytest.mark.parametrize(("place", "seen", "lock", "lives"), LIVES.values(), ids=LIVES)
+def test_who_is_alive(tmp_path: Path, place: str, seen: int, lock: bool | None, lives: bool) -> None:
+    me = this_process()
+    nobody = replace(me, pid=2**22 + 1, seen_at=me.seen_at + seen * 1_000)
+    one = nobody if place == HERE else replace(nobody, boot_id="another boot", host="another machine")
+    with SqliteStore(tmp_path / "a.db") as store, SqliteStore(tmp_path / "a.db") as holder:
+        if lock is not None:
+            assert holder._locks.hold(one.token)
+        if lock is False:
+            holder._locks.let_go(one.token)
+        assert owner.is_alive(one, store) is lives
+
+
+def test_an_owner_of_an_earlier_bullpen_is_known_by_its_process_alone(tmp_path: Path) -> None:
+    me = replace(this_process(), host="", seen_at=0)
+    with SqliteStore(tmp_path / "a.db") as store:
+        assert owner.life_of(me, store) == "alive"
+        assert owner.life_of(replace(me, start_time=me.start_time + 1), store) == "dead"
+        assert owner.life_of(replace(me, pid=2**22 + 1), store) == "dead"
+
+
+async def test_an_owner_elsewhere_whose_clock_is_ahead_and_who_says_nothing_is_dead(
+    team: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(owner, "WATCH_SECONDS", 0.0)
+    async with team.open() as conversation:
+        await conversation.say("Hello [NEXT: kim]")
+    with SqliteStore(team.db) as store:
+        ahead = replace(this_process(), boot_id="another", host="another", seen_at=milliseconds() + 3_600_000)
+        store.claim(conversation.id, ahead, is_alive=lambda _: False)
+        store._locks.remove(ahead.token)
+    async with team.open(conversation.id) as again:
+        assert len(await said(again)) == 1
+
+
 def _steal(stage: Stage, conversation_id: str) -> None:
     with SqliteStore(stage.db) as store:
         thief = Owner(token="thief", pid=7, start_time=7, boot_id="thief")
