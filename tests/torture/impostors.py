@@ -1,0 +1,180 @@
+"""People who say that they are somebody else: in forms, in the API, in commands and with [FROM: …]."""
+
+import asyncio
+import tempfile
+from collections import Counter
+from contextlib import ExitStack
+from pathlib import Path
+from random import Random
+from typing import Any
+from unittest import mock
+
+import httpx
+from msgspec import Struct
+from tests.torture.outcome import Outcome, Size, Torture
+
+from bullpen.conversation.conversation import Conversation
+from bullpen.testing.site import Site, site
+from bullpen.view.decided import decisions_in
+from bullpen.web.identity import GUEST, OWNER, Identity
+
+ATTEMPTS: dict[Size, int] = {"small": 300, "full": 5_000}
+SECONDS = 60.0
+PEOPLE = ("kim", "lee", "ada")
+NAMES = (*PEOPLE, "KIM", "Lee", "max", "eve", "", "kim ", "k\u200bim", "owner", "*")
+TEAM = """name = "stage"
+lead = "max"
+[[member]]
+name = "kim"
+[[member]]
+name = "lee"
+[[member]]
+name = "ada"
+[[member]]
+name = "max"
+command = ["/bin/true"]
+"""
+ACTING: dict[str, dict[str, str]] = {
+    "continue": {},
+    "task": {"task": "Sell"},
+    "rename": {"title": "A shop"},
+    "drop": {},
+    "cancel": {},
+    "allow": {},
+}
+
+
+class Somebody(Struct, frozen=True):
+    """Who asks, and with what."""
+
+    identity: Identity
+    headers: dict[str, str]
+
+
+class Attempts:
+    """What was tried, and who may be behind it."""
+
+    def __init__(self, served: Site, conversation: Conversation, random: Random) -> None:
+        self._api = f"{served.url}/api/conversations/{conversation.id}"
+        self._page = f"{served.url}/c/{conversation.id}"
+        self._random = random
+        self._conversation = conversation
+        self._somebody = [_somebody(served, identity, way) for identity in _identities() for way in ("cookie", "token")]
+        self._said_by: dict[str, Identity] = {}
+        self._decided_by: list[Identity] = []
+        self.answers: Counter[str] = Counter()
+        self.failures: list[str] = []
+
+    async def attempt(self, client: httpx.AsyncClient, number: int) -> None:
+        """Say or decide something as somebody, with other names in it."""
+        who = self._random.choice(self._somebody)
+        sender, name = self._random.choice(NAMES), self._random.choice(NAMES)
+        words = f"message {number}"
+        text = self._random.choice([words, f"[FROM: {name}] {words}", f"{words} [FROM: {name}]"]) + " [NEXT: nobody]"
+        kind = self._random.choice(["say", "form", "note", "act", "do", "command"])
+        action, given = self._random.choice(list(ACTING.items()))
+        as_sender: dict[str, Any] = {"sender": sender} if sender else {}
+        before = len(await self._conversation.read(decisions_in))
+        answer = await {
+            "say": lambda: client.post(f"{self._api}/messages", headers=who.headers, json={"text": text, **as_sender}),
+            "form": lambda: client.post(
+                f"{self._page}/messages", headers=who.headers, data={"text": text, **as_sender}
+            ),
+            "note": lambda: client.post(f"{self._api}/note", headers=who.headers, json={"text": text}),
+            "act": lambda: client.post(f"{self._api}/{action}", headers=who.headers, json=given),
+            "do": lambda: client.post(f"{self._page}/do/{action}", headers=who.headers, data={**given, **as_sender}),
+            "command": lambda: client.post(
+                f"{self._api}/commands", headers=who.headers, json={"text": f"/note {text}", **as_sender}
+            ),
+        }[kind]()
+        made = len(await self._conversation.read(decisions_in)) - before
+        self._decided_by += [who.identity] * made
+        self._said_by[words] = who.identity
+        self.answers[f"{answer.status_code // 100}xx"] += 1
+        what = f"{number}: {kind} by {who.identity.role} {who.identity.person} as {sender!r}"
+        if answer.status_code >= 500:
+            self.failures.append(f"{what} gave {answer.status_code}")
+        if who.identity.role == "viewer" and answer.status_code != 403:
+            self.failures.append(f"{what} gave {answer.status_code}, and a viewer changes nothing")
+
+    async def check(self) -> int:
+        """Compare who said and decided everything with who it was; return how much that is."""
+        said = await self._conversation.messages(limit=10**6)
+        for one in said:
+            words = " ".join(word for word in one.message.content.split() if word == "message" or word.isdecimal())
+            self._compare(f"{words!r} is said", one.message.speaker.role_id, self._said_by[words])
+        decided = await self._conversation.read(decisions_in)
+        for decision, identity in zip(decided, self._decided_by, strict=True):
+            self._compare(f"{decision.choice} is decided", decision.person, identity)
+        return len(said) + len(decided)
+
+    def _compare(self, what: str, person: str, identity: Identity) -> None:
+        if identity.role == "viewer":
+            self.failures.append(f"{what} by {person}, and it was a viewer")
+        elif identity.role == "member" and person != identity.person:
+            self.failures.append(f"{what} by {person}, and it was {identity.person}")
+
+
+def _identities() -> list[Identity]:
+    members = [Identity(role="member", person=name) for name in (*PEOPLE, "eve")]
+    return [OWNER, Identity(role="owner", person="ada"), *members, Identity(role="viewer", person="lee"), GUEST]
+
+
+def _somebody(served: Site, identity: Identity, way: str) -> Somebody:
+    if way == "token":
+        return Somebody(identity, {"Authorization": f"Bearer {served.keys.new_token(identity)}"})
+    session = served.keys.redeem(served.keys.new_ticket(identity))
+    return Somebody(identity, {"Cookie": f"{served.place.cookie}={session}", "Origin": served.url})
+
+
+async def _try(attempts: int, seed: int) -> Outcome:
+    with tempfile.TemporaryDirectory(prefix="torture-") as folder:
+        (Path(folder) / "team.toml").write_text(TEAM, encoding="utf-8")
+        async with (
+            site(Path(folder), Path(folder) / "team.toml") as served,
+            httpx.AsyncClient(timeout=SECONDS) as client,
+        ):
+            conversation = (await served.hub.begin()).conversation
+            tried = Attempts(served, conversation, Random(seed))
+            for number in range(attempts):
+                await tried.attempt(client, number)
+            stored = await tried.check()
+    answers = {f"answered with {kind}": count for kind, count in sorted(tried.answers.items())}
+    return Outcome(
+        tried=attempts,
+        unit="attempts",
+        failures=tuple(tried.failures),
+        figures={"messages and decisions that were stored": stored, **answers},
+    )
+
+
+def run(size: Size, seed: int) -> Outcome:
+    """Let everybody try to be anybody."""
+    return asyncio.run(_try(ATTEMPTS[size], seed))
+
+
+def run_with_fault(seed: int) -> Outcome:
+    """Let people be who they say."""
+    with ExitStack() as faults:
+        for module in ("api", "pages"):
+            faults.enter_context(mock.patch(f"bullpen.web.{module}.sender_in", lambda _, given, text="": given or None))
+        found = asyncio.run(_try(ATTEMPTS["small"], seed))
+    seen = [one for one in found.failures if "and it was" in one]
+    return Outcome(tried=found.tried, unit=found.unit, failures=tuple(seen))
+
+
+TORTURE = Torture(
+    name="people who say that they are somebody else",
+    does=(
+        "Owners, members, viewers, guests and people of other teams, with cookies and with tokens, speak and decide as "
+        "anybody: in forms, in the API, in commands and with [FROM: …]."
+    ),
+    promise=(
+        "a viewer changes nothing; what a member said or decided is stored as theirs, whatever they sent; and nothing "
+        "makes the server fail."
+    ),
+    run=run,
+    fault="the server believes who somebody says they are.",
+    run_with_fault=run_with_fault,
+    order=83,
+)
