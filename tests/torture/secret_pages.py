@@ -127,6 +127,7 @@ def _look(pages: Pages, conversation: str) -> None:
         one,
         f"{one}/messages?limit=1000",
         f"{one}/queue",
+        f"{one}/decisions",
     ]
     # A token may not read a team file: only a browser of the owner may.
     paths += ["/teams", "/teams/some-key", "/sidebar", f"{here}/messages/1"]

@@ -143,6 +143,30 @@ def test_members_speak_as_themselves_and_only_an_owner_as_others(
     asyncio.run(story())
 
 
+def test_an_owner_with_a_name_speaks_as_themselves_unless_they_say_otherwise(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def story() -> list[str]:
+        async with shop(tmp_path, monkeypatch) as (served, here):
+            for person, text in (
+                ("lee", "Hi."),
+                ("lee", "[FROM: kim] Hi."),
+                ("ada", "[FROM: kim] Hi."),
+                ("ada", "Hi."),
+            ):
+                async with client_of(served, Identity(role="owner", person=person)) as owner:
+                    # ada is not in this team, so it is who was last spoken to.
+                    await owner.post(f"{here}/messages", json={"text": text})
+                    await owner.post(f"{here}/continue")
+            async with client_of(served, GUEST) as reader:
+                messages = (await reader.get(f"{here}/messages")).json()
+                made = (await reader.get(f"{here}/decisions")).json()
+        people = [one["message"]["speaker"]["roleId"] for one in messages]
+        return [*(name for name in people if name != "max"), *(one["person"] for one in made)]
+
+    assert asyncio.run(story()) == ["lee", "kim", "kim", "kim", "lee", "lee", "kim", "kim"]
+
+
 def test_who_is_not_in_the_team_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ada = Identity(role="member", person="ada")
 

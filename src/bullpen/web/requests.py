@@ -64,9 +64,11 @@ def sender_in(conversation: Conversation, given: str | None, text: str = "") -> 
     who = visitor()
     if who is None:
         raise HTTPException(HTTPStatus.FORBIDDEN, "You are not signed in.")
+    people = [person.name for person in conversation.team.people]
     if who.role == "owner":
-        return given or (None if read_markers(text).sender else who.person)
-    if not takes_part([person.name for person in conversation.team.people]):
+        own = who.person if who.person in people and read_markers(text).sender is None else None
+        return given or own
+    if not takes_part(people):
         raise HTTPException(
             HTTPStatus.FORBIDDEN,
             f"You are signed in as {who.person}, who is not in the team of this conversation. You can read it.",
