@@ -176,3 +176,12 @@ def test_nothing_is_left_of_the_owner_of_a_deleted_conversation(tmp_path: Path) 
     with SqliteStore(tmp_path / "a.db") as store:
         store.delete("c", at=1)
     assert [file.name for file in tmp_path.iterdir()] == ["a.db"]
+
+
+def test_who_closes_the_store_is_dead_although_its_process_lives(tmp_path: Path) -> None:
+    closed = SqliteStore(tmp_path / "a.db")
+    begin(closed, "c")
+    closed.claim("c", OWNER, is_alive=dead)
+    closed.close()
+    with SqliteStore(tmp_path / "a.db") as store:
+        assert store.is_locked(OWNER) is False
