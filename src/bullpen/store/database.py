@@ -134,15 +134,18 @@ class Database:
         """Before a write, look whether somebody has taken away the log that it would go to."""
         if self._connection is None or self._log is None:
             return
-        if not self._log.is_at(files.log_of(self.path)):
-            # Closing puts what was in it into the file.
-            self._disconnect()
-        elif self._log.is_cut():
-            self._damage = CUT_LOG
-            self._check_writable()
-        elif self._log.is_empty():
-            # This finds out whether there should be something in it; usually there is nothing yet.
-            self._connection.execute("PRAGMA wal_checkpoint").fetchone()
+        match self._log.state():
+            case "removed":
+                # Closing puts what was in it into the file.
+                self._disconnect()
+            case "cut":
+                self._damage = CUT_LOG
+                self._check_writable()
+            case "empty":
+                # This finds out whether there should be something in it; usually there is nothing yet.
+                self._connection.execute("PRAGMA wal_checkpoint").fetchone()
+            case "usual":
+                pass
 
     def _has_changed(self) -> bool:
         return self._reader is not None and self._reader.has_changed()
@@ -165,7 +168,7 @@ class Database:
         if connection is None:
             return
         with _opening:
-            if self._log is not None and self._log.is_cut():
+            if self._log is not None and self._log.state() == "cut":
                 self._damage = self._damage or CUT_LOG
             if self._reader is not None:
                 self._reader.close()
@@ -281,11 +284,9 @@ class Database:
 
     def _check_same_log(self, others: list["Database"]) -> None:
         """Do not write to a new log while others write to one that was removed; closing them saves it."""
-        log = files.log_of(self.path)
-        if any(other._log is not None and not other._log.is_at(log) for other in others):
-            raise LogLost(
-                self.path, f"its log {log.name} was removed while it is open here. Close it: that may save it"
-            )
+        if any(other._log is not None and other._log.state() == "removed" for other in others):
+            name = files.log_of(self.path).name
+            raise LogLost(self.path, f"its log {name} was removed while it is open here. Close it: that may save it")
 
     def _check_tables(self, db: Connection) -> None:
         # In one transaction, so that SQLite locks the file once and not for every table.

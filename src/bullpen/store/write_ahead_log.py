@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Literal
 
 from msgspec import Struct
 
@@ -28,6 +29,10 @@ LOCKED_BYTE = 128
 FLOCK = "hhqqi"
 
 
+LogState = Literal["usual", "empty", "removed", "cut"]
+"""Empty is usual before the first write, and after SQLite has emptied it. Cut: emptied, and then written to."""
+
+
 class Witness(Struct, frozen=True):
     """How far a log was written, according to its index."""
 
@@ -42,11 +47,14 @@ class Witness(Struct, frozen=True):
 
 
 class OpenLog:
-    """The log of an open connection, which others could remove or cut off meanwhile."""
+    """The log of an open connection, which others could take away meanwhile. It is asked before every write."""
 
     def __init__(self, path: Path) -> None:
+        self._path = path
         # SQLite does not lock the log itself, so it may be opened and closed.
         self._handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        status = os.fstat(self._handle)
+        self._identity = status.st_dev, status.st_ino
         self._is_new = not self._begins()
         """Whether nobody has written to it yet. A power cut may have left anything in it."""
 
@@ -56,25 +64,22 @@ class OpenLog:
             os.close(self._handle)
             self._handle = -1
 
-    def is_at(self, path: Path) -> bool:
-        """Return whether it still has its name."""
+    def state(self) -> LogState:
+        """Return what has become of it."""
         try:
-            return os.path.samestat(os.fstat(self._handle), path.stat())
+            status = self._path.stat()
         except OSError:
-            return False
-
-    def is_empty(self) -> bool:
-        """Return whether nothing is in it: there was nothing yet, or SQLite or somebody else has emptied it."""
-        return os.fstat(self._handle).st_size == 0
-
-    def is_cut(self) -> bool:
-        """Return whether somebody has emptied it, and more was written to it since, after the place where it ended."""
+            return "removed"
+        if (status.st_dev, status.st_ino) != self._identity:
+            return "removed"
+        if status.st_size == 0:
+            return "empty"
         begins = self._begins()
         self._is_new = self._is_new and not begins
-        return not begins and not self._is_new and not self.is_empty()
+        return "usual" if begins or self._is_new else "cut"
 
     def _begins(self) -> bool:
-        return any(os.pread(self._handle, 4, 0))
+        return os.pread(self._handle, 4, 0).strip(b"\0") != b""
 
 
 def damage(path: Path) -> str:
