@@ -152,10 +152,9 @@ def test_an_owner_with_a_name_speaks_as_themselves_unless_they_say_otherwise(
                 ("lee", "Hi."),
                 ("lee", "[FROM: kim] Hi."),
                 ("ada", "[FROM: kim] Hi."),
-                ("ada", "Hi."),
             ):
                 async with client_of(served, Identity(role="owner", person=person)) as owner:
-                    # ada is not in this team, so it is who was last spoken to.
+                    # ada is not in this team, so who spoke last decides.
                     await owner.post(f"{here}/messages", json={"text": text})
                     await owner.post(f"{here}/continue")
             async with client_of(served, GUEST) as reader:
@@ -164,7 +163,7 @@ def test_an_owner_with_a_name_speaks_as_themselves_unless_they_say_otherwise(
         people = [one["message"]["speaker"]["roleId"] for one in messages]
         return [*(name for name in people if name != "max"), *(one["person"] for one in made)]
 
-    assert asyncio.run(story()) == ["lee", "kim", "kim", "kim", "lee", "lee", "kim", "kim"]
+    assert asyncio.run(story()) == ["lee", "kim", "kim", "lee", "lee", "kim"]
 
 
 def test_who_is_not_in_the_team_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
