@@ -58,6 +58,8 @@ WORDS = (
     "@",
     "/",
 )
+# A busy machine takes long for thousands of lines; only a screen that hangs takes longer.
+PATIENCE_SECONDS = 150.0
 # Each character that is typed or pasted is another one, so that it can be found again wherever it went.
 FIRST_CHARACTER, LAST_CHARACTER = 0x4E00, 0x9FA5
 
@@ -137,7 +139,7 @@ class RandomPerson:
         """Wait until what came is done. The parts of a screen that goes meanwhile never answer; all others must."""
         screen = self.app.screen
         try:
-            await self._pilot._wait_for_screen()
+            await self._pilot._wait_for_screen(timeout=PATIENCE_SECONDS)
         except WaitForScreenTimeout:
             if self.app.screen is screen:
                 raise
