@@ -8,6 +8,7 @@ from bullpen.config import default_database
 from bullpen.errors import NoConversations
 from bullpen.store.base import Finding as StoredFinding
 from bullpen.store.base import Store
+from bullpen.store.files import has_log
 from bullpen.store.sqlite import SqliteStore
 from bullpen.store.thread import StoreThread
 
@@ -31,7 +32,7 @@ def database_path(path: Path | None = None) -> Path:
 def open_database(path: Path | None = None) -> Database:
     """Open the file, or the user's default; raise NoConversations if it does not exist: reading must not create it."""
     path = database_path(path)
-    if not path.exists():
+    if not path.exists() and not has_log(path):
         raise NoConversations
     return SqliteStore(path)
 

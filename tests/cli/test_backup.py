@@ -105,6 +105,16 @@ def test_a_lost_log_is_found_by_fsck_and_what_is_left_can_go_on(database: Path, 
     assert main(["fsck"]) == 0
 
 
+def test_a_log_without_its_database_is_not_nothing(database: Path, capsys: Printed) -> None:
+    database.rename("elsewhere.db")
+    Path(f"{database}-wal").write_bytes(b"messages")
+
+    for words in (["sessions"], ["fsck"]):
+        assert main(words) == 1
+        assert "it is missing, but its log" in "".join(capsys.readouterr())
+    assert not database.exists()
+
+
 def test_no_database_no_backup(empty_home: Path, capsys: Printed) -> None:
     assert main(["backup", "copy.db"]) == 1
     assert "No conversations yet." in capsys.readouterr().err

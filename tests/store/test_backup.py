@@ -304,6 +304,22 @@ def test_a_log_that_its_process_can_still_save_is_not_given_up(path: Path) -> No
     assert ids(path) == ["m0", "m1", "m2", "m3"]
 
 
+def test_a_log_without_its_database_is_not_taken_for_that_of_a_new_one(path: Path, tmp_path: Path) -> None:
+    back_up(path, tmp_path / "backup.db")
+    killed(path)
+    path.unlink()
+    log = files.log_of(path).read_bytes()
+
+    with pytest.raises(StoreDamaged, match=r"it is missing, but its log bullpen\.db-wal is there"):
+        SqliteStore(path)
+    assert not path.exists()
+    restored = restore(tmp_path / "backup.db", path)
+
+    assert restored.kept is not None
+    assert files.log_of(restored.kept).read_bytes() == log
+    assert ids(path) == ["m0", "m1", "m2"]
+
+
 @pytest.mark.parametrize("place", ["missing/backup.db", "."])
 def test_where_no_file_can_be_it_is_said(path: Path, tmp_path: Path, place: str) -> None:
     with pytest.raises(BullpenError) as caught:

@@ -286,6 +286,35 @@ def test_a_file_that_we_may_not_read(open_folder: Path, file_mode: int, folder_m
     assert [file.name for file in path.parent.iterdir()] == ["bullpen.db"]
 
 
+@pytest.mark.parametrize(("file_mode", "folder_mode"), [(0o444, 0o777), (0o666, 0o555)])
+def test_a_file_that_we_may_only_read(open_folder: Path, file_mode: int, folder_mode: int) -> None:
+    path = open_folder / "data" / "bullpen.db"
+    with SqliteStore(path) as store:
+        begin(store, "c")
+    before = (path.read_bytes(), path.stat().st_mtime_ns)
+    path.chmod(file_mode)
+    path.parent.chmod(folder_mode)
+
+    seen, told = as_nobody(partial(read_and_written, path))
+
+    path.parent.chmod(0o700)
+    assert seen == ["c"]
+    assert told.startswith(f"{path} ")
+    assert "--db" in told
+    assert (path.read_bytes(), path.stat().st_mtime_ns) == before
+    assert [file.name for file in path.parent.iterdir()] == ["bullpen.db"]
+
+
+def read_and_written(path: Path) -> tuple[list[str], str]:
+    with SqliteStore(path) as store:
+        seen = [conversation.id for conversation in store.conversations()]
+        try:
+            begin(store, "d")
+        except StoreReadOnly as error:
+            return seen, str(error)
+    return seen, ""
+
+
 def test_a_folder_in_which_nothing_can_be_made(open_folder: Path) -> None:
     open_folder.chmod(0o555)
 

@@ -182,17 +182,15 @@ def _put_in_place(draft: Path, path: Path) -> Path | None:
 
     If the power fails meanwhile, the index of its log is still there and says that the log is not.
     """
-    kept = _free_name(path) if path.exists() else None
-    if kept is not None:
-        for ending in files.ENDINGS:
-            beside = path.with_name(path.name + ending)
-            if beside.exists():
-                kept.with_name(kept.name + ending).hardlink_to(beside)
-        files.sync(path.parent)
+    there = [ending for ending in files.ENDINGS if path.with_name(path.name + ending).exists()]
+    kept = _free_name(path)
+    for ending in there:
+        kept.with_name(kept.name + ending).hardlink_to(path.with_name(path.name + ending))
+    files.sync(path.parent)
     files.log_of(path).unlink(missing_ok=True)
     files.put(draft, path, overwrite=True)
     path.with_name(f"{path.name}-shm").unlink(missing_ok=True)
-    return kept
+    return kept if there else None
 
 
 def _free_name(path: Path) -> Path:

@@ -79,6 +79,7 @@ class Database:
         self._inode: tuple[int, int] | None = None
         self._log: OpenLog | None = None
         if not os.path.lexists(self.path):
+            self._check_no_log()
             files.create_file(self.path, self._fill)
         self._connect()
 
@@ -221,6 +222,13 @@ class Database:
             # SQLite opens a file that it cannot write as read-only, also when the disk is full, and keeps it read-only.
             self._is_spoiled = True
         return error
+
+    def _check_no_log(self) -> None:
+        """Do not create a file beside the log of another: SQLite would take its pages for those of the new file."""
+        if files.has_log(self.path):
+            reason = f"it is missing, but its log {files.log_of(self.path).name} is there"
+            hint = "Nothing was written. Put the file back, or a backup: `bullpen restore FILE` keeps the log."
+            raise StoreDamaged(self.path, reason, hint)
 
     def _fill(self, draft: Path) -> None:
         with self._translating(), closing(connect(draft, "mode=rw")) as db:
