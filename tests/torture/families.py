@@ -88,20 +88,10 @@ class Family:
         os.kill(self.guardian.pid, signal.SIGKILL)
         self.kill_bullpen()
 
-    def open_again(self) -> subprocess.CompletedProcess[bytes]:
+    def open_again(self, fault: str = "") -> subprocess.CompletedProcess[bytes]:
         """Open the conversation that was killed, as a person would, and leave it again."""
-        command = [
-            sys.executable,
-            "-m",
-            "bullpen",
-            "chat",
-            "--plain",
-            "--trust",
-            "--db",
-            str(self.db),
-            "--resume",
-            "last",
-        ]
+        program = [sys.executable, "-m", "tests.torture.with_mistake", fault, "chat", "--plain", "--trust"]
+        command = [*program, "--resume", "last", "--db", str(self.db), str(self.team)]
         return subprocess.run(command, cwd=self.folder, env=self.environment, input=b"/quit\n", capture_output=True)
 
     def grows(self) -> bool:

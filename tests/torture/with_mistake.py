@@ -1,43 +1,105 @@
 """`python -m tests.torture.with_mistake NAME ARGUMENTS`: the command line with a one-line mistake, "" for none."""
 
+import importlib
+import importlib.util
 import sys
 import tempfile
 from pathlib import Path
 
-from bullpen.agents import guardian, guardian_program
-from bullpen.cli import main
-
-IN_GUARDIAN = {
-    "orphans are not adopted": ("_PR_SET_CHILD_SUBREAPER, 1", "_PR_SET_CHILD_SUBREAPER, 0"),
-    "children are asked, not killed": ("os.kill(child, signal.SIGKILL)", "os.kill(child, signal.SIGTERM)"),
-    "only the first generation is killed": ("        if not _has_children():\n", "        if True:\n"),
-    "a family is only killed after a turn": (
+MISTAKES = {
+    "orphans are not adopted": (
+        "guardian_program",
+        "libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)",
+        "libc.prctl(_PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0)",
+    ),
+    "children are asked to end, not killed": (
+        "guardian_program",
+        "os.kill(child, signal.SIGKILL)",
+        "os.kill(child, signal.SIGTERM)",
+    ),
+    "only the first generation is killed": (
+        "guardian_program",
+        "        if not _has_children():\n",
+        "        if True:\n",
+    ),
+    "a family is killed only after a turn": (
+        "guardian_program",
         "    _end_children()\n    _say",
         "    is_over and _end_children()\n    _say",
     ),
+    "every owner is taken for alive": (
+        "crash_records",
+        "return _is_here(record) and process_tree.is_alive(record.owner)",
+        "return _is_here(record)",
+    ),
+    "what was left is only asked to end": (
+        "process_tree",
+        "signal.SIGTERM if is_patient else signal.SIGKILL",
+        "signal.SIGTERM",
+    ),
+    "the mark of a turn is not looked for": (
+        "crash_records",
+        "return [*process_tree.processes_of_turn(record.turn_id), *families, *child]",
+        "return [*families, *child]",
+    ),
+    "descendants are not looked for": (
+        "crash_records",
+        "return [*process_tree.processes_of_turn(record.turn_id), *families, *child]",
+        "return [*process_tree.processes_of_turn(record.turn_id), *child]",
+    ),
+    "a pid is enough to be killed": (
+        "process_tree",
+        "        if process_id(process.pid) == process:\n            signal.pidfd",
+        "        if True:\n            signal.pidfd",
+    ),
+    "a pid is enough to be an agent": (
+        "crash_records",
+        "if root is not None and process_tree.is_alive(root)]",
+        "if root is not None]",
+    ),
+    "a pid is enough to be alive": (
+        "process_tree",
+        "state is not None and state.start_time == process.start_time and not",
+        "state is not None and not",
+    ),
 }
-"""What is written in the guardian, and what instead of it."""
-
+"""By name: the module, what is written there exactly once, and what is written instead."""
 NO_GUARDIAN = "no guardian"
 """Not a mistake, but a system on which there cannot be one."""
 
 
 def plant(name: str, folder: Path) -> None:
-    """Let this process use a guardian with a mistake."""
-    right, wrong = IN_GUARDIAN[name]
-    source = Path(guardian_program.__file__).read_text(encoding="utf-8")
+    """Make a mistake in this process, before anything has imported its module."""
+    file, right, wrong = MISTAKES[name]
+    spec = importlib.util.find_spec(f"bullpen.agents.{file}")
+    assert spec is not None
+    assert spec.origin is not None
+    source = Path(spec.origin).read_text(encoding="utf-8")
     if source.count(right) != 1:
-        raise ValueError(f"the guardian does not contain this exactly once: {right}")
-    changed = folder / "guardian_program.py"
+        raise ValueError(f"{file}.py does not contain this exactly once: {right}")
+    changed = folder / f"{file}.py"
     changed.write_text(source.replace(right, wrong), encoding="utf-8")
-    guardian_program.__file__ = str(changed)
+    if spec.name in sys.modules:
+        raise ValueError(f"{file}.py was imported too early")
+    mistaken = importlib.util.spec_from_file_location(spec.name, changed)
+    assert mistaken is not None
+    assert mistaken.loader is not None
+    module = importlib.util.module_from_spec(mistaken)
+    sys.modules[spec.name] = module
+    setattr(importlib.import_module("bullpen.agents"), file, module)
+    mistaken.loader.exec_module(module)
 
 
-if __name__ == "__main__":
+def main() -> None:
+    """Run the command line."""
     name = sys.argv.pop(1)
     with tempfile.TemporaryDirectory() as folder:
         if name == NO_GUARDIAN:
-            guardian.is_possible = False
+            setattr(importlib.import_module("bullpen.agents.guardian"), "is_possible", False)  # noqa: B010
         elif name:
             plant(name, Path(folder))
-        sys.exit(main())
+        sys.exit(importlib.import_module("bullpen.cli").main())
+
+
+if __name__ == "__main__":
+    main()
