@@ -8,6 +8,7 @@ import subprocess
 import sys
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -322,6 +323,25 @@ async def test_an_owner_elsewhere_whose_clock_is_ahead_and_who_says_nothing_is_d
         store._locks.remove(ahead.token)
     async with team.open(conversation.id) as again:
         assert len(await said(again)) == 1
+
+
+async def test_who_lost_it_at_a_limit_becomes_quiet(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    stage.people_and_agents("kim", "a b")
+    stage.limits["turns_per_message"] = 1
+    update = SqliteStore.update
+
+    def robbed(self: SqliteStore, conversation_id: str, *args: Any, **kwargs: Any) -> None:
+        monkeypatch.setattr(SqliteStore, "update", update)
+        _steal(stage, conversation_id)
+        update(self, conversation_id, *args, **kwargs)
+
+    async with stage.open() as conversation:
+        monkeypatch.setattr(SqliteStore, "update", robbed)
+        await tell(conversation, "Go [NEXT: a, b]")
+        assert conversation.paused is not None
+        assert "is open in process 7" in conversation.paused
+        with pytest.raises(NotTheOwner):
+            await conversation.continue_turns()
 
 
 def _steal(stage: Stage, conversation_id: str) -> None:

@@ -225,7 +225,7 @@ class TurnLoop:
     async def _pause_at_limit(self, reason: str) -> None:
         try:
             await self._journal.commit(decisions.pause("cap", reason, at=milliseconds()))
-        except StoreError as error:
+        except (StoreError, StoreConflict) as error:
             self._pause_in_memory(f"{reason} {error}")
 
     def _pause_in_memory(self, text: str) -> None:
