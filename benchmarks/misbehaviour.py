@@ -34,11 +34,6 @@ AT_ONCE = 8
 # The longest timeout, three signals of a second each, two seconds for the rest, and a margin for a busy machine.
 HANG_SECONDS = 30.0
 PROC = Path("/proc")
-HIDDEN_CHILD = "setsid env -i"
-REASON = (
-    "each of those left was started by its parent, just before its end, with `setsid` and an empty environment. It "
-    "cannot be distinguished from other processes of the application, and is left alone: `docs/agents.md`."
-)
 
 
 class Outcome(Struct, frozen=True, kw_only=True):
@@ -93,7 +88,6 @@ def figure(outcomes: Sequence[Outcome], left: Leftovers) -> Figure:
         measured=f"{sum(outcome.is_good for outcome in outcomes):,} of {len(outcomes):,} did; "
         f"{left.processes + sum(outcome.processes_left for outcome in outcomes)} processes, {left.descriptors} file "
         f"descriptors and {left.records} records left",
-        reason=REASON if all(HIDDEN_CHILD in " ".join(one.plan.command) for one in outcomes if not one.is_good) else "",
         columns=("what", "how many"),
         rows=[
             *[(f"turns that ended as {name}", f"{times:,}") for name, times in endings.most_common()],

@@ -14,7 +14,7 @@ logger = logging.getLogger(__name__)
 
 
 class GuardedProgram:
-    """Its guardian tells us its exit code, and ends whatever it leaves."""
+    """Its guardian tells us its exit code, and ends all that it leaves."""
 
     def __init__(
         self,

@@ -18,7 +18,7 @@ logger = logging.getLogger(__name__)
 
 # A guardian answers within milliseconds; this is for a machine that hardly answers itself.
 PATIENCE_SECONDS = 20.0
-# So many guardians wait for the next turn; those of more turns at once are let go.
+# How many guardians may wait for the next turn; those of more turns at once are let go.
 MOST_IDLE = 4
 # Where a guardian finds its socket, and a number above all descriptors that are given to it.
 _SOCKET, _HIGH = 3, 10
@@ -83,7 +83,7 @@ is_possible = sys.platform == "linux"
 
 
 def is_one_ready() -> bool:
-    """Return whether taking a guardian takes no time."""
+    """Return whether a guardian can be taken at once."""
     return bool(idle) or not is_possible
 
 

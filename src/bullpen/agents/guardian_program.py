@@ -1,6 +1,6 @@
 """The guardian: a small process beside bullpen that runs agents, one at a time, and ends all that came of each.
 
-Linux makes it the parent of every orphan among an agent's descendants, whatever session or environment that one has.
+Linux makes it the parent of every orphan among an agent's descendants, in any session and with any environment.
 So nothing can hide: when bullpen says that a turn is over, or is dead, the guardian kills its children, then those that
 thereby became its children, until it has none. The pid of a child cannot be reused before the guardian has reaped it.
 

@@ -121,7 +121,7 @@ def end_firmly(remaining: Callable[[], Iterable[ProcessId]]) -> bool:
         is_patient = time.monotonic() < began + GRACE_SECONDS
         end(new if is_patient else alive, signal.SIGTERM if is_patient else signal.SIGKILL)
         time.sleep(0.01)
-    logger.warning("processes left behind pids=%s", [process.pid for process in family if is_alive(process)])
+    logger.warning("processes still running pids=%s", [process.pid for process in family if is_alive(process)])
     return True
 
 
