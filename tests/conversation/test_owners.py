@@ -22,7 +22,7 @@ from bullpen.conversation.events import Paused, TurnEnded
 from bullpen.conversation.owner import this_process
 from bullpen.conversation.running_turn import milliseconds
 from bullpen.errors import ConversationInUse, NotTheOwner
-from bullpen.store.base import Owner
+from bullpen.store.base import Owner, Store
 from bullpen.store.owner_locks import OwnerLocks
 from bullpen.store.sqlite import SqliteStore
 
@@ -236,6 +236,9 @@ async def test_every_decision_of_who_lost_it_is_refused_and_its_agents_stop(
     async with stage.open() as conversation:
         await conversation.say("Go [NEXT: a, b]")
         await until_at_work(conversation, "a")
+        # All that the agent says is stored by then, so that nothing else is written but the heartbeat.
+        while not await conversation.read(_output):
+            await asyncio.sleep(0.05)
         _steal(stage, conversation.id)
         await conversation.until_quiet()
         assert conversation.running == {}
@@ -303,6 +306,13 @@ def test_who_is_alive(tmp_path: Path, place: str, seen: int, lock: bool | None, 
         assert owner.is_alive(one, store) is lives
 
 
+def test_only_an_owner_of_this_machine_ended_when_this_machine_was_started_again(tmp_path: Path) -> None:
+    long_ago = replace(this_process(), boot_id="another boot", seen_at=1_000)
+    with SqliteStore(tmp_path / "a.db") as store:
+        assert not owner._must_be_watched(long_ago, store)
+        assert owner._must_be_watched(replace(long_ago, host="another machine"), store)
+
+
 def test_an_owner_of_an_earlier_bullpen_is_known_by_its_process_alone(tmp_path: Path) -> None:
     me = replace(this_process(), host="", seen_at=0)
     with SqliteStore(tmp_path / "a.db") as store:
@@ -348,6 +358,11 @@ def _steal(stage: Stage, conversation_id: str) -> None:
     with SqliteStore(stage.db) as store:
         thief = Owner(token="thief", pid=7, start_time=7, boot_id="thief")
         assert store.claim(conversation_id, thief, is_alive=lambda _: False)
+
+
+def _output(store: Store, conversation_id: str) -> bytes:
+    record = store.record(conversation_id, "1")
+    return b"" if record is None else record.stream
 
 
 async def _picture(conversation: Conversation) -> object:
