@@ -104,6 +104,20 @@ def test_two_servers_with_one_database_know_each_others_browsers(tmp_path: Path)
     assert [bool(kept.get(key)) for kept in (one, other) for key in ("first", "second")] == [True] * 4
 
 
+def test_changes_of_another_process_at_the_same_moment_are_not_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The times of files are coarse, so two versions of one can have the same."""
+    monkeypatch.setattr("bullpen.web.sessions._version_of", lambda _: (1,))
+    one = Keys(sessions=Sessions(tmp_path / "s"))
+    ticket = one.new_ticket(KIM)
+    other = Keys(sessions=Sessions(tmp_path / "s"))
+
+    assert [bool(keys.redeem(ticket)) for keys in (other, one)] == [True, False]
+    one.new_token(KIM)
+    assert len(Keys(sessions=Sessions(tmp_path / "s")).sessions()) == 2
+
+
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"sessions": 7}', b"\xff", b'{"sessions": {"a": "b"}}'])
 def test_a_file_that_cannot_be_read_lets_nobody_in_and_is_replaced(content: bytes, tmp_path: Path) -> None:
     (tmp_path / "s").write_bytes(content)

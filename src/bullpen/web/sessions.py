@@ -84,7 +84,7 @@ class Sessions:
     def __init__(self, file: Path | None = None) -> None:
         self._file = file
         self._record = Record()
-        self._version = 0
+        self._version: tuple[int, ...] = ()
         self._read()
 
     @property
@@ -167,6 +167,8 @@ class Sessions:
     def _change(self, change: Callable[[Record], Record]) -> None:
         try:
             with self._locked():
+                # Two changes can have the same time.
+                self._version = ()
                 self._read()
                 self._record = change(self._record)
                 self._write()
@@ -179,7 +181,7 @@ class Sessions:
         if self._file is None:
             return
         with contextlib.suppress(OSError, msgspec.MsgspecError, UnicodeDecodeError):
-            version = self._file.stat().st_mtime_ns
+            version = _version_of(self._file)
             if version != self._version:
                 self._record = msgspec.json.decode(self._file.read_bytes(), type=Record)
                 self._version = version
@@ -192,7 +194,7 @@ class Sessions:
             file.write(msgspec.json.format(msgspec.json.encode(self._record)).decode())
 
         write_private_file(self._file, write, overwrite=True)
-        self._version = self._file.stat().st_mtime_ns
+        self._version = _version_of(self._file)
 
     @contextlib.contextmanager
     def _locked(self) -> Iterator[None]:
@@ -207,6 +209,12 @@ class Sessions:
             yield
         finally:
             os.close(handle)
+
+
+def _version_of(file: Path) -> tuple[int, ...]:
+    """Return what tells a file from an earlier one in its place."""
+    found = file.stat()
+    return found.st_mtime_ns, found.st_ino, found.st_size
 
 
 def sessions_beside(database: Path) -> Path:
