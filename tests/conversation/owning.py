@@ -8,6 +8,7 @@ from bullpen.conversation import heartbeat, owner
 from bullpen.conversation.conversation import Conversation
 from bullpen.conversation.events import Paused, TurnEnded
 from bullpen.errors import ConversationInUse, NotTheOwner
+from bullpen.store.base import Store
 
 team, db, resume, text, beat, lost = sys.argv[1:]
 setattr(heartbeat, "BEAT_SECONDS", float(beat))  # noqa: B010
@@ -16,6 +17,12 @@ owner.LOST_SECONDS = owner.WATCH_SECONDS = float(lost)
 
 def tell(*words: object) -> None:
     print(*words, flush=True)
+
+
+def output_of_first_turn(store: Store, conversation_id: str) -> bytes:
+    turns = store.turns(conversation_id)
+    record = store.record(conversation_id, turns[0].id) if turns else None
+    return b"" if record is None else record.stream
 
 
 async def watch(conversation: Conversation) -> None:
@@ -34,8 +41,9 @@ async def main() -> None:
             await asyncio.sleep(0)
             if text:
                 await conversation.say(text)
-            while text and not any(running.text for running in conversation.running.values()):
-                await asyncio.sleep(0.01)
+            # All that the agent says is stored by then, so that nothing else is written but the heartbeat.
+            while text and not await conversation.read(output_of_first_turn):
+                await asyncio.sleep(0.05)
             tell("owns", conversation.id)
             while line := await asyncio.to_thread(sys.stdin.readline):
                 try:
