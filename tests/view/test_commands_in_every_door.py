@@ -229,8 +229,18 @@ ASKED: Lines = [
         "said 6 'Do it. [NEXT: ada]'; waits ada:4 ada:6; needs a yes ada:4 ada:6; task Build the login.",
         "",
     ),
-    ("/dismiss 4", "said 6 'Do it. [NEXT: ada]'; waits ada:6; needs a yes ada:6; task Build the login.", ""),
-    ("/ALLOW Ada", "said 6 'Do it. [NEXT: ada]'; runs ada:6; task Build the login.", ""),
+    (
+        "Go.",
+        "said 8 'Do it. [NEXT: ada]'; waits ada:4 ada:6 ada:8; needs a yes ada:4 ada:6 ada:8; task Build the login.",
+        "",
+    ),
+    (
+        "/dismiss 4",
+        "said 8 'Do it. [NEXT: ada]'; waits ada:6 ada:8; needs a yes ada:6 ada:8; task Build the login.",
+        "",
+    ),
+    ("/allow", "said 8 'Do it. [NEXT: ada]'; runs ada:8; waits ada:6; needs a yes ada:6; task Build the login.", ""),
+    ("/ALLOW Ada", "said 8 'Do it. [NEXT: ada]'; runs ada:8; waits ada:6; task Build the login.", ""),
 ]
 
 
