@@ -234,8 +234,39 @@ async def test_the_queue_can_be_put_in_another_order_which_a_restart_keeps(stage
         assert again.paused == "3 turns were waiting when bullpen stopped."
         assert isinstance(events_so_far(again)[0], Paused)
         await again.skip()
+        await again.continue_turns()
         await again.until_quiet()
         assert (await said(again))[-3:] == ["d: I am d.", "c: I am c.", "b: I am b."]
+
+
+@pytest.mark.parametrize("decide", ["retry", "skip", "hand_over", "ask"])
+async def test_a_decision_during_a_pause_lets_only_that_relay_continue(stage: Stage, decide: str) -> None:
+    stage.people_and_agents("kim", "b c d")
+    stage.agent("a", FAIL, "Now it works.")
+    stage.agent("h", HANG)
+    async with stage.open() as conversation:
+        await tell(conversation, "Go [NEXT: a, b]")
+        await conversation.say("Wait [NEXT: h]")
+        await until_at_work(conversation, "h")
+        await conversation.say("Later [NEXT: c]")
+        await conversation.cancel()
+        await conversation.until_quiet()
+        assert waiting(conversation) == ["b", "c"]
+        match decide:
+            case "retry":
+                await conversation.retry("1")
+            case "skip":
+                await conversation.skip("1")
+            case "hand_over":
+                await conversation.hand_over("d", "1")
+            case _:
+                await conversation.ask("d")
+        await conversation.until_quiet()
+        spoke = {line.partition(":")[0] for line in await said(conversation)} - {"kim"}
+        assert spoke == {"retry": {"a", "b"}, "skip": {"b"}, "hand_over": {"d", "b"}, "ask": {"d", "c"}}[decide]
+        await conversation.continue_turns()
+        await conversation.until_quiet()
+        assert "c" in {line.partition(":")[0] for line in await said(conversation)}
 
 
 async def test_a_reply_that_is_no_answer_is_a_failure(stage: Stage) -> None:

@@ -13,6 +13,7 @@ from bullpen.conversation.events import (
     Decided,
     Dropped,
     HandOverDismissed,
+    Held,
     Paused,
     PauseKind,
     Queued,
@@ -53,7 +54,8 @@ def pause_to_cancel(state: ConversationState, turn_ids: Collection[str], *, at: 
 
 def continue_turns(state: ConversationState, *, at: int) -> Entry:
     """End a pause: waiting turns begin, and the limits count from zero."""
-    return Entry(at=at, change=_after_a_decision(state, at), events=(Continued(),))
+    change = Change(paused=None, progress=replace(counting_again(state.progress, at), held=(), missed=None))
+    return Entry(at=at, change=change, events=(Continued(),))
 
 
 def drop(
@@ -77,10 +79,12 @@ def allow(state: ConversationState, turn_ids: Collection[str], *, at: int) -> En
     for turn_id in turn_ids:
         if turn_id not in state.unallowed:
             raise NothingToDecide(turn_id)
+    relays = {state.unallowed[turn_id].message_id for turn_id in turn_ids}
+    change, held = _after_a_decision(state, relays, at, settles=turn_ids)
     return Entry(
         at=at,
-        change=_after_a_decision(state, at, settles=turn_ids),
-        events=tuple(Decided(turn_id=turn_id, choice="allowed") for turn_id in turn_ids),
+        change=change,
+        events=(*(Decided(turn_id=turn_id, choice="allowed") for turn_id in turn_ids), *held),
     )
 
 
@@ -89,23 +93,21 @@ def retry(state: ConversationState, router: Router, turn_id: str | None, *, at: 
     turn = _undecided_turn(state, turn_id)
     agent_named(router, turn.member)
     again = state.new_turn(turn.member, turn.message_id, intent=PUT_FIRST, step=turn.step)
+    change, held = _after_a_decision(state, {turn.message_id}, at, about=turn, new_turns=1)
     return Entry(
         at=at,
         retries=turn.id,
         turns=(again,),
-        change=_after_a_decision(state, at, about=turn, new_turns=1),
-        events=(Decided(turn_id=turn.id, choice=f"retried as turn {again.id}"), Queued(turns=(again,))),
+        change=change,
+        events=(Decided(turn_id=turn.id, choice=f"retried as turn {again.id}"), Queued(turns=(again,)), *held),
     )
 
 
 def skip(state: ConversationState, turn_id: str | None, *, at: int) -> Entry:
     """Continue without a turn that ended without a reply."""
     turn = _undecided_turn(state, turn_id)
-    return Entry(
-        at=at,
-        change=_after_a_decision(state, at, about=turn),
-        events=(Decided(turn_id=turn.id, choice="skipped"),),
-    )
+    change, held = _after_a_decision(state, {turn.message_id}, at, about=turn)
+    return Entry(at=at, change=change, events=(Decided(turn_id=turn.id, choice="skipped"), *held))
 
 
 def hand_over(state: ConversationState, router: Router, member: str, turn_id: str | None, *, at: int) -> Entry:
@@ -116,12 +118,14 @@ def hand_over(state: ConversationState, router: Router, member: str, turn_id: st
     # Nobody answers a message twice: a later turn of the same member in the relay is dropped.
     drops = tuple(later for later in state.queue.of(name) if later.message_id == turn.message_id)
     dropped = (Dropped(turns=drops),) if drops else ()
+    settles = [later.id for later in drops]
+    change, held = _after_a_decision(state, {turn.message_id}, at, about=turn, new_turns=1, settles=settles)
     return Entry(
         at=at,
         turns=(instead,),
         drops=drops,
-        change=_after_a_decision(state, at, about=turn, new_turns=1, settles=[later.id for later in drops]),
-        events=(Decided(turn_id=turn.id, choice=f"{name} answers"), *dropped, Queued(turns=(instead,))),
+        change=change,
+        events=(Decided(turn_id=turn.id, choice=f"{name} answers"), *dropped, Queued(turns=(instead,)), *held),
     )
 
 
@@ -148,8 +152,8 @@ def ask(
     )
     allowed = tuple(Decided(turn_id=turn_id, choice="allowed") for turn_id in allows)
     queued = (Queued(turns=turns),) if turns else ()
-    change = _after_a_decision(state, at, new_turns=len(turns), settles=allows)
-    return Entry(at=at, turns=turns, change=change, events=(*allowed, *queued))
+    change, held = _after_a_decision(state, {message_id}, at, new_turns=len(turns), settles=allows)
+    return Entry(at=at, turns=turns, change=change, events=(*allowed, *queued, *held))
 
 
 def reorder(state: ConversationState, turn_ids: Sequence[str], *, at: int) -> Entry:
@@ -213,19 +217,30 @@ def turn_names(turns: Iterable[WaitingTurn]) -> str:
 
 def _after_a_decision(
     state: ConversationState,
+    relays: Collection[str],
     at: int,
     *,
     about: WaitingTurn | None = None,
     new_turns: int = 0,
     settles: Collection[str] = (),
-) -> Change:
-    """Return what every decision changes: no turn is paused or held any more, and the limits count from zero."""
+) -> tuple[Change, tuple[Held, ...]]:
+    """Return what every decision changes: the answers to these messages continue, and the limits count from zero.
+
+    Whatever else waited during a pause is held now.
+    """
     progress = without_questions(counting_again(state.progress, at), settles)
+    others = [turn for turn in state.queue.waiting if turn.message_id not in relays]
+    paused = others if state.paused is not None else []
+    holds = tuple(turn for turn in paused if turn.id not in (*progress.held, *progress.unallowed))
+    held = tuple(turn.id for turn in others if turn in holds or turn.id in progress.held)
     undecided = tuple(turn_id for turn_id in progress.undecided if about is None or turn_id != about.id)
     turns_made = progress.turns_made + new_turns
-    return Change(
-        paused=None,
-        progress=replace(progress, held=(), missed=None, undecided=undecided, turns_made=turns_made),
+    return (
+        Change(
+            paused=None,
+            progress=replace(progress, held=held, missed=None, undecided=undecided, turns_made=turns_made),
+        ),
+        (Held(turns=holds),) if holds else (),
     )
 
 

@@ -157,7 +157,7 @@ class Continued(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="cont
 
 
 class Held(Struct, frozen=True, kw_only=True, tag="held", tag_field="type"):
-    """A person spoke during a pause: turns that were waiting are held, and the new ones begin."""
+    """A person spoke or decided during a pause: turns that were waiting are held, and the new ones begin."""
 
     turns: tuple[WaitingTurn, ...]
 
