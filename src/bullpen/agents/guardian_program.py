@@ -197,6 +197,8 @@ def _become_parent_of_orphans() -> None:
     libc.prctl(_PR_SET_NAME, b"guardian", 0, 0, 0)
     if libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
         raise SystemExit("this kernel does not let a process adopt orphans")
+    # If it does not tell them either, this ends here, before anything was started.
+    _children()
 
 
 if __name__ == "__main__":
