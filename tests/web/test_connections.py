@@ -27,6 +27,7 @@ ROOM = 192
 """Of so many files, for connections; and half of these for one address."""
 TABS = 60
 SHORT: dict[Awaited, float] = {"request": 0.3, "body": 0.3, "reading": 0.3}
+FOR_EVER = "import bullpen.web.server; bullpen.web.server.IDLE_SECONDS = 3600"
 UNLIMITED: dict[Awaited, float] = {"request": 3600, "body": 3600, "reading": 3600}
 
 
@@ -64,6 +65,17 @@ def test_idle_connections_stop_nobody(sent: bytes, tmp_path: Path, kept: ExitSta
         assert statuses == [200] * 5
         assert all(is_open(tab) for tab in tabs)
         assert said == ""
+
+
+def test_idle_connections_after_an_answer_stop_nobody(tmp_path: Path, kept: ExitStack) -> None:
+    with server_process(tmp_path, files=FILES, fault=FOR_EVER) as server:
+        for _ in range(ROOM):
+            idle = kept.enter_context(server.connect())
+            idle.sendall(server.request("/", key=False))
+            assert idle.recv(1000).startswith(b"HTTP/1.1 401")
+
+        assert server.status() == 200
+        assert server.said == ""
 
 
 def test_idle_connections_from_many_addresses_stop_nobody(tmp_path: Path, kept: ExitStack) -> None:

@@ -53,7 +53,7 @@ class Connection(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin to wait for a request."""
         super().connection_made(transport)
-        self._watch(anew=True)
+        self._watch()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Wait for nothing any more."""
@@ -69,7 +69,7 @@ class Connection(H11Protocol):
     def on_response_complete(self) -> None:
         """Wait for the next request."""
         super().on_response_complete()
-        self._watch(anew=True)
+        self._watch()
 
     def pause_writing(self) -> None:
         """Wait until somebody reads."""
@@ -89,10 +89,10 @@ class Connection(H11Protocol):
             return "request"
         return "body" if self.cycle.more_body else None
 
-    def _watch(self, *, anew: bool = False) -> None:
-        """Set the time limit; for what was awaited before, it stays as it was unless it begins anew."""
+    def _watch(self) -> None:
+        """Set the time limit; for what was awaited before, it stays as it was."""
         awaited = self._now_awaited()
-        if awaited != self._awaited or anew:
+        if awaited != self._awaited:
             self._stop_timer()
             self._awaited = awaited
             self._start_timer()
