@@ -1,6 +1,7 @@
 """Markdown of agents: laid out, highlighted, and never obeyed. What is a link or HTML is shown as it is written."""
 
 from markdown_it import MarkdownIt
+from markdown_it.rules_core import StateCore
 from pygments.token import Token
 from textual.app import ComposeResult
 from textual.await_complete import AwaitComplete
@@ -30,12 +31,21 @@ MOST_HIGHLIGHTED = 6_000
 
 
 def safe_parser() -> MarkdownIt:
-    """Return a parser that hides nothing: a link shows where it leads, HTML and entities are text.
+    """Return a parser that hides nothing: a link shows where it leads, HTML and entities are text, lines stay lines.
 
     An entity could spell a control character that was filtered out of the text.
     """
     parser = MarkdownIt("commonmark").enable(["table", "strikethrough"])
+    parser.core.ruler.push("lines", _keep_lines)
     return parser.disable(["link", "image", "autolink", "reference", "html_inline", "html_block", "entity"])
+
+
+def _keep_lines(state: StateCore) -> None:
+    """Let a line break be one. Textual shows it as a space, and markdown-it's own option is only for HTML."""
+    for token in state.tokens:
+        for child in token.children or ():
+            if child.type == "softbreak":
+                child.type = "hardbreak"
 
 
 class Paragraph(MarkdownParagraph):
