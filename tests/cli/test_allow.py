@@ -34,6 +34,23 @@ def test_y_is_a_yes(at_terminal: AtTerminal) -> None:
         terminal.wait_for("turn 2: allowed", "I have done it.")
 
 
+def test_y_is_not_a_yes_if_it_could_mean_another_question(at_terminal: AtTerminal) -> None:
+    with at_terminal("chat", "--plain", "--trust") as terminal:
+        terminal.wait_for(READY)
+        terminal.press("one @ada\n")
+        terminal.wait_for("/allow 2")
+        terminal.press("two @ada\n")
+        terminal.wait_for("/allow 4")
+        terminal.press("y\n")
+        terminal.wait_for("2 decisions wait for you. Which one do you mean: /allow 4 or /allow 2?")
+        assert "I have done it." not in terminal.screen.text
+        terminal.press("/dismiss 2\n")
+        one_left = "your decision: ben (turn 4)"
+        terminal.wait_until(lambda: one_left in [line.strip() for line in terminal.screen.text.splitlines()])
+        terminal.press("y\n")
+        terminal.wait_for("turn 4: allowed", "I have done it.")
+
+
 def test_unattended_it_waits_and_the_exit_code_says_so(bullpen: Bullpen, team: Path) -> None:
     done = bullpen("run", "--trust", "x")
 

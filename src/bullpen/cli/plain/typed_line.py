@@ -10,7 +10,7 @@ from bullpen.cli.plain.transcript import Show
 from bullpen.conversation.conversation import Conversation
 from bullpen.database import Database
 from bullpen.errors import BullpenError
-from bullpen.text.numbers import local_time
+from bullpen.text.numbers import counted, local_time
 from bullpen.view.command_arguments import Member, Nothing, Text
 from bullpen.view.commands import COMMANDS, Typed, help_lines, read_command, run_command
 from bullpen.view.state import conversation_view
@@ -160,10 +160,17 @@ class ChatLines:
             self.unsent = ""
 
     def _yes(self, word: str) -> str:
-        """Return the command that says yes to the first hand-over to decide about, if there is one."""
+        """Return the command that says yes to a hand-over, if that is what waits; refuse if it could mean another."""
         decisions = conversation_view(self._conversation).decisions
-        yes = next((decision.choices[0] for decision in decisions if decision.kind in ("missed", "allow")), None)
-        return "" if yes is None or (yes.is_risky and not word) else yes.typed
+        if not any(decision.kind in ("missed", "allow") for decision in decisions):
+            return ""
+        if len(decisions) == 1:
+            yes = decisions[0].choices[0]
+            return yes.typed if word or not yes.is_risky else ""
+        if word:
+            answers = " or ".join(decision.choices[0].typed for decision in decisions if decision.choices)
+            raise BullpenError(f"{counted(len(decisions), 'decision')} wait for you. Which one do you mean: {answers}?")
+        return ""
 
     def leave(self) -> None:
         """Leave if no turn is running; else ask first."""
