@@ -19,13 +19,15 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 MADE := $(VENV)/.made
 CORE := $(VENV)/.core
 READY := $(VENV)/.ready
+# The command of this clone, as an editable install would leave it, without waiting for a build.
+PROGRAM := $(BIN)/bullpen
 # Compiled once, so that measurements of start-up see what a user sees.
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: docs demo example test torture mutants check lint format bench bench-quick pictures lock clean
 
-demo: $(CORE)
-	@PYTHONPATH=src $(BIN)/python -m bullpen demo
+demo: $(CORE) $(PROGRAM)
+	@$(BIN)/bullpen demo
 
 example: $(CORE)
 	@PYTHONPATH=src $(BIN)/python examples/first_prompt.py
@@ -74,6 +76,11 @@ $(CORE): pyproject.toml | $(MADE)
 	@$(BIN)/python -c 'import tomllib; print(*tomllib.load(open("$<", "rb"))["project"]["dependencies"], sep="\n")' > $@.new
 	$(PIP) -r $@.new
 	@mv $@.new $@
+
+$(PROGRAM): | $(MADE)
+	@echo '$(CURDIR)/src' > "$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/bullpen.pth"
+	@sed 's/pip\._internal\.cli\.main/bullpen.cli/' $(BIN)/pip > $@.new
+	@chmod +x $@.new && mv $@.new $@
 
 $(READY): requirements.txt pyproject.toml | $(MADE)
 	$(PIP) --require-hashes -r requirements.txt

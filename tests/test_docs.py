@@ -75,9 +75,7 @@ def test_the_demo_prints_what_the_readme_shows(tmp_path: Path) -> None:
     pairs = pairwise(blocks(ROOT / "README.md"))
     (shown,) = [following[1] for block, following in pairs if block[1] == "$ make demo\n"]
 
-    assert "demo: $(CORE)\n\t@PYTHONPATH=src $(BIN)/python -m bullpen demo\n" in (ROOT / "Makefile").read_text(
-        encoding="utf-8"
-    )
+    assert "demo: $(CORE) $(PROGRAM)\n\t@$(BIN)/bullpen demo\n" in (ROOT / "Makefile").read_text(encoding="utf-8")
     lines = iter(without_times(printed).splitlines())
     # An excerpt: every line is there, in this order. `in` goes on where it found the line before.
     assert [line for line in without_times(shown).splitlines() if line not in lines] == []

@@ -10,6 +10,7 @@ from shutil import copy
 
 import pytest
 
+import bullpen
 from bullpen.errors import MissingExtra
 
 ROOT = Path(__file__).parent.parent
@@ -60,3 +61,17 @@ def test_only_what_needs_it_installs_everything(target: str, installs_everything
     assert ("requirements.txt" in would_run) is installs_everything
     # Building the package takes longer than installing what it needs.
     assert ("--editable ." in would_run) is installs_everything
+
+
+def test_after_the_demo_the_command_can_be_called_from_anywhere(tmp_path: Path) -> None:
+    clone = tmp_path / "a clone"
+    clone.mkdir()
+    for name in ("Makefile", "pyproject.toml"):
+        copy(ROOT / name, clone)
+    (clone / "src").symlink_to(ROOT / "src")
+
+    subprocess.run(["make", f"PYTHON={sys.executable}", ".venv/bin/bullpen"], cwd=clone, check=True)
+
+    program = [str(clone / ".venv" / "bin" / "bullpen"), "--version"]
+    done = subprocess.run(program, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"bullpen {bullpen.__version__}\n", "")

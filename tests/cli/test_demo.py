@@ -40,7 +40,8 @@ def test_every_command_at_the_end_works(
 
     commands = [line.strip() for line in done.stdout.partition("Look around:")[2].splitlines() if line.startswith("  ")]
     assert [command.split()[1] for command in commands[:2]] == ["sessions", "explain"]
-    for command in commands[:2]:
+    word_for_word = done.stdout.partition("Word for word: ")[2].partition("\n")[0]
+    for command in (word_for_word, *commands[:2]):
         shell = f"{sys.executable} -m bullpen {command.removeprefix('bullpen ')}"
         ran = subprocess.run(["bash", "-c", shell], cwd=tmp_path, env=environment, capture_output=True, check=False)
         assert ran.returncode == 0

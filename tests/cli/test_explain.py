@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -53,6 +54,24 @@ def refused(capsys: Printed, *words: str) -> str:
 @pytest.mark.parametrize("words", [["3"], ["3", "--session", "q"], ["#6"]])
 def test_what_an_agent_saw(database: Path, capsys: Printed, words: list[str]) -> None:
     assert printed(capsys, *words) == TURN_3
+
+
+def test_the_command_that_is_named_reads_the_same_file(database: Path, capsys: Printed) -> None:
+    other = database.rename(database.with_name("other file.db"))
+    named = printed(capsys, "3", "--db", str(other)).rpartition("Word for word: ")[2]
+    program, command, *words = shlex.split(named)
+
+    assert (program, command) == ("bullpen", "explain")
+    assert "[MESSAGE]" in printed(capsys, *words)
+
+
+def test_the_command_that_is_named_is_where_it_was_called(
+    database: Path, capsys: Printed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["a clone/.venv/bin/bullpen"])
+    monkeypatch.setenv("PATH", "")
+
+    assert "Word for word: 'a clone/.venv/bin/bullpen' explain 3 " in printed(capsys, "3")
 
 
 def test_a_turn_that_failed_and_one_that_waits(database: Path, capsys: Printed) -> None:

@@ -17,6 +17,7 @@ from bullpen.cli.demo_story import EXPLAINED_TURN, FIRST_WORDS, SCRIPTS, TEAM, Y
 from bullpen.cli.plain.explanation import print_explanation
 from bullpen.cli.plain.transcript import Show
 from bullpen.cli.signals import Interruptions
+from bullpen.cli.typed_commands import to_type
 from bullpen.cli.viewer import following
 from bullpen.config import data_folder
 from bullpen.conversation.conversation import Conversation
@@ -83,7 +84,7 @@ async def _play(loaded: LoadedTeam, extras: Mapping[str, Extra], pace: float, db
             explanation = await conversation.read(explain, EXPLAINED_TURN)
     show.note(f"\nWhat did ben see in turn {EXPLAINED_TURN}, and what not?", "bold")
     print()
-    print_explanation(explanation)
+    print_explanation(explanation, db)
     _say_where_to_go(show, loaded, db)
     return 0
 
@@ -162,18 +163,17 @@ def _at(pace: float, step: Step) -> Step:
 
 
 def _say_where_to_go(show: Show, loaded: LoadedTeam, db: Path) -> None:
-    where = f"--db {shlex.quote(str(db))}"
     tea = shlex.quote(str(loaded.root / "tea.py"))
     lines = [
         "",
         "All of it is stored, apart from your own conversations. Look around:",
-        f"  bullpen sessions show {where}",
-        f"  bullpen explain 3 --diff mei {where}",
+        f"  {to_type('sessions show', db)}",
+        f"  {to_type('explain 3 --diff mei', db)}",
         f"  python3 {tea} 3",
         "",
         "Now with your own agents:",
-        "  bullpen doctor     which of them are ready",
-        "  bullpen init       a team file for them",
-        "  bullpen chat       talk with them",
+        f"  {to_type('doctor')}     which of them are ready",
+        f"  {to_type('init')}       a team file for them",
+        f"  {to_type('chat')}       talk with them",
     ]
     show.text(printable("\n".join(lines)))

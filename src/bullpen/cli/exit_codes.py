@@ -1,11 +1,11 @@
 """How a conversation was left: for the exit code, and for the person who comes back."""
 
-import shlex
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
+from bullpen.cli.typed_commands import to_type
 from bullpen.conversation.conversation import Conversation
 from bullpen.text.safe import printable
 from bullpen.view.state import ConversationView, conversation_view
@@ -43,12 +43,11 @@ def _asked(view: ConversationView) -> list[str]:
 
 def say_next(conversation: Conversation, ending: Ending, db: Path | None) -> None:
     """Say on stderr which conversation it was, what its state is, and what to do next."""
-    where = "" if db is None else f" --db {shlex.quote(str(db))}"
-    lines = _lines(conversation_view(conversation), ending, where) if conversation.message_count else ["", NOTHING_KEPT]
+    lines = _lines(conversation_view(conversation), ending, db) if conversation.message_count else ["", NOTHING_KEPT]
     print(printable("\n".join(lines)), file=sys.stderr)
 
 
-def _lines(view: ConversationView, ending: Ending, where: str) -> Iterator[str]:
+def _lines(view: ConversationView, ending: Ending, db: Path | None) -> Iterator[str]:
     yield ""
     match ending:
         case "timeout":
@@ -68,6 +67,6 @@ def _lines(view: ConversationView, ending: Ending, where: str) -> Iterator[str]:
         yield f"Waiting for your yes: {', '.join(asked)}. In chat: /allow or /dismiss."
     if view.queue:
         yield f"In the queue: {', '.join(turn.member for turn in view.queue)}."
-    yield f"This was {view.id}. Continue: bullpen chat --resume {view.id}{where}"
+    yield f"This was {view.id}. Continue: {to_type(f'chat --resume {view.id}', db)}"
     if view.total.turns:
-        yield f"What did an agent see?  bullpen explain last --session {view.id}{where}"
+        yield f"What did an agent see?  {to_type(f'explain last --session {view.id}', db)}"

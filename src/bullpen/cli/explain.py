@@ -48,7 +48,7 @@ def run(options: argparse.Namespace) -> int:
             compared = difference(explanation, explain(database, conversation_id, other.id))
             print(_json(compared)) if options.json else print_difference(compared)
         else:
-            print(_json(explanation)) if options.json else print_explanation(explanation)
+            print(_json(explanation)) if options.json else print_explanation(explanation, options.db)
     return 0
 
 

@@ -4,6 +4,7 @@ import argparse
 from pathlib import Path
 
 from bullpen.cli.database import add_database_option
+from bullpen.cli.typed_commands import to_type
 from bullpen.database import open_or_create_database
 from bullpen.errors import BullpenError
 from bullpen.exchange.importing import copies_of, import_conversation, read_import
@@ -31,7 +32,7 @@ def run(options: argparse.Namespace) -> int:
     print(f"Imported {counted(len(imported.messages), 'message')} as {conversation_id}.")
     if copies:
         print(safe_line(f"The same messages are stored already, as {', '.join(copies)}. This is another copy."))
-    print(f"Read it with: bullpen sessions show {conversation_id}")
+    print(f"Read it with: {to_type(f'sessions show {conversation_id}', options.db)}")
     return 0
 
 

@@ -1,8 +1,10 @@
 """`bullpen sessions watch`: a conversation that another process runs, as it happens."""
 
 import argparse
+from pathlib import Path
 
 from bullpen.cli.session_lists import print_message
+from bullpen.cli.typed_commands import to_type
 from bullpen.database import open_database
 from bullpen.terminal.tables import print_heading, safe_line
 from bullpen.view.listing import find_conversation
@@ -20,16 +22,16 @@ def watch_one(options: argparse.Namespace) -> int:
         for seen in watch(database, conversation.id, after=max(0, conversation.messages - options.last)):
             if isinstance(seen, ShownMessage):
                 print_message(seen)
-            elif (state := _state(seen)) != before:
+            elif (state := _state(seen, options.db)) != before:
                 print(f"\n({safe_line(state)})", flush=True)
                 before = state
     return 0
 
 
-def _state(view: ConversationView) -> str:
+def _state(view: ConversationView, db: Path | None) -> str:
     waiting = f" Waiting: {', '.join(turn.member for turn in view.queue)}." if view.queue else ""
     if not view.is_owned:
-        return f"No process is running it now.{waiting} Continue it: bullpen chat --resume {view.id}"
+        return f"No process is running it now.{waiting} Continue it: {to_type(f'chat --resume {view.id}', db)}"
     if view.working:
         names = [one.member for one in view.working]
         return f"{', '.join(names)} {'is' if len(names) == 1 else 'are'} working.{waiting}"

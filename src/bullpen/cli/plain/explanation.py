@@ -2,9 +2,11 @@
 
 import shlex
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from msgspec.structs import replace
 
+from bullpen.cli.typed_commands import to_type
 from bullpen.terminal.tables import print_heading, print_indented, safe_line
 from bullpen.text.numbers import counted, duration, local_time, money, short_number, tokens
 from bullpen.turn_events import Usage
@@ -15,8 +17,8 @@ LONGEST_COMMAND = 400
 SHARE_OF_BUDGET = "{used:,} of {budget:,} bytes"
 
 
-def print_explanation(explanation: Explanation) -> None:
-    """Print who, when, what it saw and what it did not see."""
+def print_explanation(explanation: Explanation, db: Path | None = None) -> None:
+    """Print who, when, what it saw and what it did not see, and how to read it word for word."""
     turn = explanation.turn
     state = f", {turn.state}" if turn else ""
     print_heading(f"{explanation.title} of {explanation.conversation_id}: {explanation.member}{state}")
@@ -32,7 +34,8 @@ def print_explanation(explanation: Explanation) -> None:
     budget = SHARE_OF_BUDGET.format(used=explanation.total_bytes, budget=explanation.max_bytes)
     _print_part(f"Size: {budget}", _sizes(explanation))
     if turn is not None:
-        print(f"\nWord for word: bullpen explain {turn.id} --session {safe_line(explanation.conversation_id)} --prompt")
+        words = f"explain {turn.id} --session {safe_line(explanation.conversation_id)} --prompt"
+        print(f"\nWord for word: {to_type(words, db)}")
 
 
 def print_difference(difference: Difference) -> None:
