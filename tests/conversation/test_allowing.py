@@ -12,6 +12,7 @@ from bullpen.errors import NothingToDecide
 from bullpen.store.sqlite import SqliteStore
 from bullpen.view.listing import conversation_summary
 from bullpen.view.state import conversation_view, stored_view
+from bullpen.view.status_lines import queue_lines, status_line
 
 
 @pytest.fixture
@@ -39,6 +40,8 @@ async def test_a_hand_over_to_full_permissions_waits_for_a_yes(poisoned: Stage) 
         view = conversation_view(conversation)
         assert view.status == "paused"
         assert [(turn.member, turn.held) for turn in view.queue] == [("b", True), ("c", False)]
+        assert status_line(view) == "waiting: c · your decision: b (turn 2)"
+        assert queue_lines(view) == ["turn 2  b: /allow or /dismiss?", "turn 3  c: waiting"]
         (decision,) = view.decisions
         assert (decision.kind, decision.text, decision.turn) == ("allow", asked.text, "2")
 
