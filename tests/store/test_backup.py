@@ -75,6 +75,8 @@ def test_a_backup_is_one_private_file_with_everything(path: Path, tmp_path: Path
     assert (contents.conversations, contents.messages) == (1, 3)
     assert stat.S_IMODE(backup.stat().st_mode) == 0o600
     assert names(backup.parent) == ["backup.db"]
+    # It needs no log: https://www.sqlite.org/fileformat.html#file_format_version_numbers
+    assert backup.read_bytes()[18:20] == b"\1\1"
     assert ids(backup) == ["m0", "m1", "m2"]
 
 
@@ -283,6 +285,18 @@ def test_without_its_log_a_database_can_go_on_with_what_it_has(path: Path, how: 
     assert ids(path) == ["m0", "m1", "m2", *(["m3"] if how == "cut" else [])]
     kept = {name.replace("bullpen.db", restored.kept.name): content for name, content in before.items()}
     assert {file.name: file.read_bytes() for file in path.parent.iterdir() if file != path} == kept
+
+
+def test_what_is_left_can_be_read_even_if_it_is_damaged(path: Path) -> None:
+    tamper(path)
+    killed(path)
+    os.truncate(files.log_of(path), files.log_of(path).stat().st_size - 1)
+
+    restored = keep_what_is_left(path)
+
+    assert ["m1" in finding.text for finding in restored.findings] == [True]
+    with SqliteStore(path) as store:
+        assert store.conversation("c").messages == 4
 
 
 def test_a_log_that_is_there_is_not_given_up(path: Path) -> None:

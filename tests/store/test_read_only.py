@@ -1,6 +1,7 @@
 """Where nothing can be written, everything can still be read: all of it, and without a trace."""
 
 import json
+import os
 import shutil
 import sqlite3
 import subprocess
@@ -12,7 +13,7 @@ from typing import Any
 import pytest
 
 from bullpen.errors import StoreBusy, StoreReadOnly
-from bullpen.store import files, search
+from bullpen.store import database, files, search
 from bullpen.store.sqlite import SqliteStore
 from bullpen.testing.read_only import run_on_a_full_disk, run_on_read_only_media
 from bullpen.testing.store_contract import begin, said
@@ -179,6 +180,31 @@ def test_what_changes_while_it_is_read_is_read_again(closed: Path, refused: Call
         with pytest.raises(StoreBusy, match="Try again"):
             change_meanwhile()
         assert len(reader.messages("c")) == 7
+
+
+def test_what_changes_while_it_is_copied_is_copied_again(without_index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(path: Path) -> None:
+        raise StoreReadOnly(path, "or its folder is not writable")
+
+    def no_index(path: Path, mode: str) -> sqlite3.Connection:
+        return real_connect(path if path.parent != without_index else Path("/dev/null"), mode)
+
+    copies: list[str] = []
+
+    def copy(source: str, target: str) -> None:
+        real_copy(source, target)
+        if not copies:
+            os.utime(source)
+        copies.append(source)
+
+    real_connect, real_copy = database.connect, shutil.copyfile
+    monkeypatch.setattr(files, "check_access", refuse)
+    monkeypatch.setattr(database, "connect", no_index)
+    monkeypatch.setattr(shutil, "copyfile", copy)
+
+    with SqliteStore(without_index / NAME) as store:
+        assert len(store.messages("c")) == 6
+    assert len(copies) == 4
 
 
 def test_what_can_be_written_again_is_written(closed: Path, refused: Callable[[], None]) -> None:

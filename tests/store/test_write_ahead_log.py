@@ -104,6 +104,15 @@ def test_nothing_is_lost_with_a_log_that_was_copied_into_the_file(tmp_path: Path
     assert count(tmp_path / "killed" / NAME) == 1
 
 
+def test_a_lost_log_is_found_before_what_it_leaves_in_the_file(killed: Path) -> None:
+    """A checkpoint that was not finished leaves a file whose size is wrong."""
+    beside(killed, "-wal").unlink()
+    os.truncate(killed, killed.stat().st_size + 4096)
+
+    with pytest.raises(LogLost, match="is missing"):
+        SqliteStore(killed)
+
+
 def test_a_log_that_others_had_is_found(killed: Path, tmp_path: Path) -> None:
     """Its pages would cover newer ones in the file."""
     with SqliteStore(tmp_path / "older.db") as store:
@@ -190,12 +199,38 @@ def test_a_log_that_is_emptied_while_we_write_ends_all_writing(tmp_path: Path) -
         SqliteStore(path)
 
 
+def test_a_log_that_is_put_into_the_file_while_one_looks_is_not_lost(
+    killed: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    look = write_ahead_log._problem
+
+    def look_too_late(log: Path, witness: write_ahead_log.Witness) -> str:
+        for ending in ("-shm", "-wal"):
+            beside(killed, ending).unlink()
+        return look(log, witness)
+
+    monkeypatch.setattr(write_ahead_log, "_problem", look_too_late)
+
+    assert write_ahead_log.damage(killed) == ""
+
+
+def test_a_log_that_is_emptied_while_others_write_to_it_is_said(tmp_path: Path) -> None:
+    path = tmp_path / NAME
+    with SqliteStore(path) as store:
+        begin(store, "c")
+        store.append("c", said("m0"))
+        os.truncate(beside(path, "-wal"), 0)
+
+        assert elsewhere(path) == "LogLost: its log bullpen.db-wal was cut off while another process has it open"
+
+
 @pytest.mark.parametrize("goes_on", [True, False])
 def test_a_log_that_is_emptied_within_a_write_is_not_put_into_the_file(tmp_path: Path, goes_on: bool) -> None:
     path = tmp_path / NAME
     with SqliteStore(path) as store:
         begin(store, "c")
-        store.append("c", said("m0"))
+        # So long that the file grows, which is in its first page.
+        store.append("c", said("m0", os.urandom(30_000).hex()))
         with store._database.writing() as db:
             db.execute("UPDATE states SET paused = 'soon'")
             os.truncate(beside(path, "-wal"), 0)

@@ -95,8 +95,12 @@ def log_cut(path: Path, chance: random.Random) -> None:
 
 
 def log_of_another_time(path: Path, chance: random.Random) -> None:
-    """Put back a log that was copied while the process wrote."""
-    if beside(path, "-copy").exists() and beside(path, "-wal").exists():
+    """Put back a log that was copied while the process wrote, if the index knows that another was written since.
+
+    If it knows of no page, a process was killed that had just begun a log, and it may be this one.
+    """
+    witness = write_ahead_log._witness(beside(path, "-shm"))
+    if beside(path, "-copy").exists() and beside(path, "-wal").exists() and witness and witness.frames:
         shutil.copy(beside(path, "-copy"), beside(path, "-wal"))
 
 

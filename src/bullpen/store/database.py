@@ -252,8 +252,10 @@ class Database:
         if others := self._others_here():
             self._check_same_log(others)
         else:
-            files.check_file(self.path, schema.latest_version(), has_log=has_log)
-            if reason := write_ahead_log.damage(self.path):
+            reason = write_ahead_log.damage(self.path)
+            # A checkpoint that was not finished leaves a file that only fits together with its log.
+            files.check_file(self.path, schema.latest_version(), has_log=has_log or bool(reason))
+            if reason:
                 raise LogLost(self.path, reason)
         files.check_access(self.path)
         files.make_private(self.path)
