@@ -88,12 +88,12 @@ async def open_conversation(
         await _end_leftovers()
         if resume is None:
             await thread.do(_create, store, loaded, conversation_id)
-        await claim(store, thread, conversation_id, owner)
+        seen_at = await claim(store, thread, conversation_id, owner)
         state = await thread.do(_claimed, store, loaded, conversation_id, owner, thread)
         number = state.progress.message_number
         history = StoredHistory(store, conversation_id, messages=state.messages, highest_number=number)
         conversation = Conversation(loaded.team, state, agents, history, store, loaded.root)
-        await conversation.start()
+        await conversation.start(interrupted_at=seen_at)
         try:
             yield conversation
         finally:

@@ -32,6 +32,7 @@ from bullpen.routing.queue import TurnQueue
 from bullpen.store.base import Store
 from bullpen.store.sqlite import SqliteStore
 from bullpen.team.file import load_team
+from bullpen.view.listing import conversation_summary
 from bullpen.view.messages import plain_messages, shown_messages
 
 OPEN = """
@@ -176,13 +177,21 @@ async def test_a_turn_that_ran_when_the_process_was_killed_is_interrupted_and_wa
     stage.people_and_agents("kim", "b")
     stage.agent("a", HANG, "Again.")
     id_ = await _left_behind(stage, "Go [NEXT: a, b]", after="start_turn")
+    with SqliteStore(stage.db) as store:
+        listed, before = conversation_summary(store, id_), store.conversation(id_).owner
+    assert (listed.state, listed.needs_you) == ("interrupted", True)
     async with stage.open(id_) as again:
+        turn = await again.read(lambda store, id_: store.turn(id_, "1"))
+        assert before is not None
+        assert turn.started_at is not None
+        assert turn.ended_at == max(turn.started_at, before.seen_at), "when its process was last seen, not now"
         assert again.paused == "bullpen stopped during turn 1 of a. Files may have been changed."
         assert again.waits_for == "kim"
         kinds = [type(news).__name__ for news in events_so_far(again)]
         assert kinds == ["Paused", "Undecided"]
         await again.until_quiet()
         assert stage.prompts("a") == [], "nothing runs by itself"
+        assert (await again.read(conversation_summary)).state == "undecided"
         await again.hand_over("b")
         await again.until_quiet()
         assert (await said(again))[1:] == ["b: I am b."]

@@ -337,11 +337,11 @@ class Conversation:
 
     # Opening and closing
 
-    async def start(self) -> None:
+    async def start(self, *, interrupted_at: int = 0) -> None:
         """Begin turns from now on. Turns that an earlier process left running are interrupted, waiting ones paused."""
         entry = resume(self.team, self._state, at=milliseconds())
         if entry is not None or self._state.lost:
-            await self._journal.alone(lambda: self._resume(entry))
+            await self._journal.alone(lambda: self._resume(entry, interrupted_at))
         self._journal.publish(*opening_events(self._state))
         self._loops = [asyncio.create_task(self._turns.run()), asyncio.create_task(keep_alive(self._journal))]
         self._journal.changed.set()
@@ -356,11 +356,12 @@ class Conversation:
         self._journal.broadcast.close()
         self._journal.quiet.set()
 
-    async def _resume(self, entry: Entry | None) -> None:
+    async def _resume(self, entry: Entry | None, interrupted_at: int) -> None:
         if entry is not None:
             await self._journal.commit(entry)
         if self._state.lost:
-            await self._state.interrupt_lost_turns(milliseconds())
+            # They ended when their process was last seen, which may be days ago.
+            await self._state.interrupt_lost_turns(interrupted_at or milliseconds())
 
 
 def _messages(

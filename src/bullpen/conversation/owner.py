@@ -57,8 +57,8 @@ def is_alive(owner: Owner, store: Store) -> bool:
     return _was_seen_lately(owner) if life == "unknown" else life == "alive"
 
 
-async def claim(store: Store, thread: StoreThread, conversation_id: str, owner: Owner) -> None:
-    """Become the owner of a conversation, or raise ConversationInUse.
+async def claim(store: Store, thread: StoreThread, conversation_id: str, owner: Owner) -> int:
+    """Become the owner of a conversation, or raise ConversationInUse. Return when an owner was last seen.
 
     An owner of whom nothing is known is watched for a while: it is dead if it says nothing.
     """
@@ -72,6 +72,7 @@ async def claim(store: Store, thread: StoreThread, conversation_id: str, owner: 
     if not await thread.do(store.claim, conversation_id, owner, is_alive=is_alive_now):
         other = (await thread.do(store.conversation, conversation_id)).owner
         raise ConversationInUse(conversation_id, other.pid if other else 0, other.host if other else "")
+    return (before or owner).seen_at
 
 
 def end_running_agents() -> None:

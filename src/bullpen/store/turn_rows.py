@@ -120,7 +120,7 @@ def interrupt(db: Connection, conversation: int, owner: str | None, at: int) -> 
     lost = f"{SELECT} AND {OPEN} = 'running' AND turns.owner IS NOT ? ORDER BY turns.number"
     turns = [_turn(row) for row in db.execute(lost, (conversation, owner))]
     for turn in turns:
-        changes = f"state = 'interrupted', ended_at = ?, after_message = {MESSAGES}"
+        changes = f"state = 'interrupted', ended_at = max(started_at, ?), after_message = {MESSAGES}"
         number = _step(db, conversation, turn.id, "running", changes, (at,))
         output, is_cut = _output_so_far(db, number)
         if output:

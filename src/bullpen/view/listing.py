@@ -29,6 +29,7 @@ class ConversationSummary(Struct, frozen=True, kw_only=True):
     team_path: str
     """Where its team file is; empty if it was not a file."""
     state: str
+    """As stored; or "interrupted", if its process died in a turn, or "undecided", if a turn waits for a decision."""
     started_at: int
     last_at: int
     messages: int
@@ -216,7 +217,7 @@ def _summary(store: Store, stored: StoredConversation) -> ConversationSummary:
         id=stored.id,
         team=stored.team,
         team_path=stored.team_path,
-        state=stored.state,
+        state=_state(stored, is_open=open_in is not None),
         started_at=stored.started_at,
         last_at=stored.last_at,
         messages=stored.messages,
@@ -236,11 +237,17 @@ def _summary(store: Store, stored: StoredConversation) -> ConversationSummary:
     )
 
 
+def _state(stored: StoredConversation, *, is_open: bool) -> str:
+    if stored.running:
+        return stored.state if is_open else "interrupted"
+    progress = stored.progress
+    return "undecided" if progress.get("undecided") or progress.get("unallowed") else stored.state
+
+
 def _needs_you(stored: StoredConversation, *, is_open: bool) -> bool:
     if stored.running and is_open:
         return False
-    progress = stored.progress
-    is_stuck = stored.paused is not None or bool(progress.get("undecided") or progress.get("unallowed"))
+    is_stuck = stored.paused is not None or _state(stored, is_open=is_open) in ("interrupted", "undecided")
     return is_stuck or (is_open and stored.state == "waiting")
 
 
