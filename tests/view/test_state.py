@@ -13,6 +13,7 @@ from bullpen.conversation.conversation import Conversation
 from bullpen.store.sqlite import SqliteStore
 from bullpen.store.thread import StoreThread
 from bullpen.view.state import ConversationView, conversation_view, stored_view
+from bullpen.view.status_lines import team_lines
 
 HANGING: Script = [{"usage": {"input": 100, "output": 5}}, {"hang": True}]
 FAILING: Script = [{"error": 500, "message": "the model is down"}]
@@ -119,3 +120,18 @@ def test_a_conversation_in_which_a_turn_is_about_to_begin_is_working(stage: Stag
             return conversation_view(conversation).status
 
     assert asyncio.run(story()) == "working"
+
+
+def test_who_has_full_permissions_is_shown(stage: Stage) -> None:
+    stage.agent("max", HANGING)
+    stage.agent("ada", FAILING, cli="gemini", more='permissions = "full"')
+
+    async def story() -> ConversationView:
+        async with open_team(stage.team, db=stage.db) as conversation:
+            return conversation_view(conversation)
+
+    view = asyncio.run(story())
+
+    assert [member.name for member in view.members if member.has_full_permissions] == ["ada"]
+    lines = team_lines(view)
+    assert [line for line in lines if "full permissions" in line] == [line for line in lines if line.startswith("ada:")]

@@ -61,6 +61,7 @@ class MemberView(Struct, frozen=True, kw_only=True):
     color: str
     agent: str
     """Which CLI or program it is; empty for a person."""
+    has_full_permissions: bool = False
     spent: Spent
     status: MemberStatus = "idle"
     working: Working | None = None
@@ -276,6 +277,7 @@ def _members(
             role=member.role,
             color=colours[name],
             agent=program_of(member),
+            has_full_permissions=member.type == "ai" and member.permissions == "full",
             spent=_spent(used.get(name, MemberUsage())),
             status=status,
             working=running.get(name),

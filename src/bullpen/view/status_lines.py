@@ -52,7 +52,7 @@ def _status(view: ConversationView) -> Iterator[str]:
 
 
 def _member_line(member: MemberView, *, is_lead: bool) -> str:
-    what = member.agent or "a person"
+    what = (member.agent or "a person") + (", full permissions" if member.has_full_permissions else "")
     role = f", {member.role}" if member.role else ""
     spent = used(member.spent.tokens, member.spent.cost_usd)
     return f"{member.name}: {what}{role}{' (leads)' if is_lead else ''}{f' · {spent}' if spent else ''}"
