@@ -226,7 +226,7 @@ def _after_a_decision(
 ) -> tuple[Change, tuple[Held, ...]]:
     """Return what every decision changes: the answers to these messages continue, and the limits count from zero.
 
-    Whatever else waited during a pause is held now.
+    Other turns that waited during a pause are held now.
     """
     progress = without_questions(counting_again(state.progress, at), settles)
     others = [turn for turn in state.queue.waiting if turn.message_id not in relays]
