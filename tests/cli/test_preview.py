@@ -4,6 +4,7 @@ import json
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from shutil import copy
 
 Write = Callable[..., Path]
 Bullpen = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -50,6 +51,39 @@ def test_a_member_that_sees_only_what_is_addressed_to_it(write_team: Write, bull
     assert "kim: Hello\n" in new.stdout
     assert "Secret" not in again.stdout
     assert "kim: Again?" in again.stdout
+
+
+def test_the_last_conversation_here_is_meant_if_none_is_named(
+    write_team: Write, bullpen: Bullpen, tmp_path: Path
+) -> None:
+    file = write_team(NO_NOTE, ada="I see.")
+    here, elsewhere = tmp_path / "here", tmp_path / "elsewhere"
+    for folder in (here, elsewhere):
+        folder.mkdir()
+        copy(file, folder)
+    bullpen("run", "--trust", "First.", cwd=here)
+
+    last = bullpen("preview", "--to", "ada", cwd=here)
+    again = bullpen("preview", "--to", "ada", "team.toml", "Again?", cwd=here)
+    new = bullpen("preview", "--to", "ada", "--session", "new", "--message", "Again?", cwd=here)
+    other = bullpen("preview", "--to", "ada", "Again?", cwd=elsewhere)
+
+    assert "kim: First." in last.stdout
+    assert "ada: I see." in again.stdout
+    assert "kim: Again?" in again.stdout
+    assert "the last one here" in again.stderr
+    for begun in (new, other):
+        assert (begun.returncode, begun.stderr) == (0, "")
+        assert "First." not in begun.stdout
+
+
+def test_a_word_that_is_not_a_file_is_the_message(write_team: Write, bullpen: Bullpen) -> None:
+    write_team(NO_NOTE, ada="I see.")
+
+    assert "kim: hi\n" in bullpen("preview", "--to", "ada", "hi").stdout
+    assert "kim: hi\n" in bullpen("preview", "team.toml", "hi", "--to", "ada").stdout
+    assert "kim: hi\n" in bullpen("preview", "--to", "ada", "-", stdin="hi").stdout
+    assert bullpen("preview", "--to", "ada", "hi", "--message", "hi").returncode == 2
 
 
 def test_what_does_not_fit_is_told(write_team: Write, bullpen: Bullpen, tmp_path: Path) -> None:

@@ -1,9 +1,9 @@
 """`bullpen preview`: the exact prompt that an agent would be given. Nothing is stored, nothing is sent."""
 
 import argparse
-import contextlib
 import sys
 from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import msgspec
@@ -11,21 +11,26 @@ import msgspec
 from bullpen.cli.database import add_database_option
 from bullpen.cli.opening import team_file
 from bullpen.cli.plain.explanation import prompt_lines
+from bullpen.cli.team_and_message import add_words, message_text, team_and_message
 from bullpen.database import Database, open_database
+from bullpen.errors import NoConversations, WrongUsage
 from bullpen.team.file import LoadedTeam, load_team
 from bullpen.text.safe import printable
-from bullpen.view.listing import find_conversation
+from bullpen.view.listing import ConversationSummary, find_conversation, last_conversation
 from bullpen.view.preview import Supposed, new_conversation, preview
+
+NEW = "new"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the options."""
-    parser.add_argument(
-        "file", nargs="?", type=Path, metavar="team.toml", help="the team file (default: the conversation's)"
-    )
+    parser.usage = 'bullpen preview --to NAME [options] [team.toml] ["message" | -]'
+    add_words(parser, "the team file, and what you might say (default: the last message)")
     parser.add_argument("--to", required=True, metavar="NAME", help="the agent")
-    parser.add_argument("--session", metavar="ID", help="in this conversation, or last (default: a new one)")
-    parser.add_argument("--message", metavar="TEXT", help="if you said this now (default: the last message)")
+    parser.add_argument(
+        "--session", metavar="ID", help="in this conversation, or new (default: the last one here, else a new one)"
+    )
+    parser.add_argument("--message", metavar="TEXT", help="the message, if you prefer an option")
     parser.add_argument("--as", dest="sender", metavar="NAME", help="which person of the team says it")
     parser.add_argument("--json", action="store_true", help="print JSON for programs")
     add_database_option(parser)
@@ -33,8 +38,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print the prompt and its report."""
-    supposed = None if options.message is None else Supposed(text=options.message, sender=options.sender)
-    with _opened(options) as (database, conversation_id, loaded):
+    team, message = team_and_message(options, resumes=options.session is not None)
+    if message is not None and options.message is not None:
+        raise WrongUsage("There are two messages, one of them with --message. Give only one.")
+    text = message_text(message if options.message is None else options.message)
+    supposed = None if text is None else Supposed(text=text, sender=options.sender)
+    with _opened(options, team) as (database, conversation_id, loaded):
         shown = preview(database, conversation_id, loaded, options.to, supposed)
     if options.json:
         sys.stdout.buffer.write(msgspec.json.encode(shown.as_json()) + b"\n")
@@ -43,14 +52,31 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-@contextlib.contextmanager
-def _opened(options: argparse.Namespace) -> Iterator[tuple[Database, str, LoadedTeam]]:
+@contextmanager
+def _opened(options: argparse.Namespace, team: Path | None) -> Iterator[tuple[Database, str, LoadedTeam]]:
     """Open the conversation to look into, or a new one that is gone afterwards."""
-    if options.session is None:
-        loaded = load_team(team_file(None, options.file))
-        with new_conversation(loaded) as (database, conversation_id):
-            yield database, conversation_id, loaded
-        return
-    with open_database(options.db) as database:
-        conversation = find_conversation(database, options.session)
-        yield database, conversation.id, load_team(team_file(conversation, options.file))
+    with ExitStack() as until_shown:
+        found = None if options.session == NEW else _found(options, team, until_shown)
+        if found is None:
+            loaded = load_team(team_file(None, team))
+            yield *until_shown.enter_context(new_conversation(loaded)), loaded
+            return
+        database, conversation = found
+        if options.session is None and not options.json:
+            print(f"In {conversation.id}, the last one here; in a new one: --session {NEW}", file=sys.stderr)
+        yield database, conversation.id, load_team(team_file(conversation, team))
+
+
+def _found(
+    options: argparse.Namespace, team: Path | None, until_shown: ExitStack
+) -> tuple[Database, ConversationSummary] | None:
+    """Return the conversation that is named; if none is, the last one here, if there is one."""
+    if options.session is not None:
+        database = until_shown.enter_context(open_database(options.db))
+        return database, find_conversation(database, options.session)
+    try:
+        database = until_shown.enter_context(open_database(options.db))
+    except NoConversations:
+        return None
+    last = last_conversation(database, team)
+    return None if last is None else (database, last)

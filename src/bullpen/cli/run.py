@@ -3,9 +3,7 @@
 import argparse
 import asyncio
 import contextlib
-import os
 import sys
-from pathlib import Path
 
 from msgspec.structs import replace
 
@@ -15,10 +13,11 @@ from bullpen.cli.opening import Opening, add_opening_options, prepare
 from bullpen.cli.option_types import at_least_one, seconds
 from bullpen.cli.plain.transcript import Show
 from bullpen.cli.signals import Interruptions
+from bullpen.cli.team_and_message import add_words, message_text, team_and_message
 from bullpen.cli.viewer import Follower, following
 from bullpen.conversation.conversation import Conversation
 from bullpen.conversation.events import ConversationEvent, event_json
-from bullpen.errors import NothingRuns, WrongUsage
+from bullpen.errors import NothingRuns
 from bullpen.messages import ConversationMessage
 from bullpen.team.file import LoadedTeam
 from bullpen.terminal.colors import Colours, wants_colours
@@ -32,9 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.usage = 'bullpen run [options] [team.toml] ["message" | -]'
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = EXIT_CODES
-    parser.add_argument(
-        "words", nargs="*", metavar="team.toml message", help="the team file, and what to say (-: stdin)"
-    )
+    add_words(parser, "the team file, and what to say (-: stdin)")
     parser.add_argument("--json", action="store_true", help="print every event as one line of JSON")
     parser.add_argument("--max-turns", type=at_least_one, metavar="N", help="pause after N agent turns")
     parser.add_argument("--timeout", type=seconds, metavar="SECONDS", help="cancel running turns after SECONDS")
@@ -43,18 +40,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Say it, show what happens, and return how it ended."""
-    team, message = _team_and_message(options.words, resumes=options.resume is not None)
+    team, message = team_and_message(options, resumes=options.resume is not None)
     if message is None and options.resume is None:
         print(
             'bullpen run: say something: bullpen run team.toml "message", or - to read it from stdin.', file=sys.stderr
         )
         return 2
     opening = prepare(options, team)
-    if message == "-":
-        message = sys.stdin.buffer.read().decode(errors="replace")
     if options.max_turns is not None:
         opening = replace(opening, loaded=_with_fewer_turns(opening.loaded, options.max_turns))
-    return asyncio.run(_run(opening, message, options))
+    return asyncio.run(_run(opening, message_text(message), options))
 
 
 async def _run(opening: Opening, message: str | None, options: argparse.Namespace) -> int:
@@ -114,28 +109,6 @@ def _print_json(event: ConversationEvent) -> None:
     # A program gets every byte; a terminal only what it would show.
     sys.stdout.buffer.write((printable(line.decode()).encode() if sys.stdout.isatty() else line) + b"\n")
     sys.stdout.buffer.flush()
-
-
-def _team_and_message(words: list[str], *, resumes: bool) -> tuple[Path | None, str | None]:
-    """Return which of the words is the team file and which the message; either may be missing."""
-    match words:
-        case []:
-            return None, None
-        case [word] if _is_team_file(word, resumes=resumes):
-            return Path(word), None
-        case [word]:
-            return None, word
-        case [team, message]:
-            return Path(team), message
-        case _:
-            raise WrongUsage('There are too many words. Put the message in quotes: bullpen run team.toml "message"')
-
-
-def _is_team_file(word: str, *, resumes: bool) -> bool:
-    if len(word.split()) == 1 and word.endswith(".toml"):
-        return True
-    # os.path says no to what cannot be a name; a Path would raise.
-    return not resumes and os.path.isfile(word)  # noqa: PTH113
 
 
 def _with_fewer_turns(loaded: LoadedTeam, most: int) -> LoadedTeam:

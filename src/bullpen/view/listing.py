@@ -113,16 +113,21 @@ def conversation_to_continue(store: Store, reference: str, team: Path | None) ->
     said = _worth_continuing(store.conversations())
     if reference != LAST or not said:
         return find_conversation(store, reference)
-    here = Path.cwd()
-    found = _last_here(said, here, team)
+    found = last_conversation(store, team)
     if found is None:
         latest = said[0]
         where = f"of {latest.team_path}" if latest.team_path else "without a team file"
         raise BullpenError(
-            f"No conversation of {team or here} has begun yet. The latest of all is {latest.id}, {where}; "
+            f"No conversation of {team or Path.cwd()} has begun yet. The latest of all is {latest.id}, {where}; "
             f"--resume {latest.id} continues it."
         )
-    return _summary(store, found)
+    return found
+
+
+def last_conversation(store: Store, team: Path | None) -> ConversationSummary | None:
+    """Return the latest conversation of a team file, or of the usual one here; else of that folder; None elsewhere."""
+    found = _last_here(_worth_continuing(store.conversations()), Path.cwd(), team)
+    return None if found is None else _summary(store, found)
 
 
 def _worth_continuing(known: Iterable[StoredConversation]) -> list[StoredConversation]:
