@@ -14,7 +14,7 @@ import pytest
 from tests.torture.families import HIDDEN, KINDS, PATIENCE_SECONDS, Family
 from tests.torture.with_mistake import NO_GUARDIAN
 
-from bullpen.agents import command_agent, guardian, run_turn, watchman
+from bullpen.agents import command_agent, guardian, guardian_program, run_turn, watchman
 from bullpen.agents.process_tree import is_alive, process_id
 from bullpen.context import AssemblerInput
 from bullpen.errors import AgentCrashed
@@ -127,6 +127,12 @@ def test_one_guardian_serves_turn_after_turn_and_more_serve_at_once(tmp_path: Pa
     assert len(set(at_once)) == len(at_once)
     assert len(guardian.idle) <= guardian.MOST_IDLE
     assert all(one.is_there() for one in guardian.idle)
+    wait_for(lambda: {one.pid for one in guardian.guardians} & children() == {one.pid for one in guardian.idle})
+
+
+def children() -> set[int]:
+    """Return the children of this process, dead ones too."""
+    return {int(pid) for task in Path("/proc/self/task").iterdir() for pid in (task / "children").read_text().split()}
 
 
 def test_an_agent_gets_three_descriptors_and_the_usual_signals(tmp_path: Path) -> None:
@@ -234,3 +240,17 @@ def test_the_end_of_bullpen_does_not_wait_and_leaves_no_guardian(tmp_path: Path)
 
     assert done.stderr == b""
     wait_for(lambda: (it := process_id(int(done.stdout))) is None or not is_alive(it))
+
+
+def test_where_orphans_cannot_be_adopted_there_is_no_guardian(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    refusing = tmp_path / "guardian_program.py"
+    refusing.write_text("raise SystemExit('this kernel does not let a process adopt orphans')")
+    before = children()
+    monkeypatch.setattr(guardian, "is_possible", True)
+    monkeypatch.setattr(guardian, "idle", [])
+    monkeypatch.setattr(guardian_program, "__file__", str(refusing))
+    monkeypatch.setattr(watchman, "watch", lambda _: None)
+
+    assert asyncio.run(said("echo hi", tmp_path)) == "hi"
+    assert not guardian.is_possible
+    wait_for(lambda: children() <= before)

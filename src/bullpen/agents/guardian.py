@@ -32,12 +32,15 @@ class Guardian:
         try:
             with theirs, Path(guardian_program.__file__).open("rb") as program:
                 self.pid = _spawned(program.fileno(), theirs.fileno())
-            guardians.add(self)
-            self.channel.settimeout(PATIENCE_SECONDS)
-            self._expect(READY)
         except BaseException:
             self.channel.close()
             raise
+        guardians.add(self)
+
+    def greet(self) -> None:
+        """Wait until it serves."""
+        self.channel.settimeout(PATIENCE_SECONDS)
+        self._expect(READY)
 
     def start(self, argv: Sequence[str], *, cwd: Path, env: Mapping[str, str], stdio: Sequence[int]) -> int:
         """Start a program and return its pid, or raise why that was not possible.
@@ -58,6 +61,11 @@ class Guardian:
             return os.waitpid(self.pid, os.WNOHANG)[0] == 0
         return False
 
+    def reap(self) -> None:
+        """Wait for its end."""
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(self.pid, 0)
+
     def _expect(self, expected: bytes) -> int:
         """Return the number in the guardian's next answer."""
         answer = self.channel.recv(ANSWER.size, socket.MSG_WAITALL)
@@ -77,7 +85,6 @@ guardians: "weakref.WeakSet[Guardian]" = weakref.WeakSet()
 """All of this process."""
 idle: list[Guardian] = []
 """Those that wait for the next turn."""
-_leaving: list[Guardian] = []
 _lock = threading.Lock()
 is_possible = sys.platform == "linux"
 
@@ -96,7 +103,6 @@ def make_one_ready() -> None:
 def take() -> Guardian | None:
     """Return a guardian that does nothing, a new one if need be; None where there cannot be any."""
     with _lock:
-        _leaving[:] = [guardian for guardian in _leaving if guardian.is_there()]
         while idle:
             if (guardian := idle.pop()).is_there():
                 return guardian
@@ -105,12 +111,17 @@ def take() -> Guardian | None:
 
 def _started() -> Guardian | None:
     global is_possible
+    guardian = None
     try:
-        return Guardian()
+        guardian = Guardian()
+        guardian.greet()
     except (OSError, NotImplementedError) as error:
+        if guardian:
+            let_go(guardian)
         is_possible = False
         logger.warning("no guardian: after a crash of bullpen, agents may run until its next start error=%s", error)
         return None
+    return guardian
 
 
 def give_back(guardian: Guardian) -> None:
@@ -125,8 +136,7 @@ def give_back(guardian: Guardian) -> None:
 def let_go(guardian: Guardian) -> None:
     """Close the channel of a guardian, so that it ends all that it has started, and itself."""
     guardian.channel.close()
-    with _lock:
-        _leaving.append(guardian)
+    threading.Thread(target=guardian.reap, name=f"end of guardian {guardian.pid}", daemon=True).start()
 
 
 def _forget_after_fork() -> None:
@@ -136,7 +146,6 @@ def _forget_after_fork() -> None:
     for guardian in list(guardians):
         guardian.channel.close()
     idle.clear()
-    _leaving.clear()
 
 
 os.register_at_fork(after_in_child=_forget_after_fork)
