@@ -7,6 +7,7 @@ from rich.console import RenderableType
 from tests.tui.stage import Scene, Stage
 from tests.tui.test_long import write_conversation
 from textual.dom import NoScreen
+from textual.geometry import Size
 from textual.screen import Screen
 from textual.widgets import Static
 
@@ -74,6 +75,31 @@ def test_a_part_that_is_removed_before_it_is_painted_does_not_end_the_screen(sta
         assert painted.called
         await scene.sees("Word 3.")
         assert scene.app.is_running
+
+    stage.play(story, size=(80, 24), resume=conversation_id)
+
+
+def test_nothing_is_new_below_for_who_has_not_scrolled_up(stage: Stage) -> None:
+    """A message that came just when the notice had taken a part of the screen counted as one out of sight."""
+    stage.agent("max", [{"stderr": "no"}, {"exit": 3}])
+    conversation_id = write_conversation(stage.db, stage.team, 15)
+    followed: list[tuple[bool, bool]] = []
+
+    async def story(scene: Scene) -> None:
+        await scene.sees("Word 15.")
+        transcript = transcript_of(scene)
+        size_updated = transcript._size_updated
+
+        def resized(size: Size, virtual: Size, container: Size, layout: bool = True) -> bool:
+            updated = size_updated(size, virtual, container, layout)
+            followed.append((transcript.scroll_y < transcript.max_scroll_y - 1, transcript.is_following))
+            return updated
+
+        with mock.patch.object(transcript, "_size_updated", resized):
+            await scene.say("Go.")
+            await scene.sees("F6 Retry")
+        assert any(is_behind for is_behind, _ in followed)
+        assert all(is_following for _, is_following in followed)
 
     stage.play(story, size=(80, 24), resume=conversation_id)
 

@@ -177,8 +177,12 @@ class Transcript(VerticalScroll, can_focus=False):
 
     @property
     def is_following(self) -> bool:
-        """Whether the screen scrolls with what comes."""
-        return self.is_at_end and self.scroll_y >= self.max_scroll_y - 1
+        """Whether the screen scrolls with what comes.
+
+        Its place is not enough to tell: when the notice has just taken lines from it, it has not scrolled yet.
+        """
+        is_held = self._anchored and not self._anchor_released
+        return self.is_at_end and (is_held or self.scroll_y >= self.max_scroll_y - 1)
 
     async def show_newest(self) -> None:
         """Show the newest message, and follow what comes."""
