@@ -84,7 +84,7 @@ def test_a_cancelled_turn_is_one_decision(tmp_path: Path, open_browser: OpenBrow
     asyncio.run(story())
 
 
-def test_a_click_is_not_lost_when_another_decision_changes_in_its_middle(
+def test_a_click_is_not_lost_when_the_state_changes_in_its_middle(
     tmp_path: Path, open_browser: OpenBrowser
 ) -> None:
     async def story() -> None:
@@ -94,11 +94,11 @@ def test_a_click_is_not_lost_when_another_decision_changes_in_its_middle(
             page = await page_of(served, browser, f"/c/{opened.conversation.id}", 1440)
             await opened.conversation.say("[NEXT: max & sarah & ada] Please do all of this.")
             await expect(page.locator(".decide")).to_have_count(3)
+            # What is open here is not open in what the server sends.
+            await failure_of(page, "ada").locator(".about summary").click()
             await failure_of(page, "max").locator("summary", has_text="Hand over").hover()
             await page.mouse.down()
-            await opened.conversation.skip(await failure_of(page, "ada").get_attribute("data-turn"))
             await opened.conversation.set_task("Something else")
-            await expect(page.locator(".decide")).to_have_count(2)
             await expect(page.locator("#task-edit summary")).to_have_text("Something else")
             await page.mouse.up()
             await expect(page.get_by_role("button", name="Hand over to sarah")).to_be_visible()
