@@ -5,6 +5,7 @@ import contextlib
 import fcntl
 import json
 import os
+import re
 import select
 import signal
 import subprocess
@@ -281,3 +282,20 @@ def test_a_long_message_is_no_name_of_a_file(write_team: Write, bullpen: Bullpen
     done = bullpen("run", "--trust", "word " * 80 + "and pyproject.toml")
 
     assert (done.returncode, "Read." in done.stdout) == (0, True)
+
+
+@pytest.mark.parametrize(
+    ("program", "shown"), [("echo half an answer; exit 3", "half an answer\n"), ("cat > read", "kim: Hi.\n")]
+)
+def test_what_a_failed_command_is_said_to_need_is_there(
+    program: str, shown: str, write_team: Write, bullpen: Bullpen
+) -> None:
+    file = write_team("hand_over_note = false\n")
+    file.write_text(f'{file.read_text()}[[member]]\nname = "own"\ncommand = ["sh", "-c", "{program}"]\n')
+
+    done = bullpen("run", "--trust", "Hi.")
+
+    assert done.returncode == 3
+    named = re.search(r"! own [^`]*`bullpen (.*)`", " ".join(done.stdout.split()))
+    assert named is not None
+    assert shown in bullpen(*named[1].split()).stdout + "\n"
