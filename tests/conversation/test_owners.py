@@ -266,6 +266,19 @@ async def test_every_decision_of_who_lost_it_is_refused_and_its_agents_stop(
         assert [turn.state for turn in store.turns(kept.id)] == ["running", "queued"]
 
 
+async def test_output_that_cannot_be_kept_stops_the_agent(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(heartbeat, "BEAT_SECONDS", 10_000.0)
+    stage.person("kim")
+    stage.agent("a", [{"say": "I work"}, {"sleep": 2}, {"say": "still"}, {"hang": True}])
+    async with stage.open() as conversation:
+        await conversation.say("Go [NEXT: a]")
+        while not await conversation.read(_output):
+            await asyncio.sleep(0.05)
+        _steal(stage, conversation.id)
+        await conversation.until_quiet()
+        assert [ended.state for ended in events_so_far(conversation, TurnEnded)] == ["interrupted"]
+
+
 async def test_a_reply_of_who_lost_it_is_not_stored(stage: Stage) -> None:
     stage.person("kim")
     stage.agent("a", [{"say": "I work"}, {"sleep": 0.5}])
@@ -380,6 +393,7 @@ async def test_the_next_turns_number_comes_from_the_table(team: Stage) -> None:
     with closing(sqlite3.connect(team.db)) as db, db:
         db.execute("UPDATE states SET progress = json_set(progress, '$.turns_made', 1, '$.message_number', 2)")
     async with team.open(conversation.id) as again:
+        assert (again.progress.turns_made, again.progress.message_number) == (2, 4)
         assert (await tell(again, "Three [NEXT: a & b]"))[-3:-2] == ["kim: Three [NEXT: a & b]"]
         assert sorted((await _turns(team, again)).items())[2:] == [("3", "done"), ("4", "done")]
         with closing(sqlite3.connect(team.db)) as db, db:

@@ -64,7 +64,7 @@ def race(folder: Path, number: int, chance: random.Random, figures: Counter[str]
     """Let two processes race for a conversation, often kill the first, and let two more race for what is left."""
     path, name = folder / "races.db", f"c{number}"
     prepare(path, name)
-    kill_after = chance.uniform(0.0, 0.06) if chance.random() < 0.5 else None
+    kill_after = chance.uniform(0.0, 0.15) if chance.random() < 0.5 else None
     # One that waits for a killed one would wait for ever.
     finish = get_context("fork").Barrier(2, timeout=WAIT_SECONDS) if kill_after is None else None
     told = together([racer(path, name, f"{number}-{who}", finish) for who in "ab"], kill_after)
