@@ -54,7 +54,13 @@ def kinds() -> list[type[BaseException]]:
 
 def made(kind: type[BaseException]) -> BaseException:
     """Return an error of a kind, made of a value for each parameter."""
-    if kind.__init__ in (BaseException.__init__, Exception.__init__, ValueError.__init__, LookupError.__init__):
+    if kind.__init__ in (
+        BaseException.__init__,
+        Exception.__init__,
+        ValueError.__init__,
+        LookupError.__init__,
+        OSError.__init__,
+    ):
         return kind("A sentence for people.")
     types = get_type_hints(kind.__init__)
     args: list[Any] = []
