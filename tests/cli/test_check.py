@@ -32,6 +32,17 @@ def test_a_file_that_is_fine(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == "team.toml is fine. Next: bullpen chat team.toml\n"
 
 
+def test_it_does_not_promise_that_agents_are_signed_in(capsys: pytest.CaptureFixture[str], folder: Path) -> None:
+    (folder / "codex").write_text("#!/bin/sh\n")
+    (folder / "codex").chmod(0o755)
+    Path("team.toml").write_text('[[member]]\nname = "kim"\n[[member]]\nname = "max"\nagent = "codex"\n')
+
+    assert main(["check"]) == 0
+    assert capsys.readouterr().out == (
+        "team.toml is fine. Next: bullpen doctor (are its agents signed in?), then bullpen chat team.toml\n"
+    )
+
+
 def test_warnings_are_said_and_are_not_wrong(capsys: pytest.CaptureFixture[str]) -> None:
     Path("my team.toml").write_text(GOOD + 'env = ["TOKEN"]\n')
 

@@ -4,8 +4,7 @@ import argparse
 import json
 import os
 import shlex
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from bullpen.errors import NoTeamFile, TeamProblem, UnreadableTeamFile
@@ -14,6 +13,7 @@ from bullpen.team.file import read_team_file, team_path
 from bullpen.team.reach import Reach, agents_reached
 from bullpen.team.reader import read_team
 from bullpen.team.team import Team
+from bullpen.text.numbers import counted
 from bullpen.text.safe import printable
 
 
@@ -39,7 +39,7 @@ def run(options: argparse.Namespace) -> int:
         said = {"file": str(options.file), "ok": is_fine, "problems": [vars(problem) for problem in problems]}
         print(json.dumps({**said, "hand_overs": {} if team is None else _hand_overs(team)}))
     else:
-        _print(options.file, problems, () if team is None else hand_over_sentences(team))
+        _print(options.file, problems, team)
     return 0 if is_fine else 1
 
 
@@ -49,15 +49,18 @@ def _hand_overs(team: Team) -> dict[str, dict[str, list[str]]]:
     return {agent.name: {how: agents_reached(team, agent, how) for how in kinds} for agent in team.agents}
 
 
-def _print(path: Path, problems: Sequence[TeamProblem], hand_overs: Iterable[str]) -> None:
+def _print(path: Path, problems: Sequence[TeamProblem], team: Team | None) -> None:
+    """Print what is wrong, and of a team that can be used what it can do and what comes next."""
     for problem in problems:
         place = f"{path}:{problem.line}" if problem.line else str(path)
         said = f"{problem.key}: {problem.text}" if problem.key else problem.text
         print(printable(f"{place}: {problem.severity}: {said}").replace("\n", " "))
-    for sentence in hand_overs:
+    if team is None:
+        errors = sum(problem.severity == "error" for problem in problems)
+        print(printable(f"{path} cannot be used: {counted(errors, 'error')}."))
+        return
+    for sentence in hand_over_sentences(team):
         print(printable(sentence).replace("\n", " "))
-    counts = Counter(problem.severity for problem in problems)
-    if not counts["error"]:
-        print(printable(f"{path} is fine. Next: bullpen chat {shlex.quote(str(path))}"))
-    else:
-        print(printable(f"{path} cannot be used: {counts['error']} {'error' if counts['error'] == 1 else 'errors'}."))
+    # No CLI is run here, so nothing is known about logins.
+    first = "bullpen doctor (are its agents signed in?), then " if any(agent.agent for agent in team.agents) else ""
+    print(printable(f"{path} is fine. Next: {first}bullpen chat {shlex.quote(str(path))}"))

@@ -159,7 +159,7 @@ TEMPLATES = {template.name: template for template in (PAIR, REVIEW, DESIGN_BUILD
 HEAD = """\
 # A team for bullpen. {purpose}
 #
-#   bullpen check {file}    checks that everything here works
+#   bullpen check {file}    says what is wrong with this file; bullpen doctor: are its agents signed in?
 #   bullpen chat {file}     starts a conversation
 #
 # A message with [NEXT: name] hands over to that member.
