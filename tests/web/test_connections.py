@@ -236,6 +236,22 @@ def test_without_descriptors_it_waits_and_goes_on(tmp_path: Path) -> None:
         assert is_open(stream)
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux changes the limits of another process")
+def test_without_descriptors_those_that_wait_make_room(tmp_path: Path, kept: ExitStack) -> None:
+    with server_process(tmp_path, seconds=UNLIMITED) as server:
+        for _ in range(40):
+            kept.enter_context(server.connect())
+        # It accepts one after the other, so those before this one are in.
+        tab = kept.enter_context(server.stream())
+        _, hard = resource.prlimit(server.pid, resource.RLIMIT_NOFILE)
+        used = len(list(Path(f"/proc/{server.pid}/fd").iterdir()))
+        resource.prlimit(server.pid, resource.RLIMIT_NOFILE, (used, hard))
+
+        assert server.status() == 200
+        assert is_open(tab)
+        assert len(server.said.splitlines()) == 1
+
+
 @pytest.fixture
 def tls(tmp_path: Path) -> Tls:
     openssl = shutil.which("openssl")
