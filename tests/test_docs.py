@@ -192,6 +192,23 @@ def test_the_page_on_conversations_names_every_event() -> None:
     assert set(re.findall(r"`([A-Z]\w+)`", page)) == {event.__name__ for event in ConversationEvent.__args__}
 
 
+def test_a_hand_over_without_a_marker_is_offered_as_the_page_says() -> None:
+    from bullpen.routing.missed_hand_overs import missed_hand_over
+    from bullpen.team.reader import read_team
+
+    members = ['name = "kim"', 'name = "max"\nagent = "claude"', 'name = "sarah"\nagent = "codex"']
+    team = read_team("".join(f"[[member]]\n{member}\n" for member in members))
+    page = (ROOT / "docs" / "conversation.md").read_text(encoding="utf-8")
+    rows = page.partition("| offered | not offered |\n|---|---|\n")[2].partition("\n\n")[0].splitlines()
+    for number, is_offered in ((1, True), (2, False)):
+        column = " ".join(row.split("|")[number] for row in rows)
+        examples = re.findall(r"“(.+?)”|`(.+?)`", column)
+        assert examples
+        for words, marker in examples:
+            reply = f"{words} `[NEXT: sarah]`" if words.endswith(":") else words or marker
+            assert (missed_hand_over(reply, team.member("max"), team) is not None) is is_offered, reply
+
+
 def test_ten_lines_are_enough_for_a_conversation(tmp_path: Path) -> None:
     from bullpen.team.templates import PAIR, team_text
 
