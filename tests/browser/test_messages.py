@@ -82,6 +82,40 @@ def test_time_and_cost_of_a_message_are_below_it_live_and_after_a_reload(
     asyncio.run(story())
 
 
+def test_what_it_did_is_only_offered_if_it_did_something_and_opens_in_place(
+    tmp_path: Path, open_browser: OpenBrowser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tools: Script = [{"tool": {"name": "Bash", "input": {"command": f"make {n}"}, "output": "ok"}} for n in range(5)]
+    scripts: list[Script] = [[{"say": "Hello."}], [*tools, {"say": "Done.\n\n" * 12}]]
+    monkeypatch.setenv("PATH", f"{put_on_path(tmp_path, {'claude': scripts})}{os.pathsep}{os.environ['PATH']}")
+    team = tmp_path / "team.toml"
+    team.write_text('[[member]]\nname = "kim"\n[[member]]\nname = "max"\nagent = "claude"\n')
+
+    async def story() -> None:
+        async with opened_page(team, open_browser) as (conversation, page):
+            for number in (2, 4):
+                await conversation.say("Go.")
+                await expect(page.locator(f"#m{number} footer")).to_contain_text("What it was given")
+                await conversation.until_quiet()
+            for _ in range(2):
+                await expect(page.locator("#m2 .did")).to_have_count(0)
+                await expect(page.locator("#m4 .did")).to_have_count(1)
+                await page.reload()
+            summary, given = page.locator("#m4 .did > summary"), page.locator("#m4 footer > a")
+            places = [await one.evaluate("one => one.offsetTop") for one in (summary, given)]
+            await summary.click()
+            await expect(page.locator("#m4 .steps .step")).to_have_count(5)
+            assert [await one.evaluate("one => one.offsetTop") for one in (summary, given)] == places
+            bottom, top = (
+                f"document.querySelector('{one}').getBoundingClientRect()" for one in ("#m4 .steps", ".dock")
+            )
+            async with asyncio.timeout(30):
+                while not await page.evaluate(f"{bottom}.bottom <= {top}.top + 1"):
+                    await asyncio.sleep(0.02)
+
+    asyncio.run(story())
+
+
 def test_who_reads_above_is_told_what_came_and_is_one_click_from_it(tmp_path: Path, open_browser: OpenBrowser) -> None:
     async def story() -> None:
         team = write_team(tmp_path, {"max": [{"say": "ok"}]}, people=("kim", "lee"))

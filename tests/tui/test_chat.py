@@ -76,6 +76,21 @@ def test_what_an_agent_did_another_day_can_be_opened_too(stage: Stage) -> None:
     stage.play(second_day, resume=conversation_id)
 
 
+def test_a_reply_for_which_nothing_was_done_has_no_fold_on_another_day(stage: Stage) -> None:
+    stage.agent("max", saying("Hello."), WORKING)
+
+    async def first_day(scene: Scene) -> None:
+        for _ in range(2):
+            await scene.say("Go.")
+            await scene.quiet()
+
+    async def second_day(scene: Scene) -> None:
+        await scene.sees("Hello.", "I found login.py.")
+        assert scene.text.count("what it did") == 1
+
+    stage.play(second_day, resume=stage.play(first_day))
+
+
 def test_a_working_agent_is_seen_working(stage: Stage) -> None:
     stage.agent("max", [{"tool": {"name": "Bash", "input": {"command": "make"}, "output": "ok"}}, *HANGING])
 

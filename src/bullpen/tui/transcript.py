@@ -142,7 +142,11 @@ class Transcript(VerticalScroll, can_focus=False):
                 if done is not None:
                     self._done[said.message.id] = done.steps, done.seconds_until(said.message.timestamp)
                 self._forget_the_oldest()
-                await self._add(ShownMessage(sequence=said.sequence, message=said.message, turn=said.turn_id))
+                # What nobody followed may be in its record.
+                shown = ShownMessage(
+                    sequence=said.sequence, message=said.message, turn=said.turn_id, has_steps=done is None
+                )
+                await self._add(shown)
                 self._show_whether_empty()
 
     async def _add(self, shown: ShownMessage) -> None:
@@ -355,7 +359,7 @@ class Transcript(VerticalScroll, can_focus=False):
                 del remembered[message_id]
 
     def _view(self, shown: ShownMessage) -> MessageView:
-        message, turn_id = shown.message, shown.turn
+        message, turn_id = shown.message, shown.turn if shown.has_steps else None
         said = self._said.get(message.id)
         steps, seconds = self._done.get(message.id, (None, 0.0))
         return MessageView(

@@ -8,10 +8,13 @@ from bullpen.markers.stripping import text_for_people
 from bullpen.messages import ConversationMessage
 from bullpen.store.base import Store, StoredMessage, Turn
 from bullpen.text.numbers import spent
+from bullpen.view.steps import recorded_steps
 from bullpen.view.turn_lookup import turn_that_said
 from bullpen.view.unanswered import UnansweredTurn, unanswered_turns
 
 PAGE = 50
+MOST_LOOKED_THROUGH = 64 * 1024
+"""Bytes of a record in which we look for steps: a page has many, and one that is longer than an answer has some."""
 
 
 class ShownMessage(Struct, frozen=True, kw_only=True):
@@ -24,6 +27,8 @@ class ShownMessage(Struct, frozen=True, kw_only=True):
     """The turn that ended with it, if an agent said it."""
     spent: str = ""
     """How long that turn took and what it used, in words."""
+    has_steps: bool = False
+    """Whether that turn probably did something besides answering."""
     unanswered: tuple[UnansweredTurn, ...] = ()
     """Turns that ended after it without a reply."""
 
@@ -68,7 +73,20 @@ def _shown(store: Store, conversation_id: str, stored: StoredMessage) -> ShownMe
     turn = turn_that_said(store, conversation_id, stored.message)
     if turn is None:
         return ShownMessage(sequence=stored.sequence, message=stored.message)
-    return ShownMessage(sequence=stored.sequence, message=stored.message, turn=turn.id, spent=_spent(turn))
+    return ShownMessage(
+        sequence=stored.sequence,
+        message=stored.message,
+        turn=turn.id,
+        spent=_spent(turn),
+        has_steps=_has_steps(store, conversation_id, turn),
+    )
+
+
+def _has_steps(store: Store, conversation_id: str, turn: Turn) -> bool:
+    record = store.record(conversation_id, turn.id, prompt=False)
+    if record is None:
+        return False
+    return len(record.stream) > MOST_LOOKED_THROUGH or len(recorded_steps(record)) > 0
 
 
 def _spent(turn: Turn) -> str:

@@ -90,6 +90,17 @@ document.addEventListener("DOMContentLoaded", () => {
     frameCode(article);
   }
 
+  // What opens below a message comes into view, as far as there is room above the dock.
+  function reveal(steps) {
+    if (!steps) return;
+    steps.style.setProperty("scroll-margin-bottom", `${dock.offsetHeight}px`);
+    steps.scrollIntoView({ block: "nearest", behavior: "instant" });
+  }
+
+  document.addEventListener("htmx:afterSettle", (event) => { if (event.target.matches?.(".did[open] ~ .steps")) reveal(event.target); });
+  // It does not bubble.
+  document.addEventListener("toggle", (event) => { if (event.target.matches?.(".did[open]")) reveal(event.target.parentElement.querySelector(":scope > .steps")); }, true);
+
   // Back to the newest message
 
   const jump = button("", () => {

@@ -69,7 +69,9 @@
   function becomeMessage(id, data) {
     const body = () => (document.getElementById(`m${data.sequence}`) ?? turn(id))?.querySelector(".body");
     const before = body()?.getBoundingClientRect().bottom;
+    const did = turn(id)?.querySelector(".steps > *, .thinking:not([hidden])");
     addMessage(data.sequence, data.html);
+    if (!did) for (const node of document.querySelectorAll(`#m${data.sequence} footer :is(.did, .steps)`)) node.remove();
     turn(id)?.remove();
     const after = body()?.getBoundingClientRect().bottom;
     if (before > 0 && after !== undefined) window.scrollBy({ top: after - before, behavior: "instant" });
