@@ -32,9 +32,5 @@ def command_agent(
         reports="nothing",
         permissions={"read-only": (), "edit": (), "full": ()},
         allow="bullpen cannot restrict what a command does",
-        hints={
-            "not_installed": f"Check the command {command[0]!r} in your team file, and your PATH.",
-            "crashed": "`bullpen explain last --stream` shows what it printed.",
-            "protocol_broken": "Try it by hand with what it was given: `bullpen explain last --prompt`.",
-        },
+        hints={"not_installed": f"Check the command {command[0]!r} in your team file, and your PATH."},
     )

@@ -46,6 +46,13 @@ COMMON_HINTS: Mapping[FailureKind, str] = {
     "protocol_broken": "`bullpen doctor` shows whether this version has been tested with bullpen.",
 }
 
+# The doctor knows nothing about a program that is not a known CLI.
+COMMAND_HINTS: Mapping[FailureKind, str] = {
+    **COMMON_HINTS,
+    "crashed": "`bullpen explain last --stream` shows what it printed.",
+    "protocol_broken": "Try it by hand with what it was given: `bullpen explain last --prompt`.",
+}
+
 ERRORS: Mapping[FailureKind, type[errors.AgentFailed]] = {
     "not_installed": errors.AgentNotInstalled,
     "not_signed_in": errors.AgentNotSignedIn,
@@ -71,7 +78,8 @@ def classified(spec: AgentSpec, failure: Failed) -> Failed:
     kind = failure.kind
     if kind == "crashed":
         kind = _kind(spec, failure) or kind
-    hint = failure.hint or spec.hints.get(kind) or COMMON_HINTS[kind]
+    common = COMMAND_HINTS if spec.stream == "text" else COMMON_HINTS
+    hint = failure.hint or spec.hints.get(kind) or common[kind]
     reset_at = _reset_at(failure.message) or _reset_at(failure.stderr_tail) if kind == "quota" else None
     return replace(failure, kind=kind, hint=hint, reset_at=reset_at)
 
