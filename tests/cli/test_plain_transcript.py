@@ -242,6 +242,25 @@ def test_what_happens_in_between_does_not_break_a_line() -> None:
     ]
 
 
+def test_what_a_turn_used_is_not_written_below_the_failure_of_another_one() -> None:
+    failure = Failed(kind="crashed", message="It died.")
+    undecided = UndecidedTurn(turn=turn("2", "ben"), state="failed", failure=failure)
+    page = shown(
+        began("1", "ada"),
+        began("2", "ben"),
+        *does("1", TextDelta("Done.")),
+        TurnEnded(turn_id="2", member="ben", state="failed", seconds=1.0, failure=failure),
+        Undecided(turn=turn("2", "ben"), state="failed", text="ben: It died."),
+        said("1", "ada", "Done."),
+        ended("1", "ada"),
+        asked=asked(undecided),
+    )
+
+    before, _, after = page.rpartition("ada ended\n")
+    assert "! ben (turn 2): It died.\n" in before
+    assert after.startswith("  #2 · 1.2 s")
+
+
 def test_a_word_is_whole_after_an_interruption() -> None:
     paper = Paper()
     paper.columns = 40

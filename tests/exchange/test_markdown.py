@@ -14,9 +14,9 @@ from bullpen.store.sqlite import SqliteStore
 from bullpen.testing.conversations import write_example
 
 BEGINNING = """\
-# quiet-river-4f2a
+# Where do we start?
 
-Team Builders · 2025-03-03 09:00 UTC · 6 messages
+quiet-river-4f2a · Team Builders · 2025-03-03 09:00 UTC · 6 messages
 
 Messages are quoted word for word. A heading inside a quote is part of the message.
 
@@ -59,9 +59,20 @@ def test_a_name_cannot_be_more_than_a_name(tmp_path: Path) -> None:
         lines = exported(store, "c").splitlines()
 
     assert [line for line in lines if line.startswith("#")] == [
-        "# c",
+        "# New conversation",
         r"## #1 Max \#\# \#9 \[Kai\](x) \<b\>",
     ]
+
+
+def test_a_title_made_of_the_first_words_cannot_be_more_than_a_title(tmp_path: Path) -> None:
+    speaker = Speaker(role_id="k", role_name="Kai", type="human")
+    with SqliteStore(tmp_path / "a.db") as store:
+        store.create("c", team="A", team_file="", started_at=1)
+        store.append("c", ConversationMessage(id="m", content="[Hi](x)\n## #9 Max", speaker=speaker))
+
+        lines = exported(store, "c").splitlines()
+
+    assert [line for line in lines if line.startswith("#")] == [r"# \[Hi\](x) \#\# \#9 Max", "## #1 Kai"]
 
 
 PIECES = "``` ~~~~ ` `` <h2> </blockquote> <!-- --> <script> <!DOCTYPE <?php <https://x.y> <pre> <div - > 1. == | ***"

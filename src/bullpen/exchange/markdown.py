@@ -12,6 +12,9 @@ from bullpen.markers.blocks import BlockReader
 from bullpen.store.base import Store, StoredConversation, StoredMessage
 from bullpen.text.clean import one_line
 from bullpen.text.numbers import counted
+from bullpen.view.listing import title_of
+from bullpen.view.messages import NOTE as NOBODY_ASKED
+from bullpen.view.messages import is_note
 from bullpen.view.unanswered import UnansweredTurn
 
 NOTE = "Messages are quoted word for word. A heading inside a quote is part of the message."
@@ -35,7 +38,8 @@ def markdown_pieces(store: Store, conversation_id: str) -> Iterator[str]:
 def _beginning(conversation: StoredConversation) -> str:
     time = utc_time(conversation.started_at)
     about = f"Team {_plain(one_line(conversation.team))} · {time} · {counted(conversation.messages, 'message')}"
-    lines = [f"# {_plain(conversation.title or conversation.id)}", "", about, "", NOTE, ""]
+    title = one_line(title_of(conversation.title, conversation.first_words))
+    lines = [f"# {_plain(title)}", "", f"{conversation.id} · {about}", "", NOTE, ""]
     if conversation.team_task:
         lines += ["Team task:", "", quoted(conversation.team_task), ""]
     return "\n".join(lines)
@@ -44,6 +48,7 @@ def _beginning(conversation: StoredConversation) -> str:
 def _message(stored: StoredMessage) -> str:
     to = addressees_of(stored.message)
     names = _plain(sender_of(stored.message)) + (f" → {_plain(to)}" if to else "")
+    names += f" ({NOBODY_ASKED})" if is_note(stored.message) else ""
     time = utc_time(stored.message.timestamp)
     return f"\n## #{stored.sequence} {names}{f' · {time}' if time else ''}\n\n{quoted(stored.message.content)}\n"
 

@@ -71,7 +71,7 @@ class TurnView:
     def ended(self, ended: TurnEnded) -> None:
         """Write how it ended and what it used."""
         self.end_line()
-        self._interrupted = False
+        self._say_whose("ended")
         parts = [part for part in self._how(ended) if part]
         style = "dim" if ended.state == "done" else "yellow"
         self._line(" · ".join(parts), style)
@@ -92,8 +92,7 @@ class TurnView:
             # Half a word is still held back, and comes whole later.
             self._wrapper.column = 0
             self._page.write("\n")
-        # After its reply only what it used is left to say, and that needs no name.
-        self._interrupted = self._said is None
+        self._interrupted = True
 
     def _begin(self, began: TurnBegan) -> None:
         details = f"turn {began.turn.id} · {clock(began.at)} · given {began.prompt_bytes:,} bytes"
@@ -164,12 +163,17 @@ class TurnView:
         self._write("".join(self._colours.paint(line, style) + "\n" for line in lines))
 
     def _write(self, text: str) -> None:
-        if self._interrupted and text.strip():
-            self._interrupted = False
-            name = self._colours.member(self.member, safe_line(self.member))
-            self._page.write(f"\n{name} {self._colours.paint('continues', 'dim')}\n")
+        if text.strip():
+            self._say_whose("continues")
         if text:
             self._page.write(text)
+
+    def _say_whose(self, what: str) -> None:
+        """Name the agent again if something else is above what comes next."""
+        if self._interrupted:
+            self._interrupted = False
+            name = self._colours.member(self.member, safe_line(self.member))
+            self._page.write(f"\n{name} {self._colours.paint(what, 'dim')}\n")
 
 
 def _cut(text: str) -> str:
