@@ -116,6 +116,20 @@ def test_what_it_did_is_only_offered_if_it_did_something_and_opens_in_place(
     asyncio.run(story())
 
 
+def test_a_note_is_called_a_note_live_and_after_a_reload(tmp_path: Path, open_browser: OpenBrowser) -> None:
+    async def story() -> None:
+        async with opened_page(write_team(tmp_path, {"max": [{"say": "ok"}]}), open_browser) as (conversation, page):
+            await conversation.note("The deadline is Friday.")
+            await conversation.say("Go.")
+            await conversation.until_quiet()
+            for _ in range(2):
+                await expect(page.locator("#m1 .to")).to_have_text("a note: nobody was asked")
+                await expect(page.locator("#m2 .to")).to_have_text("to max")
+                await page.reload()
+
+    asyncio.run(story())
+
+
 def test_who_reads_above_is_told_what_came_and_is_one_click_from_it(tmp_path: Path, open_browser: OpenBrowser) -> None:
     async def story() -> None:
         team = write_team(tmp_path, {"max": [{"say": "ok"}]}, people=("kim", "lee"))

@@ -3,13 +3,14 @@
 import io
 from pathlib import Path
 
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from bullpen.exchange.files import write_export
+from bullpen.exchange.files import Format, write_export
 from bullpen.exchange.markdown import quoted
-from bullpen.messages import ConversationMessage, Speaker
+from bullpen.messages import ConversationMessage, Routing, Speaker
 from bullpen.store.sqlite import SqliteStore
 from bullpen.testing.conversations import write_example
 
@@ -48,6 +49,29 @@ def test_a_conversation_reads_well(tmp_path: Path) -> None:
 
     assert text.startswith(BEGINNING)
     assert ">     set_cookie(🍪)\n" in text
+
+
+@pytest.mark.parametrize("file_format", ["md", "html"])
+def test_only_a_note_is_called_a_note(tmp_path: Path, file_format: Format) -> None:
+    kai = Speaker(role_id="kai", role_name="kai", type="human")
+    max_ = Speaker(role_id="max", role_name="max", type="ai")
+    said = [
+        (kai, Routing()),
+        (kai, Routing(resolved_addressees=("max",))),
+        (kai, Routing(parent_message_id="1")),
+        (kai, Routing(raw_next_markers=("mux",))),
+        (kai, None),
+        (max_, Routing()),
+    ]
+    with SqliteStore(tmp_path / "a.db") as store:
+        store.create("c", team="A", team_file="", started_at=1)
+        for number, (speaker, routing) in enumerate(said):
+            store.append("c", ConversationMessage(id=f"{number}", content="x", speaker=speaker, routing=routing))
+        file = io.StringIO()
+        write_export(store, "c", file, file_format)
+
+    [note] = [line for line in file.getvalue().splitlines() if "a note: nobody was asked" in line]
+    assert "#m1" in note if file_format == "html" else note.startswith("## #1 kai (a note: nobody was asked)")
 
 
 def test_a_name_cannot_be_more_than_a_name(tmp_path: Path) -> None:

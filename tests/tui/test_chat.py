@@ -91,6 +91,22 @@ def test_a_reply_for_which_nothing_was_done_has_no_fold_on_another_day(stage: St
     stage.play(second_day, resume=stage.play(first_day))
 
 
+def test_a_note_is_still_called_a_note_on_another_day(stage: Stage) -> None:
+    stage.agent("max", saying("Hello."))
+
+    async def first_day(scene: Scene) -> None:
+        await scene.say("/note The deadline is Friday.")
+        await scene.sees("(A note: nobody was asked.)")
+        await scene.say("Go.")
+        await scene.quiet()
+
+    async def second_day(scene: Scene) -> None:
+        await scene.sees("The deadline is Friday.", "Hello.")
+        assert scene.text.count("(a note: nobody was asked)") == 1
+
+    stage.play(second_day, resume=stage.play(first_day))
+
+
 def test_a_working_agent_is_seen_working(stage: Stage) -> None:
     stage.agent("max", [{"tool": {"name": "Bash", "input": {"command": "make"}, "output": "ok"}}, *HANGING])
 

@@ -13,6 +13,7 @@ from bullpen.store.base import Store, StoredConversation, StoredMessage, Turn
 from bullpen.text.clean import one_line
 from bullpen.text.numbers import counted, spent
 from bullpen.view.listing import title_of
+from bullpen.view.messages import NOTE, is_note
 from bullpen.view.turn_lookup import turn_that_said
 from bullpen.view.unanswered import UnansweredTurn
 
@@ -87,6 +88,7 @@ def _article(stored: StoredMessage, turn: Turn | None, colours: Mapping[str, int
     colour = f" c{colours[message.speaker.role_id]}" if message.speaker.role_id in colours else ""
     heading = _named(name)
     heading += f'<span class="to">to <bdi>{_shown(to)}</bdi></span>' if to else ""
+    heading += f'<span class="to">{NOTE}</span>' if is_note(message) else ""
     # The addressees are above it.
     said = _rendered(text_for_people(text))
     return (

@@ -22,7 +22,7 @@ from bullpen.tui.message import MessageView
 from bullpen.tui.text import MOST_LINES, beginning, one_line, weight_of
 from bullpen.tui.turn import TurnView
 from bullpen.turn_events import Event
-from bullpen.view.messages import ShownMessage, shown_messages
+from bullpen.view.messages import NOTE, ShownMessage, is_note, shown_messages
 from bullpen.view.steps import Steps, recorded_steps, turn_record
 from bullpen.view.unanswered import UnansweredTurn
 
@@ -369,7 +369,7 @@ class Transcript(VerticalScroll, can_focus=False):
             steps=steps,
             seconds=seconds,
             load_steps=None if turn_id is None else partial(self._recorded_steps, turn_id),
-            why=said.reason if said else "",
+            why=said.reason if said else NOTE if is_note(message) else "",
             notes=said.notes if said else (),
         )
 

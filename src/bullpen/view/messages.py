@@ -5,7 +5,7 @@ from msgspec.structs import replace
 
 from bullpen.errors import UnknownMessage
 from bullpen.markers.stripping import text_for_people
-from bullpen.messages import ConversationMessage
+from bullpen.messages import ConversationMessage, Routing
 from bullpen.store.base import Store, StoredMessage, Turn
 from bullpen.text.numbers import spent
 from bullpen.view.steps import recorded_steps
@@ -13,6 +13,7 @@ from bullpen.view.turn_lookup import turn_that_said
 from bullpen.view.unanswered import UnansweredTurn, unanswered_turns
 
 PAGE = 50
+NOTE = "a note: nobody was asked"
 MOST_LOOKED_THROUGH = 64 * 1024
 """Bytes of a record in which we look for steps: a page has many, and one that is longer than an answer has some."""
 
@@ -49,6 +50,11 @@ def plain_messages(
     stored = store.messages(conversation_id, before=before, after=after, limit=limit)
     shown = [ShownMessage(sequence=one.sequence, message=one.message) for one in stored]
     return _with_unanswered(store, conversation_id, stored, shown)
+
+
+def is_note(message: ConversationMessage) -> bool:
+    """Return whether a person stored it with /note: it names nobody, and answers nothing that waited for them."""
+    return message.speaker.type == "human" and message.routing == Routing()
 
 
 def message_text(store: Store, conversation_id: str, sequence: int) -> str:

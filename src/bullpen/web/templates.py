@@ -10,6 +10,7 @@ from markupsafe import Markup, escape
 from bullpen.markers.stripping import text_for_people
 from bullpen.text import numbers
 from bullpen.view.attention import attention
+from bullpen.view.messages import NOTE, is_note
 from bullpen.web.access import Need, may
 from bullpen.web.assets import address
 from bullpen.web.identity import visitor
@@ -81,9 +82,9 @@ def _environment() -> Environment:
         auto_reload=False,
     )
     spellings = (numbers.counted, numbers.duration, numbers.money, numbers.short_number, numbers.size, numbers.tokens)
-    filters = (*spellings, clock, said, initials, exact, file_name, moved_up, code, plain, render)
+    filters = (*spellings, clock, said, initials, exact, file_name, moved_up, code, plain, render, is_note)
     environment.globals.update(
-        address=address, attention=attention, used=numbers.used, may=visitor_may, visitor=visitor
+        address=address, attention=attention, used=numbers.used, may=visitor_may, visitor=visitor, note=NOTE
     )
     environment.filters.update({function.__name__: function for function in filters})
     return environment
