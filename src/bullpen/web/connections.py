@@ -23,7 +23,7 @@ SECONDS: dict[Awaited, float] = {"request": 20.0, "body": 60.0, "reading": 60.0}
 MOST_CONNECTIONS = 2048
 FEWEST_CONNECTIONS = 8
 KEPT_DESCRIPTORS = 64
-"""At least so many, and at least a quarter, are left for the store, the agents and everything else."""
+"""At least this many, and at least a quarter, are left for the store, the agents and everything else."""
 
 
 class Connection(H11Protocol):
@@ -44,7 +44,7 @@ class Connection(H11Protocol):
         return self.transport is None or self._awaited is not None
 
     def drop(self) -> None:
-        """Close it at once, whatever has not been sent."""
+        """Close it at once, also if something has not been sent yet."""
         if self.transport is not None:
             self.transport.abort()
         elif self.connecting is not None:
@@ -77,7 +77,7 @@ class Connection(H11Protocol):
         self._watch()
 
     def resume_writing(self) -> None:
-        """Go on: somebody has read."""
+        """Continue: somebody has read."""
         super().resume_writing()
         self._watch()
 
