@@ -32,6 +32,15 @@ def test_everything_that_is_shown(write_team: Write, bullpen: Bullpen, tmp_path:
     assert "I like cookies." in (tmp_path / "out.md").read_text(encoding="utf-8")
 
 
+def test_the_command_that_explain_names_reads_the_same_file(write_team: Write, bullpen: Bullpen) -> None:
+    write_team(ada="I like cookies.")
+
+    done = bullpen("chat", "--trust", "--db", "other.db", stdin="Good morning\n/explain\n")
+
+    named = " ".join(done.stdout.partition("Word for word: bullpen ")[2].split())
+    assert "Good morning" in bullpen(*named.split()).stdout
+
+
 def test_help_has_every_command_and_no_alias(write_team: Write, bullpen: Bullpen) -> None:
     write_team(ada="Yes.")
 

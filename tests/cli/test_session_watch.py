@@ -44,4 +44,6 @@ def test_a_second_process_watches_what_the_first_one_runs(tmp_path: Path) -> Non
     assert next(line for line in printed.splitlines() if line.startswith("#")).startswith("#1  kim → max")
     assert printed.count("Hello kim.") == 2
     assert printed.index("Good morning, 马克斯") < printed.index("And again")
-    assert printed.rstrip().endswith("(No process is running it now. Continue it: bullpen chat --resume ID)")
+    assert printed.rstrip().endswith(
+        f"(No process is running it now. Continue it: bullpen chat --resume ID --db {database})"
+    )

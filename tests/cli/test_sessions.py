@@ -261,7 +261,7 @@ def test_export_to_a_file(database: Path, capsys: Printed, file_format: str) -> 
     assert printed(capsys, "export", "last", "--output", str(path)) == f"{path}: 6 messages of quiet-river-4f2a.\n"
 
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    beginning = {"md": "# quiet-river-4f2a", "html": "<!doctype html>", "json": '{"version": 1,'}[file_format]
+    beginning = {"md": "# Where do we start?", "html": "<!doctype html>", "json": '{"version": 1,'}[file_format]
     written = path.read_text()
     assert written.startswith(beginning)
     assert printed(capsys, "export", "last", "--format", file_format) == written

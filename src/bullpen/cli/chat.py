@@ -74,7 +74,7 @@ async def _chat_in_lines(opening: Opening, sender: str | None) -> int:
             )
             if opening.resume is not None:
                 await show_state(conversation, show)
-            lines = ChatLines(conversation, show, sender)
+            lines = ChatLines(conversation, show, sender, opening.db)
             ending: Ending = "interrupted"
             all_done = True
             async with following(conversation, show.tell, show.catch_up) as follower:

@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
+from pathlib import Path
 
 from bullpen.app import open_team
 from bullpen.cli.exit_codes import ending_of, say_next
@@ -40,7 +41,7 @@ READ_BYTES = 64 * 1024
 async def chat_in_terminal(opening: Opening, sender: str | None) -> int:
     """Talk until the person leaves. Return the exit code."""
     async with open_team(opening.loaded, resume=opening.resume, db=opening.opens) as conversation:
-        chat = TerminalChat(conversation, sender, InputHistory(history_of(opening.loaded.path)))
+        chat = TerminalChat(conversation, sender, InputHistory(history_of(opening.loaded.path)), opening.db)
         await chat.talk(is_resumed=opening.resume is not None)
         say_next(conversation, ending_of(conversation), opening.db)
     return chat.exit_code
@@ -49,7 +50,7 @@ async def chat_in_terminal(opening: Opening, sender: str | None) -> int:
 class TerminalChat:
     """Keys, signals and the conversation's events, all in one event loop."""
 
-    def __init__(self, conversation: Conversation, sender: str | None, history: InputHistory) -> None:
+    def __init__(self, conversation: Conversation, sender: str | None, history: InputHistory, db: Path | None) -> None:
         self.exit_code = 0
         team = conversation.team
         self._conversation = conversation
@@ -67,7 +68,7 @@ class TerminalChat:
             in_chat=True,
             repeats_people=False,
         )
-        self._lines = ChatLines(conversation, self._show, sender)
+        self._lines = ChatLines(conversation, self._show, sender, db)
         self._terminal = RawTerminal(sys.stdin.fileno())
         self._keys = KeyReader()
         self._sent: asyncio.Queue[str] = asyncio.Queue()

@@ -4,6 +4,7 @@ import contextlib
 import io
 import shlex
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bullpen.cli.plain.transcript import Show
@@ -28,10 +29,11 @@ Ctrl-C cancels running turns; twice, it leaves. Ctrl-D leaves."""
 class ShownCommands:
     """Shows in one chat what commands ask for."""
 
-    def __init__(self, conversation: Conversation, show: Show, leave: Callable[[], None]) -> None:
+    def __init__(self, conversation: Conversation, show: Show, leave: Callable[[], None], db: Path | None) -> None:
         self._conversation = conversation
         self._show = show
         self._leave = leave
+        self._db = db
 
     async def run(self, typed: Typed) -> None:
         """Show what a command asks for."""
@@ -60,7 +62,7 @@ class ShownCommands:
         explanation = await self._conversation.read(_explanation, given.text or LAST)
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):
-            print_explanation(explanation)
+            print_explanation(explanation, self._db)
         self._show.text(printed.getvalue().rstrip("\n"))
 
     async def _search(self, given: Text) -> None:
@@ -113,7 +115,7 @@ NO = ("", "n", "no")
 class ChatLines:
     """Messages, commands, and the one key that says yes to a hand-over."""
 
-    def __init__(self, conversation: Conversation, show: Show, sender: str | None) -> None:
+    def __init__(self, conversation: Conversation, show: Show, sender: str | None, db: Path | None = None) -> None:
         self.wants_to_leave = False
         self.unsent = ""
         """The last message, if it could not be sent."""
@@ -121,7 +123,7 @@ class ChatLines:
         self._show = show
         self._sender = sender
         self._asked_to_leave = False
-        self._shown = ShownCommands(conversation, show, self.leave)
+        self._shown = ShownCommands(conversation, show, self.leave, db)
 
     async def take(self, text: str) -> bool:
         """Do what a line says. Return whether that worked; if not, the person was told why."""
