@@ -1,6 +1,7 @@
 """Every decision is stored with who made it, and with the turns that it is about."""
 
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 import pytest
 from tests.conversation.stage import FAIL, HANG, Stage, events_so_far, tell, until_at_work
@@ -88,7 +89,7 @@ async def test_what_changes_nothing_is_not_a_decision_and_nobody_decides_as_an_a
 @pytest.mark.parametrize("action", sorted(set(ACTIONS) - {"note", "allow", "dismiss"}))
 async def test_every_action_says_who_decided(action: str, shop: Stage) -> None:
     """A note is a message and has its speaker; what an agent asks for is tested in test_allowing.py."""
-    given = {
+    given: dict[str, dict[str, Any]] = {
         "ask": {"names": "c"},
         "hand-over": {"member": "c"},
         "reorder": {"turns": ("2",)},

@@ -72,6 +72,7 @@ async def test_intents_decide_who_is_next_in_line(stage: Stage) -> None:
         assert waiting(conversation) == ["d", "c", "e", "b"]
         await conversation.cancel()
         await conversation.skip()
+        await conversation.continue_turns()
         await conversation.until_quiet()
         replies = (await said(conversation))[5:]
     assert replies == ["d: I am d.", "c: I am c.", "e: I am e.", "b: I am b."]

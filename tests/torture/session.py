@@ -172,7 +172,7 @@ def planted(fault: str) -> None:
         case "log begun anew without sync":
             database.NORMAL_SYNC = database.NORMAL_SYNC.replace("synchronous = NORMAL", "synchronous = OFF")
         case "folder not synced":
-            files._sync = _not_synced
+            files.sync = _not_synced
         case "":
             return
         case _:
