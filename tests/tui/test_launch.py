@@ -101,6 +101,8 @@ def test_the_last_words_say_how_to_come_back(stage: Stage, open_terminal: Callab
     terminal.sees("Nothing has been said yet")
     terminal.type("Hi\r")
     terminal.sees("Kim.")
+    # While the turn runs, leaving asks first.
+    terminal.sees("◆ kim")
     terminal.type("\x11")
 
     assert terminal.exit_code() == 0, terminal.written[-3000:]
@@ -113,6 +115,21 @@ def test_the_last_words_say_how_to_come_back(stage: Stage, open_terminal: Callab
     again.sees("Hi")
     again.type("\x11")
     assert again.exit_code() == 0
+
+
+def test_the_last_words_say_what_waits_for_a_decision(stage: Stage, open_terminal: Callable[..., Terminal]) -> None:
+    stage.agent("max", [{"stderr": "no"}, {"exit": 3}])
+
+    terminal = open_terminal(str(stage.team), str(stage.db))
+    terminal.sees("Nothing has been said yet")
+    terminal.type("Hi\r")
+    terminal.sees("Retry")
+    terminal.type("\x11")
+
+    assert terminal.exit_code() == 0, terminal.written[-3000:]
+    last = terminal.written.decode().rpartition("\x1b[")[2]
+    decision = "Waiting for your decision: turn 1 of max. In chat: /retry, /skip or /hand NAME.\r\nThis was "
+    assert decision in last, last
 
 
 def test_it_does_not_run_on_without_its_terminal(stage: Stage, open_terminal: Callable[..., Terminal]) -> None:

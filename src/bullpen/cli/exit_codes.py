@@ -9,7 +9,7 @@ from bullpen.cli.typed_commands import to_type
 from bullpen.conversation.conversation import Conversation
 from bullpen.text.safe import printable
 from bullpen.view.state import ConversationView, conversation_view
-from bullpen.view.status_lines import NOTHING_KEPT
+from bullpen.view.status_lines import NOTHING_KEPT, left_open_lines
 
 Ending = Literal["done", "undecided", "paused", "timeout", "nobody", "interrupted"]
 
@@ -31,14 +31,9 @@ exit codes:
 def ending_of(conversation: Conversation) -> Ending:
     """Return how a conversation ended in which no turn is running."""
     view = conversation_view(conversation)
-    if view.undecided or _asked(view):
+    if view.undecided or any(decision.kind == "allow" for decision in view.decisions):
         return "undecided"
     return "done" if view.paused is None else "paused"
-
-
-def _asked(view: ConversationView) -> list[str]:
-    """Return the turns that begin only if a person allows them, in words."""
-    return [f"turn {asked.turn} of {asked.member}" for asked in view.decisions if asked.kind == "allow"]
 
 
 def say_next(conversation: Conversation, ending: Ending, db: Path | None) -> None:
@@ -60,13 +55,7 @@ def _lines(view: ConversationView, ending: Ending, db: Path | None) -> Iterator[
             yield "Nobody was asked: the message names nobody in the team."
         case "undecided" | "done":
             pass
-    if view.undecided:
-        names = ", ".join(f"turn {ended.turn} of {ended.member}" for ended in view.undecided)
-        yield f"Waiting for your decision: {names}. In chat: /retry, /skip or /hand NAME."
-    if asked := _asked(view):
-        yield f"Waiting for your yes: {', '.join(asked)}. In chat: /allow or /dismiss."
-    if view.queue:
-        yield f"In the queue: {', '.join(turn.member for turn in view.queue)}."
+    yield from left_open_lines(view)
     yield f"This was {view.id}. Continue: {to_type(f'chat --resume {view.id}', db)}"
     if view.total.turns:
         yield f"What did an agent see?  {to_type(f'explain last --session {view.id}', db)}"

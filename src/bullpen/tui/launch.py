@@ -1,4 +1,4 @@
-"""From opening a team to leaving it: the last words say how to come back."""
+"""From opening a team to leaving it: the last words say what is left open and how to come back."""
 
 import shlex
 from pathlib import Path
@@ -8,16 +8,19 @@ from bullpen.team.file import LoadedTeam
 from bullpen.text.safe import printable
 from bullpen.tui import run_tui
 from bullpen.tui.open_conversations import open_conversations
-from bullpen.view.status_lines import NOTHING_KEPT
+from bullpen.view.state import conversation_view
+from bullpen.view.status_lines import NOTHING_KEPT, left_open_lines
 
 
 async def run_team(
     loaded: LoadedTeam, *, resume: str | None, db: Path | str | None, database: Database | None, sender: str | None
 ) -> int:
-    """Open a conversation, show it, close it, and say how to come back."""
+    """Open a conversation, show it, close it, and say what is left open and how to come back."""
     async with open_conversations(loaded, database or db) as conversations:
         code = await run_tui(await conversations.open(resume), sender=sender, conversations=conversations)
-    if conversations.is_kept:
+    if conversations.current.message_count:
+        for line in left_open_lines(conversation_view(conversations.current)):
+            print(printable(line))
         print(farewell(conversations.loaded.path, conversations.latest, db))
     else:
         print(NOTHING_KEPT)

@@ -34,9 +34,9 @@ class OpenConversations:
         return [turn for conversation, _ in self._opened.values() for turn in conversation.running.values()]
 
     @property
-    def is_kept(self) -> bool:
-        """Whether something was said in the one that was opened last."""
-        return self._opened[self.latest][0].message_count > 0
+    def current(self) -> Conversation:
+        """The one that was opened last."""
+        return self._opened[self.latest][0]
 
     async def open(self, conversation_id: str | None, team_path: str = "") -> Conversation:
         """Return a conversation, opened if it is not open yet; None begins one with the same team."""

@@ -26,6 +26,17 @@ def queue_lines(view: ConversationView) -> list[str]:
     return lines or ["No turn is running or waiting."]
 
 
+def left_open_lines(view: ConversationView) -> Iterator[str]:
+    """Yield what a person is told who leaves: what waits for their decision, and who is in the queue."""
+    if view.undecided:
+        names = ", ".join(f"turn {ended.turn} of {ended.member}" for ended in view.undecided)
+        yield f"Waiting for your decision: {names}. In chat: /retry, /skip or /hand NAME."
+    if asked := [f"turn {one.turn} of {one.member}" for one in view.decisions if one.kind == "allow"]:
+        yield f"Waiting for your yes: {', '.join(asked)}. In chat: /allow or /dismiss."
+    if view.queue:
+        yield f"In the queue: {', '.join(turn.member for turn in view.queue)}."
+
+
 def team_lines(view: ConversationView, lead: str | None = None) -> list[str]:
     """Return who is in the team, each member on a line of its own."""
     return [_member_line(member, is_lead=member.name == lead) for member in view.members]
