@@ -203,7 +203,7 @@ async def test_a_person_who_misspells_a_name_can_ask_whom_they_meant(stage: Stag
     async with stage.open() as conversation:
         await tell(conversation, "@sarha, please look")
         [decision] = conversation_view(conversation).decisions
-        assert decision.text == "kim wrote @sarha; nobody here is called that. Did kim mean sarah?"
+        assert decision.text == "kim wrote @sarha; nobody here is called that. It probably means sarah."
         assert [choice.action for choice in decision.choices] == ["ask", "dismiss"]
         await conversation.ask("sarah")
         await conversation.until_quiet()

@@ -168,10 +168,10 @@ def team_of(*names: str, **display_names: str) -> Team:
     ("text", "sentence"),
     [
         ("Done. `[NEXT: sarah]`", "max wrote [NEXT: sarah] only in code."),
-        ("Done. [NEXT: sahra]", "max wrote [NEXT: sahra]; nobody here is called that. Did max mean sarah?"),
+        ("Done. [NEXT: sahra]", "max wrote [NEXT: sahra]; nobody here is called that. It probably means sarah."),
         (
             "[NEXT: sahra & crol]",
-            "max wrote [NEXT: sahra & crol]; nobody here is called that. Did max mean sarah and carol?",
+            "max wrote [NEXT: sahra & crol]; nobody here is called that. It probably means sarah and carol.",
         ),
         ("Done. \\[NEXT: sarah\\]", "max wrote \\[NEXT: sarah\\], but the backslashes turn it into plain text."),
         ("Tests pass. Over to you, Sarah.", "max wrote “Over to you, Sarah” without [NEXT: sarah]."),

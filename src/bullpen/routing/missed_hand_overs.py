@@ -49,7 +49,7 @@ class MissedHandOver(Struct, frozen=True, kw_only=True):
                 return f"{self.sender} wrote {self.quote}, but the backslashes turn it into plain text."
             case "misspelled":
                 meant = " and ".join(self.members)
-                return f"{self.sender} wrote {self.quote}; nobody here is called that. Did {self.sender} mean {meant}?"
+                return f"{self.sender} wrote {self.quote}; nobody here is called that. It probably means {meant}."
             case "in_words":
                 return f"{self.sender} wrote “{self.quote}” without [NEXT: {', '.join(self.members)}]."
 
