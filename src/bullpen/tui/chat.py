@@ -96,6 +96,7 @@ class ChatScreen(Screen[None]):
     ChatScreen > Composer { margin: 0 1; }
     ChatScreen > Footer { padding: 0 1; }
     ChatScreen FooterKey { margin: 0 2 0 0; }
+    ChatScreen.-narrow FooterKey { margin: 0 1 0 0; }
     ChatScreen.-narrow #transcript { padding: 0 1; }
     /* At the top: below is where people write and decide. */
     ChatScreen ToastRack { dock: top; align: right top; margin: 1 0 0 0; }

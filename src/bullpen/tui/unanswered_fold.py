@@ -17,7 +17,6 @@ class UnansweredFold(Fold):
     """One turn."""
 
     DEFAULT_CSS = """
-    UnansweredFold { margin: 1 0 0 0; }
     UnansweredFold .reason { color: $text-warning; }
     UnansweredFold .done { color: $text-muted; }
     """
