@@ -59,3 +59,44 @@ def test_a_used_address_says_so_in_a_page_of_ours(tmp_path: Path, open_browser: 
                 await expect(page.get_by_role("heading", level=1)).to_have_text(heading)
 
     asyncio.run(story())
+
+
+def test_a_lost_connection_covers_nothing_and_stops_the_clocks(tmp_path: Path, open_browser: OpenBrowser) -> None:
+    team = write_team(tmp_path, {"max": [{"say": "Let me think."}, {"hang": True}]})
+    # Two clocks read at the same moment, so that no time is asserted.
+    clocks = "() => [...document.querySelectorAll('[data-since]')].map((one) => one.textContent)"
+
+    async def story() -> None:
+        async with open_browser() as browser:
+            page = await (await browser.new_context(viewport={"width": 1400, "height": 800})).new_page()
+            warnings: list[str] = []
+            page.on("console", lambda told: warnings.append(told.text))
+            async with site(tmp_path, team) as served:
+                opened = await served.hub.begin()
+                await page.goto(served.new_url())
+                await page.goto(f"{served.url}/c/{opened.conversation.id}")
+                await opened.conversation.say("Hello?")
+                await expect(page.locator("#live .body")).to_contain_text("Let me think.")
+                await page.context.set_offline(True)
+                await page.evaluate("connection.isLost()")
+                await expect(page.locator("#connection")).to_contain_text("The server cannot be reached")
+                notices = await page.locator(".notices").bounding_box()
+                assert notices is not None
+                for part in (".sidebar-top", "#task-title"):
+                    box = await page.locator(part).bounding_box()
+                    assert box is not None
+                    assert box["y"] >= notices["y"] + notices["height"]
+                await page.evaluate(
+                    "document.querySelectorAll('[data-since]').forEach((one) => { one.dataset.since = 0; })"
+                )
+                before = await page.evaluate(clocks)
+                await page.evaluate("count()")
+                assert await page.evaluate(clocks) == before
+                await page.evaluate("connection.isBack(); count()")
+                assert await page.evaluate(clocks) != before
+                await page.context.set_offline(False)
+                await page.get_by_role("button", name="Cancel").first.click()
+                await opened.conversation.until_quiet()
+                assert not [told for told in warnings if "hx-include" in told]
+
+    asyncio.run(story())

@@ -13,6 +13,7 @@ from playwright.async_api import Browser, Page, expect
 from bullpen.conversation.conversation import Conversation
 from bullpen.testing.site import site
 from bullpen.testing.stage import Script, put_on_path, write_team
+from bullpen.view.decided import decisions_in
 
 OpenBrowser = Callable[[], AbstractAsyncContextManager[Browser]]
 CODE = "def f():\n    return 1"
@@ -152,5 +153,19 @@ def test_who_reads_above_is_told_what_came_and_is_one_click_from_it(tmp_path: Pa
             await page.get_by_label("Your message").fill("[NEXT: lee] mine")
             await page.get_by_label("Your message").press("Enter")
             await expect(page.locator("#m23")).to_be_in_viewport()
+
+    asyncio.run(story())
+
+
+def test_who_is_chosen_to_speak_also_decides(tmp_path: Path, open_browser: OpenBrowser) -> None:
+    async def story() -> None:
+        team = write_team(tmp_path, {"max": [{"stderr": "no"}, {"exit": 3}]}, people=("kim", "lee"))
+        async with opened_page(team, open_browser) as (conversation, page):
+            await conversation.say("[NEXT: max] Go.", sender="kim")
+            await page.locator("#composer select").select_option("lee")
+            await page.get_by_role("button", name="Skip").click()
+            await expect(page.locator(".decide")).to_have_count(0)
+            [decided] = await conversation.read(decisions_in)
+            assert decided.person == "lee"
 
     asyncio.run(story())

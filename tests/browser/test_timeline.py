@@ -9,6 +9,8 @@ from playwright.async_api import Browser, expect
 
 from bullpen.testing.site import site
 from bullpen.testing.stage import Script, write_team
+from bullpen.view.timeline import Timeline, TimelineTurn
+from bullpen.web.timeline import drawing, svg_of
 
 OpenBrowser = Callable[[], AbstractAsyncContextManager[Browser]]
 AGENTS: dict[str, Script] = {"max": [{"say": "Done."}], "sarah": [{"stderr": "no"}, {"exit": 3}]}
@@ -35,3 +37,12 @@ def test_a_bar_leads_to_its_message_and_a_failed_one_to_its_turn(tmp_path: Path,
             await expect(page.locator("#m1:target")).to_be_in_viewport()
 
     asyncio.run(story())
+
+
+def test_a_pause_that_is_cut_out_is_called_one() -> None:
+    turns = tuple(
+        TimelineTurn(turn=f"{number}", member="max", state="done", start=start, end=start + 6_000)
+        for number, start in ((1, 0), (2, 56_000))
+    )
+    drawn = drawing(Timeline(began_at=0, colors={"max": "blue"}, turns=turns, messages=()))
+    assert ">pause 50 s</text>" in svg_of(drawn, "quiet-river-4f2a")

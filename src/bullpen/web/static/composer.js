@@ -41,6 +41,10 @@ document.addEventListener("DOMContentLoaded", () => {
     person.value = localStorage.getItem("speaks-as") ?? person.value;
     if (!person.value) person.selectedIndex = 0;
     person.addEventListener("change", () => localStorage.setItem("speaks-as", person.value));
+    // Who speaks also decides.
+    document.addEventListener("htmx:configRequest", (event) => {
+      if (event.detail.elt.matches(`form[action^="${base}/do/"]`)) event.detail.parameters.sender = person.value;
+    });
   }
 
   text.addEventListener("input", () => { remember(); grow(); complete(); });

@@ -22,6 +22,7 @@ const connection = (() => {
   }
 
   function isLost(status) {
+    document.body.classList.add("unreachable");
     if (status === UNAUTHORIZED) {
       clearTimeout(timer);
       show("This browser is not signed in any more. Open an address from `bullpen serve --new-address`; this page then continues by itself. What you typed is kept.", "How do I sign in?");
@@ -33,6 +34,7 @@ const connection = (() => {
   function isBack() {
     clearTimeout(timer);
     timer = null;
+    document.body.classList.remove("unreachable");
     document.getElementById("connection").replaceChildren();
   }
 

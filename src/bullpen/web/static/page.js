@@ -21,6 +21,8 @@ function took(milliseconds) {
 }
 
 function count() {
+  // Nobody knows what happens while the server cannot be reached.
+  if (document.body.classList.contains("unreachable")) return;
   for (const since of document.querySelectorAll("[data-since]")) {
     since.textContent = took(Date.now() - Number(since.dataset.since));
   }
@@ -54,6 +56,9 @@ document.addEventListener("htmx:load", (event) => localize(event.detail.elt));
 document.addEventListener("focusin", (event) => event.target.matches("input.url") && event.target.select());
 document.addEventListener("DOMContentLoaded", () => {
   localize(document);
+  // What sticks below the notices makes room for them.
+  const notices = document.querySelector(".notices");
+  new ResizeObserver(() => document.documentElement.style.setProperty("--notices", `${notices.offsetHeight}px`)).observe(notices);
   count();
   setInterval(count, 1000);
 });
