@@ -3,6 +3,7 @@
 import argparse
 import sys
 import time
+from datetime import date
 
 from tests.torture.classes import all_classes
 from tests.torture.outcome import DEFAULT_SEED, Size, Torture, shown
@@ -30,15 +31,18 @@ def _options(names: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.torture", description=__doc__)
     parser.add_argument("--only", metavar="NAME", choices=names, action="append", help=", ".join(names))
     parser.add_argument("--size", choices=("small", "full"), default="full")
-    parser.add_argument("--seed", type=int, default=DEFAULT_SEED)
-    return parser.parse_args()
+    parser.add_argument("--seed", type=int, help="what to do again (default: at full size another one every day)")
+    options = parser.parse_args()
+    if options.seed is None:
+        options.seed = date.today().toordinal() if options.size == "full" else DEFAULT_SEED
+    return options
 
 
 def _result(torture: Torture, size: Size, seed: int) -> Result:
     began = time.monotonic()
     outcome = torture.run(size, seed)
     seconds = time.monotonic() - began
-    caught = not outcome.skipped and bool(torture.run_with_fault(seed).failures)
+    caught = not outcome.skipped and torture.catches_its_fault(seed)
     return Result.of(torture, outcome, seed=seed, seconds=round(seconds), fault_caught=caught)
 
 

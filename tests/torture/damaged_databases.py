@@ -280,6 +280,7 @@ TORTURE = Torture(
     ),
     run=run,
     fault="the store no longer compares the hashes of messages.",
+    seen_as="was read without an error, and its messages are others",
     run_with_fault=run_with_fault,
     order=20,
 )

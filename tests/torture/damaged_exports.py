@@ -221,6 +221,7 @@ TORTURE = Torture(
     ),
     run=run,
     fault="the import does not look at the hashes in an export.",
+    seen_as="a message is different, and was imported",
     run_with_fault=run_with_fault,
     order=21,
 )

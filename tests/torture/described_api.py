@@ -193,6 +193,7 @@ TORTURE = Torture(
     "stream too; what is not as described is refused, nobody comes in without a key, and `fsck` finds nothing.",
     run=run,
     fault="the queue and the events are something else than what is described, and setting the task fails.",
+    seen_as="/task: Server error",
     run_with_fault=run_with_fault,
     order=81,
 )

@@ -82,6 +82,7 @@ TORTURE = Torture(
     ),
     run=run,
     fault="the store takes an error while appending for success.",
+    seen_as="is not as without a fault",
     run_with_fault=run_with_fault,
     order=11,
 )

@@ -133,6 +133,7 @@ TORTURE = Torture(
     promise="every acknowledged message is there once, in a place of its own, and `fsck` finds nothing.",
     run=run,
     fault="a store opens and closes its file by itself while its process has it open, which gives up SQLite's locks.",
+    seen_as="acknowledged messages are lost|unusable|unreadable",
     run_with_fault=run_with_fault,
     order=13,
 )

@@ -207,6 +207,7 @@ TORTURE = Torture(
     promise="no exception, no gap among the messages on the screen, and every character typed is in a message or kept.",
     run=run,
     fault="the old crash on scrolling to the end, and what is typed among messages is dropped: both must be found.",
+    seen_as="the screen ended",
     run_with_fault=run_with_fault,
     order=60,
 )

@@ -125,6 +125,7 @@ TORTURE = Torture(
     run=run,
     fault="what an agent leaves behind is not ended; then lines are kept whole, however long; then every beginning of "
     "a stream is believed to be an answer.",
+    seen_as="left behind",
     run_with_fault=run_with_fault,
     order=40,
 )

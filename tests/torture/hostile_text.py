@@ -95,6 +95,7 @@ TORTURE = Torture(
     run=run,
     fault="one in each part: markers in code count, stripping once is thought enough, names are not protected in "
     "prompts, one escape character passes, quotes in exports are not kept together.",
+    seen_as="code routes to",
     run_with_fault=run_with_fault,
     order=30,
 )

@@ -161,6 +161,7 @@ TORTURE = Torture(
     f"server writes at most {MOST_LINES} lines about it.",
     run=run,
     fault="connections are accepted as uvicorn does by itself: without limits.",
+    seen_as="the owner's request failed|no descriptors",
     run_with_fault=run_with_fault,
     order=82,
 )

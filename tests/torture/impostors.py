@@ -175,6 +175,7 @@ TORTURE = Torture(
     ),
     run=run,
     fault="the server believes who somebody says they are.",
+    seen_as="is said by .*, and it was",
     run_with_fault=run_with_fault,
     order=83,
 )

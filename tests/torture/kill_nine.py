@@ -64,6 +64,7 @@ TORTURE = Torture(
     ),
     run=run,
     fault="what a killed process ran is taken for something that still runs.",
+    seen_as=r"Turn \d+ is running, not",
     run_with_fault=run_with_fault,
     order=5,
 )

@@ -178,6 +178,7 @@ TORTURE = Torture(
     fault="eleven mistakes of one line, one after the other: in the guardian (orphans are not adopted; asked, not "
     "killed; one generation only; only after a turn), in what opening does (every owner is alive; asked, not killed; "
     "no marks; no descendants), and a pid is enough to be killed, to be an agent, or to be alive. Each must be found.",
+    seen_as="processes live, and edits",
     run_with_fault=run_with_fault,
     order=42,
 )

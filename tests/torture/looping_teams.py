@@ -30,6 +30,7 @@ TORTURE = Torture(
     promise="a cap ends every one of them, twice in a row, and nothing goes on by itself after a kill.",
     run=run,
     fault="nothing is capped.",
+    seen_as="does not stop",
     run_with_fault=run_with_fault,
     order=15,
 )

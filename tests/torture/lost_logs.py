@@ -251,6 +251,7 @@ TORTURE = Torture(
     ),
     run=run,
     fault="nobody asks the log's index what was in the log.",
+    seen_as="opened without a word",
     run_with_fault=run_with_fault,
     order=22,
 )

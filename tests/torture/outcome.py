@@ -1,5 +1,6 @@
 """What a class of torture is, and what comes out of it."""
 
+import re
 from collections.abc import Callable
 from typing import Literal
 
@@ -39,8 +40,15 @@ class Torture(Struct, frozen=True, kw_only=True):
     """What is broken on purpose to prove that this class would notice."""
     run_with_fault: Callable[[int], Outcome]
     """The small size with that fault planted. It must find failures."""
+    seen_as: str
+    """A pattern for what that fault leads to. Failures of any other kind do not mean that it was caught."""
     order: int = 100
     """Its place on the page."""
+
+    def catches_its_fault(self, seed: int) -> bool:
+        """Plant the fault, and return whether what was found is what it leads to."""
+        found = self.run_with_fault(seed).failures
+        return any(re.search(self.seen_as, failure, re.DOTALL) for failure in found)
 
 
 def shown(failures: tuple[str, ...]) -> str:

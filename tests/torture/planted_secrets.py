@@ -131,6 +131,7 @@ TORTURE = Torture(
     "the conversation, and is found there.",
     run=run,
     fault="what agents print when they fail is kept as it is.",
+    seen_as="on the standard error of",
     run_with_fault=run_with_fault,
     order=50,
 )

@@ -145,6 +145,7 @@ TORTURE = Torture(
     ),
     run=run,
     fault="the store commits without syncing (`PRAGMA synchronous = OFF`).",
+    seen_as="is not in the state of that or the next step",
     run_with_fault=run_with_fault,
     order=10,
 )

@@ -118,6 +118,7 @@ TORTURE = Torture(
     promise="no message is missing, `fsck` finds nothing, and from a quarter of the way on the memory does not grow.",
     run=run,
     fault="every news is remembered for ever.",
+    seen_as="the memory grew",
     run_with_fault=run_with_fault,
     order=90,
 )

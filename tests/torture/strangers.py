@@ -175,6 +175,7 @@ TORTURE = Torture(
     promise="each gets exactly the answer that is meant for them, and nothing makes the server fail.",
     run=run,
     fault="nobody guards the door.",
+    seen_as=r": \d+, not \d+",
     run_with_fault=run_with_fault,
     order=80,
 )

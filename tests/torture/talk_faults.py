@@ -58,6 +58,7 @@ TORTURE = Torture(
     ),
     run=run,
     fault="a reply that cannot be stored at once is forgotten.",
+    seen_as="until_answered",
     run_with_fault=run_with_fault,
     order=14,
 )

@@ -1,5 +1,6 @@
 """Every class of torture, small: no promise breaks, and the fault that is planted is caught."""
 
+import re
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
@@ -35,4 +36,7 @@ def test_no_promise_breaks(torture: Torture) -> None:
 
 @CLASSES
 def test_a_planted_fault_is_caught(torture: Torture) -> None:
-    assert tried(torture.run_with_fault, DEFAULT_SEED).failures != ()
+    failures = tried(torture.run_with_fault, DEFAULT_SEED).failures
+
+    assert failures != ()
+    assert [failure for failure in failures if re.search(torture.seen_as, failure, re.DOTALL)] != [], shown(failures)

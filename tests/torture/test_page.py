@@ -11,8 +11,18 @@ def outcome(_: object, __: int = 0) -> Outcome:
     return Outcome(tried=0, unit="floods")
 
 
+def leaking(_: int) -> Outcome:
+    return Outcome(tried=1, unit="floods", failures=("round 3: water in the boat",))
+
+
 TORTURE = Torture(
-    name="floods", does="It rains.", promise="it floats.", run=outcome, fault="a hole.", run_with_fault=outcome
+    name="floods",
+    does="It rains.",
+    promise="it floats.",
+    run=outcome,
+    fault="a hole.",
+    run_with_fault=leaking,
+    seen_as="water in",
 )
 MEASURED = Result.of(
     TORTURE,
@@ -68,3 +78,9 @@ def test_the_page_in_the_docs_is_what_its_figures_say() -> None:
     results = read_results()
     assert PAGE.read_text(encoding="utf-8") == page(results)
     assert PICTURE.read_text(encoding="utf-8") == picture(results)
+
+
+def test_only_what_the_planted_fault_leads_to_means_that_it_was_caught() -> None:
+    assert TORTURE.catches_its_fault(6)
+    assert not replace(TORTURE, seen_as="no sail").catches_its_fault(6)
+    assert not replace(TORTURE, run_with_fault=outcome).catches_its_fault(6)

@@ -468,6 +468,7 @@ TORTURE = Torture(
         "the fence is left out of one statement, one after the other, or looked at before the transaction; anybody "
         "releases a conversation; everybody is taken for dead. Each of these must be found."
     ),
+    seen_as="the loser wrote",
     run_with_fault=run_with_fault,
     order=12,
 )

@@ -198,6 +198,7 @@ TORTURE = Torture(
     ),
     run=run,
     fault="the browser is opened with the address itself, on its command line.",
+    seen_as="can read a key in the command line",
     run_with_fault=run_with_fault,
     order=82,
 )
