@@ -93,7 +93,7 @@ document.addEventListener("DOMContentLoaded", () => {
   // What opens below a message comes into view, as far as there is room above the dock.
   function reveal(steps) {
     if (!steps) return;
-    steps.style.setProperty("scroll-margin-bottom", `${dock.offsetHeight}px`);
+    document.documentElement.style.setProperty("--dock", `${dock.offsetHeight}px`);
     steps.scrollIntoView({ block: "nearest", behavior: "instant" });
   }
 
