@@ -84,9 +84,7 @@ def test_a_cancelled_turn_is_one_decision(tmp_path: Path, open_browser: OpenBrow
     asyncio.run(story())
 
 
-def test_a_click_is_not_lost_when_the_state_changes_in_its_middle(
-    tmp_path: Path, open_browser: OpenBrowser
-) -> None:
+def test_a_click_is_not_lost_when_the_state_changes_in_its_middle(tmp_path: Path, open_browser: OpenBrowser) -> None:
     async def story() -> None:
         team = write_team(tmp_path, {"max": FAILS, "sarah": FAILS, "ada": FAILS})
         async with site(tmp_path, team) as served, open_browser() as browser:
