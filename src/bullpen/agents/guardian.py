@@ -133,6 +133,15 @@ def give_back(guardian: Guardian) -> None:
     let_go(guardian)
 
 
+def let_idle_ones_go() -> None:
+    """Let go of those that wait: they are in the network and the other namespaces of the thread that started them."""
+    with _lock:
+        waiting = list(idle)
+        idle.clear()
+    for guardian in waiting:
+        let_go(guardian)
+
+
 def let_go(guardian: Guardian) -> None:
     """Close the channel of a guardian, so that it ends all that it has started, and itself."""
     guardian.channel.close()
