@@ -14,6 +14,9 @@ import psutil
 import pytest
 from hypothesis import HealthCheck, settings
 
+# Before anything imports it.
+pytest.register_assert_rewrite("bullpen.testing.store_contract")
+
 CLEANING_UP_SECONDS = 60.0
 
 # Tests do not assert times, and each has a limit anyway.
