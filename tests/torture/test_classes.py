@@ -14,6 +14,7 @@ Arguments = ParamSpec("Arguments")
 
 # Each class does in one test what elsewhere would be many.
 pytestmark = pytest.mark.timeout(900)
+MOST_RUNS = 5
 CLASSES = pytest.mark.parametrize("torture", all_classes(), ids=lambda torture: torture.name)
 
 
@@ -36,7 +37,10 @@ def test_no_promise_breaks(torture: Torture) -> None:
 
 @CLASSES
 def test_a_planted_fault_is_caught(torture: Torture) -> None:
-    failures = tried(torture.run_with_fault, DEFAULT_SEED).failures
-
-    assert failures != ()
-    assert [failure for failure in failures if re.search(torture.seen_as, failure, re.DOTALL)] != [], shown(failures)
+    """What processes do at the same moment is never the same again, so one small run may happen to miss a fault."""
+    failures: tuple[str, ...] = ()
+    for seed in range(DEFAULT_SEED, DEFAULT_SEED + MOST_RUNS):
+        failures = tried(torture.run_with_fault, seed).failures
+        if any(re.search(torture.seen_as, failure, re.DOTALL) for failure in failures):
+            return
+    pytest.fail(f"{torture.fault} This was not seen in {MOST_RUNS} runs.\n{shown(failures)}")
