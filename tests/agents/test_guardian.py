@@ -16,6 +16,7 @@ from tests.torture.with_mistake import NO_GUARDIAN
 
 from bullpen.agents import command_agent, guardian, guardian_program, run_turn, watchman
 from bullpen.agents.process_tree import is_alive, process_id
+from bullpen.agents.processes.proc_files import ProcFiles
 from bullpen.context import AssemblerInput
 from bullpen.errors import AgentCrashed
 
@@ -132,7 +133,7 @@ def test_one_guardian_serves_turn_after_turn_and_more_serve_at_once(tmp_path: Pa
 
 def children() -> set[int]:
     """Return the children of this process, dead ones too."""
-    return {int(pid) for task in Path("/proc/self/task").iterdir() for pid in (task / "children").read_text().split()}
+    return {*ProcFiles().children(os.getpid())}
 
 
 def test_an_agent_gets_three_descriptors_and_the_usual_signals(tmp_path: Path) -> None:

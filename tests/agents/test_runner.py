@@ -18,6 +18,7 @@ from msgspec.structs import replace
 
 from bullpen.agents import AgentSpec, Reply, agent_spec, command_agent, guardian, process_tree, run_turn, watchman
 from bullpen.agents.process_tree import TURN_VARIABLE, ProcessId, is_alive, process_id
+from bullpen.agents.processes.proc_files import ProcFiles
 from bullpen.agents.processes.psutil_table import PsutilTable
 from bullpen.context import AssemblerInput, AssemblerOutput
 from bullpen.errors import (
@@ -90,8 +91,7 @@ def open_descriptors() -> set[str]:
 
 
 def children() -> set[int]:
-    pids = [pid for task in Path("/proc/self/task").iterdir() for pid in (task / "children").read_text().split()]
-    return {*map(int, pids)} - {one.pid for one in guardian.guardians}
+    return {*ProcFiles().children(os.getpid())} - {one.pid for one in guardian.guardians}
 
 
 @every_agent

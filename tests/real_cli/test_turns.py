@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import pytest
 
 from bullpen.agents import Permission, Reply, agent_spec, guardian, run_turn
+from bullpen.agents.processes.proc_files import ProcFiles
 from bullpen.context import AssemblerInput
 from bullpen.doctor import examine
 from bullpen.errors import AgentFailed, AgentNotSignedIn
@@ -109,8 +110,7 @@ def open_descriptors() -> int:
 
 def children() -> set[int]:
     """Return the children of this process, without its guardians."""
-    pids = [pid for task in Path("/proc/self/task").iterdir() for pid in (task / "children").read_text().split()]
-    return {*map(int, pids)} - {one.pid for one in guardian.guardians}
+    return {*ProcFiles().children(os.getpid())} - {one.pid for one in guardian.guardians}
 
 
 def processes_in(folder: Path) -> list[int]:
