@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from bullpen.agents.common_records import count, todo_list
-from bullpen.agents.spec import AgentSpec, AllowRules, SignInProbe
+from bullpen.agents.spec import AgentSpec, AllowRules, SessionSpec, SignInProbe
 from bullpen.context.assemblers import ClaudeContextAssembler
 from bullpen.turn_events import (
     Event,
@@ -211,5 +211,13 @@ SPEC = AgentSpec(
     sign_in=SignInProbe(
         arguments=("auth", "status"),
         variables=("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"),
+    ),
+    sessions=SessionSpec(
+        start=("--session-id", "{id}"),
+        resume=("--resume", "{id}"),
+        fork=("--resume", "{id}", "--fork-session"),
+        home=".claude",
+        home_variable="CLAUDE_CONFIG_DIR",
+        files="projects/*/{id}.jsonl",
     ),
 )

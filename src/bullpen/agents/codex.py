@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from bullpen.agents.common_records import usage
-from bullpen.agents.spec import AgentSpec, SignInProbe
+from bullpen.agents.spec import AgentSpec, SessionSpec, SignInProbe
 from bullpen.context.assemblers import CodexContextAssembler
 from bullpen.turn_events import (
     Event,
@@ -132,4 +132,16 @@ SPEC = AgentSpec(
     },
     tested_versions=("0.166.0",),
     sign_in=SignInProbe(arguments=("login", "status"), variables=("CODEX_API_KEY",)),
+    sessions=SessionSpec(
+        resume=("resume", "{id}"),
+        fork=("fork", "{id}"),
+        home=".codex",
+        home_variable="CODEX_HOME",
+        files="sessions/*/*/*/rollout-*-{id}.jsonl",
+        is_bound_to_folder=False,
+        # From some models to others it would first replace the history by a summary.
+        takes_other_model=False,
+        usage_adds_up=True,
+        most_tokens=200_000,
+    ),
 )

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from bullpen.agents.common_records import todo_list, usage
-from bullpen.agents.spec import AgentSpec, AllowRules, SignInProbe
+from bullpen.agents.spec import AgentSpec, AllowRules, SessionSpec, SignInProbe
 from bullpen.context.assemblers import GeminiContextAssembler
 from bullpen.turn_events import (
     Event,
@@ -103,5 +103,14 @@ SPEC = AgentSpec(
     sign_in=SignInProbe(
         variables=("GEMINI_API_KEY", "GOOGLE_GENAI_USE_VERTEXAI=true"),
         files=(".gemini/oauth_creds.json", ".gemini/.env"),
+    ),
+    sessions=SessionSpec(
+        start=("--session-id", "{id}"),
+        resume=("--resume", "{id}"),
+        home=".gemini",
+        home_variable="GEMINI_CLI_HOME",
+        files="tmp/*/chats/session-*.jsonl",
+        # Each time it is resumed it repeats the results of all tools to the model.
+        is_proven=False,
     ),
 )

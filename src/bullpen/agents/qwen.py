@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from bullpen.agents.common_records import todo_list, usage
-from bullpen.agents.spec import AgentSpec, AllowRules, SignInProbe
+from bullpen.agents.spec import AgentSpec, AllowRules, SessionSpec, SignInProbe
 from bullpen.context.assemblers import GeminiContextAssembler
 from bullpen.turn_events import (
     Event,
@@ -158,5 +158,14 @@ SPEC = AgentSpec(
     sign_in=SignInProbe(
         variables=("OPENAI_API_KEY", "DASHSCOPE_API_KEY", "BAILIAN_CODING_PLAN_API_KEY"),
         files=(".qwen/settings.json", ".qwen/.env"),
+    ),
+    sessions=SessionSpec(
+        start=("--session-id", "{id}"),
+        resume=("--resume", "{id}"),
+        fork=("--resume", "{id}", "--fork-session"),
+        home=".qwen",
+        home_variable="QWEN_HOME",
+        files="projects/*/chats/{id}.jsonl",
+        usage_adds_up=True,
     ),
 )

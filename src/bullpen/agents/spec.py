@@ -52,6 +52,33 @@ class AllowRules(Struct, frozen=True, kw_only=True):
         return (self.flag, ",".join(rules), *self.other_arguments)
 
 
+class SessionSpec(Struct, frozen=True, kw_only=True):
+    """How a CLI goes on where its last turn ended. In all arguments {id} is the session's id."""
+
+    start: tuple[str, ...] = ()
+    """Begins a session with an id of ours. Empty: the CLI chooses the id, and says it when it starts."""
+    resume: tuple[str, ...]
+    fork: tuple[str, ...] = ()
+    """Begins a session with the history of another, which stays as it is. Empty: the CLI cannot."""
+    home: str
+    """Where the CLI keeps its files, in the user's home folder."""
+    home_variable: str
+    """The environment variable that names another place."""
+    files: str
+    """The session's file in there, as a pattern. It is only ever appended to: each line is a record."""
+    is_bound_to_folder: bool = True
+    """Whether it is found only from the folder in which it began."""
+    takes_other_model: bool = True
+    """Whether another model can go on with it."""
+    usage_adds_up: bool = False
+    """Whether the use that is reported for a turn includes that of all turns before it."""
+    is_proven: bool = True
+    """Whether the model gets, after resuming, exactly what it got before. If not, no session is resumed."""
+    most_tokens: int = 150_000
+    """How large it may become, if the team file does not say: the largest that the CLI's usual models take in, less
+    what a turn needs."""
+
+
 class AgentSpec(Struct, frozen=True, kw_only=True):
     """One CLI: how to start it, its permissions, how to read its output, and hints for people."""
 
@@ -92,6 +119,8 @@ class AgentSpec(Struct, frozen=True, kw_only=True):
     version_arguments: tuple[str, ...] = ("--version",)
     tested_versions: tuple[str, ...] = ()
     sign_in: SignInProbe = SignInProbe()
+    sessions: SessionSpec | None = None
+    """How it goes on in a session of its own; None: every turn begins anew."""
 
     @property
     def program(self) -> str:
