@@ -9,6 +9,7 @@ BullpenError
 │   ├── PromptTooLong       for this CLI, regardless of the byte budget
 │   ├── TurnLimitReached
 │   ├── PermissionRefused
+│   ├── SessionLost         the CLI cannot go on in a session
 │   ├── AgentCrashed
 │   ├── AgentTimedOut
 │   └── ProtocolBroken      it gave no usable answer
@@ -117,6 +118,10 @@ class TurnLimitReached(AgentFailed):
 
 class PermissionRefused(AgentFailed):
     """The CLI refuses to run with these permissions or in this folder."""
+
+
+class SessionLost(AgentFailed):
+    """The CLI cannot go on in the session that it was asked to resume. It has done nothing."""
 
 
 class AgentCrashed(AgentFailed):

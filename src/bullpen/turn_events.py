@@ -13,6 +13,7 @@ FailureKind = Literal[
     "prompt_too_long",
     "turn_limit",
     "permission_refused",
+    "session_lost",
     "crashed",
     "timed_out",
     "cancelled",

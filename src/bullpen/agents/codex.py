@@ -125,6 +125,10 @@ SPEC = AgentSpec(
         ("prompt_too_long", "input_too_large|context_length_exceeded|exceeds the maximum length"),
         ("not_signed_in", "Not logged in|Missing environment variable|refresh token"),
         ("quota", "hit your usage limit|insufficient_quota"),
+        (
+            "session_lost",
+            "no rollout found for thread id|failed to read session metadata|already has an active writer",
+        ),
     ),
     hints={
         "not_installed": "Install it with: npm install -g @openai/codex",
@@ -138,6 +142,7 @@ SPEC = AgentSpec(
         home=".codex",
         home_variable="CODEX_HOME",
         files="sessions/*/*/*/rollout-*-{id}.jsonl",
+        shortened='"type":"compacted"',
         is_bound_to_folder=False,
         # From some models to others it would first replace the history by a summary.
         takes_other_model=False,

@@ -110,6 +110,7 @@ SPEC = AgentSpec(
         home=".gemini",
         home_variable="GEMINI_CLI_HOME",
         files="tmp/*/chats/session-*.jsonl",
+        shortened='"type":"summary"',
         # Each time it is resumed it repeats the results of all tools to the model.
         is_proven=False,
     ),

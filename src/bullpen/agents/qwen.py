@@ -148,6 +148,7 @@ SPEC = AgentSpec(
         ("crashed", "--help +Show help"),
         ("not_signed_in", "No auth type is selected|Missing API key|OAuth free tier"),
         ("prompt_too_long", "Context is too large|request-body limit"),
+        ("session_lost", "No saved session found with ID|already exists \\(active or archived\\)"),
     ),
     exit_codes={53: "turn_limit", 55: "turn_limit"},
     hints={
@@ -166,6 +167,7 @@ SPEC = AgentSpec(
         home=".qwen",
         home_variable="QWEN_HOME",
         files="projects/*/chats/{id}.jsonl",
+        shortened='"subtype":"chat_compression"',
         usage_adds_up=True,
     ),
 )

@@ -20,8 +20,9 @@ from bullpen.agents.environment import child_environment
 from bullpen.agents.failures import classified, error_for
 from bullpen.agents.process import Child
 from bullpen.agents.spec import AgentSpec, Emit, Permission
-from bullpen.agents.transcript import MAX_TEXT_BYTES, TooMuchText, Transcript
+from bullpen.agents.transcript import MAX_TEXT_BYTES, OtherSession, TooMuchText, Transcript
 from bullpen.context.prompt import AssemblerOutput
+from bullpen.memory import SessionUse
 from bullpen.text.clean import clean_text
 from bullpen.text.secrets import without_secrets
 from bullpen.turn_events import Failed, Finished, Started, Usage
@@ -57,6 +58,7 @@ async def run_turn(
     env: Mapping[str, str] | None = None,
     idle_timeout: float = IDLE_TIMEOUT_SECONDS,
     total_timeout: float = TOTAL_TIMEOUT_SECONDS,
+    session: SessionUse | None = None,
     on_command: Callable[[tuple[str, ...]], None] = lambda _: None,
     on_output: Callable[[bytes], None] = lambda _: None,
 ) -> Reply:
@@ -64,7 +66,8 @@ async def run_turn(
 
     Every event goes to `emit`, and the last is Finished or Failed. A failure is also raised, as a kind of AgentFailed.
     To cancel a turn, cancel the task: its processes are ended, and Failed holds the text so far. `on_command` gets the
-    command line before it runs, and `on_output` the program's raw output.
+    command line before it runs, and `on_output` the program's raw output. With `session` the CLI begins that session or
+    goes on in it; if it begins another one instead, it is stopped, and SessionLost is raised.
     """
     if output.system_flag and spec.system_file_flag is None:
         raise ValueError(
@@ -73,6 +76,7 @@ async def run_turn(
     began = time.monotonic()
     folder = Path(cwd).absolute()
     options = (*spec.arguments(permissions, model, allow), *arguments)
+    session_arguments = spec.sessions.arguments(session) if spec.sessions and session else ()
     environment = child_environment(spec, env)
     masked = partial(without_secrets, environment={**os.environ, **environment})
     transcript = Transcript(spec, emit, masked)
@@ -82,10 +86,11 @@ async def run_turn(
             await asyncio.to_thread(_prepare)
         with _system_file(spec, output.system_flag) as system_arguments:
             program = _program(spec, environment, folder)
-            command = [program, *options, *system_arguments, *spec.last_arguments]
+            command = [program, *options, *system_arguments, *session_arguments, *spec.last_arguments]
             prompt = _encoded_prompt(spec, output.prompt)
             on_command(tuple(command))
             transcript.on_output = on_output
+            transcript.expected_session = session.id if session and session.origin == "resumed" else None
             ending = await _run_program(
                 spec, transcript, command, prompt, folder, environment, idle_timeout, total_timeout
             )
@@ -206,6 +211,8 @@ async def _run_program(
     try:
         exit_code = await _end_of(child, idle_timeout, total_timeout, lambda: transcript.verdict is not None)
         transcript.finish()
+    except OtherSession as error:
+        return Failed(kind="session_lost", message=str(error))
     except TooMuchText:
         limit = f"{MAX_TEXT_BYTES // 1024 // 1024} MiB"
         return Failed(kind="protocol_broken", message=f"It wrote more than {limit} and was stopped.")

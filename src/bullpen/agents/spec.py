@@ -6,6 +6,7 @@ from typing import Any, Literal, Protocol
 from msgspec import Struct
 
 from bullpen.context.assemblers import ContextAssembler
+from bullpen.memory import SessionUse
 from bullpen.text.plain_commands import is_plain_command
 from bullpen.turn_events import Event, FailureKind
 
@@ -74,9 +75,16 @@ class SessionSpec(Struct, frozen=True, kw_only=True):
     """Whether the use that is reported for a turn includes that of all turns before it."""
     is_proven: bool = True
     """Whether the model gets, after resuming, exactly what it got before. If not, no session is resumed."""
+    shortened: str
+    """What the file has in it where the CLI has replaced the history with a summary."""
     most_tokens: int = 150_000
-    """How large it may become, if the team file does not say: the largest that the CLI's usual models take in, less
-    what a turn needs."""
+    """How large it may become, if the team file does not say: what the CLI's usual models take in, less what a turn
+    needs."""
+
+    def arguments(self, use: SessionUse) -> tuple[str, ...]:
+        """Return the arguments that make a turn run in a session."""
+        by_origin = {"new": self.start, "rebuilt": self.start, "resumed": self.resume, "forked": self.fork}
+        return tuple(argument.format(id=use.id) for argument in by_origin[use.origin])
 
 
 class AgentSpec(Struct, frozen=True, kw_only=True):

@@ -20,6 +20,7 @@ from bullpen.text.clean import byte_length, clean_text, one_line, trimmed, trunc
 Overflow = Literal["cut", "error"]
 
 MOST_TRIES = 16
+REMARK_START = "(bullpen: "
 _PLACEHOLDERS = re.compile(r"(\{sender\}|\{to\}|\{content\})")
 _text, _size, _messages = map(itemgetter, range(3))
 
@@ -102,8 +103,9 @@ class ContextAssembler:
         self._names = names
         starts = self.layout.line_starts(names)
         bare_starts = tuple(start.removeprefix("- ") for start in starts)
-        self._history_guard = LineGuard(self.layout.headings, starts)
-        self._message_guard = LineGuard(self.layout.headings, tuple(dict.fromkeys([*starts, *bare_starts])))
+        remarks = (REMARK_START,) if names else ()
+        self._history_guard = LineGuard(self.layout.headings, starts, remarks)
+        self._message_guard = LineGuard(self.layout.headings, tuple(dict.fromkeys([*starts, *bare_starts])), remarks)
         self._lines = SelfFillingCache(2 * DEFAULT_MAX_BYTES, self._line, size_of=_size)
         self._history_lines = HistoryLines(self._lines)
 
@@ -126,18 +128,25 @@ class ContextAssembler:
         """Return the current message's section, how many bytes of it did not fit, and what was changed."""
         header = self.layout.message_header
         who, message = self._message_start(source), trimmed(source.current_message)
+        remark = f"{REMARK_START}{trimmed(source.remark)})" if source.remark else ""
         if not message:
-            return "", 0, ()
+            section = _section(header, remark)
+            budget.spend("message", byte_length(section))
+            if budget.left < 0:
+                raise self._too_large(source, budget, "Shorten the instructions, or raise max_bytes.")
+            return section, 0, ()
+        if remark:
+            message, remark = self._message_guard.closed(message), f"{SECTION_SEPARATOR}{remark}"
         guarded = whole = self._guarded(who, message)
         size = byte_length(who) + byte_length(whole.text)
-        room = budget.room - _header_bytes(header)
+        room = budget.room - _header_bytes(header) - byte_length(remark)
         if size > room:
             guarded = self._cut(who, message, room) if overflow == "cut" and room > 0 else GuardedText("")
             if not guarded.text:
                 budget.section_bytes["message"] = size
                 raise self._too_large(source, budget, "Shorten the message or the instructions, or raise max_bytes.")
         body = who + guarded.text
-        section = _section(header, body)
+        section = _section(header, body + remark)
         budget.spend("message", byte_length(section))
         lines = guarded.indented_lines
         return section, size - byte_length(body), (ChangedMessage(id="", indented_lines=lines),) if lines else ()

@@ -32,12 +32,14 @@ class GuardedText(Struct, frozen=True):
 class LineGuard:
     """Protects the lines that only a prompt itself may contain: its headings, and the starts of its speakers' lines."""
 
-    def __init__(self, headings: tuple[str, ...], speaker_starts: tuple[str, ...]) -> None:
-        self._texts = (*headings, *speaker_starts)
+    def __init__(
+        self, headings: tuple[str, ...], speaker_starts: tuple[str, ...], other_starts: tuple[str, ...] = ()
+    ) -> None:
+        self._texts = (*headings, *speaker_starts, *other_starts)
         self._knows_speakers = bool(speaker_starts)
         self._speakers_begin_items = all(start.startswith("- ") for start in speaker_starts)
         heading = rf"(?:{_any_of(headings)})[{_BLANK}]*(?:[{LINE_BREAKS}]|\Z)"
-        self._protected = re.compile(rf"(?<![^{LINE_BREAKS}])(?={heading}|{_any_of(speaker_starts)})")
+        self._protected = re.compile(rf"(?<![^{LINE_BREAKS}])(?={heading}|{_any_of((*speaker_starts, *other_starts))})")
 
     def guarded(self, text: str, *, has_own_start: bool) -> GuardedText:
         """Return the text with protected lines indented; its first line only if it has no start of its own."""

@@ -2,6 +2,7 @@
 
 import logging
 import time
+from bisect import bisect_left
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import Any, Literal, TypeVar
@@ -132,6 +133,7 @@ class ContextManager:
         window_size_override: int | None = None,
         window_bytes: int | None = None,
         count_unseen: bool = False,
+        after: int = 0,
         system_instruction: str | None = None,
         instruction_file_text: str | None = None,
         message_id: str | None = None,
@@ -144,7 +146,8 @@ class ContextManager:
 
         The context is the last messages before that one, as many as the window holds, without the hidden ones; pinned
         ones are always in it. With window_bytes the window holds as many as have that many bytes together, and no
-        fewer than its size. With count_unseen the prompt says how many earlier messages it does not contain.
+        fewer than its size. With `after` it leaves out that many messages at the beginning, except for pinned ones, and
+        is as large as it takes. With count_unseen the prompt says how many earlier messages it does not contain.
         With visibility="addressed" it holds only what the agent said itself, what was addressed to it (by its id, these
         names, or any name it has spoken under), and what went to everyone.
         """
@@ -156,10 +159,15 @@ class ContextManager:
         current = last if message_id is None else self._history.position_of(message_id)
         hidden = frozenset(map(self._history.position_of, hidden_ids))
         newest = partial(self._visible, agent_id, names, current, visibility=visibility, hidden=hidden)
-        positions = newest(size) if window_bytes is None else self._within(window_bytes, size, newest)
+        if after:
+            positions = newest(max(current - after, 0))
+            positions = positions[bisect_left(positions, after) :]
+        else:
+            positions = newest(size) if window_bytes is None else self._within(window_bytes, size, newest)
         pinned = {self._history.position_of(message_id) for message_id in pinned_ids}
         positions = with_pinned(positions, pinned, current)
-        unseen = max(current, 0) - len(positions) if count_unseen else None
+        # After those it knows all that it was given, and only what does not fit is missing.
+        unseen = (0 if after else max(current, 0) - len(positions)) if count_unseen else None
         positions = self._without_repetition(positions, current)
         self._history.preload(positions[0] if positions else current, current)
         return AssemblerInput(

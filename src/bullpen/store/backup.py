@@ -8,7 +8,7 @@ import os
 import shutil
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import BinaryIO
@@ -36,6 +36,8 @@ class Contents(Struct, frozen=True):
     messages: int
     last_at: int
     """When something was last said or done; 0 if there is nothing."""
+    stuck: int = 0
+    """How many of the conversations refuse what is said in them, which can be mended."""
 
 
 class Restored(Struct, frozen=True, kw_only=True):
@@ -64,9 +66,12 @@ def back_up(path: Path, target: Path, *, overwrite: bool = False) -> Contents:
     with files.draft_of(target) as draft:
         with closing(Database(path)) as database:
             _copy(database, draft, target)
-        _check(draft, path)
-        contents = _contents(draft)
-        files.put(draft, target, overwrite=overwrite)
+        contents = _contents(draft, _check(draft, path))
+        files.sync(draft)
+        with _locked(target) as there, _locked(draft):
+            if there is not None:
+                _check_has_no_log(target)
+            files.put_synced(draft, target, overwrite=overwrite)
     return contents
 
 
@@ -81,13 +86,17 @@ def restore(backup: Path, path: Path) -> Restored:
         hint = f"Make a backup of it first: bullpen backup FILE --db {backup}"
         raise BullpenError(f"{backup} is a database that is in use, or was when its process died. {hint}")
     files.check_file(backup, schema.latest_version(), has_log=False)
+    files.make_folder_of(path)
     with files.draft_of(path) as draft:
         shutil.copyfile(backup, draft)
-        if findings := _findings(draft, backup):
-            raise _damaged(backup, findings[0].text)
-        contents = _contents(draft)
-        with _locked(path):
-            return Restored(contents=contents, findings=(), kept=_put_in_place(draft, path))
+        findings = _findings(draft, backup)
+        if damage := [finding for finding in findings if finding.kind != "stuck"]:
+            raise _damaged(backup, damage[0].text)
+        contents = _contents(draft, findings)
+        # Before the lock, since it may take long, and whoever opens the database meanwhile waits.
+        files.sync(draft)
+        with _locked(path) as file:
+            return Restored(contents=contents, findings=(), kept=_put_in_place(draft, path, file))
 
 
 def keep_what_is_left(path: Path) -> Restored:
@@ -102,8 +111,11 @@ def keep_what_is_left(path: Path) -> Restored:
             shutil.copyfileobj(file, copy)
         if files.has_log(path):
             shutil.copyfile(files.log_of(path), files.log_of(draft))
-        findings, contents = tuple(_findings(draft, path)), _contents(draft)
-        return Restored(contents=contents, findings=findings, kept=_put_in_place(draft, path))
+        findings = _findings(draft, path)
+        damage = tuple(finding for finding in findings if finding.kind != "stuck")
+        contents = _contents(draft, findings)
+        files.sync(draft)
+        return Restored(contents=contents, findings=damage, kept=_put_in_place(draft, path, file))
 
 
 def _copy(database: Database, draft: Path, target: Path) -> None:
@@ -123,12 +135,14 @@ def _copy(database: Database, draft: Path, target: Path) -> None:
             raise store_error(target, error) from error
 
 
-def _check(draft: Path, path: Path) -> None:
-    """Raise StoreDamaged if a backup does not hold what was said, by every message's hash."""
+def _check(draft: Path, path: Path) -> list[Finding]:
+    """Raise StoreDamaged if a backup does not hold what was said, by every message's hash; return what is stuck."""
     with closing(connect(draft, "mode=ro&immutable=1")) as db:
-        for check in (fsck.check_file(db), fsck.check_conversations(db, None), fsck.check_index(db)):
-            for finding in check:
-                raise StoreDamaged(path, finding.text, "No backup was written. `bullpen fsck` says more.")
+        findings = [*fsck.check_file(db), *fsck.check_conversations(db, None), *fsck.check_index(db)]
+    for finding in findings:
+        if finding.kind != "stuck":
+            raise StoreDamaged(path, finding.text, "No backup was written. `bullpen fsck` says more.")
+    return findings
 
 
 def _findings(draft: Path, named: Path) -> list[Finding]:
@@ -146,15 +160,20 @@ def _damaged(path: Path, reason: str) -> StoreDamaged:
     return StoreDamaged(path, reason, "Nothing was changed. Use another backup.")
 
 
-def _contents(path: Path) -> Contents:
+def _contents(path: Path, findings: Iterable[Finding]) -> Contents:
+    stuck = {finding.conversation_id for finding in findings if finding.kind == "stuck"}
     with closing(connect(path, "mode=ro&immutable=1")) as db:
-        return Contents(*db.execute(CONTENTS).fetchone())
+        return Contents(*db.execute(CONTENTS).fetchone(), stuck=len(stuck))
 
 
 def _check_is_no_database_in_use(path: Path) -> None:
     with _locked(path):
-        if files.has_log(path):
-            raise BullpenError(f"{path} is a database with a log beside it, not a backup. Choose another file.")
+        _check_has_no_log(path)
+
+
+def _check_has_no_log(path: Path) -> None:
+    if files.has_log(path):
+        raise BullpenError(f"{path} is a database with a log beside it, not a backup. Choose another file.")
 
 
 @contextmanager
@@ -166,30 +185,44 @@ def _locked(path: Path) -> Iterator[BinaryIO | None]:
     if not path.exists():
         yield None
         return
-    in_use = BullpenError(f"{path} is open in bullpen or another program. Close it there first. Nothing was changed.")
     if open_here(path):
-        raise in_use
+        raise _in_use(path)
     with path.open("r+b") as file:
         try:
             fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, LOCKED_BYTES, LOCKED_PLACE)
         except (BlockingIOError, PermissionError):
-            raise in_use from None
+            raise _in_use(path) from None
+        status = os.fstat(file.fileno())
+        if files.inode(path) != (status.st_dev, status.st_ino):
+            # Another one has the name by now, which is not locked.
+            raise _in_use(path)
         yield file
 
 
-def _put_in_place(draft: Path, path: Path) -> Path | None:
+def _in_use(path: Path) -> BullpenError:
+    return BullpenError(f"{path} is open in bullpen or another program. Close it there first. Nothing was changed.")
+
+
+def _put_in_place(draft: Path, path: Path, file: BinaryIO | None) -> Path | None:
     """Give a copy the name of a locked database, and return the name that the database then has.
 
-    If the power fails meanwhile, the index of its log is still there and says that the log is not.
+    If the power fails meanwhile, the index of its log is still there and says that the log is not. Until that index is
+    removed nobody may open the copy either, so it is locked before it gets its name.
     """
     there = [ending for ending in files.ENDINGS if path.with_name(path.name + ending).exists()]
     kept = _free_name(path)
     for ending in there:
-        kept.with_name(kept.name + ending).hardlink_to(path.with_name(path.name + ending))
+        source, name = (one.with_name(one.name + ending) for one in (path, kept))
+        files.keep(source, name, None if ending else file)
     files.sync(path.parent)
-    files.log_of(path).unlink(missing_ok=True)
-    files.put(draft, path, overwrite=True)
-    path.with_name(f"{path.name}-shm").unlink(missing_ok=True)
+    with _locked(draft):
+        files.log_of(path).unlink(missing_ok=True)
+        try:
+            files.put_synced(draft, path, overwrite=file is not None)
+        except OutputExists:
+            # Somebody has created one meanwhile.
+            raise _in_use(path) from None
+        path.with_name(f"{path.name}-shm").unlink(missing_ok=True)
     return kept if there else None
 
 

@@ -9,6 +9,7 @@ from bullpen.context.history import Envelope
 from bullpen.context.prompt import AssemblerOutput
 from bullpen.context.report import PromptReport
 from bullpen.markers.grammar import DEFAULT_INTENT
+from bullpen.memory import MemberMemory, Memory
 from bullpen.messages import ConversationMessage, Speaker
 from bullpen.routing.queue import WaitingTurn
 from bullpen.turn_events import Failed, Usage
@@ -174,6 +175,8 @@ class TurnEnd(Struct, frozen=True, kw_only=True):
     failure: Failed | None = None
     command: tuple[str, ...] = ()
     stream: PackedStream | None = None
+    memory: Memory | None = None
+    """The session that it leaves; only of a turn that is done."""
 
 
 class TurnRecord(Struct, frozen=True, kw_only=True):
@@ -349,6 +352,15 @@ class Store(Protocol):
         owner: Owner | None = None,
     ) -> None:
         """Put queued turns first in the queue, in this order, regardless of their intents."""
+
+    def give_again(self, conversation_id: str, turn_id: str, *, owner: Owner, given: AssemblerOutput) -> None:
+        """Replace the prompt of a running turn, whose agent has not taken the first one."""
+
+    def memory(self, conversation_id: str, member: str) -> MemberMemory | None:
+        """Return the session that a member's last turn left; None if none did."""
+
+    def memories(self, conversation_id: str) -> list[MemberMemory]:
+        """Return the session that every turn left, oldest first."""
 
     def decisions(self, conversation_id: str) -> list[Decision]:
         """Return what people decided, oldest first."""

@@ -157,6 +157,7 @@ def set_owner(db: Connection, conversation: int, owner: Owner | None) -> None:
 def delete(db: Connection, conversation: int, at: int) -> None:
     """Empty a conversation, so that only its id is left. The index must not contain its words any more."""
     key = (conversation,)
+    db.execute("DELETE FROM memories WHERE conversation = ?", key)
     db.execute("DELETE FROM prompts WHERE turn IN (SELECT number FROM turns WHERE conversation = ?)", key)
     db.execute("DELETE FROM streams WHERE turn IN (SELECT number FROM turns WHERE conversation = ?)", key)
     db.execute("DELETE FROM stream_parts WHERE turn IN (SELECT number FROM turns WHERE conversation = ?)", key)

@@ -237,17 +237,19 @@ class Database:
     def _open(self) -> Connection:
         """Return a connection to a sound file, or raise what is wrong with it, without writing a byte."""
         for _ in range(TRIES):
-            seen = files.fingerprint(self.path)
+            seen, inode = files.fingerprint(self.path), files.inode(self.path)
             try:
-                return self._open_checked()
-            except StoreDamaged:
-                # Another process may have been copying its log into the file, and we saw half of that.
-                if files.fingerprint(self.path) == seen:
+                return self._open_checked(inode)
+            except StoreError as error:
+                # Another process may have been copying its log into the file, and we saw half of that; or it has put
+                # another file in its place while we waited for its lock.
+                has_changed = isinstance(error, StoreDamaged) and files.fingerprint(self.path) != seen
+                if not has_changed and files.inode(self.path) == inode:
                     raise
                 self._damage = ""
         raise StoreBusy(self.path)
 
-    def _open_checked(self) -> Connection:
+    def _open_checked(self, inode: tuple[int, int] | None) -> Connection:
         has_log = files.has_log(self.path)
         if others := self._others_here():
             self._check_same_log(others)
@@ -266,9 +268,17 @@ class Database:
                     self._check_tables(reader)
             db = on_error.enter_context(closing(connect(self.path, "mode=rw")))
             self._check_tables(db)
+            self._check_not_replaced(inode)
             self._set_up(db)
+            # From here on, SQLite's lock keeps others from replacing it.
+            self._check_not_replaced(inode)
             on_error.pop_all()
         return db
+
+    def _check_not_replaced(self, inode: tuple[int, int] | None) -> None:
+        """Do not write to a file that has lost its name: its log would be that of the file that has the name now."""
+        if files.inode(self.path) != inode:
+            raise StoreBusy(self.path)
 
     def _open_to_read(self, refusal: StoreError) -> Connection:
         """Return a connection to a file that cannot be written, or raise why not."""

@@ -2,12 +2,15 @@
 
 import errno
 import os
+import shutil
 import stat
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from pathlib import Path
+from shlex import quote
+from typing import BinaryIO
 
-from bullpen.errors import NotAStore, OutputExists, StoreDamaged, StoreFull, StoreReadOnly, StoreTooNew
+from bullpen.errors import BullpenError, NotAStore, OutputExists, StoreDamaged, StoreFull, StoreReadOnly, StoreTooNew
 
 FOLDER_MODE = 0o700
 FILE_MODE = 0o600
@@ -24,13 +27,18 @@ HEADER_BYTES = 100
 
 def create_file(path: Path, fill: Callable[[Path], None]) -> None:
     """Create a file and its folder. It is filled under another name, so that it appears whole or not at all."""
-    with _telling_errors(path):
-        _make_folder(path.parent)
+    make_folder_of(path)
     with draft_of(path) as draft:
         fill(draft)
         # If another process was faster, its file is as good as ours.
         with suppress(OutputExists):
             put(draft, path, overwrite=False)
+
+
+def make_folder_of(path: Path) -> None:
+    """Create the folder of a file, which only its user can read."""
+    with _telling_errors(path):
+        _make_folder(path.parent)
 
 
 @contextmanager
@@ -49,11 +57,35 @@ def draft_of(path: Path) -> Iterator[Path]:
 def put(draft: Path, path: Path, *, overwrite: bool) -> None:
     """Give a draft its name, also after a power cut; raise OutputExists if there is such a file."""
     sync(draft)
+    put_synced(draft, path, overwrite=overwrite)
+
+
+def put_synced(draft: Path, path: Path, *, overwrite: bool) -> None:
+    """Do the same with a draft that is on disk, and do not open it: closing it would give up locks that we have."""
     if overwrite:
         draft.replace(path)
     else:
         _link(draft, path)
     sync(path.parent)
+
+
+def keep(path: Path, name: Path, file: BinaryIO | None = None) -> None:
+    """Give a file a second name, or copy it where there are no links: from `file`, if it may not be opened again."""
+    try:
+        name.hardlink_to(path)
+    except FileExistsError:
+        raise
+    except OSError:
+        with ExitStack() as on_error, nullcontext(file) if file else path.open("rb") as source:
+            on_error.callback(name.unlink, missing_ok=True)
+            _make_private_file(name)
+            with name.open("wb") as copy:
+                source.seek(0)
+                shutil.copyfileobj(source, copy)
+            # Its time, too: it says whether the machine was started since.
+            shutil.copystat(path, name)
+            sync(name)
+            on_error.pop_all()
 
 
 @contextmanager
@@ -63,6 +95,9 @@ def _telling_errors(path: Path) -> Iterator[None]:
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
             raise StoreFull(path) from error
+        if isinstance(error, FileNotFoundError) and not path.parent.exists():
+            hint = f"Create it first: mkdir -p {quote(str(path.parent))}"
+            raise BullpenError(f"{path} cannot be written: there is no folder {path.parent}. {hint}") from error
         raise StoreReadOnly(path, f"cannot be created ({error.strerror})") from error
 
 

@@ -9,7 +9,8 @@ from sqlite3 import Connection
 from msgspec import Struct
 
 from bullpen.errors import UnknownConversation
-from bullpen.store import conversation_rows, decision_rows, message_rows, search, stuck, turn_rows
+from bullpen.memory import MemberMemory
+from bullpen.store import conversation_rows, decision_rows, memory_rows, message_rows, search, stuck, turn_rows
 from bullpen.store.base import Finding, FindingKind
 from bullpen.store.chain import first_link, next_link
 from bullpen.store.packing import DamagedData, unpacked
@@ -133,11 +134,21 @@ def _check_state(db: Connection, conversation: Conversation) -> Iterator[Finding
         for problem in stuck.problems(db, conversation.number, progress):
             yield conversation.finding("stuck", problem)
         decision_rows.all_of(db, conversation.number)
+        for memory in memory_rows.all_of(db, conversation.number):
+            yield from _check_memory(conversation, memory)
     except UnknownConversation:
         # Its state is missing, which _check_chain reports.
         return
     except DamagedData as error:
         yield conversation.finding("record", f"its state cannot be read: {error}")
+
+
+def _check_memory(conversation: Conversation, left: MemberMemory) -> Iterator[Finding]:
+    """Yield what a memory says that cannot be: a member would not get messages that it has not seen."""
+    memory = left.memory
+    if not 1 <= memory.since <= memory.seen_to <= (conversation.messages or 0):
+        seen = f"messages {memory.since} to {memory.seen_to}"
+        yield conversation.finding("turn", f"turn {left.turn_id!r} cannot have left a session that has seen {seen}")
 
 
 def _check_beginning(_: Connection, conversation: Conversation) -> Iterator[Finding]:

@@ -108,6 +108,7 @@ def _touch(db: Connection) -> None:
         "prompts",
         "streams",
         "stream_parts",
+        "memories",
         "decisions",
         "said_data",
         "indexed",

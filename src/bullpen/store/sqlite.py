@@ -12,9 +12,10 @@ from msgspec.structs import replace
 from bullpen.context.history import Envelope
 from bullpen.context.prompt import AssemblerOutput
 from bullpen.errors import UnknownMessage
+from bullpen.memory import MemberMemory
 from bullpen.messages import ConversationMessage, Speaker
 from bullpen.routing.queue import WaitingTurn
-from bullpen.store import conversation_rows, decision_rows, fsck, message_rows, search, stuck, turn_rows
+from bullpen.store import conversation_rows, decision_rows, fsck, memory_rows, message_rows, search, stuck, turn_rows
 from bullpen.store.base import (
     NO_CHANGE,
     Decision,
@@ -236,11 +237,22 @@ class SqliteStore:
             known = turn_rows.start(db, place.number, turn_id, owner.token, given, at, self._prompts.get(key))
             conversation_rows.apply(db, place.number, change, at)
             started = turn_rows.find(db, place.number, turn_id)
+        self._remember_prompt(key, known)
+        return started
+
+    def give_again(self, conversation_id: str, turn_id: str, *, owner: Owner, given: AssemblerOutput) -> None:
+        """Replace the prompt of a running turn."""
+        with self._database.writing() as db:
+            place = place_for(db, conversation_id, owner)
+            known = turn_rows.give_again(db, place.number, turn_id, given)
+            member = turn_rows.find(db, place.number, turn_id).member
+        self._remember_prompt((place.number, member), known)
+
+    def _remember_prompt(self, key: tuple[int, str], known: turn_rows.KnownPrompt) -> None:
         self._prompts.pop(key, None)
         self._prompts[key] = known
         for oldest in list(self._prompts)[:-MOST_PROMPTS]:
             del self._prompts[oldest]
-        return started
 
     def end_turn(
         self, conversation_id: str, end: TurnEnd, *, change: StateChange = NO_CHANGE, owner: Owner | None = None
@@ -288,6 +300,16 @@ class SqliteStore:
             turn_rows.reorder(db, number, turn_ids)
             # With time 0, the time of the last activity stays as it is.
             conversation_rows.apply(db, number, change, 0)
+
+    def memory(self, conversation_id: str, member: str) -> MemberMemory | None:
+        """Return the session that a member's last turn left."""
+        with self._database.reading() as db:
+            return memory_rows.last_of(db, place_of(db, conversation_id).number, member)
+
+    def memories(self, conversation_id: str) -> list[MemberMemory]:
+        """Return the session that every turn left, oldest first."""
+        with self._database.reading() as db:
+            return memory_rows.all_of(db, place_of(db, conversation_id).number)
 
     def decisions(self, conversation_id: str) -> list[Decision]:
         """Return what people decided, oldest first."""

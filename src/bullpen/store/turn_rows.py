@@ -12,6 +12,7 @@ from bullpen.context.prompt import AssemblerOutput
 from bullpen.context.report import PromptReport
 from bullpen.errors import TurnConflict, TurnNumberTaken, UnknownTurn
 from bullpen.routing.queue import PUT_FIRST, WaitingTurn
+from bullpen.store import memory_rows
 from bullpen.store.base import Turn, TurnEnd, TurnRecord
 from bullpen.store.message_rows import sequence_of
 from bullpen.store.packing import DamagedData, packed, unpacked
@@ -90,6 +91,10 @@ def start(
     """Take a turn out of the queue and start it. `before` is the prompt that its member got before, if it is known."""
     changes = "state = 'running', owner = ?, started_at = ?"
     number = _step(db, conversation, turn_id, "queued", changes, (owner, at))
+    return _keep_prompt(db, number, given, before)
+
+
+def _keep_prompt(db: Connection, number: int, given: AssemblerOutput, before: KnownPrompt | None) -> KnownPrompt:
     system = None if given.system_flag is None else packed(given.system_flag.encode())
     # A report may hold views of the history instead of ids.
     report = packed(msgspec.json.encode(given.report, enc_hook=list))
@@ -101,11 +106,22 @@ def start(
     return KnownPrompt(turn=number, text=given.prompt, differences=differences)
 
 
+def give_again(db: Connection, conversation: int, turn_id: str, given: AssemblerOutput) -> KnownPrompt:
+    """Replace the prompt of a running turn, whose agent has not taken the first one."""
+    number, state = _number_and_state(db, conversation, turn_id)
+    if state != "running":
+        raise TurnConflict(turn_id, state, "running")
+    db.execute("DELETE FROM prompts WHERE turn = ?", (number,))
+    return _keep_prompt(db, number, given, None)
+
+
 def finish(db: Connection, conversation: int, end: TurnEnd, reply: int) -> None:
     """End a running turn with a message."""
     if end.state != "done":
         raise ValueError(f"A turn with a reply is done, not {end.state}.")
     _end(db, conversation, end, reply)
+    if end.memory is not None:
+        memory_rows.add(db, conversation, end.turn_id, end.memory)
 
 
 def end(db: Connection, conversation: int, end: TurnEnd) -> None:

@@ -1,0 +1,62 @@
+"""The file in which a CLI keeps a session: found, compared with what it was, and put back to that."""
+
+import hashlib
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal
+
+from bullpen.agents.spec import SessionSpec
+from bullpen.memory import FileMark
+
+_ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z_-]{7,99}")
+_PIECE = 1024 * 1024
+
+
+def is_session_id(text: str | None) -> bool:
+    """Return whether a CLI's id for a session is one that can be passed to it and looked for."""
+    return text is not None and _ID.fullmatch(text) is not None
+
+
+def find_session_file(spec: SessionSpec, environment: Mapping[str, str], session_id: str) -> Path | None:
+    """Return the file of a session; None if there is none, or more than one."""
+    if not is_session_id(session_id):
+        return None
+    found = list(session_home(spec, environment).glob(spec.files.format(id=session_id)))
+    return found[0] if len(found) == 1 else None
+
+
+def session_home(spec: SessionSpec, environment: Mapping[str, str]) -> Path:
+    """Return the folder in which a CLI keeps its files."""
+    named = environment.get(spec.home_variable)
+    return Path(named) if named else Path(environment.get("HOME") or Path.home(), spec.home)
+
+
+def mark_of(file: Path) -> FileMark:
+    """Return what a file is now."""
+    size = file.stat().st_size
+    return FileMark(size=size, digest=_digest(file, size))
+
+
+def compared(file: Path, mark: FileMark) -> Literal["same", "longer", "changed"]:
+    """Return whether a file is what it was, begins with what it was, or neither."""
+    size = file.stat().st_size
+    if size < mark.size or _digest(file, mark.size) != mark.digest:
+        return "changed"
+    return "same" if size == mark.size else "longer"
+
+
+def put_back(file: Path, mark: FileMark) -> None:
+    """Remove what was added to a file. It must begin with what it was."""
+    os.truncate(file, mark.size)
+
+
+def _digest(file: Path, size: int) -> str:
+    digest = hashlib.blake2b(digest_size=16)
+    with file.open("rb") as opened:
+        left = size
+        while left and (piece := opened.read(min(left, _PIECE))):
+            digest.update(piece)
+            left -= len(piece)
+    return digest.hexdigest()

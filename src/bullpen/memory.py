@@ -1,0 +1,87 @@
+"""Memory: what a member's own CLI session holds after a turn, and in which session a turn runs."""
+
+from typing import Literal
+
+from msgspec import Struct
+
+from bullpen.turn_events import Usage
+
+Origin = Literal["new", "resumed", "forked", "rebuilt"]
+"""How a turn got its session: begun, gone on in, copied from another, or begun because the last one could not go on."""
+
+
+class FileMark(Struct, frozen=True, kw_only=True):
+    """What a session's file was after a turn."""
+
+    size: int
+    digest: str
+
+
+class SessionUse(Struct, frozen=True, kw_only=True):
+    """The session in which a turn runs, as it is known before the turn."""
+
+    origin: Origin
+    id: str = ""
+    """The session to begin or to go on in; of a fork, the one it is copied from. Empty: the CLI chooses one."""
+    reason: str = ""
+    """Why the session before it could not go on."""
+    continues: str = ""
+    """The turn after which it goes on."""
+    turns: int = 0
+    """How many turns it holds already."""
+
+    @property
+    def is_continued(self) -> bool:
+        """Whether the agent knows what it got in earlier turns."""
+        return self.origin in ("resumed", "forked")
+
+
+class Memory(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A member's session after a turn that ended well, and what the model has seen in it.
+
+    Messages are counted from 1. The next turn is given what is not settled here.
+    """
+
+    session_id: str
+    origin: Origin = "new"
+    reason: str = ""
+    turns: int = 1
+    """How many turns it holds."""
+    began_at: int
+    since: int
+    """The first message of the conversation that it was offered, apart from early ones."""
+    seen_to: int
+    """All messages up to this one are settled, except for pending ones."""
+    pending: tuple[str, ...] = ()
+    """Messages up to there that were hidden from it so far: others said them at the same time."""
+    early: tuple[str, ...] = ()
+    """Messages before the first one that it was given all the same."""
+    said: tuple[str, ...] = ()
+    """Its own replies after `seen_to`."""
+    agent: str
+    folder: str
+    model: str | None = None
+    """The model that the team file asks for."""
+    used_model: str | None = None
+    """The model that the CLI says it used."""
+    visibility: str
+    system: str = ""
+    """The digest of the system text that it was given last."""
+    task: str = ""
+    """The digest of the team task that it was given last."""
+    file: FileMark
+    tokens: int = 0
+    """How large it is: what the model took in last, as the CLI says, or else a guess from the file's size."""
+    used: Usage | None = None
+    """All that its turns used together, if the CLI reports that."""
+    is_shortened: bool = False
+    """Whether the CLI has replaced a part of it with a summary."""
+
+
+class MemberMemory(Struct, frozen=True, kw_only=True):
+    """A member's memory, and the turn that left it."""
+
+    turn_id: str
+    reply_id: str
+    """What the turn ended with."""
+    memory: Memory

@@ -1,0 +1,47 @@
+"""Memories of members as rows: added with the reply of the turn that left one, and never changed."""
+
+from sqlite3 import Connection
+
+import msgspec
+
+from bullpen.memory import MemberMemory, Memory
+from bullpen.store.packing import DamagedData, packed, unpacked
+
+SELECT = """
+    SELECT turns.id, reply.id, memories.memory
+    FROM memories
+        JOIN turns ON turns.number = memories.turn
+        LEFT JOIN messages AS reply ON reply.conversation = turns.conversation AND reply.sequence = turns.reply
+    WHERE memories.conversation = ?
+"""
+
+
+def add(db: Connection, conversation: int, turn_id: str, memory: Memory) -> None:
+    """Add what a turn left."""
+    db.execute(
+        "INSERT INTO memories (turn, conversation, member, memory)"
+        " SELECT number, conversation, member, ? FROM turns WHERE conversation = ? AND id = ?",
+        (packed(msgspec.json.encode(memory)), conversation, turn_id),
+    )
+
+
+def last_of(db: Connection, conversation: int, member: str) -> MemberMemory | None:
+    """Return what a member's last turn left; None if none of its turns did."""
+    query = f"{SELECT} AND memories.member = ? ORDER BY memories.number DESC LIMIT 1"
+    row = db.execute(query, (conversation, member)).fetchone()
+    return None if row is None else _member_memory(row)
+
+
+def all_of(db: Connection, conversation: int) -> list[MemberMemory]:
+    """Return what every turn left, oldest first."""
+    rows = db.execute(f"{SELECT} ORDER BY memories.number", (conversation,))
+    return [_member_memory(row) for row in rows]
+
+
+def _member_memory(row: tuple[object, ...]) -> MemberMemory:
+    turn_id, reply_id, blob = row
+    try:
+        memory = msgspec.json.decode(unpacked(blob), type=Memory)
+        return msgspec.convert({"turn_id": turn_id, "reply_id": reply_id, "memory": memory}, MemberMemory)
+    except msgspec.MsgspecError as error:
+        raise DamagedData(f"a memory cannot be read: {error}") from error
