@@ -31,6 +31,11 @@ class SessionUse(Struct, frozen=True, kw_only=True):
     """How many turns it holds already."""
 
     @property
+    def sentence(self) -> str:
+        """What a person should know about it; nothing if it simply goes on, or is the first."""
+        return f"Its session was rebuilt from the conversation: {self.reason}." if self.reason else ""
+
+    @property
     def is_continued(self) -> bool:
         """Whether the agent knows what it got in earlier turns."""
         return self.origin in ("resumed", "forked")

@@ -20,7 +20,7 @@ FailureKind = Literal[
     "protocol_broken",
 ]
 
-NoticeKind = Literal["retry", "warning", "unknown", "noise"]
+NoticeKind = Literal["retry", "warning", "session", "unknown", "noise"]
 
 
 class Started(Struct, frozen=True, kw_only=True, tag="started", tag_field="event"):

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from bullpen.view.steps import asked_of
+from bullpen.text.tool_words import asked_of
 
 
 @pytest.mark.parametrize(

@@ -182,6 +182,10 @@ class ContextManager:
             max_bytes=self._max_bytes,
         )
 
+    def number_of(self, message_id: str) -> int:
+        """Return the number of a message, counted from 1, or raise UnknownMessage."""
+        return self._history.position_of(message_id) + 1
+
     def may_see(self, agent_id: str, names: Collection[str], message_id: str) -> bool:
         """Return whether an agent said a message, or is among its addressees, as with visibility="addressed"."""
         return self._visible_messages.may_see(agent_id, names, self._history.position_of(message_id))

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
+from bullpen.memory import SessionUse
+
 MOST_LINES_NAMED = 10
 
 
@@ -59,6 +61,8 @@ class PromptReport(Struct, frozen=True, kw_only=True):
     """How many messages came after the one that is answered. They are not offered."""
     changed: tuple[ChangedMessage, ...] = ()
     """The messages that were changed, oldest first."""
+    session: SessionUse | None = None
+    """The agent's own session in which the turn runs; None: it has none, and the prompt is all that it gets."""
     unseen_messages: int | None = None
     """How many earlier messages the prompt does not contain, as it says; None if it says nothing."""
 

@@ -21,6 +21,7 @@ from bullpen.conversation.events import ConversationEvent, Trouble
 from bullpen.conversation.heartbeat import keep_alive
 from bullpen.conversation.journal import Journal
 from bullpen.conversation.member_agent import MemberAgent
+from bullpen.conversation.memories import Memories
 from bullpen.conversation.prompts import Prompts
 from bullpen.conversation.resume import opening_events, resume
 from bullpen.conversation.running_turn import RunningTurn, milliseconds
@@ -61,7 +62,8 @@ class Conversation:
         self._router = Router(team)
         self._journal = Journal(team, state, history)
         prompts = Prompts(self._journal.context, store, state.conversation_id, team, root)
-        self._turns = TurnLoop(team, self._router, self._journal, agents, prompts)
+        memories = Memories(store, state.conversation_id)
+        self._turns = TurnLoop(team, self._router, self._journal, agents, prompts, memories)
         self._loops: list[asyncio.Task[None]] = []
 
     # What a person says

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from bullpen.agents.environment import child_environment
 from bullpen.agents.registry import is_known, spec_for
 from bullpen.agents.runner import Reply, run_turn
 from bullpen.agents.spec import AgentSpec, Emit
@@ -41,6 +42,11 @@ class MemberAgent(Struct, frozen=True, kw_only=True):
             return ""
         return unknown_type_warning(agent)
 
+    @property
+    def environment(self) -> dict[str, str]:
+        """The environment of its program."""
+        return child_environment(self.spec, {**self._environment(), **self.extra.env})
+
     async def take_turn(self, given: AssemblerOutput, running: RunningTurn, *, emit: Emit) -> Reply:
         """Let the agent answer, with all its settings from the team file."""
         member = self.member
@@ -56,6 +62,7 @@ class MemberAgent(Struct, frozen=True, kw_only=True):
             env={**self._environment(), **self.extra.env},
             idle_timeout=member.idle_timeout,
             total_timeout=member.total_timeout,
+            session=given.report.session,
             on_command=running.on_command,
             on_output=running.on_output,
         )

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from bullpen.context.agent_types import AssemblerSet
@@ -12,7 +13,9 @@ from bullpen.context.manager import ContextManager
 from bullpen.context.prepared import format_addressees
 from bullpen.context.prompt import AssemblerInput, AssemblerOutput
 from bullpen.conversation.member_agent import MemberAgent
+from bullpen.conversation.memories import Seen, SessionPlan, digest
 from bullpen.errors import InstructionFileProblem, UnknownMessage
+from bullpen.memory import MemberMemory
 from bullpen.messages import ConversationMessage
 from bullpen.routing.queue import WaitingTurn
 from bullpen.store.base import Store, StoredMessage
@@ -26,6 +29,33 @@ LOOK_BACK = 1_000
 """How many messages are searched, at most, for what people said in a relay."""
 
 
+class Instructions(Struct, frozen=True, kw_only=True):
+    """What an agent is told about itself: by the team file with the hand-over note, and by instruction files."""
+
+    configured: str = ""
+    file_text: str = ""
+    problems: tuple[str, ...] = ()
+    """Why files could not be read."""
+
+    @property
+    def digest(self) -> str:
+        """To find out whether something has changed."""
+        return digest(f"{self.configured}\0{self.file_text}")
+
+
+NO_INSTRUCTIONS = Instructions()
+
+
+class PreparedTurn(Struct, frozen=True, kw_only=True):
+    """What an agent is given for a turn, and the session in which it runs."""
+
+    output: AssemblerOutput
+    plan: SessionPlan | None = None
+    """None: the agent has no memory of its own."""
+    seen: Seen | None = None
+    """What its session has seen when the turn has ended well."""
+
+
 class Prompts:
     """Makes prompts for one conversation. Reads the store and files, so it is called outside of the event loop."""
 
@@ -37,11 +67,13 @@ class Prompts:
         self._root = root
         self._assemblers = AssemblerSet()
 
-    def for_turn(self, turn: WaitingTurn, agent: MemberAgent, *, remark: str = "") -> AssemblerOutput:
-        """Return the prompt for a turn. `remark` is what the agent should know about its own last reply."""
+    def for_turn(
+        self, turn: WaitingTurn, agent: MemberAgent, *, plan: SessionPlan | None = None, remark: str = ""
+    ) -> PreparedTurn:
+        """Return the prompt for a turn. `remark` is what the agent should know about its own last turns."""
         current, hidden_ids = self._message_to_answer(turn)
         pinned_ids = [turn.message_id, *self._requests(turn.message_id, agent.member)]
-        return self.for_message(current.message, agent, hidden_ids, pinned_ids, remark)
+        return self.for_message(current.message, agent, hidden_ids, pinned_ids, plan=plan, remark=remark)
 
     def for_message(
         self,
@@ -49,9 +81,96 @@ class Prompts:
         agent: MemberAgent,
         hidden_ids: Sequence[str] = (),
         pinned_ids: Sequence[str] = (),
+        *,
+        plan: SessionPlan | None = None,
         remark: str = "",
-    ) -> AssemblerOutput:
+    ) -> PreparedTurn:
         """Return the prompt for a message that the context knows. Pinned messages are in it, if they fit at all."""
+        instructions = self._instructions(agent)
+        if plan is not None and plan.left is not None:
+            return self._news(current, agent, instructions, hidden_ids, pinned_ids, plan, plan.left, remark)
+        output = self._window(current, agent, instructions, hidden_ids, pinned_ids, remark)
+        if plan is None:
+            return PreparedTurn(output=output)
+        kept = output.report.kept_ids
+        first = next((message_id for message_id in kept if message_id not in pinned_ids), current.id)
+        since = self._context.number_of(first)
+        early = [message_id for message_id in kept if self._context.number_of(message_id) < since]
+        seen = Seen(
+            since=since,
+            seen_to=self._context.number_of(current.id),
+            pending=tuple(hidden_ids),
+            early=tuple(early),
+            system=instructions.digest,
+            task=digest(self._context.get_team_task()),
+        )
+        return PreparedTurn(output=_in_session(output, plan), plan=plan, seen=seen)
+
+    def _news(
+        self,
+        current: ConversationMessage,
+        agent: MemberAgent,
+        instructions: Instructions,
+        hidden_ids: Sequence[str],
+        pinned_ids: Sequence[str],
+        plan: SessionPlan,
+        left: MemberMemory,
+        remark: str,
+    ) -> PreparedTurn:
+        """Return the prompt for a turn in a session that goes on: what has been said since, and what has changed."""
+        memory, number_of = left.memory, self._context.number_of
+        own = dict.fromkeys([*memory.said, left.reply_id])
+        due = [message_id for message_id in memory.pending if message_id not in hidden_ids]
+        if agent.member.visibility == "addressed":
+            due = [message_id for message_id in due if self._may_see(agent.member, message_id)]
+        missing = [
+            message_id
+            for message_id in pinned_ids
+            if number_of(message_id) < memory.since and message_id not in memory.early
+        ]
+        source = self._context.get_context_for_agent(
+            agent.member.name,
+            agent.spec.name,
+            message_id=current.id,
+            visibility=agent.member.visibility,
+            names=_names_of(agent.member),
+            hidden_ids=[*hidden_ids, *own],
+            pinned_ids=[*due, *missing],
+            after=memory.seen_to,
+            count_unseen=True,
+        )
+        task = digest(source.team_task)
+        if task == memory.task:
+            source = replace(source, team_task=None, team_task_bytes_cut=0)
+        elif not source.team_task:
+            remark = _joined([remark, "The team task no longer holds."])
+        # Where the system text is not a part of the conversation, the CLI needs it every time.
+        knows = instructions.digest == memory.system and agent.spec.assembler.layout.system_header is not None
+        output = self._built(current, agent, NO_INSTRUCTIONS if knows else instructions, source, remark)
+        seen_to = max(memory.seen_to, number_of(current.id))
+        seen = Seen(
+            since=memory.since,
+            seen_to=seen_to,
+            pending=tuple(
+                dict.fromkeys([*(one for one in due if number_of(one) > number_of(current.id)), *hidden_ids])
+            ),
+            early=(*memory.early, *missing),
+            said=tuple(message_id for message_id in own if number_of(message_id) > seen_to),
+            system=instructions.digest,
+            task=task,
+        )
+        return PreparedTurn(output=_in_session(output, plan), plan=plan, seen=seen)
+
+    def _window(
+        self,
+        current: ConversationMessage,
+        agent: MemberAgent,
+        instructions: Instructions,
+        hidden_ids: Sequence[str],
+        pinned_ids: Sequence[str],
+        remark: str,
+    ) -> AssemblerOutput:
+        """Return the prompt for a turn that begins with nothing: a window of the conversation."""
         member = agent.member
         context = partial(
             self._context.get_context_for_agent,
@@ -68,20 +187,24 @@ class Prompts:
             source = context(window_size_override=SMALLEST_WINDOW, window_bytes=member.window_bytes)
         else:
             source = context(window_size_override=member.window)
-        first = output = self._built(current, agent, source, remark)
+        first = output = self._built(current, agent, instructions, source, remark)
         # The oldest messages did not fit. A smaller window leaves room for pinned ones, which may be older still.
         window = output.report.kept_messages
         while window and not set(pinned_ids).isdisjoint(output.report.dropped_ids):
             window //= 2
-            output = self._built(current, agent, context(window_size_override=window), remark)
+            output = self._built(current, agent, instructions, context(window_size_override=window), remark)
         # One that cannot fit at all must not cost the others their place.
         return output if set(pinned_ids).isdisjoint(output.report.dropped_ids) else first
 
     def _built(
-        self, current: ConversationMessage, agent: MemberAgent, source: AssemblerInput, remark: str
+        self,
+        current: ConversationMessage,
+        agent: MemberAgent,
+        instructions: Instructions,
+        source: AssemblerInput,
+        remark: str,
     ) -> AssemblerOutput:
         member = agent.member
-        file_text, problems = self._instruction_files(agent)
         addressees = current.routing.resolved_addressees if current.routing else ()
         output = build_prompt(
             PromptInput(
@@ -92,11 +215,12 @@ class Prompts:
                 message_id=current.id,
                 later_messages=source.later_messages,
                 unseen_messages=source.unseen_messages,
-                system_instruction_text=self._system_instruction(member, remark),
-                instruction_file_text=file_text,
-                instruction_problems=problems,
+                system_instruction_text=instructions.configured,
+                instruction_file_text=instructions.file_text,
+                instruction_problems=instructions.problems,
                 team_task=source.team_task,
                 team_task_bytes_cut=source.team_task_bytes_cut,
+                remark=remark,
                 max_bytes=member.max_bytes,
                 current_from=current.speaker.role_name if self._team.message_header else None,
                 current_to=format_addressees(addressees),
@@ -123,8 +247,10 @@ class Prompts:
         chosen = [*requests[:1], *requests[1:][-1:]]
         if member.visibility == "all":
             return chosen
-        may_see = partial(self._context.may_see, member.name, _names_of(member))
-        return [request for request in chosen if may_see(request)]
+        return [request for request in chosen if self._may_see(member, request)]
+
+    def _may_see(self, member: Member, message_id: str) -> bool:
+        return self._context.may_see(member.name, _names_of(member), message_id)
 
     def _chain(self, message_id: str) -> Iterator[ConversationMessage]:
         """Yield a message, the one that it answers, and so on. An import may name messages that do not exist."""
@@ -173,13 +299,8 @@ class Prompts:
             and stored.message.routing.parent_message_id == message_id
         ]
 
-    def _system_instruction(self, member: Member, remark: str) -> str:
-        """Return the configured instruction and the hand-over note; without that note, nothing is added."""
-        note = hand_over_note(self._team, member)
-        return _joined([member.system_instruction, note, remark if self._team.hand_over_note else ""])
-
-    def _instruction_files(self, agent: MemberAgent) -> tuple[str, list[str]]:
-        """Return the team's instruction file and the member's own, read again for every turn.
+    def _instructions(self, agent: MemberAgent) -> Instructions:
+        """Return all that an agent is told about itself. Its files are read again for every turn.
 
         One that cannot be read does not stop the turn: the prompt does not contain it, and the report says why.
         """
@@ -194,7 +315,15 @@ class Prompts:
                 texts.append(read_instruction_file(self._root, name, outside_allowed=allowed))
             except InstructionFileProblem as problem:
                 problems.append(str(problem))
-        return _joined(texts), problems
+        return Instructions(
+            configured=_joined([agent.member.system_instruction, hand_over_note(self._team, agent.member)]),
+            file_text=_joined(texts),
+            problems=tuple(problems),
+        )
+
+
+def _in_session(output: AssemblerOutput, plan: SessionPlan) -> AssemblerOutput:
+    return replace(output, report=replace(output.report, session=plan.use))
 
 
 def _names_of(member: Member) -> list[str]:

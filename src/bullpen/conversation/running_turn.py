@@ -7,6 +7,7 @@ import time
 from msgspec.structs import replace
 
 from bullpen.errors import AgentFailed, BullpenError
+from bullpen.memory import Memory
 from bullpen.routing.queue import WaitingTurn
 from bullpen.store.base import EndState, PackedStream, TurnEnd
 from bullpen.store.packing import StreamPacker
@@ -42,6 +43,12 @@ class RunningTurn:
         self.is_recorded = False
         """Whether the store has recorded that it is running."""
         self.usage: Usage | None = None
+        self.reported_usage: Usage | None = None
+        """As the CLI reports it, which may be that of all turns in its session."""
+        self.used_before: Usage | None = None
+        """What earlier turns have used of that."""
+        self.memory: Memory | None = None
+        """The session that it leaves, once it has ended well."""
         self.todo: TodoList | None = None
         self.steps: list[ToolStarted | ToolFinished | Notice] = []
         """What it did so far, except for what it said."""
@@ -133,6 +140,7 @@ class RunningTurn:
             failure=failure,
             command=self._command,
             stream=self._stream,
+            memory=self.memory if state == "done" else None,
         )
 
     def _add_step(self, step: ToolStarted | ToolFinished | Notice) -> None:

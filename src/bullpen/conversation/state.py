@@ -7,6 +7,7 @@ import msgspec
 from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
+from bullpen.context.prompt import AssemblerOutput
 from bullpen.conversation.entry import Change, Entry
 from bullpen.errors import UnknownMessage
 from bullpen.routing.progress import MemberUsage, Progress, usage_of_turn
@@ -88,6 +89,10 @@ class ConversationState:
     async def interrupt_lost_turns(self, at: int) -> None:
         """Mark the turns that the previous process left running as interrupted in the store, too."""
         await self.in_store(self._store.recover, self.conversation_id, at=at, owner=self._owner)
+
+    async def give_again(self, turn_id: str, given: AssemblerOutput) -> None:
+        """Replace the prompt of a running turn, whose agent has not taken the first one."""
+        await self.in_store(self._store.give_again, self.conversation_id, turn_id, owner=self._owner, given=given)
 
     async def keep_output(self, turn_id: str, data: bytes) -> None:
         """Add to what is stored of a running turn's output."""

@@ -16,9 +16,11 @@ from bullpen.conversation.consequences import agent_reply, turn_begins, turn_end
 from bullpen.conversation.events import Paused, Quiet, Trouble, TurnEnded, TurnEvent
 from bullpen.conversation.journal import Journal
 from bullpen.conversation.member_agent import MemberAgent
-from bullpen.conversation.prompts import Prompts
+from bullpen.conversation.memories import Memories, SessionPlan, usage_of
+from bullpen.conversation.prompts import PreparedTurn, Prompts
 from bullpen.conversation.running_turn import RunningTurn, how_it_ended, milliseconds
-from bullpen.errors import BullpenError, NotTheOwner, StoreConflict, StoreError
+from bullpen.conversation.turn_session import TurnSession
+from bullpen.errors import BullpenError, NotTheOwner, SessionLost, StoreConflict, StoreError
 from bullpen.markers.grammar import read_markers
 from bullpen.routing.progress import cap_reached, room_for_turns
 from bullpen.routing.queue import WaitingTurn
@@ -26,7 +28,7 @@ from bullpen.routing.router import Router
 from bullpen.store.base import TurnEnd
 from bullpen.team.team import Team
 from bullpen.text.clean import clean_text
-from bullpen.turn_events import Event, Failed, Finished, Notice
+from bullpen.turn_events import Event, Failed, Finished, Notice, Usage
 
 logger = logging.getLogger(__name__)
 
@@ -40,7 +42,13 @@ class TurnLoop:
     """Runs the turns of one conversation."""
 
     def __init__(
-        self, team: Team, router: Router, journal: Journal, agents: Mapping[str, MemberAgent], prompts: Prompts
+        self,
+        team: Team,
+        router: Router,
+        journal: Journal,
+        agents: Mapping[str, MemberAgent],
+        prompts: Prompts,
+        memories: Memories,
     ) -> None:
         self.running: dict[str, RunningTurn] = {}
         """The running turns, by their ids."""
@@ -51,6 +59,7 @@ class TurnLoop:
         self._state = journal.state
         self._agents = agents
         self._prompts = prompts
+        self._memories = memories
         self._people = frozenset(person.name for person in team.people)
         self._was_busy = False
         self._warned: set[str] = set()
@@ -67,9 +76,19 @@ class TurnLoop:
                 self.tasks[turn.id] = asyncio.create_task(self._take_turn(turn))
 
     async def prompt_for(self, turn: WaitingTurn) -> AssemblerOutput:
-        """Return the prompt for a turn."""
-        remark = self._state.progress.misses.get(turn.member, "")
-        return await self._state.in_store(self._prompts.for_turn, turn, self._agents[turn.member], remark=remark)
+        """Return the prompt that a turn would be given now."""
+        plan = await self._plan(turn)
+        return (await self._prepared(turn, plan)).output
+
+    async def _plan(self, turn: WaitingTurn) -> SessionPlan | None:
+        return await self._state.in_store(self._memories.plan, self._agents[turn.member], self._state.progress)
+
+    async def _prepared(self, turn: WaitingTurn, plan: SessionPlan | None) -> PreparedTurn:
+        agent = self._agents[turn.member]
+        missed = self._state.progress.misses.get(turn.member, "") if self._team.hand_over_note else ""
+        unfinished = await self._state.in_store(self._memories.unfinished_note, turn)
+        remark = " ".join(filter(None, (missed, unfinished)))
+        return await self._state.in_store(self._prompts.for_turn, turn, agent, plan=plan, remark=remark)
 
     async def _next_turns(self) -> tuple[WaitingTurn, ...]:
         """Take the turns out of the queue that may begin now: none while one is running, in a pause, or at a limit."""
@@ -92,24 +111,43 @@ class TurnLoop:
     async def _take_turn(self, turn: WaitingTurn) -> None:
         """Prompt, run, reply. The turn always ends, and viewers get an event that says how."""
         running = self.running[turn.id]
+        session = TurnSession(self._state, self._memories, self._agents[turn.member])
         try:
-            given = await self.prompt_for(turn)
-            await self._journal.shielded(lambda: self._begin(running, given))
+            prepared = await self._prepared(turn, await session.enter(self._state.progress))
+            await self._journal.shielded(lambda: self._begin(running, prepared.output))
             async with self._keeping_output(running):
-                await self._agents[turn.member].take_turn(given, running, emit=partial(self._emit, running))
+                await self._run(running, prepared, session)
             ending = partial(self._reply, running, running.end("done"))
         except (StoreError, StoreConflict) as error:
             ending = partial(self._put_back, running, error)
         except (asyncio.CancelledError, Exception) as error:
+            await to_the_end(session.put_back())
             ending = partial(self._end, running, running.end(*how_it_ended(error)))
         try:
             await to_the_end(self._stored(ending))
         except Exception as error:
             await to_the_end(self._stored(partial(self._give_up, running, error)))
         finally:
+            session.leave()
             self._forget(running)
             del self.tasks[turn.id]
             self._journal.changed.set()
+
+    async def _run(self, running: RunningTurn, prepared: PreparedTurn, session: TurnSession) -> None:
+        """Run the agent. If it cannot go on in its session, it has done nothing, and begins a new one."""
+        agent, emit = self._agents[running.turn.member], partial(self._emit, running)
+        try:
+            running.used_before = session.used_before
+            reply = await agent.take_turn(prepared.output, running, emit=emit)
+        except SessionLost as error:
+            plan = await session.begin_again(error.event.sentence)
+            prepared = await self._prepared(running.turn, plan)
+            given = prepared.output
+            await self._journal.shielded(lambda: self._state.give_again(running.turn.id, given))
+            running.used_before = None
+            self._notify_of_session(running, prepared.output)
+            reply = await agent.take_turn(given, running, emit=emit)
+        running.memory = await session.after(prepared.seen, reply.started, running.reported_usage, at=milliseconds())
 
     @asynccontextmanager
     async def _keeping_output(self, running: RunningTurn) -> AsyncIterator[None]:
@@ -139,6 +177,7 @@ class TurnLoop:
         await self._journal.commit(entry)
         running.is_recorded = True
         self._warn_once(running)
+        self._notify_of_session(running, given)
 
     async def _reply(self, running: RunningTurn, end: TurnEnd) -> None:
         agent = self._team.member(running.turn.member)
@@ -240,11 +279,20 @@ class TurnLoop:
         self._journal.quiet.set()
 
     def _emit(self, running: RunningTurn, event: Event) -> None:
+        if isinstance(event, Usage):
+            running.reported_usage = event
+            event = usage_of(event, running.used_before)
         running.on_event(event)
         # How a turn ended is published when it is stored.
         if not isinstance(event, Finished | Failed):
             turn = running.turn
             self._journal.publish(TurnEvent(turn_id=turn.id, member=turn.member, event=event))
+
+    def _notify_of_session(self, running: RunningTurn, given: AssemblerOutput) -> None:
+        """Publish why an agent's session does not go on."""
+        session = given.report.session
+        if session is not None and session.reason:
+            self._emit(running, Notice(kind="session", text=session.sentence))
 
     def _warn_once(self, running: RunningTurn) -> None:
         """Publish a warning about an agent type, at its first turn."""

@@ -9,6 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from bullpen.markers.stripping import strip_all_markers
+from bullpen.memory import MemberMemory
 from bullpen.routing.missed_hand_overs import MissedHandOver
 from bullpen.team.team import Limits
 from bullpen.text.numbers import counted, duration, money, tokens
@@ -118,6 +119,10 @@ class Progress(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Turns that ended without a reply, until a person decides what to do about them."""
     used: dict[str, MemberUsage] = {}
     """What each member's turns have used."""
+    forgotten: dict[str, str] = {}
+    """Agents whose next turn begins a new session, and for each the person who wants that."""
+    borrowed: dict[str, MemberMemory] = {}
+    """For each agent, a session of another conversation, or of its CLI's own, of which it goes on in a copy."""
     missed: MissedHandOver | None = None
     """The missed hand-over of the last reply, until a person speaks or a turn starts."""
 
@@ -137,6 +142,15 @@ class Progress(Struct, frozen=True, kw_only=True, omit_defaults=True):
     def blocked(self) -> tuple[str, ...]:
         """Waiting turns that do not begin until a person says so."""
         return (*self.held, *self.unallowed)
+
+
+def with_own_session(progress: Progress, agent: str) -> Progress:
+    """Return the progress after an agent's reply: it has a session of its own now."""
+    return replace(
+        progress,
+        forgotten={name: person for name, person in progress.forgotten.items() if name != agent},
+        borrowed={name: memory for name, memory in progress.borrowed.items() if name != agent},
+    )
 
 
 def without_questions(progress: Progress, turn_ids: Iterable[str]) -> Progress:

@@ -143,6 +143,8 @@ AGENT_KEYS = PERSON_KEYS | {
     "window_bytes": _whole(0),
     "visibility": _one_of("all", "addressed"),
     "max_bytes": _whole(1),
+    "memory": _one_of("own", "shared"),
+    "memory_tokens": _whole(1),
     "idle_timeout": _SECONDS,
     "total_timeout": _SECONDS,
     "may_address": _TEXTS,

@@ -9,6 +9,7 @@ MemberType = Literal["human", "ai"]
 Permission = Literal["read-only", "edit", "full"]
 Visibility = Literal["all", "addressed"]
 Whitespace = Literal["preserve", "collapse"]
+MemoryKind = Literal["own", "shared"]
 
 DEFAULT_WINDOW_BYTES = 64 * 1024
 SMALLEST_WINDOW = 5
@@ -69,6 +70,11 @@ class Member(Struct, frozen=True, kw_only=True):
     total_timeout: float = 3600.0
     may_address: tuple[str, ...] | None = None
     """Whom it may hand over to; None means everyone, but a member with more permissions only with a person's yes."""
+    memory: MemoryKind | None = None
+    """Whether its CLI's own session goes on from turn to turn, or each turn is given a window of the conversation.
+    None: its own, where that is proven for the CLI."""
+    memory_tokens: int | None = None
+    """How large its session may become before a new one begins; None: what fits the CLI's usual models."""
     may_set_task: bool = False
     may_drop: bool = False
     """Whether its [DROP: …] takes effect."""

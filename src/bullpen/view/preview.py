@@ -13,6 +13,7 @@ from bullpen.context.manager import ContextManager
 from bullpen.context.prompt import AssemblerOutput
 from bullpen.conversation.consequences import speaker_of
 from bullpen.conversation.member_agent import agent_for
+from bullpen.conversation.memories import Memories
 from bullpen.conversation.prompts import Prompts
 from bullpen.conversation.stored_history import StoredHistory
 from bullpen.errors import BullpenError
@@ -84,8 +85,9 @@ def preview(
     if current is None:
         raise BullpenError("Nothing has been said yet. Add --message and a text to see what would be sent then.")
     prompts = Prompts(context, store, stored.id, loaded.team, loaded.root)
-    remark = msgspec.convert(stored.progress, Progress).misses.get(member.name, "")
-    output = prompts.for_message(current, agent_for(member, loaded.root), remark=remark)
+    progress, agent = msgspec.convert(stored.progress, Progress), agent_for(member, loaded.root)
+    plan = Memories(store, stored.id).plan(agent, progress)
+    output = prompts.for_message(current, agent, plan=plan, remark=progress.misses.get(member.name, "")).output
     sequence = stored.messages + (message is not None)
     answered = StoredMessage(sequence=sequence, message=current, hash=b"")
     return Preview(explanation=explain_output(store, stored.id, member.name, output, answered), output=output)

@@ -1,18 +1,17 @@
 """Steps: what an agent did in a turn besides answering: its tools, its plan, its thoughts, and notices."""
 
-import json
-import re
 import shlex
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any, Literal
 
 import msgspec
 from msgspec import Struct
 
-from bullpen.errors import UnknownAgent
+from bullpen.conversation.recorded_events import recorded_events
 from bullpen.store.base import Store, TurnRecord
 from bullpen.text.clean import one_line
 from bullpen.text.numbers import counted
+from bullpen.text.tool_words import asked_of
 from bullpen.turn_events import Event, Notice, Thinking, TodoItem, TodoList, ToolFinished, ToolStarted
 
 MOST_STEPS = 500
@@ -88,7 +87,7 @@ class Steps:
                 return self._finish(event)
             case TodoList():
                 return self._plan(event)
-            case Notice(kind="retry" | "warning"):
+            case Notice(kind="retry" | "warning" | "session"):
                 text = shortened(event.text, 2_000)
                 return self._keep(Step(key=self._new_key(), kind="notice", title=event.kind, output=text))
             case Thinking():
@@ -200,52 +199,3 @@ def _value_text(value: object) -> str:
     if isinstance(value, list | tuple) and all(isinstance(item, str) for item in value):
         return shlex.join(value)
     return msgspec.json.encode(value, enc_hook=str).decode()
-
-
-def recorded_events(record: TurnRecord) -> list[Event]:
-    """Return the events of a turn. It takes its time with a long stream, so it is not for an event loop."""
-    # Listing conversations needs none of these.
-    from bullpen.agents.command import command_agent
-    from bullpen.agents.registry import agent_spec
-    from bullpen.agents.transcript import TooMuchText, Transcript
-
-    events: list[Event] = []
-    try:
-        spec = agent_spec(record.report.agent_type)
-    except UnknownAgent:
-        spec = command_agent(record.command or ("?",))
-    transcript = Transcript(spec, events.append)
-    try:
-        transcript.feed(record.stream)
-        transcript.finish()
-    except TooMuchText:
-        pass
-    return events
-
-
-# The arguments that say most about a call, in this order.
-TELLING = ("command", "cmd", "file_path", "path", "absolute_path", "pattern", "query", "url", "prompt", "description")
-
-# Codex tells every command so.
-_IN_A_SHELL = re.compile(r"\A/bin/(?:ba|z|da)?sh -l?c '([^']*)'\Z")
-
-
-def asked_of(values: Mapping[str, Any]) -> str:
-    """Return the words that tell most about what a tool is to do; nothing if it was given nothing."""
-    for name in TELLING:
-        if said := _words(values.get(name)):
-            return _IN_A_SHELL.sub(r"\1", said)
-    if isinstance(changes := values.get("changes"), list):
-        paths = [str(change["path"]) for change in changes if isinstance(change, dict) and "path" in change]
-        if paths:
-            return ", ".join(paths)
-    if len(values) == 1 and (said := _words(next(iter(values.values())))):
-        return said
-    return json.dumps(values, ensure_ascii=False, default=str) if values else ""
-
-
-def _words(value: object) -> str:
-    """Return a text as it is, and a list of words as a shell takes it; nothing of anything else."""
-    if isinstance(value, list | tuple) and all(isinstance(item, str) for item in value):
-        return shlex.join(value)
-    return value if isinstance(value, str) else ""

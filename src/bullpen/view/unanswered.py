@@ -6,11 +6,12 @@ from typing import Literal
 
 from msgspec import Struct
 
+from bullpen.conversation.recorded_events import recorded_events
 from bullpen.conversation.state import undecided_turn
 from bullpen.store.base import Store, StoredMessage, Turn
 from bullpen.text.numbers import duration
 from bullpen.turn_events import TextDelta
-from bullpen.view.steps import MOST_SUMMARY, Step, Steps, recorded_events
+from bullpen.view.steps import MOST_SUMMARY, Step, Steps
 
 MOST_AT_ONCE = 20
 """Turns after one message that are shown, the latest: an agent may fail a thousand times at the same message."""

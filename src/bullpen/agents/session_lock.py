@@ -1,0 +1,46 @@
+"""A lock for each session: two turns at once in one session would lose the answer of one of them."""
+
+import os
+from contextlib import suppress
+from fcntl import LOCK_EX, LOCK_NB, flock
+from pathlib import Path
+
+from bullpen.agents.crash_records import default_folder
+
+
+class SessionLock:
+    """Held while a turn runs in a session. The kernel frees it when this process dies."""
+
+    def __init__(self, session_id: str) -> None:
+        self._path = default_folder().parent / "sessions" / f"{session_id}.lock"
+        self._file: int | None = None
+
+    def hold(self) -> bool:
+        """Take the lock, and return whether nobody else had it."""
+        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        while True:
+            file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+            try:
+                flock(file, LOCK_EX | LOCK_NB)
+                if os.fstat(file).st_ino == _inode(self._path):
+                    self._file = file
+                    return True
+                # Whoever had it removed the file just now.
+                os.close(file)
+            except BlockingIOError:
+                os.close(file)
+                return False
+
+    def release(self) -> None:
+        """Let go of the lock; nothing if it is not held."""
+        if self._file is not None:
+            with suppress(OSError):
+                self._path.unlink()
+            os.close(self._file)
+            self._file = None
+
+
+def _inode(path: Path) -> int | None:
+    with suppress(OSError):
+        return path.stat().st_ino
+    return None

@@ -1,0 +1,54 @@
+"""TurnSession: the session of one turn, from taking it to leaving it; files and locks belong in the store's thread."""
+
+from bullpen.conversation.member_agent import MemberAgent
+from bullpen.conversation.memories import Memories, Seen, SessionPlan
+from bullpen.conversation.state import ConversationState
+from bullpen.memory import Memory
+from bullpen.routing.progress import Progress
+from bullpen.turn_events import Started, Usage
+
+
+class TurnSession:
+    """The session in which a turn runs; nothing for an agent without a memory of its own."""
+
+    def __init__(self, state: ConversationState, memories: Memories, agent: MemberAgent) -> None:
+        self._state = state
+        self._memories = memories
+        self._agent = agent
+        self._plan: SessionPlan | None = None
+
+    async def enter(self, progress: Progress) -> SessionPlan | None:
+        """Decide for a session and take it."""
+        plan = await self._state.in_store(self._memories.plan, self._agent, progress)
+        if plan is not None:
+            plan = await self._state.in_store(self._memories.enter, self._agent, plan)
+        self._plan = plan
+        return plan
+
+    async def begin_again(self, reason: str) -> SessionPlan | None:
+        """Begin a new session in the place of one that the CLI could not go on in."""
+        self.leave()
+        self._plan = await self._state.in_store(self._memories.rebuilt, self._agent, reason)
+        return self._plan
+
+    @property
+    def used_before(self) -> Usage | None:
+        """What earlier turns have used, if the CLI adds that to what it reports."""
+        left = self._plan.left if self._plan else None
+        return None if left is None else left.memory.used
+
+    async def after(self, seen: Seen | None, started: Started, usage: Usage | None, *, at: int) -> Memory | None:
+        """Return what the session holds after a turn that ended well."""
+        if self._plan is None or seen is None:
+            return None
+        return await self._state.in_store(self._memories.after, self._agent, self._plan, seen, started, usage, at=at)
+
+    async def put_back(self) -> None:
+        """Take out of the session what a turn left in it that did not end well."""
+        if self._plan is not None:
+            await self._state.in_store(self._memories.put_back, self._agent, self._plan)
+
+    def leave(self) -> None:
+        """Let others use the session."""
+        if self._plan is not None:
+            self._plan.release()
