@@ -1,5 +1,6 @@
 """Backups are complete, private and checked; putting one in place loses nothing of what was there."""
 
+import errno
 import os
 import shutil
 import signal
@@ -7,14 +8,17 @@ import sqlite3
 import stat
 import subprocess
 import sys
+import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from bullpen.errors import BullpenError, LogLost, OutputExists, StoreDamaged, StoreError
+from bullpen.errors import BullpenError, LogLost, OutputExists, StoreDamaged
 from bullpen.store import files
 from bullpen.store.backup import back_up, keep_what_is_left, restore
+from bullpen.store.base import StateChange
 from bullpen.store.sqlite import SqliteStore
 from bullpen.testing.store_contract import GIVEN, OWNER, alive, asked, begin, said
 
@@ -29,6 +33,37 @@ store = SqliteStore(sys.argv[1])
 for number in itertools.count():
     store.append("c", said(f"w{number}", "words " * (number % 400)))
     print(number, flush=True)
+"""
+
+# A process that restores a backup, and waits for a line when it is about to give the copy its name, or has done so.
+RESTORER = """
+import sys
+from pathlib import Path
+from bullpen.store import backup
+replace = Path.replace
+def slow(self, target):
+    moments = iter(("before it has its name", "when it has its name"))
+    for moment in moments:
+        if moment == sys.argv[3]:
+            print("now", flush=True)
+            sys.stdin.readline()
+        if moment.startswith("before"):
+            replace(self, target)
+Path.replace = slow
+print(backup.restore(Path(sys.argv[1]), Path(sys.argv[2])).kept, flush=True)
+"""
+# A process that opens a database, says something, and says more when it gets a line.
+OPENER = """
+import sys
+from bullpen.store.sqlite import SqliteStore
+from bullpen.testing.store_contract import said
+with SqliteStore(sys.argv[1]) as store:
+    for number in range(40):
+        store.append("c", said(f"o{number}", "words " * 200))
+        if number == 19:
+            print("wrote", flush=True)
+            sys.stdin.readline()
+print("closed", flush=True)
 """
 
 
@@ -187,6 +222,50 @@ def test_where_nothing_is_a_backup_can_be_restored(path: Path, tmp_path: Path) -
     assert ids(tmp_path / "new" / "bullpen.db") == ["m0", "m1", "m2"]
 
 
+def test_on_a_new_machine_the_folder_is_made(path: Path, tmp_path: Path) -> None:
+    back_up(path, tmp_path / "backup.db")
+
+    restore(tmp_path / "backup.db", tmp_path / "new" / "machine" / "bullpen.db")
+
+    assert ids(tmp_path / "new" / "machine" / "bullpen.db") == ["m0", "m1", "m2"]
+    assert stat.S_IMODE((tmp_path / "new").stat().st_mode) == 0o700
+
+
+def test_where_there_are_no_links_the_other_is_copied(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    back_up(path, tmp_path / "backup.db")
+    killed(path)
+    before = {ending: Path(f"{path}{ending}").read_bytes() for ending in ("", "-wal", "-shm")}
+
+    def no_links(self: Path, target: Path) -> None:
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(Path, "hardlink_to", no_links)
+    restored = restore(tmp_path / "backup.db", path)
+
+    assert restored.kept is not None
+    assert {ending: Path(f"{restored.kept}{ending}").read_bytes() for ending in before} == before
+    assert stat.S_IMODE(restored.kept.stat().st_mode) == 0o600
+    assert ids(path) == ["m0", "m1", "m2"]
+    assert ids(restored.kept) == ["m0", "m1", "m2", "m3", "m4"]
+
+
+def test_a_conversation_that_is_stuck_hinders_no_backup(path: Path, tmp_path: Path) -> None:
+    with SqliteStore(path) as store:
+        change = StateChange(progress={"turns_made": 2, "message_number": 1})
+        store.append("c", said("m3"), turns=[asked("m3", turn_id="5")], change=change)
+        assert [finding.kind for finding in store.fsck()] == ["stuck"]
+
+    assert back_up(path, tmp_path / "backup.db").stuck == 1
+    restored = restore(tmp_path / "backup.db", path)
+
+    assert (restored.contents.stuck, restored.findings) == (1, ())
+    with SqliteStore(path) as store:
+        assert [finding.kind for finding in store.repair("c")] == ["stuck"]
+        assert store.fsck() == []
+
+
 def test_an_old_backup_is_restored_in_the_newest_format(path: Path) -> None:
     before = OLD_FILE.read_bytes()
 
@@ -255,6 +334,98 @@ def test_a_database_that_somebody_has_open_is_not_replaced(path: Path, tmp_path:
         restore(tmp_path / "backup.db", path)
 
     restore(tmp_path / "backup.db", path)
+
+
+@pytest.mark.parametrize("moment", ["before it has its name", "when it has its name"])
+def test_who_opens_it_meanwhile_opens_what_was_restored(path: Path, tmp_path: Path, moment: str) -> None:
+    back_up(path, tmp_path / "backup.db")
+    with SqliteStore(path) as store:
+        for number in range(3, 60):
+            store.append("c", said(f"m{number}", "words " * 200))
+    restorer = started(RESTORER, tmp_path / "backup.db", path, moment)
+    assert line_of(restorer) == "now"
+    opener = started(OPENER, path)
+    until_it_waits(opener, path)
+
+    tell(restorer)
+    assert line_of(opener) == "wrote"
+    kept = Path(line_of(restorer))
+    with SqliteStore(path) as store:
+        for number in range(20):
+            store.append("c", said(f"t{number}", "words " * 200))
+        tell(opener)
+        assert line_of(opener) == "closed"
+        store.append("c", said("last"))
+
+    first, second, third = (
+        [f"{who}{number}" for number in numbers]
+        for who, numbers in (("o", range(20)), ("t", range(20)), ("o", range(20, 40)))
+    )
+    assert ids(path) == ["m0", "m1", "m2", *first, *second, *third, "last"]
+    assert ids(kept) == [f"m{number}" for number in range(60)]
+    for process in (restorer, opener):
+        process.communicate()
+
+
+def test_of_two_who_restore_at_the_same_time_one_is_refused(path: Path, tmp_path: Path) -> None:
+    back_up(path, tmp_path / "backup.db")
+    first = started(RESTORER, tmp_path / "backup.db", path, "before it has its name")
+    assert line_of(first) == "now"
+
+    with pytest.raises(BullpenError, match="Close it there first"):
+        restore(tmp_path / "backup.db", path)
+
+    tell(first)
+    line_of(first)
+    first.communicate()
+    assert ids(path) == ["m0", "m1", "m2"]
+
+
+def test_a_database_that_was_created_meanwhile_is_not_overwritten(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    back_up(path, tmp_path / "backup.db")
+    new = tmp_path / "new" / "bullpen.db"
+    put = files.put_synced
+
+    def late(draft: Path, target: Path, *, overwrite: bool) -> None:
+        monkeypatch.setattr(files, "put_synced", put)
+        with SqliteStore(new) as store:
+            begin(store, "c")
+            store.append("c", said("first"))
+        put(draft, target, overwrite=overwrite)
+
+    monkeypatch.setattr(files, "put_synced", late)
+    with pytest.raises(BullpenError, match="Close it there first"):
+        restore(tmp_path / "backup.db", new)
+
+    assert ids(new) == ["first"]
+
+
+def started(program: str, *words: object) -> "subprocess.Popen[str]":
+    command = [sys.executable, "-c", program, *map(str, words)]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+
+def line_of(process: "subprocess.Popen[str]") -> str:
+    assert process.stdout is not None
+    return process.stdout.readline().strip()
+
+
+def tell(process: "subprocess.Popen[str]") -> None:
+    assert process.stdin is not None
+    process.stdin.write("\n")
+    process.stdin.flush()
+
+
+def until_it_waits(process: "subprocess.Popen[str]", path: Path) -> None:
+    """Wait until a process keeps the database open: by then it waits for the lock, or has opened it."""
+    seen = 0
+    while seen < 50:
+        with suppress(OSError):
+            opened = [str(file.readlink()) for file in Path(f"/proc/{process.pid}/fd").iterdir()]
+            seen = seen + 1 if any(name.startswith(str(path)) for name in opened) else 0
+        time.sleep(0.01)
 
 
 def test_a_database_in_use_is_not_taken_for_a_backup(path: Path, tmp_path: Path) -> None:
@@ -339,5 +510,5 @@ def test_where_no_file_can_be_it_is_said(path: Path, tmp_path: Path, place: str)
     with pytest.raises(BullpenError) as caught:
         back_up(path, tmp_path / place, overwrite=True)
 
-    assert isinstance(caught.value, StoreError) or "is a folder" in str(caught.value)
+    assert "is a folder" in str(caught.value) or f"there is no folder {tmp_path / 'missing'}" in str(caught.value)
     assert names(tmp_path) == ["data"]

@@ -13,6 +13,8 @@ in a backup are all conversations, with what agents were given and printed. Not 
 you trust, what you typed before, and which browsers are signed in: copy the folder to keep these too.
 """
 
+STUCK = "{} in it would refuse what is said. Nothing is damaged: bullpen fsck --repair mends it."
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the options."""
@@ -27,5 +29,7 @@ def run(options: argparse.Namespace) -> int:
     contents = back_up(options.db, Path(options.file), overwrite=options.force)
     what = f"{counted(contents.conversations, 'conversation')} with {counted(contents.messages, 'message')}"
     print(safe_line(f"{options.file}: {what}, all as they were written."))
+    if contents.stuck:
+        print(STUCK.format(counted(contents.stuck, "conversation")))
     print("Read it with --db, or put it back with bullpen restore. Browsers that are signed in are not in it.")
     return 0

@@ -3,6 +3,7 @@
 import argparse
 from pathlib import Path
 
+from bullpen.cli.backup import STUCK
 from bullpen.cli.database import add_database_option
 from bullpen.database import restore
 from bullpen.errors import WrongUsage
@@ -28,6 +29,8 @@ def run(options: argparse.Namespace) -> int:
     what = f"{counted(contents.conversations, 'conversation')} with {counted(contents.messages, 'message')}"
     last = f", the last of {local_time(contents.last_at)}" if contents.last_at else ""
     print(f"There are now {what}{last}.")
+    if contents.stuck:
+        print(STUCK.format(counted(contents.stuck, "conversation")))
     if restored.kept is not None:
         print(safe_line(f"The database as it was: {restored.kept}"))
     for finding in restored.findings:

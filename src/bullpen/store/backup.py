@@ -163,7 +163,8 @@ def _damaged(path: Path, reason: str) -> StoreDamaged:
 def _contents(path: Path, findings: Iterable[Finding]) -> Contents:
     stuck = {finding.conversation_id for finding in findings if finding.kind == "stuck"}
     with closing(connect(path, "mode=ro&immutable=1")) as db:
-        return Contents(*db.execute(CONTENTS).fetchone(), stuck=len(stuck))
+        conversations, messages, last_at = db.execute(CONTENTS).fetchone()
+    return Contents(conversations, messages, last_at, len(stuck))
 
 
 def _check_is_no_database_in_use(path: Path) -> None:
