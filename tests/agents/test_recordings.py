@@ -1,10 +1,12 @@
 """Every CLI's own stream, recorded: what each becomes, and that no cut of it breaks anything."""
 
 import json
+import os
 import re
 from pathlib import Path
 
 import pytest
+from tests.real_cli import install
 
 from bullpen.agents.failures import classified
 from bullpen.agents.registry import agent_spec
@@ -26,7 +28,8 @@ from bullpen.turn_events import (
     Usage,
 )
 
-RECORDINGS = Path(__file__).parents[1] / "recordings"
+# `make newest` tries the recordings of the newest CLIs.
+RECORDINGS = Path(os.environ.get("BULLPEN_NEWEST", Path(__file__).parents[1])) / "recordings"
 CASES = sorted(path.relative_to(RECORDINGS).with_suffix("").as_posix() for path in RECORDINGS.glob("*/*.jsonl"))
 
 
@@ -64,6 +67,8 @@ ENDINGS: dict[str, tuple[str, str]] = {
     "claude/thinking": ("finished", "answer"),
     "claude/tool_allowed": ("finished", "done"),
     "claude/tool_default": ("finished", "done"),
+    "claude/tool_slow": ("finished", "done"),
+    "claude/max_tokens": ("finished", "first half, second half"),
     "claude/err401": ("not_signed_in", "401"),
     "claude/err429": ("quota", "API Error: Request rejected (429) · scripted error"),
     "claude/maxturns": ("turn_limit", "It reached its limit of turns."),
@@ -126,6 +131,14 @@ def test_it_starts_with_its_session_and_says_what_it_took(case: str) -> None:
         assert usage.cached_tokens in (11, 22)
 
 
+@pytest.mark.parametrize("case", [case for case in CASES if case.startswith(("claude/", "qwen/"))])
+def test_it_was_recorded_with_the_version_that_is_installed_for_the_tests(case: str) -> None:
+    started = played(case, [stream_of(case)])[0]
+
+    assert isinstance(started, Started)
+    assert started.cli_version == install.versions()[spec_of(case).program]
+
+
 @pytest.mark.parametrize("case", CASES)
 def test_nothing_in_a_recording_is_unknown(case: str) -> None:
     notices = [event for event in played(case, [stream_of(case)]) if isinstance(event, Notice)]
@@ -171,16 +184,15 @@ def test_claude_says_nothing_twice() -> None:
         TextDelta("r in "),
         TextDelta("parts"),
     ]
-    assert Usage(input_tokens=122, output_tokens=22, cached_tokens=11, cost_usd=0.0011105000000000002) in events
+    assert Usage(input_tokens=122, output_tokens=22, cached_tokens=11, cost_usd=0.0008862000000000001) in events
 
 
 def test_claude_tools() -> None:
     events = played("claude/tool_allowed", [stream_of("claude/tool_allowed")])
 
-    assert [event for event in events if isinstance(event, ToolStarted | ToolFinished)] == [
-        ToolStarted(id="toolu_3e2e85d9f38747caa4ae", name="Bash", input={"command": "echo hi", "description": "x"}),
-        ToolFinished(id="toolu_3e2e85d9f38747caa4ae", output="hi"),
-    ]
+    started, finished = [event for event in events if isinstance(event, ToolStarted | ToolFinished)]
+    assert started == ToolStarted(id=started.id, name="Bash", input={"command": "echo hi", "description": "x"})
+    assert finished == ToolFinished(id=started.id, output="hi")
 
 
 def test_claude_retries_are_noticed() -> None:
@@ -285,22 +297,45 @@ def test_claude_success_with_is_error_is_a_failure() -> None:
     assert isinstance(ending, Failed)
 
 
-def test_a_claude_answer_that_ran_out_of_tokens_is_put_together() -> None:
-    def event(kind: str, **fields: object) -> dict[str, object]:
-        return {"type": "stream_event", "event": {"type": kind, **fields}, "parent_tool_use_id": None}
-
-    records = [
-        event("message_start", message={"id": "m1"}),
-        event("content_block_delta", delta={"type": "text_delta", "text": "first half, "}),
-        event("message_delta", delta={"stop_reason": "max_tokens"}),
-        event("message_start", message={"id": "m2"}),
-        event("content_block_delta", delta={"type": "text_delta", "text": "second half"}),
-        event("message_delta", delta={"stop_reason": "end_turn"}),
-        {"type": "result", "subtype": "success", "is_error": False, "result": "second half"},
+def claude_message(text: str, stop_reason: str) -> list[dict[str, object]]:
+    """Return the records of a message that Claude Code streams."""
+    events: list[dict[str, object]] = [
+        {"type": "message_start", "message": {"id": text}},
+        {"type": "content_block_delta", "delta": {"type": "text_delta", "text": text}},
+        {"type": "message_delta", "delta": {"stop_reason": stop_reason}},
     ]
+    return [{"type": "stream_event", "event": event, "parent_tool_use_id": None} for event in events]
+
+
+CONTINUE: dict[str, object] = {
+    "type": "user",
+    "message": {"role": "user", "content": [{"type": "text", "text": "Resume directly."}]},
+    "isSynthetic": True,
+}
+TOOL_RESULT: dict[str, object] = {
+    "type": "user",
+    "message": {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t", "content": "hi"}]},
+}
+
+
+@pytest.mark.parametrize(
+    ("before", "answer"),
+    [
+        # Until 2.1.197 it did not say that it told the model to continue.
+        (claude_message("first, ", "max_tokens"), "first, last"),
+        ([*claude_message("first, ", "max_tokens"), CONTINUE], "first, last"),
+        ([*claude_message("first, ", "max_tokens"), CONTINUE] * 2, "first, first, last"),
+        # What was said before a tool, or before a hook asked for more, is not the answer.
+        ([*claude_message("first, ", "max_tokens"), TOOL_RESULT], "last"),
+        ([*claude_message("first, ", "max_tokens"), *claude_message("second", "end_turn"), CONTINUE], "last"),
+    ],
+)
+def test_a_claude_answer_that_ran_out_of_tokens_is_put_together(before: list[dict[str, object]], answer: str) -> None:
+    result = {"type": "result", "subtype": "success", "is_error": False, "result": "last"}
+    records = [*before, *claude_message("last", "end_turn"), result]
     stream = b"".join(json.dumps(record).encode() + b"\n" for record in records)
 
-    assert played("claude/plain", [stream])[-1] == Finished("first half, second half")
+    assert played("claude/plain", [stream])[-1] == Finished(answer)
 
 
 AGENTS = ["claude", "codex", "gemini", "qwen"]

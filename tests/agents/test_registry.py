@@ -4,6 +4,7 @@ from importlib.metadata import EntryPoint
 
 import pytest
 from msgspec.structs import replace
+from tests.real_cli import install
 
 from bullpen.agents.claude import SPEC as CLAUDE
 from bullpen.agents.registry import agent_spec, known_agents, not_loaded
@@ -49,6 +50,11 @@ def test_other_packages_bring_agents(monkeypatch: pytest.MonkeyPatch) -> None:
 SPECS = list(known_agents().values())
 PERMISSIONS: list[Permission] = ["read-only", "edit", "full"]
 every_spec = pytest.mark.parametrize("spec", SPECS, ids=lambda spec: spec.name)
+
+
+@every_spec
+def test_the_tested_version_is_the_one_that_the_tests_install(spec: AgentSpec) -> None:
+    assert spec.tested_versions == (install.versions(install.PINS)[spec.program],)
 
 
 @every_spec

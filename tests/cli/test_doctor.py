@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from bullpen.agents import agent_spec
 from bullpen.cli import main
 
 KEYS = ["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN", "CODEX_API_KEY"]
@@ -61,7 +62,7 @@ def test_installed_and_signed_in(machine: Path, capsys: pytest.CaptureFixture[st
         "agent": "claude-code",
         "program": "claude",
         "path": str(machine / "claude"),
-        "version": "2.1.197",
+        "version": agent_spec("claude").tested_versions[0],
         "version_tested": True,
         "signed_in": True,
         "evidence": "asked with `claude auth status`",

@@ -1,18 +1,28 @@
 """Install the genuine agent CLIs into .cache/real_cli, once for each package.json: `python tests/real_cli/install.py`.
 
+If BULLPEN_NEWEST names a folder, its package.json counts, and they are installed there: `make newest` sets it.
 Whatever goes wrong is said in one line and is no failure, since the tests that need the CLIs are skipped without them.
 """
 
 import hashlib
 import json
+import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
-PACKAGES = Path(__file__).with_name("package.json")
-CACHE = Path(__file__).parents[2] / ".cache" / "real_cli"
-COMMANDS = ("claude", "codex", "gemini", "qwen")
+PINS = Path(__file__).with_name("package.json")
+NEWEST = os.environ.get("BULLPEN_NEWEST")
+PACKAGES = Path(NEWEST, "package.json") if NEWEST else PINS
+CACHE = Path(NEWEST) if NEWEST else Path(__file__).parents[2] / ".cache" / "real_cli"
+COMMANDS = {
+    "claude": "@anthropic-ai/claude-code",
+    "codex": "@openai/codex",
+    "gemini": "@google/gemini-cli",
+    "qwen": "@qwen-code/qwen-code",
+}
+"""Each program, and the package that it is in."""
 TIMEOUT_SECONDS = 900
 
 # Install scripts would compile a terminal that nobody needs here. Only claude's own is run, by name: it puts the
@@ -29,7 +39,8 @@ def main() -> None:
     """Install the CLIs if they are not there yet, and say so."""
     try:
         if not is_installed():
-            print(f"Installing the genuine agent CLIs ({', '.join(versions())}) into {folder()} ...", flush=True)
+            what = ", ".join(f"{command} {version}" for command, version in versions().items())
+            print(f"Installing the genuine agent CLIs ({what}) into {folder()} ...", flush=True)
             install()
     except NotInstalled as error:
         print(
@@ -54,9 +65,10 @@ def is_installed() -> bool:
     return (folder() / "installed").exists()
 
 
-def versions() -> list[str]:
-    """Return what gets installed, each with its version."""
-    return [f"{name} {version}" for name, version in json.loads(PACKAGES.read_bytes())["dependencies"].items()]
+def versions(packages: Path = PACKAGES) -> dict[str, str]:
+    """Return the version of each program that a package.json names."""
+    pinned = json.loads(packages.read_bytes())["dependencies"]
+    return {command: pinned[package] for command, package in COMMANDS.items()}
 
 
 def install() -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
+from tests.real_cli import install
 
 from bullpen.agents import Permission, Reply, agent_spec, guardian, run_turn
 from bullpen.agents.processes.proc_files import ProcFiles
@@ -17,24 +18,11 @@ from bullpen.doctor import examine
 from bullpen.errors import AgentFailed, AgentNotSignedIn
 from bullpen.testing.models import ModelRequest, ModelServer, ToolCall
 from bullpen.testing.models import Reply as Scripted
-from bullpen.testing.settings import (
-    QWEN_SETTINGS,
-    CliSettings,
-    claude_settings,
-    codex_settings,
-    gemini_settings,
-    qwen_settings,
-)
+from bullpen.testing.settings import QWEN_SETTINGS, SETTINGS, gemini_settings
 from bullpen.turn_events import Event, Failed, FailureKind, Notice, TextDelta, Thinking, ToolFinished, ToolStarted
 
 Result = TypeVar("Result")
 
-SETTINGS: dict[str, Callable[[str, Path], CliSettings]] = {
-    "claude": claude_settings,
-    "codex": codex_settings,
-    "gemini": gemini_settings,
-    "qwen": qwen_settings,
-}
 MODELS = {"claude": None, "codex": None, "gemini": "gemini-2.5-flash", "qwen": "qwen3-coder-plus"}
 CLIS = list(SETTINGS)
 every_cli = pytest.mark.parametrize("cli", CLIS)
@@ -270,10 +258,10 @@ def test_a_dropped_connection_is_retried_or_reported(cli: str, tmp_path: Path) -
 def test_cancelling_leaves_no_process(cli: str, tmp_path: Path) -> None:
     turn = Turn(cli, tmp_path)
     tool = {
-        "claude": ToolCall(name="Bash", arguments={"command": "sleep 300", "description": "x"}),
+        # Claude and qwen refuse to do nothing but sleep.
+        "claude": ToolCall(name="Bash", arguments={"command": "true; sleep 300", "description": "x"}),
         "codex": ToolCall(name="exec_command", arguments={"cmd": "sleep 300"}),
         "gemini": ToolCall(name="run_shell_command", arguments={"command": "sleep 300"}),
-        # It refuses to do nothing but sleep.
         "qwen": ToolCall(name="run_shell_command", arguments={"command": "true; sleep 300", "is_background": False}),
     }[cli]
     permissions: Permission = "read-only" if cli == "codex" else "full"
@@ -420,7 +408,7 @@ def test_the_doctor_finds_it_ready(cli: str, tmp_path: Path) -> None:
 
     finding = run(examine(turn.spec, cwd=turn.cwd, env={**keys, "HOME": str(turn.cwd)}))
 
-    assert finding.version in turn.spec.tested_versions
+    assert finding.version == install.versions()[cli]
     assert finding.ready
 
 

@@ -13,6 +13,8 @@ from typing import IO, Any
 
 import pytest
 
+from bullpen.agents import agent_spec
+
 RECORDINGS = Path(__file__).parent.parent / "recordings"
 CLIS = ("claude", "codex", "gemini", "text")
 STREAMING_CLIS = ("claude", "codex", "gemini")
@@ -79,13 +81,14 @@ def text_said(cli: str, output: bytes) -> str:
 
 # Recordings
 
-ONE_REQUEST: Record = {"usage": {"input": 111, "output": 22, "cached": 11}, "cost": 0.0011105000000000002}
-TWO_REQUESTS: Record = {"usage": {"input": 222, "output": 44, "cached": 22}, "cost": 0.0022210000000000003}
+ONE_REQUEST: Record = {"usage": {"input": 111, "output": 22, "cached": 11}, "cost": 0.0008862000000000001}
+TWO_REQUESTS: Record = {"usage": {"input": 222, "output": 44, "cached": 22}, "cost": 0.0017724000000000001}
 GEMINI_SHELL: Record = {"command": "echo hi; touch made.txt; ls", "description": "x"}
 REDIRECTION: Record = {"command": "echo hi > made.txt && cat made.txt", "description": "x"}
-REDIRECTION_BLOCKED = (
-    "Output redirection to '/home/dev/project/made.txt' was blocked. For security, Claude Code may only write to files "
-    "in the allowed working directories for this session: '/home/dev/project'."
+REDIRECTION_REFUSED = (
+    "Output redirection to '/home/dev/project/made.txt' needs approval. The path is inside the working directories for "
+    "this session ('/home/dev/project'), and Claude Code asks before a shell command creates, changes or removes files "
+    "there."
 )
 NOT_REGISTERED = (
     'Tool "run_shell_command" not found. Did you mean one of: "update_topic", "grep_search", "invoke_agent"?'
@@ -107,7 +110,7 @@ SCRIPT_OF_RECORDING: dict[str, Script] = {
     "claude/tool_default": [
         ONE_REQUEST,
         {"say": "I will run it."},
-        {"tool": {"name": "Bash", "input": REDIRECTION, "output": REDIRECTION_BLOCKED, "denied": True}},
+        {"tool": {"name": "Bash", "input": REDIRECTION, "output": REDIRECTION_REFUSED, "denied": True}},
         {"say": "done"},
         TWO_REQUESTS,
     ],
@@ -157,13 +160,18 @@ SCRIPT_OF_RECORDING: dict[str, Script] = {
     "gemini/err429": [{"error": 429, "message": "scripted error"}],
 }
 
-IDS = {"uuid", "session_id", "thread_id", "id", "tool_use_id", "tool_id"}
+NOT_PLAYED = {"claude/max_tokens", "claude/tool_slow"}
+"""What is recorded for the parser alone."""
+
+IDS = {"uuid", "session_id", "thread_id", "id", "tool_use_id", "tool_id", "api_message_id"}
 TIMES = {"timestamp", "duration_ms", "duration_api_ms", "ttft_ms", "ttft_stream_ms", "time_to_request_ms"}
-TIMES |= {"retry_delay_ms"}
+TIMES |= {"retry_delay_ms", "first_content_frame_ms", "thinking_duration_ms"}
+# Which of the user's rules allowed a tool.
+REASONS = {"reason_type"}
 
 
 def comparable(stream: list[Record]) -> list[Record]:
-    """Return the stream with ids numbered as they appear, times left open, and of the opening line only its fields."""
+    """Return the stream with ids numbered as they appear, times and reasons open, and of its opening the fields."""
     numbers: dict[str, str] = {}
 
     def same(value: Any, key: str = "") -> Any:
@@ -175,7 +183,7 @@ def comparable(stream: list[Record]) -> list[Record]:
             return [same(content, key) for content in value]
         if key in IDS and not value.startswith("item_"):
             return numbers.setdefault(value, f"#{len(numbers)}")
-        return "some time" if key in TIMES else value
+        return "anything" if key in TIMES | REASONS else value
 
     return [same(record) for record in stream]
 
@@ -189,7 +197,7 @@ def without_progress(stream: list[Record]) -> list[Record]:
 def test_every_recording_of_a_cli_it_plays_has_a_script() -> None:
     recorded = {f"{cli}/{path.stem}" for cli in STREAMING_CLIS for path in RECORDINGS.glob(f"{cli}/*.jsonl")}
 
-    assert recorded == set(SCRIPT_OF_RECORDING)
+    assert recorded == {*SCRIPT_OF_RECORDING} | NOT_PLAYED
 
 
 @pytest.mark.parametrize("case", SCRIPT_OF_RECORDING)
@@ -213,11 +221,14 @@ def test_the_stream_is_the_one_the_real_cli_was_recorded_with(case: str) -> None
 
 
 @pytest.mark.parametrize(
-    ("cli", "version"),
-    [("claude", b"2.1.197 (Claude Code)\n"), ("codex", b"codex-cli 0.166.0\n"), ("gemini", b"0.61.0\n")],
+    ("cli", "told"), [("claude", "{} (Claude Code)\n"), ("codex", "codex-cli {}\n"), ("gemini", "{}\n")]
 )
-def test_the_version_is_told_without_reading_a_prompt(cli: str, version: bytes) -> None:
-    assert subprocess.run(command(cli, None, "--version"), capture_output=True, check=True).stdout == version
+def test_the_tested_version_is_told_without_reading_a_prompt(cli: str, told: str) -> None:
+    (version,) = agent_spec(cli).tested_versions
+
+    told_now = subprocess.run(command(cli, None, "--version"), capture_output=True, check=True).stdout
+
+    assert told_now.decode() == told.format(version)
 
 
 @pytest.mark.parametrize("cli", CLIS)

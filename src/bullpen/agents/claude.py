@@ -55,8 +55,10 @@ class ClaudeParser:
                 for block in blocks:
                     yield from _block(block, is_new=is_new, from_subagent=record.get("parent_tool_use_id") is not None)
             case {"type": "user", "message": {"content": list(blocks)}}:
-                self._message.clear()
-                self._unfinished.clear()
+                if self._message or not record.get("isSynthetic"):
+                    # Not Claude Code itself, telling the model to continue what it had to leave unfinished.
+                    self._message.clear()
+                    self._unfinished.clear()
                 for block in blocks:
                     yield from _tool_result(block, record.get("tool_use_result"))
             case {"type": "user"}:
@@ -67,8 +69,10 @@ class ClaudeParser:
                     model=record.get("model"),
                     cli_version=record.get("claude_code_version"),
                 )
-            case {"type": "system", "subtype": "status" | "thinking_tokens"}:
+            case {"type": "system", "subtype": "status" | "thinking_tokens" | "task_started" | "task_notification"}:
                 pass
+            case {"type": "system", "subtype": "permission_denied"}:
+                pass  # the tool's result repeats it
             case {"type": "system", "subtype": "api_retry"}:
                 yield Notice(kind="retry", text=_retry(record))
             case {"type": "result", "subtype": "success", "is_error": False, "result": str(text)}:
@@ -90,6 +94,7 @@ class ClaudeParser:
             case {"type": "message_delta", "delta": {"stop_reason": "max_tokens"}}:
                 # Claude continues by itself in another message, and its result contains only the last one.
                 self._unfinished += self._message
+                self._message.clear()
 
 
 def _block(block: Any, *, is_new: bool, from_subagent: bool) -> Iterator[Event]:
@@ -207,7 +212,7 @@ SPEC = AgentSpec(
         "not_signed_in": "Run `claude` once and use /login, or set ANTHROPIC_API_KEY.",
         "permission_refused": 'It refuses full permissions when run as root. Use permissions = "edit" instead.',
     },
-    tested_versions=("2.1.197",),
+    tested_versions=("2.1.325",),
     sign_in=SignInProbe(
         arguments=("auth", "status"),
         variables=("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"),

@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from itertools import chain
 from pathlib import Path
 
@@ -107,3 +107,12 @@ def _environment(home: Path) -> dict[str, str]:
     temporary = home / "tmp"
     temporary.mkdir(parents=True, exist_ok=True)
     return {"PATH": os.environ.get("PATH", os.defpath), "HOME": str(home), "TMPDIR": str(temporary), "LANG": "C.UTF-8"}
+
+
+SETTINGS: dict[str, Callable[[str, Path], CliSettings]] = {
+    "claude": claude_settings,
+    "codex": codex_settings,
+    "gemini": gemini_settings,
+    "qwen": qwen_settings,
+}
+"""What each program needs."""

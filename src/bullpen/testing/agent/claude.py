@@ -8,7 +8,7 @@ from bullpen.testing.agent import claude_shapes as shapes
 from bullpen.testing.agent.quick_json import to_json
 from bullpen.testing.agent.renderer import Record, Renderer, ToolCall, new_uuid, pieces, timestamp
 
-SIGNATURE = "ZmFrZQ=="
+SIGNATURE = "c2NyaXB0ZWQ="
 DEFAULT_RETRIES = 10
 
 
@@ -42,6 +42,7 @@ class ClaudeRenderer(Renderer):
             ttft_ms=elapsed,
             ttft_stream_ms=elapsed,
             time_to_request_ms=elapsed,
+            first_content_frame_ms=elapsed,
             result="".join(self._last_texts),
             stop_reason="end_turn",
         )
@@ -60,14 +61,15 @@ class ClaudeRenderer(Renderer):
     def say(self, text: str, *, chunk: int = 0, delay: float = 0.0) -> None:
         """Write a text block."""
         deltas: Iterator[Record] = ({"type": "text_delta", "text": piece} for piece in pieces(text, chunk, delay))
-        self._block({"type": "text", "text": ""}, deltas, text=text)
+        self._block({"type": "text", "text": ""}, deltas, {"text": text})
         self.said.append(text)
         self._last_texts.append(text)
 
     def think(self, text: str) -> None:
         """Write a thinking block."""
         empty: Record = {"type": "thinking", "thinking": "", "signature": ""}
-        self._block(empty, self._thinking(text), thinking=text, signature=SIGNATURE)
+        content: Record = {"thinking": text, "signature": SIGNATURE}
+        self._block(empty, self._thinking(text), content, **shapes.THINKING, thinking_duration_ms=1)
 
     def use(self, call: ToolCall) -> None:
         """Write a tool_use block and its tool_result."""
@@ -75,8 +77,9 @@ class ClaudeRenderer(Renderer):
         time.sleep(call.seconds)
         if call.denied:
             self._denials.append({"tool_name": call.name, "tool_use_id": tool_id, "tool_input": call.input})
+            self._system("permission_denied", tool_name=call.name, tool_use_id=tool_id, message=call.output)
         if call.failed:
-            self._return(tool_id, call.output, f"Error: {call.output}", is_error=True)
+            self._return(tool_id, call.output, f"Error: {call.output}", is_error=True, denied=call.denied)
         else:
             flags = {"interrupted": False, "isImage": False, "noOutputExpected": False}
             self._return(tool_id, call.output, {"stdout": call.output, "stderr": "", **flags})
@@ -104,16 +107,20 @@ class ClaudeRenderer(Renderer):
         """Report a "success" that is an error, after a message that no model wrote."""
         text = shapes.error_text(status, message)
         synthetic = shapes.synthetic_message(text)
-        self._emit("assistant", message=synthetic, error=shapes.error_name(status), request_id="req_fake")
+        kind = {"api_error_status": status, "api_error_type": shapes.API_ERROR_TYPES.get(status, "api_error")}
+        name = shapes.error_name(status)
+        self._emit("assistant", message=synthetic, timestamp=timestamp(), error=name, is_api_error_message=True, **kind)
         self._result(
             "success",
             is_error=True,
-            api_error_status=status,
             result=text,
             stop_reason="stop_sequence",
+            terminal_reason="api_error",
             total_cost_usd=0,
             usage=shapes.usage(),
             modelUsage={},
+            model_usage_since_last_result={},
+            **kind,
         )
         return 1
 
@@ -131,30 +138,33 @@ class ClaudeRenderer(Renderer):
     def _thinking(self, text: str) -> Iterator[Record]:
         self._system("thinking_tokens", estimated_tokens=1, estimated_tokens_delta=1)
         yield {"type": "thinking_delta", "thinking": text}
-        self._system("thinking_tokens", estimated_tokens=2, estimated_tokens_delta=1)
+        self._system("thinking_tokens", estimated_tokens=3, estimated_tokens_delta=2)
         yield {"type": "signature_delta", "signature": SIGNATURE}
 
     def _call(self, name: str, arguments: Record) -> str:
         tool_id = f"toolu_{os.urandom(10).hex()}"
         empty: Record = {"type": "tool_use", "id": tool_id, "name": name, "input": {}}
-        self._block(empty, [{"type": "input_json_delta", "partial_json": to_json(arguments)}], input=arguments)
+        self._block(empty, [{"type": "input_json_delta", "partial_json": to_json(arguments)}], {"input": arguments})
         self._close_message("tool_use")
         return tool_id
 
-    def _return(self, tool_id: str, content: str, result: object, *, is_error: bool = False) -> None:
+    def _return(
+        self, tool_id: str, content: str, result: object, *, is_error: bool = False, denied: bool = False
+    ) -> None:
         block = {"tool_use_id": tool_id, "type": "tool_result", "content": content, "is_error": is_error}
         message = {"role": "user", "content": [block]}
-        self._emit("user", message=message, timestamp=timestamp(), tool_use_result=result)
+        meta = [shapes.decision(tool_id, denied=denied)]
+        self._emit("user", message=message, timestamp=timestamp(), tool_use_result=result, tool_result_meta=meta)
 
-    def _block(self, empty: Record, deltas: Iterable[Record], **content: object) -> None:
+    def _block(self, empty: Record, deltas: Iterable[Record], content: Record, **fields: object) -> None:
         self._open_message()
         index, self._blocks = self._blocks, self._blocks + 1
-        self._stream("content_block_start", index=index, content_block=empty)
+        self._stream({"type": "content_block_start", "index": index, "content_block": empty}, **_display(empty))
         for delta in deltas:
-            self._stream("content_block_delta", index=index, delta=delta)
-        message = self._message([{**empty, **content}])
-        self._emit("assistant", message={**message, "context_management": None})
-        self._stream("content_block_stop", index=index)
+            self._stream({"type": "content_block_delta", "index": index, "delta": delta}, **_display(delta))
+        message = {**self._message([{**empty, **content}]), "context_management": None}
+        self._emit("assistant", message=message, timestamp=timestamp(), **fields)
+        self._stream({"type": "content_block_stop", "index": index})
 
     def _open_message(self) -> None:
         if not self._message_id:
@@ -162,15 +172,15 @@ class ClaudeRenderer(Renderer):
             self._blocks = 0
             self._last_texts = []
             self._system("status", status="requesting")
-            event = {"type": "message_start", "message": self._message([])}
-            self._emit("stream_event", event=event, ttft_ms=self.elapsed_ms())
+            event: Record = {"type": "message_start", "message": self._message([])}
+            self._stream(event, ttft_ms=self.elapsed_ms(), **shapes.THINKING)
 
     def _close_message(self, stop_reason: str) -> None:
         if self._message_id:
-            self._message_id = ""
             delta = {"stop_reason": stop_reason, "stop_sequence": None}
-            self._stream("message_delta", delta=delta, usage={"output_tokens": self.tokens("output")})
-            self._stream("message_stop")
+            self._stream({"type": "message_delta", "delta": delta, "usage": {"output_tokens": self.tokens("output")}})
+            self._stream({"type": "message_stop"})
+            self._message_id = ""
 
     def _message(self, content: list[Record]) -> Record:
         tokens, cached = self.tokens("input"), self.tokens("cached")
@@ -178,6 +188,7 @@ class ClaudeRenderer(Renderer):
 
     def _result(self, subtype: str, **fields: object) -> None:
         tokens = self.tokens("input"), self.tokens("output"), self.tokens("cached")
+        used = shapes.model_usage(*tokens, self.cost)
         usual: Record = {
             "duration_ms": self.elapsed_ms(),
             "duration_api_ms": self.elapsed_ms(),
@@ -185,16 +196,21 @@ class ClaudeRenderer(Renderer):
             "session_id": self._session_id,
             "total_cost_usd": self.cost,
             "usage": shapes.usage(*tokens),
-            "modelUsage": shapes.model_usage(*tokens, self.cost),
+            "modelUsage": used,
+            "model_usage_since_last_result": used,
             "permission_denials": self._denials,
             "terminal_reason": "completed",
-            "fast_mode_state": "off",
+            "subagent_stats": shapes.subagents(),
+            "queued_turn_count": 0,
+            "result_index": 0,
+            "safety_stops": 0,
+            **shapes.NOT_FAST,
             "uuid": new_uuid(),
         }
         self.emit({"type": "result", "subtype": subtype, **usual, **fields})
 
-    def _stream(self, kind: str, **event: object) -> None:
-        self._emit("stream_event", event={"type": kind, **event})
+    def _stream(self, event: Record, **fields: object) -> None:
+        self._emit("stream_event", event=event, api_message_id=self._message_id, **fields)
 
     def _system(self, subtype: str, **fields: object) -> None:
         ids = {"session_id": self._session_id, "uuid": new_uuid()}
@@ -203,3 +219,8 @@ class ClaudeRenderer(Renderer):
     def _emit(self, kind: str, **fields: object) -> None:
         ids = {"parent_tool_use_id": None, "session_id": self._session_id, "uuid": new_uuid()}
         self.emit({"type": kind, **fields, **ids})
+
+
+def _display(content: Record) -> Record:
+    """Return what is said besides of a block or a part of it."""
+    return shapes.THINKING if "thinking" in content else {}

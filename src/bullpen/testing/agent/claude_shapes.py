@@ -4,26 +4,38 @@ import os
 
 from bullpen.testing.agent.renderer import Record, new_uuid
 
-VERSION = "2.1.197"
-MODEL = "claude-opus-4-8"
-# The name used for billing: the same model with its long context.
-BILLED_MODEL = f"{MODEL}[1m]"
+VERSION = "2.1.325"
+MODEL = "claude-opus-5-5"
+NOT_FAST: Record = {"fast_mode_state": "off", "fast_mode_disabled_reason": "sdk_opt_in_required"}
+# How much the stream tells of what the model thinks.
+THINKING: Record = {"thinking_display": "updates"}
 
+API_ERROR_TYPES = {
+    401: "authentication_error",
+    403: "permission_error",
+    429: "rate_limit_error",
+    529: "overloaded_error",
+}
 ERROR_NAMES = {401: "authentication_failed", 403: "authentication_failed", 429: "rate_limit", 529: "overloaded"}
 
 
 def session(session_id: str) -> Record:
     """Return the line that opens the stream."""
+    folder = os.getcwd()  # noqa: PTH109 - pathlib is slow to import
     return {
         "type": "system",
         "subtype": "init",
-        "cwd": os.getcwd(),  # noqa: PTH109 - pathlib is slow to import
+        "cwd": folder,
+        "original_cwd": folder,
+        "additional_directories": [],
         "session_id": session_id,
         "tools": ["Bash", "Edit", "Read", "TodoWrite", "Write"],
         "mcp_servers": [],
-        "model": BILLED_MODEL,
+        "model": MODEL,
         "permissionMode": "default",
         "slash_commands": ["clear", "compact"],
+        "terminal_slash_commands": [],
+        "capabilities": [],
         "apiKeySource": "none",
         "claude_code_version": VERSION,
         "output_style": "default",
@@ -34,7 +46,12 @@ def session(session_id: str) -> Record:
         "product_feedback_disabled": True,
         "uuid": new_uuid(),
         "memory_paths": {"auto": "~/.claude/projects/memory/"},
-        "fast_mode_state": "off",
+        "messaging_socket_path": "/tmp/cc-socks/1.sock",  # noqa: S108 - only told
+        "per_turn_effort_active": False,
+        "ultrathink_available": True,
+        "ultrathink_typed_raises": True,
+        "view_mode": "default",
+        **NOT_FAST,
     }
 
 
@@ -61,6 +78,7 @@ def synthetic_message(text: str) -> Record:
     """Return the message that Claude Code writes itself when the model could not."""
     return {
         "id": new_uuid(),
+        "diagnostics": None,
         "container": None,
         "model": "<synthetic>",
         "role": "assistant",
@@ -68,22 +86,30 @@ def synthetic_message(text: str) -> Record:
         "stop_reason": "stop_sequence",
         "stop_sequence": "",
         "type": "message",
-        "usage": usage(service_tier=None, inference_geo=None, iterations=None, speed=None),
+        "usage": {
+            **usage(),
+            **dict.fromkeys(("service_tier", "inference_geo", "iterations", "speed", "output_tokens_details")),
+        },
         "content": [{"type": "text", "text": text}],
         "context_management": None,
     }
 
 
-def usage(input_tokens: int = 0, output_tokens: int = 0, cached: int = 0, **service: object) -> Record:
+def usage(input_tokens: int = 0, output_tokens: int = 0, cached: int = 0) -> Record:
     """Return the tokens of a request or a turn."""
     return {
         "input_tokens": input_tokens,
         "cache_creation_input_tokens": 0,
         "cache_read_input_tokens": cached,
         "output_tokens": output_tokens,
+        "output_tokens_details": {"thinking_tokens": 0},
         "server_tool_use": {"web_search_requests": 0, "web_fetch_requests": 0},
         "cache_creation": {"ephemeral_1h_input_tokens": 0, "ephemeral_5m_input_tokens": 0},
-        **(service or {"service_tier": "standard", "inference_geo": "", "iterations": [], "speed": "standard"}),
+        "service_tier": "standard",
+        "inference_geo": "",
+        "iterations": [],
+        "speed": "standard",
+        "fallback_credit": None,
     }
 
 
@@ -97,9 +123,40 @@ def model_usage(input_tokens: int, output_tokens: int, cached: int, cost: float)
         "webSearchRequests": 0,
         "costUSD": cost,
         "contextWindow": 1_000_000,
-        "maxOutputTokens": 64_000,
+        "maxOutputTokens": 128_000,
+        "thinkingTokens": 0,
+        "cacheCreationEphemeral5mInputTokens": 0,
+        "cacheCreationEphemeral1hInputTokens": 0,
+        "canonicalModel": MODEL,
+        "provider": "firstParty",
+        "costBasis": "list",
     }
-    return {BILLED_MODEL: tokens}
+    return {MODEL: tokens}
+
+
+def subagents() -> Record:
+    """Return the count of subagents: there are none."""
+    return {
+        "spawned": 0,
+        "requested": {"background": 0, "foreground": 0, "unset": 0},
+        "started_in_background": 0,
+        "max_depth": 0,
+        "spawned_by_subagents": 0,
+        "completed": 0,
+        "failed": 0,
+        "killed": {"parent": 0, "system": 0, "user": 0},
+        "refused": {"budget": 0, "concurrency_limit": 0, "depth_limit": 0},
+        "by_type": {},
+    }
+
+
+def decision(tool_id: str, *, denied: bool) -> Record:
+    """Return whether a tool was allowed to run, and who decided it."""
+    if denied:
+        rejected = {"decision": "reject", "source": "config"}
+        return {"id": tool_id, "non_execution_kind": "user-rejected", "permission_decision": rejected}
+    accepted = {"decision": "accept", "source": "config", "reason_type": "rule"}
+    return {"id": tool_id, "permission_decision": accepted}
 
 
 def todo(item: Record) -> Record:
