@@ -61,7 +61,7 @@ async def picture_of(
         viewport={"width": width, "height": height}, color_scheme="dark" if dark else "light"
     )
     page = await context.new_page()
-    await page.goto(served.new_url())
+    await served.let_in(page)
     await page.goto(f"{served.url}{path}")
     await page.wait_for_selector(wait_for, timeout=60_000)
     # Text still arrives; a moment in which the page has settled at its end.

@@ -26,7 +26,7 @@ def test_a_page_survives_a_restart_or_says_what_to_do(sessions: str, tmp_path: P
                 port = served.place.port
                 opened = await served.hub.begin()
                 await opened.conversation.say("Hello?")
-                await page.goto(served.new_url())
+                await served.let_in(page)
                 await page.goto(f"{served.url}/c/{opened.conversation.id}")
                 await page.get_by_label("Your message").fill("Half a sen")
             await expect(page.get_by_role("status").first).to_contain_text("The server cannot be reached")
@@ -42,7 +42,7 @@ def test_a_page_survives_a_restart_or_says_what_to_do(sessions: str, tmp_path: P
                     await expect(other.locator("main")).to_contain_text("bullpen serve")
                     # The page has its styles although nobody is signed in.
                     assert await other.evaluate("getComputedStyle(document.body).margin") == "0px"
-                    await other.goto(served.new_url())
+                    await served.let_in(other)
                 await page.get_by_role("button", name="Continue it here").click()
                 await expect(page.get_by_label("Your message")).to_have_value("Half a sen")
 
@@ -53,10 +53,15 @@ def test_a_used_address_says_so_in_a_page_of_ours(tmp_path: Path, open_browser: 
     async def story() -> None:
         async with site(tmp_path) as served, open_browser() as browser:
             address = served.new_url()
-            for heading in ("Conversations", "This address has been used"):
-                page = await (await browser.new_context()).new_page()
-                await page.goto(address)
-                await expect(page.get_by_role("heading", level=1)).to_have_text(heading)
+            page, other = [await (await browser.new_context()).new_page() for _ in range(2)]
+            await other.goto(address)
+            await served.let_in(page, address)
+            await expect(page.get_by_role("heading", level=1)).to_have_text("Conversations")
+            # Somebody who had it open before presses the button now.
+            await other.get_by_role("button", name="Sign in").click()
+            await expect(other.get_by_role("heading", level=1)).to_have_text("This address has been used")
+            await other.goto(address)
+            await expect(other.get_by_role("heading", level=1)).to_have_text("This address has been used")
 
     asyncio.run(story())
 
@@ -73,7 +78,7 @@ def test_a_lost_connection_covers_nothing_and_stops_the_clocks(tmp_path: Path, o
             page.on("console", lambda told: warnings.append(told.text))
             async with site(tmp_path, team) as served:
                 opened = await served.hub.begin()
-                await page.goto(served.new_url())
+                await served.let_in(page)
                 await page.goto(f"{served.url}/c/{opened.conversation.id}")
                 await opened.conversation.say("Hello?")
                 await expect(page.locator("#live .body")).to_contain_text("Let me think.")

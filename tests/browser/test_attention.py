@@ -38,7 +38,7 @@ async def tab(context: BrowserContext, served: Site, path: str) -> Page:
 async def entered(browser: Browser, served: Site) -> BrowserContext:
     context = await browser.new_context()
     page = await context.new_page()
-    await page.goto(served.new_url())
+    await served.let_in(page)
     await page.close()
     return context
 

@@ -131,7 +131,7 @@ async def signed_in(browser: Browser, served: Site, scheme: Literal["light", "da
     context = await browser.new_context(color_scheme=scheme, bypass_csp=True, reduced_motion="reduce")
     context.set_default_timeout(60_000)
     page = await context.new_page()
-    await page.goto(served.new_url())
+    await served.let_in(page)
     await page.close()
     return context
 
@@ -159,7 +159,7 @@ def test_axe_finds_nothing_on_any_page(
             context = await signed_in(browser, served, scheme)
             stranger = await (await browser.new_context(color_scheme=scheme, bypass_csp=True)).new_page()
             guest = await (await browser.new_context(color_scheme=scheme, bypass_csp=True)).new_page()
-            await guest.goto(f"{served.url}/enter/{served.keys.new_ticket(GUEST)}")
+            await served.let_in(guest, f"{served.url}/enter/{served.keys.new_ticket(GUEST)}")
             for width in WIDTHS:
                 page = await context.new_page()
                 await page.set_viewport_size({"width": width, "height": 900})

@@ -19,7 +19,7 @@ FAILS: Script = [{"say": "I began with it. "}, {"stderr": LONG}, {"exit": 3}]
 async def page_of(served: Site, browser: Browser, path: str, width: int) -> Page:
     page = await (await browser.new_context(viewport={"width": width, "height": 844})).new_page()
     page.set_default_timeout(60_000)
-    await page.goto(served.new_url())
+    await served.let_in(page)
     await page.goto(f"{served.url}{path}")
     return page
 

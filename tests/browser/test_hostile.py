@@ -165,7 +165,7 @@ async def entered(served: Site, browser: Browser) -> tuple[Page, Witness]:
     page = await (await browser.new_context()).new_page()
     page.set_default_timeout(60_000)
     witness = Witness(page, served.url)
-    await page.goto(served.new_url())
+    await served.let_in(page)
     return page, witness
 
 

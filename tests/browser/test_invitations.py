@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Browser, Page, expect
 
-from bullpen.cli.entrance import PAGE
+from bullpen.cli.entrance import leading_to
 from bullpen.testing.site import site
 from bullpen.testing.stage import write_team
 
@@ -41,7 +41,7 @@ def test_the_invitation_is_in_view_wherever_one_has_scrolled_to(
             page = await context.new_page()
             foreign: list[str] = []
             page.on("request", lambda sent: None if sent.url.startswith(served.url) else foreign.append(sent.url))
-            await page.goto(served.new_url())
+            await served.let_in(page)
             await page.goto(f"{served.url}/c/{opened.conversation.id}")
             await expect(page.locator("#m2")).to_be_visible()
             assert await page.evaluate("scrollY") > 1000
@@ -63,7 +63,7 @@ def test_the_invitation_is_in_view_wherever_one_has_scrolled_to(
             await page.keyboard.press("Escape")
             await expect(dialog).to_have_count(0)
             guest = await (await browser.new_context()).new_page()
-            await guest.goto(address)
+            await served.let_in(guest, address)
             await expect(guest.get_by_role("heading", level=1)).to_have_text("Conversations")
             await guest.goto(f"{served.url}/c/{opened.conversation.id}")
             await expect(guest.locator(".closed")).to_contain_text("You can read this conversation.")
@@ -79,11 +79,11 @@ def test_who_is_invited_takes_part_until_it_is_revoked(tmp_path: Path, open_brow
         async with site(tmp_path, team) as served, open_browser() as browser:
             opened = await served.hub.begin()
             owner, colleague = [await (await browser.new_context()).new_page() for _ in range(2)]
-            await owner.goto(served.new_url())
+            await served.let_in(owner)
             await owner.get_by_role("button", name="Invite").click()
             await owner.get_by_label("Take part").check()
             await owner.get_by_role("button", name="Make an address").click()
-            await colleague.goto(await owner.get_by_label("Address for another browser").input_value())
+            await served.let_in(colleague, await owner.get_by_label("Address for another browser").input_value())
             await expect(colleague.locator(".me")).to_have_text("kim member")
             await colleague.goto(f"{served.url}/c/{opened.conversation.id}")
             await colleague.get_by_label("Your message").fill("Hello.")
@@ -110,7 +110,7 @@ def test_a_file_leads_in(tmp_path: Path, open_browser: OpenBrowser) -> None:
     async def story() -> None:
         async with site(tmp_path) as served, open_browser() as browser:
             file = tmp_path / "bullpen.html"
-            file.write_text(PAGE.format(url=served.new_url()))
+            file.write_text(leading_to(served.new_url()))
             page = await (await browser.new_context()).new_page()
             await page.goto(file.as_uri())
             await expect(page.get_by_role("heading", level=1)).to_have_text("Conversations")

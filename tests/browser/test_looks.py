@@ -39,7 +39,7 @@ async def pages(
             await asyncio.sleep(0.01)
         context = await browser.new_context(viewport={"width": width, "height": 800}, color_scheme=scheme)
         page = await context.new_page()
-        await page.goto(served.new_url())
+        await served.let_in(page)
         here = f"/c/{conversation.id}"
         paths = ["/", "/?q=done", here, f"{here}/timeline", f"{here}/prompt/turn-1", "/c/no-such"]
         paths.append(f"{here}/prompt/next-max?beside=next-sarah")
@@ -102,7 +102,7 @@ def test_the_sidebar_holds_what_is_in_it(tmp_path: Path, open_browser: OpenBrows
             opened = await served.hub.begin()
             await opened.conversation.say("A rather long first message, which is the title of this conversation")
             page = await (await browser.new_context(viewport={"width": 1440, "height": 800})).new_page()
-            await page.goto(served.new_url())
+            await served.let_in(page)
             await page.goto(f"{served.url}/c/{opened.conversation.id}")
             found = await page.evaluate(
                 """() => {

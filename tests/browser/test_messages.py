@@ -27,7 +27,7 @@ async def opened_page(team: Path, open_browser: OpenBrowser) -> AsyncIterator[tu
         context = await browser.new_context(viewport={"width": 1280, "height": 700})
         await context.grant_permissions(["clipboard-read", "clipboard-write"])
         page = await context.new_page()
-        await page.goto(served.new_url())
+        await served.let_in(page)
         await page.goto(f"{served.url}/c/{conversation.id}")
         yield conversation, page
 

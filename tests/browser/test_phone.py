@@ -36,7 +36,7 @@ def test_costs_are_shown_and_words_in_tables_stay_whole(
             await conversation.say("Compare them.")
             await conversation.until_quiet()
             page = await browser.new_page(viewport={"width": 390, "height": 780})
-            await page.goto(served.new_url())
+            await served.let_in(page)
             await page.goto(f"{served.url}/c/{conversation.id}")
             for cost in ('[data-member="max"] .spent', ".total", "#m2 .spent"):
                 await expect(page.locator(cost)).to_be_visible()
@@ -57,7 +57,7 @@ def test_a_phone_that_is_turned_still_shows_the_end(tmp_path: Path, open_browser
             await conversation.say("Go.")
             await conversation.until_quiet()
             page = await browser.new_page(viewport={"width": 780, "height": 390})
-            await page.goto(served.new_url())
+            await served.let_in(page)
             await page.goto(f"{served.url}/c/{conversation.id}")
             await expect(page.locator("#m2 .body")).to_contain_text("sentence")
             await page.set_viewport_size({"width": 390, "height": 780})

@@ -22,7 +22,7 @@ def test_it_is_a_column_on_a_desk_and_a_drawer_on_a_phone(tmp_path: Path, open_b
                 await opened.conversation.say(text)
                 await opened.conversation.until_quiet()
             page = await browser.new_page(viewport={"width": 1440, "height": 900})
-            await page.goto(served.new_url())
+            await served.let_in(page)
             await page.goto(f"{served.url}/c/{opened.conversation.id}")
             other = page.get_by_role("navigation", name="Conversations").get_by_role("link", name="The first one")
             await expect(other).to_be_visible()
@@ -47,7 +47,7 @@ def test_the_list_learns_what_happens_elsewhere(tmp_path: Path, open_browser: Op
         async with site(tmp_path, team) as served, open_browser() as browser:
             here = (await served.hub.begin()).conversation
             page = await browser.new_page(viewport={"width": 1440, "height": 900})
-            await page.goto(served.new_url())
+            await served.let_in(page)
             await page.goto(f"{served.url}/c/{here.id}")
             await (await served.hub.begin()).conversation.say("Something else entirely")
             await expect(page.get_by_role("link", name="Something else entirely")).to_be_visible()

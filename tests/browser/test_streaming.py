@@ -58,7 +58,7 @@ WATCH = """() => {
 async def page_of(served: Site, browser: Browser, path: str) -> Page:
     page = await (await browser.new_context()).new_page()
     page.set_default_timeout(60_000)
-    await page.goto(served.new_url())
+    await served.let_in(page)
     await page.goto(f"{served.url}{path}")
     return page
 

@@ -30,7 +30,7 @@ async def page_of(served: Site, browser: Browser, path: str = "/") -> Page:
     """Return a page in a browser of its own, which came in with a ticket of its own."""
     page = await (await browser.new_context()).new_page()
     page.set_default_timeout(30_000)
-    await page.goto(served.new_url())
+    await served.let_in(page)
     if path != "/":
         await page.goto(f"{served.url}{path}")
     return page

@@ -20,7 +20,7 @@ def test_a_problem_is_shown_beside_its_line_and_the_rest_is_asked(tmp_path: Path
         lines = team.read_text().split("\n")
         async with site(tmp_path, team) as served, open_browser() as browser:
             page = await browser.new_page(viewport={"width": 1280, "height": 900})
-            await page.goto(served.new_url())
+            await served.let_in(page)
             await page.get_by_role("link", name="Teams").click()
             await page.get_by_role("link", name="Edit").click()
             box = page.get_by_label("The team file")

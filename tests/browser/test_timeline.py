@@ -23,7 +23,7 @@ def test_a_bar_leads_to_its_message_and_a_failed_one_to_its_turn(tmp_path: Path,
             await conversation.say("[NEXT: max, sarah] Go.")
             await conversation.until_quiet()
             page = await browser.new_page(viewport={"width": 1280, "height": 800})
-            await page.goto(served.new_url())
+            await served.let_in(page)
             timeline = f"{served.url}/c/{conversation.id}/timeline"
             await page.goto(timeline)
             await page.get_by_role("link", name="turn 1: max").press("Enter")

@@ -18,6 +18,7 @@ from typing import Any
 import httpx
 import pytest
 
+from bullpen.testing.site import button_of
 from bullpen.testing.stage import write_team
 
 
@@ -59,7 +60,7 @@ def test_it_prints_an_address_that_works_once_and_ends_when_told(stop: signal.Si
         url = process.stdout.readline().strip()
         assert re.fullmatch(r"http://127\.0\.0\.1:\d+/enter/[\w-]{43}", url)
         with httpx.Client() as browser:
-            assert browser.get(url).status_code == 303
+            assert browser.post(url, headers=button_of(url)).status_code == 303
             assert browser.get(url.partition("/enter")[0]).status_code == 200
         assert httpx.get(url).status_code == 401
         assert process.stdout.readline() == "For another address: bullpen serve --new-address\n"
@@ -128,7 +129,7 @@ def test_another_address_is_served_with_a_certificate(tmp_path: Path) -> None:
         assert url.startswith("https://127.0.0.1:")
         # The certificate is our own, so nobody vouches for it.
         with httpx.Client(verify=False) as browser:
-            entered = browser.get(url)
+            entered = browser.post(url, headers=button_of(url))
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=60)
 
@@ -142,7 +143,7 @@ def test_without_a_team_file_what_is_there_can_be_read(tmp_path: Path) -> None:
         assert "no team file" in process.stdout.readline()
         url = process.stdout.readline().strip()
         with httpx.Client(follow_redirects=True) as browser:
-            assert "No conversations yet" in browser.get(url).text
+            assert "No conversations yet" in browser.post(url, headers=button_of(url)).text
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=60)
 
@@ -208,7 +209,7 @@ def test_a_restart_is_at_the_same_address_and_knows_its_browsers(tmp_path: Path)
                 process.stdout.readline()
                 place, _, ticket = process.stdout.readline().strip().partition("/enter/")
                 if not places:
-                    browser.get(f"{place}/enter/{ticket}")
+                    browser.post(f"{place}/enter/{ticket}", headers=button_of(place))
                 places.append(place)
                 answers.append(browser.get(place).status_code)
                 process.send_signal(signal.SIGINT)
@@ -273,7 +274,7 @@ def test_the_way_in_is_on_no_command_line(tmp_path: Path) -> None:
         assert not [line for line in seen["lines"] if ticket in line or "/enter/" in line]
         assert seen["modes"] == [0o600, 0o700]
         assert Path(seen["path"]).exists()
-        assert httpx.get(url).status_code == 303
+        assert httpx.post(url, headers=button_of(url)).status_code == 303
         assert not Path(seen["path"]).parent.exists()
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=60)
@@ -285,7 +286,8 @@ def test_a_way_in_that_nobody_took_is_gone_at_the_end(tmp_path: Path) -> None:
         assert process.stdout is not None
         process.stdout.readline()
         # Another browser was let in, so the file is still there.
-        assert httpx.get(process.stdout.readline().strip()).status_code == 303
+        url = process.stdout.readline().strip()
+        assert httpx.post(url, headers=button_of(url)).status_code == 303
         assert Path(seen["path"]).exists()
         process.send_signal(signal.SIGTERM)
         process.communicate(timeout=60)
@@ -315,9 +317,11 @@ def test_another_terminal_gives_an_address_and_takes_access_away(tmp_path: Path)
         here = process.stdout.readline().strip().partition("/enter/")[0]
         address = bullpen(tmp_path, "serve", "--new-address").strip()
         assert address.startswith(f"{here}/enter/")
-        assert [browser.get(url).status_code for url in (address, here, address)] == [303, 200, 401]
-        _, row = bullpen(tmp_path, "serve", "--people").splitlines()
-        assert re.fullmatch(r"[0-9a-f]{12}  owner  owner  Safari on macOS  20.*  20.*", row)
+        entered = browser.post(address, headers=button_of(address))
+        assert [entered.status_code, browser.get(here).status_code, browser.get(address).status_code] == [303, 200, 401]
+        _, row, unused = bullpen(tmp_path, "serve", "--people").splitlines()
+        assert re.fullmatch(r"[0-9a-f]{12}  owner  owner  an address that is not used yet  20.*  20.*", unused)
+        assert re.fullmatch(r"[0-9a-f]{12}  owner  owner  Safari on macOS +20.*  20.*", row)
         assert "Nobody who has access has the id" in bullpen(tmp_path, "serve", "--revoke", "abc")
         assert browser.get(here).status_code == 200
         assert bullpen(tmp_path, "serve", "--revoke", row.split()[0]) == f"Revoked: {row.split()[0]}\n"
@@ -343,10 +347,10 @@ def test_a_terminal_shows_the_next_address_when_one_was_used(tmp_path: Path) -> 
             lines = (line.decode().strip() for line in iter(terminal.readline, b""))
             addresses = (line for line in lines if "/enter/" in line)
             first = next(addresses)
-            assert httpx.get(first).status_code == 303
+            assert httpx.post(first, headers=button_of(first)).status_code == 303
             second = next(addresses)
             assert second != first
-            assert httpx.get(second).status_code == 303
+            assert httpx.post(second, headers=button_of(second)).status_code == 303
             process.send_signal(signal.SIGINT)
             process.wait(timeout=60)
     finally:

@@ -48,7 +48,7 @@ def test_claude_hands_over_to_codex_and_everything_can_be_seen(tmp_path: Path, m
                     base_url=served.url, headers={"Origin": served.url}, follow_redirects=True, timeout=60
                 ) as browser,
             ):
-                await browser.get(served.new_url())
+                await browser.post(served.new_url())
                 here = (await browser.post("/c")).url.path
                 opened = served.hub.get(here.removeprefix("/c/"))
                 assert opened is not None

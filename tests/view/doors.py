@@ -72,7 +72,7 @@ async def full_screen(team: Path, folder: Path) -> AsyncIterator[tuple[Conversat
 async def browser(team: Path, folder: Path) -> AsyncIterator[tuple[Conversation, Type]]:
     """The page's form, sent as the page sends it."""
     async with site(folder, team) as served, httpx.AsyncClient(base_url=served.url, timeout=60) as client:
-        await client.get(served.new_url(), follow_redirects=True)
+        await client.post(served.new_url(), headers={"Origin": served.url})
         conversation = (await served.hub.begin()).conversation
 
         async def send(text: str) -> str:

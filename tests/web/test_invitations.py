@@ -8,7 +8,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from bullpen.testing.site import site
+from bullpen.testing.site import button_of, site
 from bullpen.web.invitations import LIFETIME_SECONDS, qr_code
 
 
@@ -35,6 +35,6 @@ def test_without_scripts_it_is_a_page_and_its_address_works_once(tmp_path: Path)
             (address,) = re.findall(r'value="([^"]+/enter/[^"]+)"', html.unescape(invited.text))
             assert "It works on this machine only" in invited.text
             assert LIFETIME_SECONDS == 3600
-            return [(await client.get(address)).status_code for _ in range(2)]
+            return [(await client.post(address, headers=button_of(address))).status_code for _ in range(2)]
 
     assert asyncio.run(story()) == [303, 401]

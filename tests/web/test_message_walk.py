@@ -26,7 +26,7 @@ async def message_and_reply(folder: Path, watched: asyncio.Event | None = None) 
     tool = {"tool": {"name": "Bash", "input": {"command": "ls"}, "output": "a.py"}}
     team = write_team(folder, {"max": [tool, {"say": "All done."}]})
     async with site(folder, team) as served, httpx.AsyncClient(base_url=served.url, timeout=60) as client:
-        await client.get(served.new_url(), follow_redirects=True)
+        await client.post(served.new_url(), headers={"Origin": served.url})
         opened = await served.hub.begin()
         here = f"/c/{opened.conversation.id}"
         async with asyncio.timeout(WAIT_SECONDS), client.stream("GET", f"{here}/stream") as answer:

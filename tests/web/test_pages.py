@@ -28,7 +28,7 @@ async def browser(
             base_url=served.url, timeout=WAIT_SECONDS, follow_redirects=True, headers={"Origin": served.url}
         ) as client,
     ):
-        entered = await client.get(served.new_url())
+        entered = await client.post(served.new_url())
         assert (entered.status_code, entered.url.path) == (200, "/")
         yield served, client
 

@@ -23,7 +23,7 @@ def test_a_browser_is_still_signed_in_after_a_restart(tmp_path: Path) -> None:
     async def story() -> list[int]:
         async with httpx.AsyncClient() as browser:
             async with site(tmp_path) as served:
-                entered = await browser.get(served.new_url(), follow_redirects=True)
+                entered = await browser.post(served.new_url(), headers={"Origin": served.url}, follow_redirects=True)
                 port = served.place.port
             async with site(tmp_path, port=port) as served:
                 again = await browser.get(served.url)

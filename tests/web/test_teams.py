@@ -27,7 +27,7 @@ async def browser(served: Site, url: str) -> AsyncIterator[httpx.AsyncClient]:
     async with httpx.AsyncClient(
         base_url=served.url, timeout=WAIT_SECONDS, follow_redirects=True, headers={"Origin": served.url}
     ) as client:
-        assert (await client.get(url)).status_code == 200
+        assert (await client.post(url)).status_code == 200
         yield client
 
 

@@ -1,12 +1,12 @@
 """Who has access to what `bullpen serve` serves: another address, the list, and taking access away. In any terminal."""
 
 import argparse
-import shlex
 import socket
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from bullpen.cli.typed_commands import to_type
 from bullpen.database import database_path
 from bullpen.errors import BullpenError
 from bullpen.terminal.tables import print_table
@@ -14,7 +14,8 @@ from bullpen.text.numbers import local_time
 from bullpen.text.safe import printable
 
 if TYPE_CHECKING:
-    from bullpen.web.sessions import Session
+    from bullpen.web.credentials import Keys
+    from bullpen.web.sessions import Session, Ticket
 
 CONNECT_SECONDS = 5.0
 EVERYBODY = "all"
@@ -45,13 +46,13 @@ def change_access(options: argparse.Namespace) -> int | None:
     keys = Keys(sessions=sessions)
     if options.new_address:
         url = _running_url(sessions.url)
-        print(f"  {printable(url)}/enter/{keys.new_ticket()}")
-    elif options.revoke:
-        for one in list(keys.sessions()) if options.revoke == EVERYBODY else [options.revoke]:
-            keys.revoke(one)
-            print(f"Revoked: {one}")
+        ticket = keys.new_ticket()
+        keys.ensure_stored()
+        print(f"  {printable(url)}/enter/{ticket}")
+    elif options.revoke is not None:
+        _revoke(keys, options.revoke)
     elif options.people:
-        _print_people(keys.sessions())
+        _print_people(keys)
     else:
         return None
     return 0
@@ -59,7 +60,14 @@ def change_access(options: argparse.Namespace) -> int | None:
 
 def command_for_address(db: Path | None) -> str:
     """Return what a person types for another address."""
-    return shlex.join(["bullpen", "serve", "--new-address", *(["--db", str(db)] if db else [])])
+    return to_type("serve --new-address", db)
+
+
+def _revoke(keys: "Keys", given: str) -> None:
+    if given != EVERYBODY:
+        keys.revoke(given)
+    for one in keys.revoke_all() if given == EVERYBODY else [given]:
+        print(f"Revoked: {printable(one)}")
 
 
 def _running_url(url: str) -> str:
@@ -78,19 +86,19 @@ def _port_of(scheme: str) -> int:
     return DEFAULT_PORTS.get(scheme, 0)
 
 
-def _print_people(known: "dict[str, Session]") -> None:
-    rows = [
-        [
-            key,
-            one.person or ("guest" if one.identity.role == "viewer" else "owner"),
-            one.identity.role,
-            "a program" if one.kind == "token" else one.browser or "a browser",
-            local_time(one.began_at * 1000),
-            local_time(one.ends_at * 1000),
-        ]
-        for key, one in known.items()
+def _print_people(keys: "Keys") -> None:
+    signed_in = [
+        _row(key, one, "a program" if one.kind == "token" else one.browser or "a browser")
+        for key, one in keys.sessions().items()
     ]
-    if rows:
-        print_table(COLUMNS, rows)
+    unused = [_row(key, one, "an address that is not used yet") for key, one in keys.tickets().items()]
+    if signed_in or unused:
+        print_table(COLUMNS, [*signed_in, *unused])
     else:
         print("No browser is signed in, and no program has a token of its own.")
+
+
+def _row(key: str, one: "Session | Ticket", with_what: str) -> list[str]:
+    who = one.person or ("guest" if one.identity.role == "viewer" else "owner")
+    since, until = local_time(one.began_at * 1000), local_time(int(one.ends_at * 1000))
+    return [key, who, one.identity.role, with_what, since, until]

@@ -39,6 +39,8 @@ from bullpen.text.clean import clean_text
 NO_MARKERS = read_markers("")
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
+THE_OWNER = "owner"
+"""Who decides where nobody says which of several people they are."""
 
 
 class Conversation:
@@ -158,8 +160,9 @@ class Conversation:
         """Ask members to answer the last message, written as in [NEXT: …]: "a, b" or "a & b"."""
 
         async def commit() -> Entry:
-            person, message_id = self._decider(by), await self._last_message_id()
-            return await self._commit_decision(person, "ask", decisions.ask, self._router, person, asked, message_id)
+            person = decisions.last_person(self.team, self._state) if by is None else self.person(by)
+            given = (self._router, person, asked, await self._last_message_id())
+            return await self._commit_decision(self._decider(by), "ask", decisions.ask, *given)
 
         return (await self._journal.alone(commit)).turns
 
@@ -185,24 +188,26 @@ class Conversation:
         return await self._journal.alone(lambda: self._commit_decision(self._decider(by), choice, decision, *arguments))
 
     async def _commit_decision(
-        self, person: Member, choice: str, decision: Callable[..., Entry], *arguments: object
+        self, person: str, choice: str, decision: Callable[..., Entry], *arguments: object
     ) -> Entry:
         at = milliseconds()
 
         def build() -> Entry:
-            return decisions.decided_by(person.name, choice, decision(self._state, *arguments, at=at), at=at)
+            return decisions.decided_by(person, choice, decision(self._state, *arguments, at=at), at=at)
 
-        return (await self._journal.commit_built(build, by=person.name))[0]
+        return (await self._journal.commit_built(build, by=person))[0]
 
-    def _decider(self, by: str | None) -> Member:
-        """Return who decides: the one who is named, else who spoke last."""
-        return decisions.last_person(self.team, self._state) if by is None else self.person(by)
+    def _decider(self, by: str | None) -> str:
+        """Return who decides: the one who is named, else the team's only person, else its owner."""
+        if by is not None:
+            return self.person(by).name
+        return self.team.people[0].name if len(self.team.people) == 1 else THE_OWNER
 
     async def _pause_to_cancel(self, turn_ids: Collection[str], by: str | None) -> list[WaitingTurn]:
         """Return the turns to cancel. They are chosen here, where none of them can end meanwhile."""
         at = milliseconds()
         entry, turns = decisions.pause_to_cancel(self._state, turn_ids, at=at)
-        person = self._decider(by).name
+        person = self._decider(by)
         await self._journal.commit(decisions.decided_by(person, "cancel", entry, at=at, about=turns))
         return turns
 
@@ -237,6 +242,11 @@ class Conversation:
     def first_words(self) -> str:
         """The beginning of what a person said first."""
         return self._state.first_words
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether another process has taken it, so that nothing can be said or decided here any more."""
+        return self._journal.lost is not None
 
     @property
     def waits_for(self) -> str | None:

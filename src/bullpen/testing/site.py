@@ -3,6 +3,8 @@
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
 
 from msgspec import Struct
 
@@ -35,6 +37,18 @@ class Site(Struct, frozen=True, kw_only=True):
     def new_url(self) -> str:
         """Return an address that gives access to one browser, once."""
         return new_url(self.place, self.keys)
+
+    async def let_in(self, page: Any, address: str = "") -> None:
+        """Sign a page of Playwright in, as a person does: open an address, and press the button."""
+        await page.goto(address or self.new_url())
+        await page.get_by_role("button", name="Sign in").click()
+        await page.wait_for_url(f"{self.url}/")
+
+
+def button_of(url: str) -> dict[str, str]:
+    """Return what a browser says when the button on the page at an address is pressed."""
+    place = urlsplit(url)
+    return {"Origin": f"{place.scheme}://{place.netloc}"}
 
 
 @asynccontextmanager

@@ -12,7 +12,7 @@ from bullpen.errors import AmbiguousConversation, BullpenError, NoConversations,
 from bullpen.markers.stripping import strip_all_markers
 from bullpen.messages import Speaker
 from bullpen.routing.progress import MemberUsage
-from bullpen.store.base import Store, StoredConversation
+from bullpen.store.base import Decision, StateChange, Store, StoredConversation
 from bullpen.team.file import team_path
 from bullpen.text.clean import clean_text
 
@@ -196,9 +196,17 @@ def typed_title(text: str) -> str | None:
     return " ".join(clean_text(text).split())[:LONGEST_TITLE] or None
 
 
-def rename(store: Store, conversation_id: str, title: str | None) -> None:
-    """Give a conversation that is not open here another title; None: call it by its first words again."""
-    store.label(conversation_id, title=title)
+def rename(store: Store, conversation_id: str, title: str | None, *, by: str | None = None, at: int = 0) -> None:
+    """Give a conversation that is not open here another title; None: call it by its first words again.
+
+    It is stored who did it, if that is known and no process has the conversation open.
+    """
+    if by is None or store.conversation(conversation_id).owner is not None:
+        store.label(conversation_id, title=title)
+    else:
+        decision = Decision(at=at, person=by, choice="rename")
+        # With time 0, the time of the last activity stays as it is.
+        store.update(conversation_id, at=0, change=StateChange(title=title, decision=decision))
 
 
 def archive(store: Store, conversation_id: str, *, at: int) -> None:

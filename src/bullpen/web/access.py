@@ -22,6 +22,7 @@ CONVERSATION = "/api/conversations/{id}"
 NEEDS: dict[tuple[str, str], Need] = {
     # Where a ticket is exchanged for a cookie, and the styles and scripts of the page that says what to do without one.
     ("GET", "/enter/{ticket}"): "anyone",
+    ("POST", "/enter/{ticket}"): "anyone",
     ("GET", "/static/{name}"): "anyone",
     # Reading
     ("GET", "/"): "viewer",

@@ -13,7 +13,7 @@ from starlette.responses import Response
 from starlette.routing import Match, Route
 
 from bullpen.errors import BullpenError
-from bullpen.web import inspector, invitations, openapi, pages, people, renaming, sidebar, teams, timeline
+from bullpen.web import entering, inspector, invitations, openapi, pages, people, renaming, sidebar, teams, timeline
 from bullpen.web.access import NEEDS, Endpoint, allowed
 from bullpen.web.address import Place
 from bullpen.web.api import CALLS
@@ -21,12 +21,14 @@ from bullpen.web.assets import asset
 from bullpen.web.conversations import Hub
 from bullpen.web.credentials import Keys
 from bullpen.web.guard import Guard
+from bullpen.web.requests import for_its_people
 from bullpen.web.responses import problem
 
 SMALLEST_COMPRESSED = 1_000
 
 ROUTES: tuple[tuple[str, str, Endpoint], ...] = (
-    ("GET", "/enter/{ticket}", pages.enter),
+    ("GET", "/enter/{ticket}", entering.entrance),
+    ("POST", "/enter/{ticket}", entering.enter),
     ("POST", "/invite", invitations.invite),
     ("GET", "/people", people.people),
     ("POST", "/people/{key}/revoke", people.revoke),
@@ -67,7 +69,8 @@ def create_app(hub: Hub, keys: Keys, place: Place, on_entry: Callable[[str], Non
     app = Starlette(
         # A route that nobody has decided about cannot be served.
         routes=[
-            Route(path, allowed(NEEDS[method, path], endpoint), methods=[method]) for method, path, endpoint in ROUTES
+            Route(path, allowed(NEEDS[method, path], _among_its_people(method, path, endpoint)), methods=[method])
+            for method, path, endpoint in ROUTES
         ],
         # Compression can leak secrets through the length; no response has a secret next to text from others.
         middleware=[Middleware(GZipMiddleware, minimum_size=SMALLEST_COMPRESSED, compresslevel=6)],
@@ -84,6 +87,11 @@ def create_app(hub: Hub, keys: Keys, place: Place, on_entry: Callable[[str], Non
     app.router.redirect_slashes = False
     app.state.hub, app.state.keys, app.state.place, app.state.on_entry = hub, keys, place, on_entry
     return Guard(app, keys=keys, place=place)
+
+
+def _among_its_people(method: str, path: str, endpoint: Endpoint) -> Endpoint:
+    """Return an endpoint that lets nobody take part in a conversation of another team."""
+    return for_its_people(endpoint) if NEEDS[method, path] == "member" and "{id}" in path else endpoint
 
 
 async def _answer_problem(request: Request, error: Exception) -> Response:

@@ -52,11 +52,15 @@ class Hub:
         self._extra = extra
         self.attention = AttentionFeed()
         self._open: dict[str, _Opened] = {}
+        self._leaving: set[asyncio.Task[None]] = set()
         self._opening = asyncio.Lock()
 
     def get(self, conversation_id: str) -> LiveConversation | None:
         """Return a conversation that is open here."""
         opened = self._open.get(conversation_id)
+        if opened is not None and opened.live.conversation.is_lost:
+            self._leave(conversation_id)
+            return None
         return None if opened is None else opened.live
 
     async def require(self, conversation_id: str) -> LiveConversation:
@@ -143,7 +147,7 @@ class Hub:
     async def close(self) -> None:
         """Close every conversation. Running turns are cancelled, and waiting turns are kept."""
         opened, self._open = list(self._open.values()), {}
-        await asyncio.gather(*(one.close() for one in opened))
+        await asyncio.gather(*(one.close() for one in opened), *self._leaving)
         self.attention.frames.close()
 
     async def _opened(self, team: LoadedTeam, resume: str | None) -> LiveConversation:
@@ -159,10 +163,25 @@ class Hub:
                 raise ReadOnlyHere(f"{MOST_OPEN} conversations are open here. Close one first.")
             opened = await _Opened.begin(
                 partial(open_conversation, team, self.database, self._shared.thread, resume, self._extra),
-                self.attention.update,
+                self._take_state,
             )
             self._open[opened.live.conversation.id] = opened
             return opened.live
+
+    def _take_state(self, view: ConversationView) -> None:
+        """Take the new state of a conversation: where a person is needed, or that another process has taken it."""
+        opened = self._open.get(view.id)
+        if opened is not None and opened.live.conversation.is_lost:
+            self._leave(view.id)
+        else:
+            self.attention.update(view)
+
+    def _leave(self, conversation_id: str) -> None:
+        """Close a conversation that another process has taken: here it can only be read, or opened again later."""
+        leaving = asyncio.create_task(self._open.pop(conversation_id).close())
+        self._leaving.add(leaving)
+        leaving.add_done_callback(self._leaving.discard)
+        self.attention.forget(conversation_id)
 
     def _team_of(self, stored: ConversationSummary) -> LoadedTeam:
         """Return the team of a stored conversation, or raise an error that says why it may not run."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from bullpen.errors import UnknownSession
 from bullpen.web.identity import OWNER, Identity, Visitor
-from bullpen.web.sessions import Session, Sessions
+from bullpen.web.sessions import Session, Sessions, Ticket
 
 TOKEN_BYTES = 32
 TICKET_SECONDS = 600
@@ -28,6 +28,17 @@ class Keys:
         self._sessions.add_ticket(_hash_of(ticket), identity, seconds)
         return ticket
 
+    def new_invitation(self, identity: Identity, seconds: float) -> str:
+        """Return such a secret for somebody else's browser, or raise BullpenError if too many are not used yet."""
+        ticket = new_secret()
+        self._sessions.add_ticket(_hash_of(ticket), identity, seconds, is_invitation=True)
+        return ticket
+
+    def identity_of(self, ticket: str) -> Identity | None:
+        """Return whom a ticket is for, or None if it cannot be used."""
+        found = self._sessions.ticket(_hash_of(ticket))
+        return None if found is None else found.identity
+
     def redeem(self, ticket: str, browser: str = "") -> str | None:
         """Return a new session for a ticket, or None if it is invalid, too old, or was used before."""
         identity = self._sessions.take_ticket(_hash_of(ticket))
@@ -48,12 +59,13 @@ class Keys:
         key = _hash_of(token)
         if secrets.compare_digest(key, self._token_hash):
             return Visitor(role=OWNER.role)
-        return self._visitor(key, "token")
+        session = self._sessions.get(key)
+        return None if session is None or session.kind != "token" else _visitor(key, session)
 
     def of_cookies(self, cookies: Iterable[str]) -> Visitor | None:
         """Return who uses a browser with these cookies, or None if it has no access."""
-        found = (self._visitor(_hash_of(cookie), "browser") for cookie in cookies)
-        return next((one for one in found if one is not None), None)
+        known = self._sessions.known(_hash_of(cookie) for cookie in cookies)
+        return next((_visitor(key, one) for key, one in known.items() if one.kind == "browser"), None)
 
     def still_knows(self, who: Visitor) -> bool:
         """Return whether somebody who had access still has it."""
@@ -63,20 +75,33 @@ class Keys:
         """Return everybody who has access, the latest first, by an id that is not a secret."""
         return {session_id(key): one for key, one in self._sessions.all().items()}
 
+    def tickets(self) -> dict[str, Ticket]:
+        """Return the tickets that can still be used, the latest first, by an id that is not a secret."""
+        return {session_id(key): one for key, one in self._sessions.tickets().items()}
+
     def revoke(self, given: str) -> None:
-        """Take access away, by the id in the list."""
-        keys = [key for key in self._sessions.all() if session_id(key) == given]
+        """Take access away, by the id in a list; raise BullpenError if that is not stored."""
+        keys = [key for key in (*self._sessions.all(), *self._sessions.tickets()) if session_id(key) == given]
         if not keys:
             raise UnknownSession(given)
-        for key in keys:
-            self._sessions.revoke(key)
+        self._sessions.revoke(keys)
+        self._sessions.ensure_stored()
 
-    def _visitor(self, key: str, kind: str) -> Visitor | None:
-        session = self._sessions.get(key)
-        if session is None or session.kind != kind:
-            return None
-        identity = session.identity
-        return Visitor(role=identity.role, person=identity.person, session=key)
+    def revoke_all(self) -> list[str]:
+        """Take everybody's access away, and that of tickets; return their ids."""
+        keys = [*self._sessions.all(), *self._sessions.tickets()]
+        self._sessions.revoke(keys)
+        self._sessions.ensure_stored()
+        return [session_id(key) for key in keys]
+
+    def ensure_stored(self) -> None:
+        """Raise BullpenError if other processes do not know of the last change."""
+        self._sessions.ensure_stored()
+
+
+def _visitor(key: str, session: Session) -> Visitor:
+    identity = session.identity
+    return Visitor(role=identity.role, person=identity.person, session=key)
 
 
 def id_of(secret: str) -> str:

@@ -4,9 +4,10 @@ It wraps the whole application, so that no route can bypass it. It knows who ask
 """
 
 import contextlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from http import HTTPStatus
 from ipaddress import ip_address
+from itertools import islice
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -22,6 +23,8 @@ from bullpen.web.identity import Visitor, set_visitor
 from bullpen.web.responses import API, Problem, json, page
 
 MOST_BODY_BYTES = 1024 * 1024
+MOST_COOKIES = 4
+"""So many with our name are looked at: a browser has one, and a few if other servers of this machine set it, too."""
 SAFE_METHODS = frozenset({"GET", "HEAD"})
 
 POLICY = "; ".join(
@@ -87,8 +90,9 @@ class Guard:
         if refusal is not None:
             await _refuse(refusal, scope, receive, _with_headers(send))
             return
+        known = _Known(self._keys, who, scope, receive, _with_headers(send))
         with contextlib.suppress(SignedOut):
-            await self.app(scope, _Body(receive).receive, self._while_known(who, _with_headers(send)))
+            await self.app(scope, _Body(known.receive).receive, known.send)
 
     def _refusal(self, method: str, path: str, headers: Headers, who: Visitor | None) -> Refusal | None:
         if not _is_one_of(headers.getlist("host"), self._place.hosts):
@@ -120,16 +124,37 @@ class Guard:
         who = self._keys.of_cookies(cookies_named(self._place.cookie, headers.getlist("cookie")))
         return None if who is None else replace(who, is_here=is_local(scope))
 
-    def _while_known(self, who: Visitor | None, send: Send) -> Send:
-        """Return a way to answer that ends, at the next part, when somebody's access is taken away."""
 
-        async def send_if_known(message: Message) -> None:
-            if message.get("more_body") and who is not None and not self._keys.still_knows(who):
-                await send({"type": "http.response.body", "body": b"", "more_body": False})
-                raise SignedOut
-            await send(message)
+class _Known:
+    """What is received from somebody and sent to them, as long as they have access: it can be taken away meanwhile."""
 
-        return send_if_known
+    def __init__(self, keys: Keys, who: Visitor | None, scope: Scope, receive: Receive, send: Send) -> None:
+        self._keys = keys
+        self._who = who
+        self._scope = scope
+        self._receive = receive
+        self._send = send
+
+    async def receive(self) -> Message:
+        """Return the next part of a request; it may have taken a minute to come."""
+        message = await self._receive()
+        if message["type"] == "http.request" and self._is_over():
+            raise HTTPException(NO_KEY.status, NO_KEY.text)
+        return message
+
+    async def send(self, message: Message) -> None:
+        """Send a part of the answer, or end it."""
+        if not self._is_over():
+            await self._send(message)
+            return
+        if message["type"] == "http.response.start":
+            await _refuse(NO_KEY, self._scope, self._receive, self._send)
+        else:
+            await self._send({"type": "http.response.body", "body": b"", "more_body": False})
+        raise SignedOut
+
+    def _is_over(self) -> bool:
+        return self._who is not None and not self._keys.still_knows(self._who)
 
 
 class _Body:
@@ -157,10 +182,10 @@ def is_local(scope: Scope) -> bool:
     return is_same or ip_address(client[0]).is_loopback
 
 
-def cookies_named(name: str, headers: Iterable[str]) -> list[str]:
-    """Return the values of all cookies with that name."""
-    pairs = [pair.strip().partition("=") for header in headers for pair in header.split(";")]
-    return [value for key, _, value in pairs if key == name]
+def cookies_named(name: str, headers: Iterable[str]) -> Iterator[str]:
+    """Yield the values of the first cookies with that name."""
+    pairs = (pair.strip().partition("=") for header in headers for pair in header.split(";"))
+    return islice((value for key, _, value in pairs if key == name), MOST_COOKIES)
 
 
 def _is_one_of(given: list[str], allowed: Iterable[str]) -> bool:

@@ -2,9 +2,11 @@
 
 from collections.abc import Collection
 from contextvars import ContextVar
+from http import HTTPStatus
 from typing import Literal, get_args
 
 from msgspec import Struct
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
 from bullpen.errors import BullpenError
@@ -47,6 +49,14 @@ def set_visitor(visitor: Visitor | None) -> None:
 def visitor() -> Visitor | None:
     """Return who sent the request that is being answered; None: a stranger, or nobody in particular."""
     return _VISITOR.get()
+
+
+def required_visitor() -> Visitor:
+    """Return who sent the request that is being answered, or refuse to answer."""
+    who = visitor()
+    if who is None:
+        raise HTTPException(HTTPStatus.FORBIDDEN, "You are not signed in.")
+    return who
 
 
 def identity_of(role: str, person: str | None) -> Identity:

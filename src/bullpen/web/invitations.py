@@ -56,7 +56,7 @@ def identity_for(hub: Hub, role: str, person: str | None) -> Identity:
 def new_invitation(request: Request, identity: Identity) -> Invitation:
     """Make an address for somebody."""
     place, keys = cast(Place, request.app.state.place), cast(Keys, request.app.state.keys)
-    url = f"{place.url}/enter/{keys.new_ticket(identity, LIFETIME_SECONDS)}"
+    url = f"{place.url}/enter/{keys.new_invitation(identity, LIFETIME_SECONDS)}"
     return Invitation(url=url, ends_at=int((time.time() + LIFETIME_SECONDS) * 1000))
 
 

@@ -3,6 +3,8 @@
 import secrets
 from collections.abc import Callable
 
+from msgspec.structs import replace
+
 from bullpen.conversation.conversation import Conversation
 from bullpen.view.state import ConversationView, conversation_view
 from bullpen.web.page_feed import PageFeed
@@ -19,4 +21,6 @@ class LiveConversation:
 
     def view(self) -> ConversationView:
         """Return the state of the conversation."""
-        return conversation_view(self.conversation, self.epoch)
+        view = conversation_view(self.conversation, self.epoch)
+        # What another process has taken cannot be decided here.
+        return replace(view, is_open=False, decisions=()) if self.conversation.is_lost else view

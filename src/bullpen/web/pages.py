@@ -7,7 +7,7 @@ from typing import cast
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.responses import PlainTextResponse, Response
 
 from bullpen.errors import UnknownConversation
 from bullpen.exchange.files import FORMATS, Format, export_pieces
@@ -16,14 +16,11 @@ from bullpen.view.commands import ACTIONS, read_command, read_form, run_command
 from bullpen.view.completion import names_of, options_for
 from bullpen.view.listing import ConversationSummary, Hit, all_conversations, by_urgency, conversation_summary, search
 from bullpen.view.messages import message_text, shown_messages
-from bullpen.web.address import Place
-from bullpen.web.credentials import Keys
 from bullpen.web.downloads import download
 from bullpen.web.frames import server_sent
-from bullpen.web.identity import browser_of, takes_part
+from bullpen.web.identity import takes_part
 from bullpen.web.requests import checked_id, hub_of, id_in, number_in, number_of, sender_in, view_in
 from bullpen.web.responses import done, form_of, json, page, sent_to
-from bullpen.web.sessions import LIFETIME_SECONDS
 from bullpen.web.shown_commands import shown_at
 from bullpen.web.sidebar import sidebar_of
 from bullpen.web.sse import EventStream, joined, position
@@ -33,32 +30,6 @@ HALF_A_PAGE = 25
 LISTED = 100
 FOUND = 50
 MEDIA_TYPES = {"md": "text/markdown", "html": "text/html", "json": "application/json"}
-
-
-async def enter(request: Request) -> Response:
-    """Exchange a ticket for a cookie."""
-    keys, place = cast(Keys, request.app.state.keys), cast(Place, request.app.state.place)
-    if "prefetch" in request.headers.get("sec-purpose", "") or request.method == "HEAD":
-        # A browser that only prefetches must not use up the ticket.
-        raise HTTPException(HTTPStatus.FORBIDDEN, "This address cannot be prefetched.")
-    ticket = str(request.path_params["ticket"])
-    session = keys.redeem(ticket, browser_of(request))
-    if session is None:
-        return page("sign_in.html", HTTPStatus.UNAUTHORIZED, is_spent=True)
-    answer = _led_home(request)
-    secure = place.scheme == "https"
-    answer.set_cookie(
-        place.cookie, session, LIFETIME_SECONDS, path="/", httponly=True, samesite="strict", secure=secure
-    )
-    request.app.state.on_entry(ticket)
-    return answer
-
-
-def _led_home(request: Request) -> Response:
-    if request.headers.get("sec-fetch-site", "none") in ("same-origin", "none"):
-        return RedirectResponse("/", status_code=HTTPStatus.SEE_OTHER)
-    # A link elsewhere led here, and then a browser does not send a strict cookie to where it is redirected.
-    return page("entered.html")
 
 
 async def conversations(request: Request) -> Response:

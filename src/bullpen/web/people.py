@@ -9,17 +9,18 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from bullpen.web.credentials import Keys, id_of, session_id
-from bullpen.web.identity import OWNER, Identity, Role, visitor
+from bullpen.web.identity import Identity, Role, required_visitor, visitor
 from bullpen.web.invitations import identity_for, new_invitation
 from bullpen.web.requests import hub_of
 from bullpen.web.responses import json, page, sent_to
 
 
 class SignedIn(Struct, frozen=True, kw_only=True):
-    """A browser or a program that has access."""
+    """A browser or a program that has access, or an address by which one can get it."""
 
     id: str
-    kind: Literal["browser", "token"]
+    kind: Literal["browser", "token", "address"]
+    """An address is one that no browser has used yet."""
     role: Role
     person: str | None
     browser: str
@@ -40,7 +41,12 @@ class NewToken(Struct, frozen=True, kw_only=True):
 
 async def people(request: Request) -> Response:
     """Show who has access."""
-    return page("people.html", signed_in=_signed_in(request))
+    everybody = _signed_in(request)
+    return page(
+        "people.html",
+        signed_in=[one for one in everybody if one.kind != "address"],
+        unused=[one for one in everybody if one.kind == "address"],
+    )
 
 
 async def revoke(request: Request) -> Response:
@@ -54,7 +60,7 @@ async def revoke(request: Request) -> Response:
 
 async def read_me(_: Request) -> Response:
     """Return who asks."""
-    who = visitor() or OWNER
+    who = required_visitor()
     return json(Identity(role=who.role, person=who.person))
 
 
@@ -90,7 +96,7 @@ def _keys(request: Request) -> Keys:
 def _signed_in(request: Request) -> list[SignedIn]:
     who = visitor()
     here = session_id(who.session) if who is not None else ""
-    return [
+    signed_in = [
         SignedIn(
             id=key,
             kind=one.kind,
@@ -103,3 +109,17 @@ def _signed_in(request: Request) -> list[SignedIn]:
         )
         for key, one in _keys(request).sessions().items()
     ]
+    unused = [
+        SignedIn(
+            id=key,
+            kind="address",
+            role=one.role,
+            person=one.person,
+            browser="",
+            began_at=one.began_at * 1000,
+            ends_at=int(one.ends_at * 1000),
+            is_you=False,
+        )
+        for key, one in _keys(request).tickets().items()
+    ]
+    return [*signed_in, *unused]

@@ -3,9 +3,10 @@
 from starlette.requests import Request
 from starlette.responses import Response
 
+from bullpen.conversation.running_turn import milliseconds
 from bullpen.view.listing import rename as stored_rename
 from bullpen.view.listing import typed_title
-from bullpen.web.requests import hub_of, id_in, sender_in
+from bullpen.web.requests import decider_of, hub_of, id_in, sender_in, view_in
 from bullpen.web.responses import form_of, sent_to
 
 
@@ -14,7 +15,8 @@ async def rename(request: Request) -> Response:
     title = typed_title((await form_of(request)).get("title", [""])[-1])
     opened = hub_of(request).get(id_in(request))
     if opened is None:
-        await hub_of(request).read(stored_rename, id_in(request), title)
+        by = decider_of(await view_in(request))
+        await hub_of(request).read(stored_rename, id_in(request), title, by=by, at=milliseconds())
     else:
         await opened.conversation.rename(title, by=sender_in(opened.conversation, None))
     return sent_to(request, f"/c/{id_in(request)}")

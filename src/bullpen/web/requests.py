@@ -1,17 +1,20 @@
 """Reading and checking values from an address or a body."""
 
+from collections.abc import Collection
 from http import HTTPStatus
 from typing import cast
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
+from starlette.responses import Response
 
-from bullpen.conversation.conversation import Conversation
+from bullpen.conversation.conversation import THE_OWNER, Conversation
 from bullpen.errors import BullpenError
 from bullpen.markers.grammar import read_markers
 from bullpen.view.state import ConversationView, stored_view
+from bullpen.web.access import Endpoint
 from bullpen.web.conversations import Hub
-from bullpen.web.identity import takes_part, visitor
+from bullpen.web.identity import required_visitor, takes_part
 
 LONGEST_NUMBER = 15
 LARGEST_NUMBER = 10**LONGEST_NUMBER - 1
@@ -56,23 +59,49 @@ async def view_in(request: Request) -> ConversationView:
     return opened.view() if opened else await hub.read(stored_view, conversation_id)
 
 
+def for_its_people(endpoint: Endpoint) -> Endpoint:
+    """Return an endpoint that answers only those who take part in the conversation in its address, open here or not."""
+
+    async def answer(request: Request) -> Response:
+        if required_visitor().role != "owner":
+            _ensure_takes_part(_people_in(await view_in(request)))
+        return await endpoint(request)
+
+    return answer
+
+
+def decider_of(view: ConversationView) -> str:
+    """Return who decides something about a conversation that is not open here."""
+    people, person = _people_in(view), required_visitor().person
+    if person in people:
+        return str(person)
+    return people[0] if len(people) == 1 else THE_OWNER
+
+
+def _people_in(view: ConversationView) -> list[str]:
+    return [member.name for member in view.members if member.type == "human"]
+
+
+def _ensure_takes_part(people: Collection[str]) -> None:
+    if not takes_part(people):
+        raise HTTPException(
+            HTTPStatus.FORBIDDEN,
+            f"You are signed in as {required_visitor().person}, who is not in the team of this conversation. You can "
+            "read it.",
+        )
+
+
 def sender_in(conversation: Conversation, given: str | None, text: str = "") -> str | None:
     """Return as whom the visitor speaks and decides here: as themselves, and an owner as anybody.
 
     None: as the text says, or else as whom the conversation waits for.
     """
-    who = visitor()
-    if who is None:
-        raise HTTPException(HTTPStatus.FORBIDDEN, "You are not signed in.")
+    who = required_visitor()
     people = [person.name for person in conversation.team.people]
     if who.role == "owner":
         own = who.person if who.person in people and read_markers(text).sender is None else None
         return given or own
-    if not takes_part(people):
-        raise HTTPException(
-            HTTPStatus.FORBIDDEN,
-            f"You are signed in as {who.person}, who is not in the team of this conversation. You can read it.",
-        )
+    _ensure_takes_part(people)
     if given and conversation.person(given).name != who.person:
         raise HTTPException(HTTPStatus.FORBIDDEN, f"You are signed in as {who.person}, so you cannot speak as {given}.")
     return who.person

@@ -1,6 +1,7 @@
 """Sessions of browsers and tokens of programs: they survive a restart, as hashes only, and end after a month.
 
-Tickets are there, too: those that were not used yet, so that another process can make one for a running server.
+Tickets are there, too: those that were not used yet, so that another process can make one for a running server. What
+cannot be stored holds in this process, until it ends.
 """
 
 import contextlib
@@ -8,7 +9,7 @@ import fcntl
 import logging
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Literal, TypeVar
 
@@ -16,6 +17,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from bullpen.errors import BullpenError
 from bullpen.exchange.files import write_private_file
 from bullpen.exchange.formatting import Writable
 from bullpen.web.identity import Identity, Role
@@ -24,8 +26,10 @@ logger = logging.getLogger(__name__)
 
 LIFETIME_SECONDS = 30 * 24 * 3600
 MOST_SESSIONS = 1_000
-MOST_TICKETS = 16
-"""Unused ones; if there are more, the oldest becomes invalid."""
+MOST_OWN_TICKETS = 16
+"""Unused ones for the owner's own browsers; if there are more, the oldest becomes invalid."""
+MOST_INVITATIONS = 100
+"""Unused ones; one more is refused, since somebody may be about to use each of them."""
 FILE_MODE = 0o600
 
 Value = TypeVar("Value")
@@ -56,8 +60,11 @@ class Ticket(Struct, frozen=True, kw_only=True):
 
     ends_at: float
     """Seconds since 1970."""
+    began_at: int = 0
     role: Role
     person: str | None = None
+    is_invitation: bool = False
+    """Whether the owner gives it to somebody."""
 
     @property
     def identity(self) -> Identity:
@@ -85,6 +92,8 @@ class Sessions:
         self._file = file
         self._record = Record()
         self._version: tuple[int, ...] = ()
+        self._unstored: list[Callable[[Record], Record]] = []
+        self._why_unstored = ""
         self._read()
 
     @property
@@ -124,9 +133,14 @@ class Sessions:
 
     def get(self, key: str) -> Session | None:
         """Return the access of somebody. Another process with the same file may have given or revoked it."""
+        return self.known([key]).get(key)
+
+    def known(self, keys: Iterable[str]) -> dict[str, Session]:
+        """Return those of several who have access; the file is looked at once."""
         self._read()
-        session = self._record.sessions.get(key)
-        return session if session is not None and session.ends_at > time.time() else None
+        found = {key: self._record.sessions.get(key) for key in keys}
+        now = time.time()
+        return {key: one for key, one in found.items() if one is not None and one.ends_at > now}
 
     def all(self) -> dict[str, Session]:
         """Return everybody who has access, by the hashes of their secrets, the latest first."""
@@ -134,48 +148,89 @@ class Sessions:
         now = time.time()
         return {key: one for key, one in reversed(self._record.sessions.items()) if one.ends_at > now}
 
-    def revoke(self, key: str) -> None:
-        """Take access away."""
-        self._change(lambda record: replace(record, sessions=_without(record.sessions, key)))
+    def tickets(self) -> dict[str, Ticket]:
+        """Return the tickets that a browser can still use, by the hashes of their secrets, the latest first."""
+        self._read()
+        return dict(reversed(_lasting(self._record.tickets).items()))
 
-    def add_ticket(self, key: str, identity: Identity, seconds: float) -> None:
+    def revoke(self, keys: Iterable[str]) -> None:
+        """Take access away, and that which a ticket would give."""
+        gone = set(keys)
+
+        def without(record: Record) -> Record:
+            return replace(record, sessions=_without(record.sessions, gone), tickets=_without(record.tickets, gone))
+
+        self._change(without)
+
+    def add_ticket(self, key: str, identity: Identity, seconds: float, *, is_invitation: bool = False) -> None:
         """Let one browser in, once, by the hash of a secret."""
+        if is_invitation and sum(one.is_invitation for one in self.tickets().values()) >= MOST_INVITATIONS:
+            raise BullpenError(
+                f"{MOST_INVITATIONS} invitations have not been used yet. Revoke some under People, or wait until they "
+                "end: each does after an hour."
+            )
         now = time.time()
-        ticket = Ticket(ends_at=now + seconds, role=identity.role, person=identity.person)
+        ticket = Ticket(
+            ends_at=now + seconds,
+            began_at=int(now),
+            role=identity.role,
+            person=identity.person,
+            is_invitation=is_invitation,
+        )
 
         def added(record: Record) -> Record:
-            kept = {known: one for known, one in record.tickets.items() if one.ends_at > now}
-            return replace(record, tickets=_last({**kept, key: ticket}, MOST_TICKETS))
+            kept = _lasting(record.tickets)
+            own = [known for known, one in kept.items() if not one.is_invitation]
+            too_old = [] if is_invitation else own[: 1 - MOST_OWN_TICKETS]
+            return replace(record, tickets={**_without(kept, too_old), key: ticket})
 
         self._change(added)
 
+    def ticket(self, key: str) -> Ticket | None:
+        """Return a ticket that can still be used; None if it is unknown, too old or was used."""
+        return self.tickets().get(key)
+
     def take_ticket(self, key: str) -> Identity | None:
         """Return whom a ticket is for, and remove it; None if it is unknown or too old."""
-        self._read()
-        if key not in self._record.tickets:
+        if self.ticket(key) is None:
             return None
         taken: list[Ticket] = []
 
         def without(record: Record) -> Record:
             # Another process may have been faster.
-            taken[:] = [record.tickets[key]] if key in record.tickets else []
-            return replace(record, tickets=_without(record.tickets, key))
+            taken.extend([record.tickets[key]] if key in record.tickets else [])
+            return replace(record, tickets=_without(record.tickets, [key]))
 
         self._change(without)
-        return next((one.identity for one in taken if one.ends_at > time.time()), None)
+        return taken[0].identity if taken else None
+
+    def ensure_stored(self) -> None:
+        """Raise BullpenError if the last change is not in the file."""
+        if self._why_unstored:
+            raise BullpenError(
+                f"This could not be stored in {self._file}: {self._why_unstored}. Other processes, and this one after "
+                "a restart, do not know of it. Make room for the file, or let it be written, and do it again."
+            )
 
     def _change(self, change: Callable[[Record], Record]) -> None:
+        changed: Record | None = None
         try:
             with self._locked():
                 # Two changes can have the same time.
                 self._version = ()
                 self._read()
-                self._record = change(self._record)
-                self._write()
+                changed = change(self._record)
+                self._write(changed)
         except OSError as error:
             # It works until the end of this process.
-            self._record = change(self._record)
+            self._record = change(self._record) if changed is None else changed
+            self._unstored.append(change)
+            self._why_unstored = error.strerror or str(error)
             logger.warning("sessions not stored file=%s error=%s", self._file, error)
+        else:
+            self._record = changed
+            self._unstored.clear()
+            self._why_unstored = ""
 
     def _read(self) -> None:
         if self._file is None:
@@ -183,15 +238,17 @@ class Sessions:
         with contextlib.suppress(OSError, msgspec.MsgspecError, UnicodeDecodeError):
             version = _version_of(self._file)
             if version != self._version:
-                self._record = msgspec.json.decode(self._file.read_bytes(), type=Record)
-                self._version = version
+                record = msgspec.json.decode(self._file.read_bytes(), type=Record)
+                for change in self._unstored:
+                    record = change(record)
+                self._record, self._version = record, version
 
-    def _write(self) -> None:
+    def _write(self, record: Record) -> None:
         if self._file is None:
             return
 
         def write(file: Writable) -> None:
-            file.write(msgspec.json.format(msgspec.json.encode(self._record)).decode())
+            file.write(msgspec.json.format(msgspec.json.encode(record)).decode())
 
         write_private_file(self._file, write, overwrite=True)
         self._version = _version_of(self._file)
@@ -226,5 +283,11 @@ def _last(values: dict[str, Value], count: int) -> dict[str, Value]:
     return dict(list(values.items())[-count:])
 
 
-def _without(values: dict[str, Value], key: str) -> dict[str, Value]:
-    return {known: value for known, value in values.items() if known != key}
+def _without(values: dict[str, Value], keys: Iterable[str]) -> dict[str, Value]:
+    gone = set(keys)
+    return {known: value for known, value in values.items() if known not in gone}
+
+
+def _lasting(tickets: dict[str, Ticket]) -> dict[str, Ticket]:
+    now = time.time()
+    return {key: one for key, one in tickets.items() if one.ends_at > now}
