@@ -11,10 +11,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.agents.descriptors import descriptors, descriptors_left
 from tests.torture.families import HIDDEN, KINDS, PATIENCE_SECONDS, Family
 from tests.torture.with_mistake import NO_GUARDIAN
 
-from bullpen.agents import command_agent, guardian, guardian_program, run_turn, watchman
+from bullpen.agents import command_agent, guarded_program, guardian, guardian_program, run_turn, watchman
+from bullpen.agents.crash_records import CrashRecords
+from bullpen.agents.guardian_program import END
+from bullpen.agents.process import Child
 from bullpen.agents.process_tree import is_alive, process_id
 from bullpen.agents.processes.proc_files import ProcFiles
 from bullpen.context import AssemblerInput
@@ -112,6 +116,115 @@ def working_in(folder: Path) -> list[str]:
     return found
 
 
+def test_a_turn_ends_if_its_guardian_is_killed_before_it_hears_that(tmp_path: Path) -> None:
+    """Linux then says that the connection was reset, since something was sent and never read."""
+
+    async def stop_it() -> None:
+        child = Child(
+            ["sleep", "60"],
+            cwd=tmp_path,
+            env=os.environ,
+            stdin=b"",
+            on_stdout=lambda _: None,
+            on_stderr=lambda _: None,
+            crash_records=CrashRecords(tmp_path),
+        )
+        busy = guardian_of(child)
+        os.kill(busy.pid, signal.SIGSTOP)
+        busy.channel.send(END)
+        os.kill(busy.pid, signal.SIGKILL)
+        await child.stop()
+        assert list(tmp_path.iterdir()) == []
+
+    asyncio.run(stop_it())
+    assert working_in(tmp_path) == []
+
+
+def guardian_of(child: Child) -> guardian.Guardian:
+    parent = guardian_program._parent(child.pid)
+    return next(one for one in guardian.guardians if one.pid == parent)
+
+
+# Each in a session of its own and without its environment; the last says that it is there.
+CHAIN = """
+import os, sys, time
+for _ in range(int(sys.argv[1])):
+    if os.fork():
+        break
+    os.setsid()
+else:
+    print("deep", flush=True)
+time.sleep(600)
+"""
+
+
+def test_generations_below_each_other_end_with_the_turn(tmp_path: Path) -> None:
+    """Nobody waits for one generation after the other: that took 50 ms for each."""
+    work = tmp_path / "work"
+    work.mkdir()
+
+    async def stop_it() -> list[str]:
+        child, is_deep = deep_family(work, 150)
+        await is_deep.wait()
+        await child.stop()
+        return working_in(work)
+
+    assert asyncio.run(stop_it()) == []
+    assert list((tmp_path / "records").iterdir()) == []
+
+
+def deep_family(work: Path, generations: int) -> tuple[Child, asyncio.Event]:
+    is_deep = asyncio.Event()
+    command = ["env", "-i", sys.executable, "-I", "-S", "-c", CHAIN, str(generations)]
+    child = Child(
+        command,
+        cwd=work,
+        env=os.environ,
+        stdin=b"",
+        on_stdout=lambda _: is_deep.set(),
+        on_stderr=lambda _: None,
+        crash_records=CrashRecords(work.parent / "records"),
+    )
+    return child, is_deep
+
+
+def test_a_family_is_forgotten_only_when_it_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    work, records = tmp_path / "work", tmp_path / "records"
+    work.mkdir()
+    monkeypatch.setattr(guarded_program, "GONE_SECONDS", 0.1)
+
+    async def stop_it() -> int:
+        child, is_deep = deep_family(work, 3)
+        await is_deep.wait()
+        busy = guardian_of(child)
+        os.kill(busy.pid, signal.SIGSTOP)
+        await child.stop()
+        assert len(working_in(work)) >= 3
+        return busy.pid
+
+    slow = asyncio.run(stop_it())
+
+    assert len(list(records.iterdir())) == 1
+    os.kill(slow, signal.SIGCONT)
+    wait_for(lambda: working_in(work) == [])
+
+
+def test_what_descends_from_a_stranger_with_a_reused_pid_is_spared(tmp_path: Path) -> None:
+    with subprocess.Popen(["sleep", "60"], cwd=tmp_path) as child:
+        guardian_program._kill_below(parent=1, pid=child.pid)
+        # It is our child, and so it would be killed; a grandchild is not.
+        assert child.wait() == -signal.SIGKILL
+    shell = ["sh", "-c", "sleep 60 & echo $!; wait"]
+    with subprocess.Popen(shell, stdout=subprocess.PIPE, start_new_session=True) as stranger:
+        assert stranger.stdout is not None
+        grandchild = process_id(int(stranger.stdout.readline()))
+        assert grandchild is not None
+        guardian_program._kill_below(parent=1, pid=grandchild.pid)
+        assert is_alive(grandchild)
+        guardian_program._kill_below(parent=stranger.pid, pid=grandchild.pid)
+        wait_for(lambda: not is_alive(grandchild))
+
+
 def test_one_guardian_serves_turn_after_turn_and_more_serve_at_once(tmp_path: Path) -> None:
     many = guardian.MOST_IDLE + 2
     parents = "ps -o ppid= -p $$"
@@ -200,7 +313,39 @@ def test_without_an_interpreter_agents_run_unguarded(tmp_path: Path, monkeypatch
     monkeypatch.setattr(watchman, "_watched", {})
 
     assert asyncio.run(said("(setsid sleep 60 &); echo hi", tmp_path)) == "hi"
-    assert not guardian.is_possible
+    assert guardian.idle == []
+
+
+def test_what_may_pass_is_tried_again_in_the_next_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(guardian, "is_possible", True)
+    monkeypatch.setattr(guardian, "idle", [])
+    monkeypatch.setattr(watchman, "_watched", {})
+
+    with monkeypatch.context() as short_of_an_interpreter:
+        short_of_an_interpreter.setattr(sys, "executable", str(tmp_path / "gone"))
+        assert parent_in_a_turn(tmp_path) == os.getpid()
+    its_guardian = parent_in_a_turn(tmp_path)
+
+    assert [one.pid for one in guardian.idle] == [its_guardian]
+    guardian.let_idle_ones_go()
+
+
+def parent_in_a_turn(folder: Path) -> int:
+    return int(asyncio.run(said("ps -o ppid= -p $$", folder)))
+
+
+def test_a_moment_without_descriptors_costs_nothing_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(guardian, "is_possible", True)
+    monkeypatch.setattr(guardian, "idle", [])
+    before = descriptors()
+
+    for left in range(5):
+        with descriptors_left(left):
+            assert guardian.take() is None
+        assert descriptors() == before
+        started = guardian.take()
+        assert started is not None
+        guardian.let_go(started)
 
 
 def test_a_copy_of_the_process_does_not_keep_the_family_alive(tmp_path: Path) -> None:
@@ -251,7 +396,10 @@ def test_the_end_of_bullpen_does_not_wait_and_leaves_no_guardian(tmp_path: Path)
 
 def test_where_orphans_cannot_be_adopted_there_is_no_guardian(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     refusing = tmp_path / "guardian_program.py"
-    refusing.write_text("raise SystemExit('this kernel does not let a process adopt orphans')")
+    right = "libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0"
+    source = Path(guardian_program.__file__).read_text()
+    assert right in source
+    refusing.write_text(source.replace(right, "False"))
     before = children()
     monkeypatch.setattr(guardian, "is_possible", True)
     monkeypatch.setattr(guardian, "idle", [])

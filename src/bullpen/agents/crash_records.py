@@ -63,7 +63,11 @@ class CrashRecords:
         """End every process of turns whose owner is dead. Return how many turns had left something running."""
         ended = 0
         for file in self._files():
-            record = _read(file)
+            try:
+                record = _read(file)
+            except OSError:
+                # It cannot be read now, or somebody else has just removed it.
+                continue
             if record is not None and (_is_owned(record) or _may_count_elsewhere(record, file)):
                 continue
             ended += record is not None and _end(record)
@@ -115,9 +119,11 @@ def default_folder() -> Path:
 
 
 def _read(file: Path) -> Record | None:
+    """Return a record, or None if it is damaged."""
+    data = file.read_bytes()
     try:
-        return msgspec.json.decode(file.read_bytes(), type=Record)
-    except (OSError, msgspec.MsgspecError):
+        return msgspec.json.decode(data, type=Record)
+    except msgspec.MsgspecError:
         return None
 
 

@@ -78,7 +78,7 @@ class Guardian:
 
 
 class CannotStart(OSError):
-    """The program could not be started, and its guardian can start another."""
+    """A program could not be started, and its guardian can start another; or there cannot be a guardian here."""
 
 
 guardians: "weakref.WeakSet[Guardian]" = weakref.WeakSet()
@@ -87,11 +87,14 @@ idle: list[Guardian] = []
 """Those that wait for the next turn."""
 _lock = threading.Lock()
 is_possible = sys.platform == "linux"
+"""Whether there can be any here: False once the system has said that it lacks what they need."""
+_was_refused = False
+"""Whether the last could not be started for a reason that may pass. The turn that wanted it does without."""
 
 
 def is_one_ready() -> bool:
-    """Return whether a guardian can be taken at once."""
-    return bool(idle) or not is_possible
+    """Return whether the next turn need not wait for a guardian."""
+    return bool(idle) or not is_possible or _was_refused
 
 
 def make_one_ready() -> None:
@@ -101,16 +104,21 @@ def make_one_ready() -> None:
 
 
 def take() -> Guardian | None:
-    """Return a guardian that does nothing, a new one if need be; None where there cannot be any."""
+    """Return a guardian that does nothing, a new one if need be; None where there cannot be any, or not now."""
+    global _was_refused
     with _lock:
         while idle:
             if (guardian := idle.pop()).is_there():
                 return guardian
-    return _started() if is_possible else None
+    if not _was_refused and is_possible and (started := _started()):
+        return started
+    # The next turn tries again.
+    _was_refused = False
+    return None
 
 
 def _started() -> Guardian | None:
-    global is_possible
+    global is_possible, _was_refused
     guardian = None
     try:
         guardian = Guardian()
@@ -118,7 +126,10 @@ def _started() -> Guardian | None:
     except (OSError, NotImplementedError) as error:
         if guardian:
             let_go(guardian)
-        is_possible = False
+        if isinstance(error, CannotStart | NotImplementedError):
+            is_possible = False
+        else:
+            _was_refused = True
         logger.warning("no guardian: after a crash of bullpen, agents may run until its next start error=%s", error)
         return None
     return guardian
@@ -168,13 +179,13 @@ def _spawned(source: int, end: int) -> int:
     interpreter = Path(sys.executable).resolve(strict=True)
     command = [str(interpreter), "-I", "-S", "-", str(_SOCKET), f"guardian of {os.getpid()}"]
     nowhere = [(os.POSIX_SPAWN_OPEN, stream, os.devnull, os.O_WRONLY, 0) for stream in (1, 2)]
-    high = [fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, _HIGH) for descriptor in (source, end)]
-    given = [(os.POSIX_SPAWN_DUP2, high[0], 0), (os.POSIX_SPAWN_DUP2, high[1], _SOCKET)]
-    try:
+    with contextlib.ExitStack() as opened:
+        given = []
+        for descriptor, target in ((source, 0), (end, _SOCKET)):
+            high = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, _HIGH)
+            opened.callback(os.close, high)
+            given.append((os.POSIX_SPAWN_DUP2, high, target))
         return os.posix_spawn(interpreter, command, os.environ, file_actions=[*nowhere, *given], setsid=True)
-    finally:
-        for descriptor in high:
-            os.close(descriptor)
 
 
 def _encoded(argv: Sequence[str], cwd: Path, env: Mapping[str, str]) -> bytes:

@@ -1,13 +1,14 @@
 """The guardian: a small process beside bullpen that runs agents, one at a time, and ends all that came of each.
 
 Linux makes it the parent of every orphan among an agent's descendants, in any session and with any environment.
-So nothing can hide: when bullpen says that a turn is over, or is dead, the guardian kills its children, then those that
-thereby became its children, until it has none. The pid of a child cannot be reused before the guardian has reaped it.
+So nothing can hide: when bullpen says that a turn is over, or is dead, the guardian kills all of its descendants, then
+those that came meanwhile, until it has none. The pid of a child cannot be reused before the guardian has reaped it.
 
 `guardian.py` starts it with an interpreter that has loaded nothing else, so it may import the standard library alone.
 """
 
 import contextlib
+import errno
 import os
 import select
 import signal
@@ -22,14 +23,15 @@ ANSWER = struct.Struct("!ci")
 """What the guardian says: one of the words below, and a number."""
 READY, STARTED, FAILED, ENDED, GONE = b"r", b"s", b"f", b"e", b"g"
 """It serves; a program has this pid, or could not be started for this error; it has ended with this exit code, negative
-for a signal; and nothing is left of it."""
+for a signal; and nothing is left of it. FAILED instead of READY: there cannot be a guardian on this system."""
 END = b"e"
 """What bullpen says when a turn is over."""
 
 # When bullpen is dead, its agent gets this long to end by itself.
 GRACE_SECONDS = 0.3
-# What runs as another user may not be killed, and is not waited for any longer than this.
+# What runs as another user may not be killed, and is not waited for any longer than this while nothing changes.
 PATIENCE_SECONDS = 60.0
+SHORTEST_PAUSE, LONGEST_PAUSE = 0.0005, 0.05
 
 _PR_SET_NAME = 15
 _PR_SET_CHILD_SUBREAPER = 36
@@ -40,8 +42,11 @@ _CHANGED = (*_IGNORED, signal.SIGPIPE, signal.SIGXFSZ)
 
 def main() -> None:
     """Serve until bullpen closes the other end of the socket."""
-    _become_parent_of_orphans()
-    channel = _only_channel(int(sys.argv[1]))
+    channel = socket.socket(fileno=int(sys.argv[1]))
+    if not _becomes_parent_of_orphans():
+        _say(channel, FAILED, errno.ENOSYS)
+        return
+    _keep_only(channel)
     inherited = [number for number in _IGNORED if signal.getsignal(number) is signal.SIG_IGN]
     for number in _IGNORED:
         signal.signal(number, signal.SIG_IGN)
@@ -55,15 +60,14 @@ def main() -> None:
         pass
 
 
-def _only_channel(descriptor: int) -> socket.socket:
-    """Return the channel. Agents get neither that nor any other file that bullpen has inherited."""
+def _keep_only(channel: socket.socket) -> None:
+    """Close the files that bullpen has inherited. Agents get neither those nor the channel."""
     for entry in os.listdir("/proc/self/fd"):  # noqa: PTH208, pathlib takes long to load
-        if int(entry) > descriptor:
+        if int(entry) > channel.fileno():
             # The listing itself was one of them.
             with contextlib.suppress(OSError):
                 os.close(int(entry))
-    os.set_inheritable(descriptor, False)
-    return socket.socket(fileno=descriptor)
+    channel.set_inheritable(False)
 
 
 def _serve(channel: socket.socket, deaths: int, to_default: list[signal.Signals]) -> bool:
@@ -89,7 +93,8 @@ def _serve(channel: socket.socket, deaths: int, to_default: list[signal.Signals]
     is_over = _watch(agent, channel, deaths)
     if not is_over:
         _end_gently(agent)
-    _end_children()
+    if not _end_family():
+        return False
     _say(channel, GONE, 0)
     return is_over
 
@@ -156,22 +161,77 @@ def _end_gently(agent: int) -> None:
         time.sleep(0.005)
 
 
-def _end_children() -> None:
-    """Kill the children of this process until there are none. Orphans of a killed child become children."""
-    pause, deadline = 0.0002, time.monotonic() + PATIENCE_SECONDS
-    while time.monotonic() < deadline:
-        for child in _children():
-            with contextlib.suppress(OSError):
-                os.kill(child, signal.SIGKILL)
+def _end_family() -> bool:
+    """Kill all that descends from this process until nothing does. Return False if something cannot be killed."""
+    before: list[int] = []
+    pause = deadline = 0.0
+    while True:
+        family = _kill_family()
         if not _has_children():
-            return
+            return True
+        if family != before:
+            before, pause, deadline = family, SHORTEST_PAUSE, time.monotonic() + PATIENCE_SECONDS
+        if time.monotonic() > deadline:
+            return False
         time.sleep(pause)
-        pause = min(2 * pause, 0.05)
+        pause = min(2 * pause, LONGEST_PAUSE)
 
 
-def _children() -> list[int]:
-    with open(f"/proc/self/task/{os.getpid()}/children", "rb") as file:  # noqa: PTH123, pathlib takes long to load
-        return [int(pid) for pid in file.read().split()]
+def _kill_family() -> list[int]:
+    """Kill all that descends from this process now, and return it."""
+    children = _children(os.getpid())
+    # All are found before any is killed: the children of a dead process are no longer found below it.
+    below = [(parent, pid) for child in children for parent, pid in _descendants(child)]
+    for child in children:
+        with contextlib.suppress(OSError):
+            os.kill(child, signal.SIGKILL)
+    for parent, pid in below:
+        # Without pidfd_open, which an old kernel lacks, its turn comes when its parents are dead.
+        with contextlib.suppress(OSError):
+            _kill_below(parent, pid)
+    return [*children, *(pid for _, pid in below)]
+
+
+def _kill_below(parent: int, pid: int) -> None:
+    """Kill what is not our own child. Its parent may have reaped it, and its pid be a stranger's, who is spared."""
+    opened = os.pidfd_open(pid)
+    try:
+        if _parent(pid) in (parent, os.getpid()):
+            signal.pidfd_send_signal(opened, signal.SIGKILL)
+    finally:
+        os.close(opened)
+
+
+def _descendants(ancestor: int) -> list[tuple[int, int]]:
+    """Return the parent and the pid of all below a process."""
+    found: list[tuple[int, int]] = []
+    parents = [ancestor]
+    while parents:
+        parent = parents.pop()
+        children = _children(parent)
+        found += [(parent, child) for child in children]
+        parents += children
+    return found
+
+
+def _children(pid: int) -> list[int]:
+    """Return the children of every thread of a process, or none if it has just ended."""
+    found: list[int] = []
+    with contextlib.suppress(OSError):
+        for task in os.listdir(f"/proc/{pid}/task"):  # noqa: PTH208, pathlib takes long to load
+            with contextlib.suppress(OSError):
+                found += map(int, _read(f"/proc/{pid}/task/{task}/children").split())
+    return found
+
+
+def _parent(pid: int) -> int:
+    # The name in parentheses may contain anything, even spaces and parentheses.
+    return int(_read(f"/proc/{pid}/stat").rpartition(b")")[2].split()[1])
+
+
+def _read(path: str) -> bytes:
+    with open(path, "rb") as file:  # noqa: PTH123, pathlib takes long to load
+        return file.read()
 
 
 def _has_children() -> bool:
@@ -190,15 +250,14 @@ def _say(channel: socket.socket, word: bytes, number: int) -> None:
         channel.sendall(ANSWER.pack(word, number))
 
 
-def _become_parent_of_orphans() -> None:
+def _becomes_parent_of_orphans() -> bool:
+    """Become the parent of orphans, and return whether this kernel allows that and tells who the children are."""
     import ctypes
 
     libc = ctypes.CDLL(None)
     libc.prctl(_PR_SET_NAME, b"guardian", 0, 0, 0)
-    if libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
-        raise SystemExit("this kernel does not let a process adopt orphans")
-    # If it does not tell them either, this ends here, before anything was started.
-    _children()
+    has_list = os.path.exists(f"/proc/self/task/{os.getpid()}/children")  # noqa: PTH110, pathlib takes long to load
+    return has_list and libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0
 
 
 if __name__ == "__main__":

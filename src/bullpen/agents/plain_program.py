@@ -18,7 +18,7 @@ SCAN_SECONDS = 0.5
 
 
 class PlainProgram:
-    """Our own child. What it leaves is found by parent, by session, and by the turn's id in the environment."""
+    """Our own child. What it leaves is found by parent, by group, and by the turn's id in the environment."""
 
     guardian_pid: int | None = None
 
@@ -32,16 +32,38 @@ class PlainProgram:
             argv, cwd=cwd, env=env, stdin=stdin, stdout=stdout, stderr=stderr, start_new_session=True
         )
         self.pid = self._process.pid
-        self.exited = self._watch_exit()
+        self._may_be_reaped = False
         self._family: set[process_tree.ProcessId] = set()
         self._next_scan = self._loop.call_later(FIRST_SCAN_SECONDS, self._scan, FIRST_SCAN_SECONDS)
+        try:
+            self.exited = self._watch_exit()
+        except BaseException:
+            self.abandon()
+            raise
 
-    async def end_rest(self) -> None:
-        """End what the program has left, after its own end, and wait for that."""
+    async def end_rest(self) -> bool:
+        """End what the program has left, after its own end, and return whether nothing of it is left."""
         self._next_scan.cancel()
+        self._end_group()
+        return await process_tree.end_until_gone(self._turn_id, self._family)
+
+    def abandon(self) -> None:
+        """End the program and what it has started, as far as that is known, without waiting for that."""
+        self._next_scan.cancel()
+        self._family.update(process_tree.descendants(self.pid))
+        self._end_group()
+        process_tree.end(self._family)
+
+    def _end_group(self) -> None:
+        """Kill the program's group, and only then reap the program: until that, nobody else can get its pid."""
+        is_reaped = self._process.returncode is not None
+        self._may_be_reaped = True
+        if is_reaped and process_tree.process_id(self.pid) is not None:
+            # A stranger has it now, which cannot be while anything is left of the group.
+            return
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, signal.SIGKILL)
-        await process_tree.end_until_gone(self._turn_id, self._family)
+        self._process.poll()
 
     def _scan(self, delay: float) -> None:
         """Remember the program's current descendants, and scan again later."""
@@ -53,9 +75,21 @@ class PlainProgram:
         exited: asyncio.Future[int] = self._loop.create_future()
 
         def wait() -> None:
-            code = self._process.wait()
+            code = self._exit_code()
+            if self._may_be_reaped:
+                # It ends later than those who could wait for it.
+                self._process.wait()
             with contextlib.suppress(RuntimeError):
                 self._loop.call_soon_threadsafe(exited.set_result, code)
 
         threading.Thread(target=wait, name=f"wait for {self.pid}", daemon=True).start()
         return exited
+
+    def _exit_code(self) -> int:
+        """Wait for the program's end, and return its exit code without reaping it."""
+        if not hasattr(os, "waitid"):
+            # macOS before Python 3.13.
+            return self._process.wait()
+        ended = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT)
+        assert ended is not None  # noqa: S101, since it has waited
+        return ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status

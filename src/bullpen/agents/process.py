@@ -55,13 +55,21 @@ class Child:
         env = {**env, process_tree.TURN_VARIABLE: self._turn_id}
         self._program, self._pipes = _started(argv, cwd, env, self._turn_id)
         self._exited = self._program.exited
-        process_tree.running.add(self.pid)
-        self._crash_records.record(self.pid, self._turn_id, guardian_pid=self._program.guardian_pid)
-        if self._program.guardian_pid is None:
-            watchman.watch(self._crash_records.folder)
-        to_child, from_child, errors_from_child = self._pipes
-        self._open_writer(to_child, stdin, keep_open=keep_stdin_open)
-        self._streams = [self._open_reader(from_child, on_stdout), self._open_reader(errors_from_child, on_stderr)]
+        self._streams: list[asyncio.Future[None]] = []
+        try:
+            process_tree.running.add(self.pid)
+            self._crash_records.record(self.pid, self._turn_id, guardian_pid=self._program.guardian_pid)
+            if self._program.guardian_pid is None:
+                watchman.watch(self._crash_records.folder)
+            to_child, *from_child = self._pipes
+            self._open_writer(to_child, stdin, keep_open=keep_stdin_open)
+            self._streams += map(self._open_reader, from_child, (on_stdout, on_stderr))
+        except BaseException:
+            # Nobody gets this child, so nobody would stop it.
+            process_tree.running.discard(self.pid)
+            self._program.abandon()
+            self._close()
+            raise
 
     @property
     def pid(self) -> int:
@@ -93,9 +101,10 @@ class Child:
             self._signal_group(number)
             await asyncio.wait([self._exited], timeout=GRACE_SECONDS)
         process_tree.running.discard(self.pid)
-        await self._program.end_rest()
+        is_gone = await self._program.end_rest()
         self._close()
-        self._crash_records.forget(self._turn_id)
+        if is_gone:
+            self._crash_records.forget(self._turn_id)
 
     def _signal_group(self, number: int) -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -170,25 +179,23 @@ def _started(
     argv: Sequence[str], cwd: Path, env: Mapping[str, str], turn_id: str
 ) -> tuple[GuardedProgram | PlainProgram, list[IO[bytes]]]:
     """Start a program with three pipes, and return our ends of them: to its input, from its output, from its errors."""
-    (stdin, to_child), (from_child, stdout), (errors_from_child, stderr) = [os.pipe() for _ in range(3)]
-    ours: list[IO[bytes]] = [
-        os.fdopen(to_child, "wb", 0),
-        os.fdopen(from_child, "rb", 0),
-        os.fdopen(errors_from_child, "rb", 0),
-    ]
-    stdio = (stdin, stdout, stderr)
-    try:
+    with contextlib.ExitStack() as theirs, contextlib.ExitStack() as ours_if_it_fails:
+        stdio: list[int] = []
+        ours: list[IO[bytes]] = []
+        for mode in ("wb", "rb", "rb"):
+            reading, writing = os.pipe()
+            its_end, our_end = (reading, writing) if mode == "wb" else (writing, reading)
+            theirs.callback(os.close, its_end)
+            stdio.append(its_end)
+            ours.append(ours_if_it_fails.enter_context(os.fdopen(our_end, mode, 0)))
         taken = guardian.take()
-        if taken is None:
-            return PlainProgram(argv, cwd=cwd, env=env, stdio=stdio, turn_id=turn_id), ours
-        return GuardedProgram(taken, argv, cwd=cwd, env=env, stdio=stdio, turn_id=turn_id), ours
-    except BaseException:
-        for pipe in ours:
-            pipe.close()
-        raise
-    finally:
-        for descriptor in stdio:
-            os.close(descriptor)
+        program = (
+            PlainProgram(argv, cwd=cwd, env=env, stdio=stdio, turn_id=turn_id)
+            if taken is None
+            else GuardedProgram(taken, argv, cwd=cwd, env=env, stdio=stdio, turn_id=turn_id)
+        )
+        ours_if_it_fails.pop_all()
+        return program, ours
 
 
 def _prepare(descriptor: int) -> None:

@@ -132,17 +132,17 @@ def end_all_running() -> None:
         end(process for process in family if process is not None)
 
 
-async def end_until_gone(turn_id: str, family: Iterable[ProcessId]) -> None:
-    """Kill a family, and all that has the turn's id in its environment, until none are left."""
+async def end_until_gone(turn_id: str, family: Iterable[ProcessId]) -> bool:
+    """Kill a family, and all that has the turn's id in its environment, and return whether none are left."""
     remaining = set(family)
     deadline = time.monotonic() + REAP_SECONDS
     while True:
         remaining = {process for process in remaining.union(processes_of_turn(turn_id)) if is_alive(process)}
         if not remaining:
-            return
+            return True
         if time.monotonic() > deadline:
             logger.warning("processes left behind turn=%s pids=%s", turn_id, [process.pid for process in remaining])
-            return
+            return False
         end(remaining)
         await asyncio.sleep(0.002)
 

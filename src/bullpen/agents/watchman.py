@@ -1,5 +1,6 @@
 """Where there cannot be a guardian, as on macOS: a process that waits for our death, and ends what our records name."""
 
+import contextlib
 import logging
 import os
 import sys
@@ -26,18 +27,21 @@ def watch(folder: Path) -> None:
     """See that what is recorded in a folder ends soon after this process, however it ends."""
     if folder in _watched:
         return
-    theirs, _watched[folder] = os.pipe()
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     nowhere = [(os.POSIX_SPAWN_OPEN, stream, os.devnull, os.O_WRONLY, 0) for stream in (1, 2)]
     command = [sys.executable, "-c", _PROGRAM, str(folder)]
-    actions = [*nowhere, (os.POSIX_SPAWN_DUP2, theirs, 0)]
     try:
-        # In a group of its own: a key in the terminal does not end it.
-        os.posix_spawn(sys.executable, command, environment, file_actions=actions, setpgroup=0)
+        theirs, ours = os.pipe()
+        with contextlib.closing(os.fdopen(theirs)), contextlib.ExitStack() as if_it_fails:
+            if_it_fails.callback(os.close, ours)
+            actions = [*nowhere, (os.POSIX_SPAWN_DUP2, theirs, 0)]
+            # In a group of its own: a key in the terminal does not end it.
+            os.posix_spawn(sys.executable, command, environment, file_actions=actions, setpgroup=0)
+            if_it_fails.pop_all()
     except OSError as error:
         logger.warning("agents may run after a crash of bullpen until its next start error=%s", error)
-    finally:
-        os.close(theirs)
+        return
+    _watched[folder] = ours
 
 
 def _forget_after_fork() -> None:

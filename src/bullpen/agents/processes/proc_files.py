@@ -19,7 +19,7 @@ class ProcFiles:
             fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
         except OSError:
             return None
-        return ProcessState(start_time=int(fields[19]), session=int(fields[3]), is_zombie=fields[0] in (b"Z", b"X"))
+        return ProcessState(start_time=int(fields[19]), is_zombie=fields[0] in (b"Z", b"X"))
 
     def children(self, pid: int) -> list[int]:
         """Return the children of a process."""

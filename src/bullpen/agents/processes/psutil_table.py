@@ -1,7 +1,5 @@
 """PsutilTable: processes where there is no /proc, such as on macOS."""
 
-import os
-
 import psutil
 
 from bullpen.agents.processes.table import ProcessState
@@ -19,15 +17,15 @@ class PsutilTable:
                 is_zombie = process.status() == psutil.STATUS_ZOMBIE
         except psutil.Error:
             return None
-        return ProcessState(start_time=start_time, session=_session(pid), is_zombie=is_zombie)
-
-    def children(self, pid: int) -> list[int]:
-        """Return the children of a process."""
-        return self._below(pid, recursive=False)
+        return ProcessState(start_time=start_time, is_zombie=is_zombie)
 
     def descendants(self, pid: int) -> list[int]:
         """Return the children of a process, their children, and so on."""
-        return self._below(pid, recursive=True)
+        # One scan of all processes, also for grandchildren.
+        try:
+            return [process.pid for process in psutil.Process(pid).children(recursive=True)]
+        except psutil.Error:
+            return []
 
     def all(self) -> list[int]:
         """Return every process of this machine."""
@@ -39,17 +37,3 @@ class PsutilTable:
             return psutil.Process(pid).environ().get(name) == value
         except (psutil.Error, OSError):
             return False
-
-    def _below(self, pid: int, *, recursive: bool) -> list[int]:
-        # One scan of all processes, also for grandchildren.
-        try:
-            return [process.pid for process in psutil.Process(pid).children(recursive=recursive)]
-        except psutil.Error:
-            return []
-
-
-def _session(pid: int) -> int | None:
-    try:
-        return os.getsid(pid)
-    except OSError:
-        return None

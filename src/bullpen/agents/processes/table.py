@@ -11,8 +11,6 @@ class ProcessState(Struct, frozen=True):
 
     start_time: int
     """In a unit of the table's own; a later process has the same or a higher number."""
-    session: int | None
-    """None if the system does not report it."""
     is_zombie: bool
 
 
@@ -21,9 +19,6 @@ class ProcessTable(Protocol):
 
     def state(self, pid: int) -> ProcessState | None:
         """Return the state of a process, including zombies."""
-
-    def children(self, pid: int) -> list[int]:
-        """Return the children of a process."""
 
     def descendants(self, pid: int) -> list[int]:
         """Return the children of a process, their children, and so on."""
