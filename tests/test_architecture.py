@@ -34,7 +34,10 @@ MAY_IMPORT: dict[str, set[str]] = {
         *("agents", "context", "conversation", "errors", "markers", "messages", "routing", "store", "team", "text"),
         "turn_events",
     },
-    "exchange": {"context", "errors", "markers", "messages", "store", "text", "view"},
+    "exchange": {
+        *("agents", "context", "conversation", "errors", "markers", "messages", "routing", "store", "team", "text"),
+        "view",
+    },
     "app": {"agents", "config", "conversation", "errors", "store", "team"},
     "database": {"config", "errors", "store"},
     "doctor": {"agents", "context", "errors", "turn_events"},

@@ -91,7 +91,7 @@ def test_what_is_exported_can_be_imported(database: Path, capsys: Printed) -> No
         ('{"version": 1, "messages": [{"id": "\\u001b[31m"}]}', None, "This cannot be imported"),
         (None, None, "snapshot.json cannot be read: No such file or directory. Nothing was written."),
         (json.dumps(SNAPSHOT), "missing.toml", "There is no team file missing.toml. Nothing was written."),
-        (json.dumps(SNAPSHOT), "bad.toml", "The team file cannot be used."),
+        (json.dumps(SNAPSHOT), "bad.toml", "bad.toml cannot be used."),
     ],
 )
 def test_what_is_wrong_is_said_before_anything_is_written(

@@ -107,9 +107,10 @@ SPEC = AgentSpec(
     sessions=SessionSpec(
         start=("--session-id", "{id}"),
         resume=("--resume", "{id}"),
-        home=".gemini",
+        # The variable stands for the user's home folder, not for the folder in it.
+        home=".",
         home_variable="GEMINI_CLI_HOME",
-        files="tmp/*/chats/session-*.jsonl",
+        files=".gemini/tmp/*/chats/session-*.jsonl",
         shortened='"type":"summary"',
         # Each time it is resumed it repeats the results of all tools to the model.
         is_proven=False,

@@ -23,7 +23,7 @@ COMMANDS = {
     "backup": "write all conversations to one file, also while they are in use",
     "restore": "put a backup in the place of your conversations, which are kept under another name",
     "serve": "show conversations in the browser, and take part in them there",
-    "import": "make a conversation from an export, a snapshot, or a session of agent-chatter",
+    "import": "make a conversation from a session of claude, codex, gemini or qwen, an export, or a snapshot",
     "completion": "print what lets a shell complete commands and options",
     "help": "explain a command",
 }

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from bullpen.context.snapshot import ContextSnapshot, is_export, message_from_json, without_export_fields
 from bullpen.context.validation import milliseconds
-from bullpen.errors import ConversationExists, InvalidImport, InvalidSnapshot, StoreError
+from bullpen.errors import ConversationExists, InvalidImport, InvalidSnapshot, NotTheOwner, StoreError
 from bullpen.messages import ConversationMessage
 from bullpen.store.base import StateChange, Store
 from bullpen.store.chain import next_link
@@ -63,7 +63,8 @@ def import_conversation(
         change = StateChange(paused=None, title=imported.title)
         store.update(conversation_id, at=imported.started_at, change=change)
     except BaseException:
-        with suppress(StoreError):
+        # Who has opened it meanwhile keeps what there is of it, and is told that it is not all.
+        with suppress(StoreError, NotTheOwner):
             store.delete(conversation_id, at=imported.started_at)
         raise
     return conversation_id
