@@ -2,6 +2,7 @@
 # make example  show the library at work
 # make test     set up and run every test
 # make check    the same with format, lint and types, and bench-quick: what CI runs
+# make newest   try the newest releases of the agent CLIs, and say what they change for us
 # make bench    measure, and write docs/benchmarks.md with its pictures
 # make bench-quick  check that nothing became super-linear; under a minute
 # make mutants  make small mistakes in the riskiest modules, one at a time, and see whether the tests notice
@@ -24,7 +25,7 @@ PROGRAM := $(BIN)/bullpen
 # Compiled once, so that measurements of start-up see what a user sees.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: docs demo example test torture mutants check lint format bench bench-quick pictures lock clean
+.PHONY: docs demo example test newest torture mutants check lint format bench bench-quick pictures lock clean
 
 demo: $(CORE) $(PROGRAM)
 	@$(BIN)/bullpen demo
@@ -36,6 +37,9 @@ test: $(READY)
 	@$(BIN)/python tests/real_cli/install.py
 	@$(BIN)/python tests/browser/install.py
 	$(BIN)/pytest --numprocesses logical --dist worksteal
+
+newest: $(READY)
+	@BULLPEN_NEWEST=$(CURDIR)/.cache/newest $(BIN)/python -m tests.newest
 
 check: lint test bench-quick
 

@@ -1,0 +1,1 @@
+"""`make newest`: what the vendors' newest releases change for us."""

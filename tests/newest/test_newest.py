@@ -1,0 +1,146 @@
+"""`make newest` sees what a release changes, without npm: recordings with planted changes, programs that stand in."""
+
+import asyncio
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.newest import __main__ as newest
+from tests.newest.difference import changes
+from tests.newest.recording import FLAGS, RECORDINGS, cases, record
+from tests.newest.scripts import scripts
+from tests.real_cli import install
+
+CLIS = list(install.COMMANDS)
+
+
+@pytest.fixture
+def released(tmp_path: Path) -> Path:
+    """The recordings of a release that changes nothing yet."""
+    return shutil.copytree(RECORDINGS, tmp_path / "recordings")
+
+
+def edit(file: Path, change: Callable[[str], str]) -> None:
+    file.write_text(change(file.read_text(encoding="utf-8")), encoding="utf-8")
+
+
+def test_the_same_recordings_differ_in_nothing(released: Path) -> None:
+    assert changes(RECORDINGS, released) == []
+
+
+def test_a_new_kind_of_record_is_seen(released: Path) -> None:
+    edit(released / "claude" / "plain.jsonl", lambda text: text + '{"type":"system","subtype":"weather","sun":1}\n')
+
+    assert changes(RECORDINGS, released) == ["claude: plain: new records: system/weather"]
+
+
+def test_a_known_record_in_another_case_is_seen(released: Path) -> None:
+    lines = (released / "claude" / "max_tokens.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
+    told_to_continue = [line for line in lines if '"isSynthetic":true' in line]
+    edit(released / "claude" / "plain.jsonl", lambda text: "".join([text, *told_to_continue]))
+
+    assert changes(RECORDINGS, released) == ["claude: plain: new records: user"]
+
+
+def test_a_new_kind_of_content_is_seen(released: Path) -> None:
+    file = released / "codex" / "plain.jsonl"
+    edit(file, lambda text: text.replace('"type":"agent_message"', '"type":"agent_says"'))
+
+    assert changes(RECORDINGS, released) == [
+        "codex: plain: new records: item.completed > agent_says",
+        "codex: plain: records that are gone: item.completed > agent_message",
+    ]
+
+
+def test_fields_are_told_once_for_all_cases_and_without_what_is_in_them(released: Path) -> None:
+    for file in (released / "gemini").glob("*.jsonl"):
+        edit(file, lambda text: text.replace('"type":"init"', '"type":"init","place":{"city":"x","road":[{"no":1}]}'))
+    edit(released / "gemini" / "plain.jsonl", lambda text: text.replace('"total_tokens"', '"all_tokens"'))
+
+    assert changes(RECORDINGS, released) == [
+        "gemini: fields that are gone from result: stats.models.*.total_tokens, stats.total_tokens",
+        "gemini: new fields in init: place",
+        "gemini: new fields in result: stats.all_tokens, stats.models.*.all_tokens",
+    ]
+
+
+def test_flags_that_come_and_go_are_seen(released: Path) -> None:
+    edit(released / "qwen" / FLAGS, lambda text: text.replace("--approval-mode\n", "--ask\n--sing\n"))
+
+    assert changes(RECORDINGS, released) == [
+        "qwen: new flags: --ask, --sing",
+        "qwen: flags that are gone: --approval-mode",
+    ]
+
+
+def test_another_exit_code_and_a_case_that_did_not_end_are_seen(released: Path) -> None:
+    edit(released / "claude" / "err401.run.json", lambda text: text.replace('"exit_code": 1', '"exit_code": 7'))
+    (released / "claude" / "plain.jsonl").unlink()
+
+    assert changes(RECORDINGS, released) == ["claude: err401: exit code 7, was 1", "claude: plain: was not recorded"]
+
+
+def test_noise_between_the_records_is_seen(released: Path) -> None:
+    edit(released / "gemini" / "plain.jsonl", lambda text: f"Loading...\n{text}")
+
+    assert changes(RECORDINGS, released) == ["gemini: plain: new records: a line that is not JSON"]
+
+
+@pytest.mark.parametrize("cli", CLIS)
+def test_every_recorded_case_has_a_script(cli: str, tmp_path: Path) -> None:
+    assert sorted(scripts(cli, tmp_path)) == cases(cli)
+
+
+def program(folder: Path, name: str, *lines: str) -> None:
+    folder.mkdir(exist_ok=True)
+    (folder / name).write_text("\n".join(["#!/bin/sh", *lines, ""]), encoding="utf-8")
+    (folder / name).chmod(0o755)
+
+
+def test_what_a_program_writes_is_recorded_without_what_is_of_this_machine(tmp_path: Path) -> None:
+    help_text = "Usage: x [--add-dir <folder>] [-p] [--system-prompt[-file] <text>]"
+    program(
+        tmp_path / "bin",
+        "claude",
+        f'case "$*" in *--help) echo "{help_text}"; exit;; esac',
+        'printf \'{"type":"%s","cwd":"%s","home":"%s","model":"%s"}\\n\' "$(cat)" "$PWD" "$HOME" "$ANTHROPIC_BASE_URL"',
+        'echo "$0 failed" >&2; exit 3',
+    )
+
+    assert asyncio.run(record(["claude"], tmp_path / "bin", tmp_path / "recordings")) == []
+
+    recorded = tmp_path / "recordings" / "claude"
+    assert (recorded / FLAGS).read_text(encoding="utf-8").split() == ["--add-dir", "--system-prompt", "-p"]
+    assert sorted(file.stem for file in recorded.glob("*.jsonl")) == cases("claude")
+    assert json.loads((recorded / "plain.jsonl").read_text(encoding="utf-8")) == {
+        "type": "hi",
+        "cwd": "/home/dev/project",
+        "home": "/home/dev",
+        "model": "http://127.0.0.1:9999",
+    }
+    run = json.loads((recorded / "plain.run.json").read_text(encoding="utf-8"))
+    pinned = json.loads((RECORDINGS / "claude" / "plain.run.json").read_text(encoding="utf-8"))
+    assert run == {"argv": pinned["argv"], "exit_code": 3, "stderr_tail": "/opt/agents/bin/claude failed\n"}
+
+
+def test_the_newest_versions_are_what_npm_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program(tmp_path, "npm", 'case "$2" in *codex) echo 0.999.0;; *) echo 1.2.3;; esac')
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+
+    found = newest.newest_versions()
+
+    assert found == dict.fromkeys(install.COMMANDS.values(), "1.2.3") | {"@openai/codex": "0.999.0"}
+
+
+def test_without_a_registry_it_says_so_and_tries_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    program(tmp_path, "npm", "echo 'npm error network timeout' >&2; exit 1")
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    monkeypatch.setattr(install, "NEWEST", str(tmp_path / "newest"))
+
+    assert newest.main() == 2
+
+    assert "npm does not know @anthropic-ai/claude-code: npm error network timeout" in capsys.readouterr().err
