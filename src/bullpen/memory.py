@@ -29,6 +29,8 @@ class SessionUse(Struct, frozen=True, kw_only=True):
     """The turn after which it goes on."""
     turns: int = 0
     """How many turns it holds already."""
+    has_other_system: bool = False
+    """Whether the system text is not the one that it began with."""
 
     @property
     def sentence(self) -> str:
@@ -70,6 +72,8 @@ class Memory(Struct, frozen=True, kw_only=True, omit_defaults=True):
     used_model: str | None = None
     """The model that the CLI says it used."""
     visibility: str
+    first_system: str = ""
+    """The digest of the system text that it began with."""
     system: str = ""
     """The digest of the system text that it was given last."""
     task: str = ""

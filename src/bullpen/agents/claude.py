@@ -206,6 +206,7 @@ SPEC = AgentSpec(
         ("permission_refused", "root/sudo privileges"),
         ("not_signed_in", "Not logged in|Please run /login|Invalid API key|authentication_failed|OAuth token"),
         ("prompt_too_long", "Prompt is too long|piped stdin input exceeds"),
+        ("session_lost", "No conversation found with session ID|Session ID .* is already in use"),
     ),
     hints={
         "not_installed": "Install it with: npm install -g @anthropic-ai/claude-code",
@@ -224,5 +225,9 @@ SPEC = AgentSpec(
         home=".claude",
         home_variable="CLAUDE_CONFIG_DIR",
         files="projects/*/{id}.jsonl",
+        shortened='"subtype":"compact_boundary"',
+        # It records the system text at the first request, and would send that for ever.
+        other_system=("--system-prompt-snapshot", "off"),
+        usage_adds_up=True,
     ),
 )

@@ -71,6 +71,8 @@ class SessionSpec(Struct, frozen=True, kw_only=True):
     """Whether it is found only from the folder in which it began."""
     takes_other_model: bool = True
     """Whether another model can go on with it."""
+    other_system: tuple[str, ...] = ()
+    """Makes a session take another system text than the one it began with."""
     usage_adds_up: bool = False
     """Whether the use that is reported for a turn includes that of all turns before it."""
     is_proven: bool = True
@@ -84,7 +86,8 @@ class SessionSpec(Struct, frozen=True, kw_only=True):
     def arguments(self, use: SessionUse) -> tuple[str, ...]:
         """Return the arguments that make a turn run in a session."""
         by_origin = {"new": self.start, "rebuilt": self.start, "resumed": self.resume, "forked": self.fork}
-        return tuple(argument.format(id=use.id) for argument in by_origin[use.origin])
+        chosen = (*by_origin[use.origin], *(self.other_system if use.has_other_system else ()))
+        return tuple(argument.format(id=use.id) for argument in chosen)
 
 
 class AgentSpec(Struct, frozen=True, kw_only=True):

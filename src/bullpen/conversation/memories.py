@@ -164,6 +164,7 @@ class Memories:
             model=agent.member.model,
             used_model=started.model,
             visibility=agent.member.visibility,
+            first_system=before.first_system if before else seen.system,
             system=seen.system,
             task=seen.task,
             file=mark,
@@ -216,4 +217,5 @@ def usage_of(usage: Usage, before: Usage | None) -> Usage:
         input_tokens=usage.input_tokens - before.input_tokens,
         output_tokens=usage.output_tokens - before.output_tokens,
         cached_tokens=max(usage.cached_tokens - before.cached_tokens, 0),
+        cost_usd=None if usage.cost_usd is None else max(usage.cost_usd - (before.cost_usd or 0), 0),
     )

@@ -7,6 +7,7 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
+from bullpen.agents.registry import is_known
 from bullpen.context.agent_types import AssemblerSet
 from bullpen.context.builder import PromptInput, build_prompt
 from bullpen.context.manager import ContextManager
@@ -159,7 +160,8 @@ class Prompts:
             system=instructions.digest,
             task=task,
         )
-        return PreparedTurn(output=_in_session(output, plan), plan=plan, seen=seen)
+        use = replace(plan.use, has_other_system=instructions.digest != memory.first_system)
+        return PreparedTurn(output=_in_session(output, replace(plan, use=use)), plan=plan, seen=seen)
 
     def _window(
         self,
@@ -230,7 +232,9 @@ class Prompts:
         )
         # Read now: the transaction that stores the report must not read anything.
         ids = tuple(output.report.context_ids)
-        return replace(output, report=replace(output.report, context_ids=ids))
+        # Whose stream the turn's output will be; two CLIs may share a layout.
+        agent_type = agent.spec.name if is_known(member.agent) else output.report.agent_type
+        return replace(output, report=replace(output.report, context_ids=ids, agent_type=agent_type))
 
     def _everyone(self) -> tuple[str, ...]:
         """Return everyone who could speak in the prompt: the team, and former members."""

@@ -29,7 +29,9 @@ def _note(turn: Turn, record: TurnRecord | None) -> str:
     parts = [
         f"Your turn {turn.id} {ENDED.get(turn.state, 'ended')} before it was done.",
         f"It had begun to answer: {_shortened(said)}" if said.strip() else "",
-        f"It had used: {_listed(used)}. Files may have been changed." if used else "It had used no tools.",
+        # A CLI that is stopped may not have told of its last command.
+        f"It had used: {_listed(used)}." if used else "",
+        "Files may have been changed: look at them before you go on.",
     ]
     return " ".join(filter(None, parts))
 
