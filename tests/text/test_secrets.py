@@ -38,10 +38,21 @@ secrets = st.text(ALPHABET, min_size=8, max_size=60)
         "xoxb-1234567890-abcdef",
         "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl",
         "-----BEGIN RSA PRIVATE KEY-----\nMIIE\nabc=\n-----END RSA PRIVATE KEY-----",
+        "-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: A\n\nMI\n-----END RSA PRIVATE KEY-----",
+        "-----BEGIN PGP PRIVATE KEY BLOCK-----\nComment: ----\n\nlQOY\n=abcd\n-----END PGP PRIVATE KEY BLOCK-----",
+        "---- BEGIN SSH2 ENCRYPTED PRIVATE KEY ----\nP2/56wAA\n---- END SSH2 ENCRYPTED PRIVATE KEY ----",
+        "-----BEGIN PRIVATE KEY-----\\nMIIE-\\n-----END PRIVATE KEY-----",
     ],
 )
 def test_secrets_of_a_known_form(secret: str) -> None:
     assert without_secrets(f"Error: {secret} was refused", {}) == f"Error: {MASK} was refused"
+
+
+def test_of_two_private_keys_what_is_between_them_stays() -> None:
+    key = "-----BEGIN PRIVATE KEY-----\nMIIE\n-----END PRIVATE KEY-----"
+
+    assert without_secrets(f"{key} and {key}, tried", {}) == f"{MASK} and {MASK}, tried"
+    assert without_secrets(f"{key} and {key[:40]}", {}) == f"{MASK} and {MASK}"
 
 
 @pytest.mark.parametrize(
@@ -71,7 +82,15 @@ def test_secrets_that_a_word_announces(said: str, kept: str) -> None:
         ("password=ab,cd;ef&gh'ij.", f"password={MASK}."),
         ('{"password": "a b c d e"}', f'{{"password": "{MASK}"}}'),
         (r'{"body": "{\"token\": \"abcdef123456\"}"}', rf'{{"body": "{{\"token\": \"{MASK}"}}"}}'),
+        (r'{"body": "{\"token\": \"ab\\\" cdef\", \"a\": 1}"}', rf'{{"body": "{{\"token\": \"{MASK}", \"a\": 1}}"}}'),
+        (r'{"password": "ab\" cdef", "a": "b"}', f'{{"password": "{MASK}", "a": "b"}}'),
+        (r"{'password': 'it\'s long', 'a': 'b'}", f"{{'password': '{MASK}', 'a': 'b'}}"),
+        (r'password="ab\\" cdef', 'password="ab\\\\" cdef'),
+        ('password="abcdef\\\nefgh', f'password="{MASK}\nefgh'),
         ("password='ab'cdefgh rest", f"password={MASK} rest"),
+        ("https://0123456789abcdef@example.org/x", f"https://{MASK}@example.org/x"),
+        ("at HTTP://abcdefgh@example.org", f"at HTTP://{MASK}@example.org"),
+        ("https://abcdefg@example.org", "https://abcdefg@example.org"),
         ('password: "cut off at the end', f'password: "{MASK}'),
         ("password=abcdef", f"password={MASK}"),
         ("password=abcde", "password=abcde"),
@@ -149,6 +168,67 @@ def test_another_spelling_of_a_value_is_masked() -> None:
 
 
 @pytest.mark.parametrize(
+    "said",
+    [
+        "one 'twö/three\n four",
+        "one%20%27tw%C3%B6/three%0A%20four",
+        "one%20%27tw%c3%b6%2fthree%0a%20four",
+        "one+%27tw%C3%B6%2Fthree%0A+four",
+        r"one 'twö/three\n four",
+        r"one 'tw\u00f6\/three\n four",
+    ],
+)
+def test_a_value_with_spaces_is_masked_in_every_spelling(said: str) -> None:
+    assert without_secrets(f"a {said} b", {"PASSPHRASE": "one 'twö/three\n four"}) == f"a {MASK} b"
+
+
+def test_the_token_of_an_address_is_masked_alone_too() -> None:
+    environment = {"GIT_REMOTE": "https://0123456789abcdef@example.org/x"}
+
+    assert without_secrets("Error: 0123456789abcdef was refused", environment) == f"Error: {MASK} was refused"
+
+
+KEY_LINE = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKB"
+
+
+@pytest.mark.parametrize(
+    ("said", "kept"),
+    [
+        ("word rest", "rest"),
+        ("orse battery staple was refused", " was refused"),
+        ("battery staple", ""),
+        ("staple was refused, staple", "was refused, staple"),
+        ("battery charged", "charged"),
+        ("horse battery st", ""),
+        (f"cKB\n{KEY_LINE}\n{KEY_LINE}\nand more", "and more"),
+        (f"cKB\n{KEY_LINE}\nab==\n-----END PRIVATE KEY-----\nand more", "\nand more"),
+        ("Comment: x\n\nab==\n-----END PGP PRIVATE KEY BLOCK-----\nmore", "\nmore"),
+        (f"a b\n-----BEGIN PRIVATE KEY-----\n{KEY_LINE}\n-----END PRIVATE KEY-----\nc", f"b\n{MASK}\nc"),
+        (f"first\n{KEY_LINE * 2}\nlast", f"{KEY_LINE * 2}\nlast"),
+    ],
+)
+def test_what_may_be_the_rest_of_a_secret_is_removed_from_a_cut_text(said: str, kept: str) -> None:
+    environment = {"GPG_PASSPHRASE": "correct horse battery staple"}
+
+    assert without_secrets(said, environment, is_cut=True) == kept
+
+
+@given(secrets, st.data())
+def test_no_end_of_a_value_is_left_in_a_cut_text(value: str, data: st.DataObject) -> None:
+    cut = data.draw(st.integers(1, len(value) - 4))
+    value = f"{value} {value[::-1]}"
+
+    left = without_secrets(f"{value[cut:]} was refused", {"A_SECRET": value}, is_cut=True)
+    assert left in ("was refused", " was refused")
+
+
+def test_a_value_longer_than_a_cut_text_leaves_nothing() -> None:
+    value = " ".join(f"word{number}" for number in range(100))
+
+    assert without_secrets(value[50:100], {"A_SECRET": value}, is_cut=True) == ""
+
+
+@pytest.mark.parametrize(
     ("name", "value"),
     [
         ("PATH", "/usr/local/bin:/usr/bin"),
@@ -193,6 +273,10 @@ def test_a_name_that_promises_a_place_does_not_hide_a_secret() -> None:
         "ssh://git@example.org:22/a/b@v1",
         "git@example.org:a/b",
         "somebody@example.org and http://example.org/",
+        "https://example.org/somebody@example.org",
+        "https://example.org?to=somebody@example.org",
+        "-----BEGIN CERTIFICATE-----\nMIIE\n-----END CERTIFICATE-----",
+        "-----BEGIN PGP PUBLIC KEY BLOCK-----\nMIIE\n-----END PGP PUBLIC KEY BLOCK-----",
     ],
 )
 def test_what_is_no_secret_stays(said: str) -> None:

@@ -31,16 +31,22 @@ MAX_TEXT_BYTES = 16 * 1024 * 1024
 MAX_NOTICES = 100
 MAX_NOTICE_CHARACTERS = 1000
 STDERR_TAIL_BYTES = 8 * 1024
+# More is kept, so that a secret is whole when it is looked for, and only then the last of it is taken.
+STDERR_KEPT_BYTES = 64 * 1024
 
 
 class TooMuchText(Exception):
     """The agent has written more than MAX_TEXT_BYTES."""
 
 
+class OtherSession(Exception):
+    """The CLI runs in another session than the one it was asked to go on in."""
+
+
 class Transcript:
     """Reads a program's two output streams, in bounded memory."""
 
-    def __init__(self, spec: AgentSpec, emit: Emit, masked: Callable[[str], str] = without_secrets) -> None:
+    def __init__(self, spec: AgentSpec, emit: Emit, masked: Callable[..., str] = without_secrets) -> None:
         self._agent = spec.name
         self._emit = emit
         self._masked = masked
@@ -53,13 +59,16 @@ class Transcript:
         """The line that is read. Of an agent that writes plain text there are none, and all of it may have escapes."""
         self._text = bytearray()
         self._notice_count = 0
-        self._stderr = b""
+        self._stderr = bytearray()
+        self._is_stderr_cut = False
         self.started = Started()
         self.usage = Usage()
         self.verdict: Finished | Failed | None = None
         """The CLI's own verdict on the turn. It counts only if the exit code agrees."""
         self.on_verdict: Callable[[], None] = lambda: None
         self.on_output: Callable[[bytes], None] = lambda _: None
+        self.expected_session: str | None = None
+        """The session that the CLI was asked to go on in; None: any."""
 
     @property
     def text(self) -> str:
@@ -81,11 +90,9 @@ class Transcript:
     @property
     def stderr_tail(self) -> str:
         """The last lines of the program's standard error, without its secrets."""
-        tail = self._stderr
-        if len(tail) == STDERR_TAIL_BYTES:
-            # The first word may be half a key, which would not be recognised.
-            tail = b"".join(tail.split(None, 1)[1:])
-        return self._masked(strip_escape_sequences(tail.decode(errors="replace"))).strip()
+        text = strip_escape_sequences(self._stderr.decode(errors="replace"))
+        masked = self._masked(text, is_cut=self._is_stderr_cut).strip()
+        return masked.encode(errors="replace")[-STDERR_TAIL_BYTES:].decode(errors="ignore")
 
     def feed(self, chunk: bytes) -> None:
         """Read a piece of standard output."""
@@ -101,7 +108,9 @@ class Transcript:
 
     def feed_errors(self, chunk: bytes) -> None:
         """Read a piece of standard error."""
-        self._stderr = (self._stderr + chunk[-STDERR_TAIL_BYTES:])[-STDERR_TAIL_BYTES:]
+        self._is_stderr_cut |= len(self._stderr) + len(chunk) > STDERR_KEPT_BYTES
+        self._stderr += chunk[-STDERR_KEPT_BYTES:]
+        del self._stderr[:-STDERR_KEPT_BYTES]
 
     def finish(self) -> None:
         """Read the rest when the program has ended."""
@@ -127,9 +136,9 @@ class Transcript:
         record = record_from(line)
         self._line = line
         if self._logs_lines:
-            logger.debug("[Debug][Receive] agent=%s %s", self._agent, line.decode(errors="replace"))
+            logger.debug("[Debug][Receive] agent=%s %s", self._agent, self._masked(line.decode(errors="replace")))
         if record is None:
-            self._emit_notice("noise", line[:MAX_NOTICE_CHARACTERS])
+            self._emit_notice("noise", line)
         else:
             self._read_record(record)
 
@@ -138,8 +147,8 @@ class Transcript:
             events = list(self._parse(record))
         except Exception:
             # A vendor's new release may write anything; a record that we cannot read is shown as a notice.
-            logger.debug("unreadable record %r", record, exc_info=True)
-            self._emit_notice("unknown", str(record)[:MAX_NOTICE_CHARACTERS])
+            logger.debug("unreadable record %s", self._masked(str(record)), exc_info=True)
+            self._emit_notice("unknown", str(record))
             return
         for event in events:
             self._on_event(event)
@@ -156,12 +165,16 @@ class Transcript:
             self.verdict = event
             self.on_verdict()
             return
-        if isinstance(event, Notice) and event.kind == "unknown":
-            self._emit_notice(event.kind, event.text)
-            return
+        if isinstance(event, Notice):
+            if event.kind == "unknown":
+                self._emit_notice(event.kind, event.text)
+                return
+            event = replace(event, text=self._masked(event.text))
         if isinstance(event, Usage):
             self.usage = event
         elif isinstance(event, Started):
+            if self.expected_session not in (None, event.session_id):
+                raise OtherSession(f"It began another session instead of going on in {self.expected_session}.")
             self.started = event
         self._emit(event)
 
@@ -177,8 +190,10 @@ class Transcript:
     def _emit_notice(self, kind: NoticeKind, text: str | bytes) -> None:
         self._notice_count += 1
         if self._notice_count <= MAX_NOTICES:
+            # More than is shown, so that a secret is whole when it is looked for.
+            text = text[: 8 * MAX_NOTICE_CHARACTERS]
             text = text if isinstance(text, str) else text.decode(errors="replace")
-            self._emit(Notice(kind=kind, text=text))
+            self._emit(Notice(kind=kind, text=self._masked(text)[:MAX_NOTICE_CHARACTERS]))
 
 
 def _may_have_escapes(line: bytes) -> bool:

@@ -9,7 +9,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
-from urllib.parse import quote, unquote
+from urllib.parse import quote, quote_plus, unquote
 
 from bullpen.text.patterns import pattern
 
@@ -43,9 +43,12 @@ _FORMS = pattern(
 _SCHEME = r"(?:basic|bearer|bot|digest|token)[ \t]{1,3}"
 _IS = r"""\\{0,3}["']?[ \t]{0,3}[=:][ \t]{0,3}\\{0,3}"""
 _ANNOUNCED = rf"{_WORD}{_IS}|(?<![a-z0-9])(?:authorization{_IS}(?:{_SCHEME})?|(?:bearer|basic)[ \t]{{1,3}})"
-# Within quotation marks it ends with them, else where the word does: a password may contain any other character.
-_QUOTED = r"""(["'])((?:(?!\2)[^\n])++)(?=\2(?:[\s,;:&)}\]\\]|\Z)|\n|\Z)"""
-_AFTER_WORD = pattern(rf"({_ANNOUNCED})(?:{_QUOTED}|(\S++))", re.IGNORECASE)
+# Within quotation marks it ends with them, else where the word does: a password may contain any other character. The
+# marks themselves stand in it after a backslash, or after three if the first mark has one, as in JSON within JSON.
+_AFTER_MARK = r"(?:[\s,;:&)}\]\\]|\Z)|\n|\Z"
+_ESCAPED = rf"""(?<=\\)(["'])((?:\\{{3}}[^\n]|(?!\2)[^\n])++)(?=\2{_AFTER_MARK})"""
+_QUOTED = rf"""(?<!\\)(["'])((?:\\[^\n]?+|(?!\4)[^\n\\])++)(?=\4{_AFTER_MARK})"""
+_AFTER_WORD = pattern(rf"({_ANNOUNCED})(?:{_ESCAPED}|{_QUOTED}|(\S++))", re.IGNORECASE)
 _AFTER_A_SENTENCE = ".,;:!?)]}>\"'"
 # All up to the last "@" is the password, since one with "/" or "@" is not always written as %2F or %40. What looks like
 # a host with its port is one. No text is scanned twice: an address ends where the next begins.
@@ -53,24 +56,64 @@ _HOST_AND_PORT = r"(?:[\w.-]*(?:\.[\w-]+|localhost)|\[[\da-f:.]*\]):\d{1,5}[/?#]
 _IN_ADDRESS = pattern(
     rf"""(?<=://)(?!{_HOST_AND_PORT})([^\s/?#:@"<>]{{0,200}}+):((?:(?:(?!://)[^\s"<>@])*+@)+)""", re.IGNORECASE
 )
-_PRIVATE_KEY = pattern(r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----[^-]*+(?:-----END [A-Z ]{0,40}PRIVATE KEY-----)?")
+# A web address needs no name before its password. Other kinds have one there: ssh://git@…
+_TOKEN_IN_ADDRESS = pattern(rf"""(https?://)([^\s/?#:@"<>]{{{SHORTEST_SECRET},}}+)@""", re.IGNORECASE)
+_BORDER_OF_KEY = r"-{{4,5}} ?{} [A-Z0-9 ]{{0,40}}PRIVATE KEY(?: BLOCK)? ?-{{4,5}}"
+_BEGIN_OF_KEY, _END_OF_KEY = pattern(_BORDER_OF_KEY.format("BEGIN")), pattern(_BORDER_OF_KEY.format("END"))
+# Up to the end of the text if its own end is missing.
+_PRIVATE_KEY = pattern(rf"{_BORDER_OF_KEY.format('BEGIN')}.*?(?:{_BORDER_OF_KEY.format('END')}|\Z)", re.DOTALL)
+# A word of which only the end may be there, and lines such as those of a private key.
+_CUT_WORD_AND_LINES = pattern(r"\S*+\s*+(?:[A-Za-z0-9+/=]{40,76}+(?!\S)\s*+)*+")
+
+_PERCENT = pattern("%[0-9A-F]{2}")
 
 
-def without_secrets(text: str, environment: Mapping[str, str] = os.environ) -> str:
-    """Return the text with everything that is or looks like a key or a password replaced."""
+def without_secrets(text: str, environment: Mapping[str, str] = os.environ, *, is_cut: bool = False) -> str:
+    """Return the text with everything that is or looks like a key or a password replaced.
+
+    With `is_cut`, its beginning is missing: what may be the rest of a secret there is removed.
+    """
     if not text:
         return text
-    for value in _secret_values(environment):
+    values = _secret_values(environment)
+    if is_cut:
+        text = _without_rest(text, values)
+    for value in values:
         text = text.replace(value, MASK)
     text = _PRIVATE_KEY.sub(MASK, text)
     text = _FORMS.sub(MASK, text)
     text = _IN_ADDRESS.sub(rf"\1:{MASK}@", text)
+    text = _TOKEN_IN_ADDRESS.sub(rf"\1{MASK}@", text)
     return _AFTER_WORD.sub(_announced, text)
 
 
+def _without_rest(text: str, values: list[str]) -> str:
+    """Return the text without what may be the rest of a secret at its beginning."""
+    cut = _CUT_WORD_AND_LINES.match(text)
+    ends = [len(cut[0]) if cut else 0, *(_rest_of(value, text) for value in values)]
+    end_of_key = _END_OF_KEY.search(text)
+    if end_of_key and not _BEGIN_OF_KEY.search(text, 0, end_of_key.start()):
+        ends.append(end_of_key.end())
+    return text[max(ends) :]
+
+
+def _rest_of(value: str, text: str) -> int:
+    """Return how many characters of a text are the rest of a value."""
+    first = text[:4]
+    at = value.find(first, 1)
+    while at >= 0:
+        rest = value[at : at + len(text)]
+        if text.startswith(rest):
+            return len(rest)
+        at = value.find(first, at + 1)
+    return 0
+
+
 def _announced(found: re.Match[str]) -> str:
-    before, mark, quoted, word = found.groups()
+    before, first_mark, first_quoted, second_mark, second_quoted, word = found.groups()
+    quoted = first_quoted or second_quoted
     if quoted is not None:
+        mark = first_mark or second_mark
         return f"{before}{mark}{MASK}" if len(quoted) >= SHORTEST_ANNOUNCED else found[0]
     value = word.rstrip(_AFTER_A_SENTENCE)
     if value.endswith(MASK.rstrip(_AFTER_A_SENTENCE)):
@@ -91,11 +134,12 @@ def _secret_values(environment: Mapping[str, str]) -> list[str]:
 
 
 def _secrets_in(name: str, value: str) -> Iterator[str]:
-    """Yield a variable's value if it is a secret, and the password in it if it is an address."""
+    """Yield a variable's value if it is a secret, and the password or token in it if it is an address."""
     if _SECRET_NAME.search(name) and not _is_path(name, value):
         yield value
     if "://" in value:
         yield from (found[2].removesuffix("@") for found in _IN_ADDRESS.finditer(value))
+        yield from (found[2] for found in _TOKEN_IN_ADDRESS.finditer(value))
 
 
 def _is_path(name: str, value: str) -> bool:
@@ -107,6 +151,12 @@ def _is_path(name: str, value: str) -> bool:
 @lru_cache(maxsize=512)
 def _spellings(secret: str) -> frozenset[str]:
     """Return a secret as it is, and as it is written in addresses and within quotation marks."""
+    # Only where there are secrets, since it takes long to load.
+    from json import dumps
+
     stripped = secret.strip()
-    quoted = stripped.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-    return frozenset({secret, stripped, unquote(stripped), quote(stripped, safe=""), quote(stripped), quoted})
+    in_addresses = {quote(stripped, safe=""), quote(stripped), quote_plus(stripped)}
+    lower = {_PERCENT.sub(lambda found: found[0].lower(), spelling) for spelling in in_addresses}
+    quoted = {dumps(stripped)[1:-1], dumps(stripped, ensure_ascii=False)[1:-1], repr(stripped)[1:-1]}
+    with_slashes = {spelling.replace("/", "\\/") for spelling in quoted}
+    return frozenset({secret, stripped, unquote(stripped), *in_addresses, *lower, *quoted, *with_slashes})

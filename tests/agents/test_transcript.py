@@ -1,0 +1,126 @@
+"""What a program has written: the end of its standard error and its notices, without secrets."""
+
+import logging
+from functools import partial
+
+import pytest
+
+from bullpen.agents.registry import agent_spec
+from bullpen.agents.transcript import MAX_NOTICE_CHARACTERS, STDERR_KEPT_BYTES, STDERR_TAIL_BYTES, Transcript
+from bullpen.text.secrets import MASK, without_secrets
+from bullpen.turn_events import Event, Notice
+
+PASSPHRASE = "correct horse battery staple"
+KEY_LINES = "\n".join(f"{number:02}{'SECRET' * 10}==" for number in range(40))
+PRIVATE_KEY = f"-----BEGIN PRIVATE KEY-----\n{KEY_LINES}\n-----END PRIVATE KEY-----"
+
+
+def transcript(cli: str = "claude") -> tuple[Transcript, list[Event]]:
+    events: list[Event] = []
+    environment = {"GPG_PASSPHRASE": PASSPHRASE, "DEPLOY_KEY": PRIVATE_KEY}
+    return Transcript(agent_spec(cli), events.append, partial(without_secrets, environment=environment)), events
+
+
+def tail(*pieces: str) -> str:
+    it, _ = transcript()
+    for piece in pieces:
+        it.feed_errors(piece.encode())
+    return it.stderr_tail
+
+
+@pytest.mark.parametrize(
+    "secret", [PASSPHRASE, PRIVATE_KEY, PRIVATE_KEY.replace("PRIVATE KEY", "PGP PRIVATE KEY BLOCK")]
+)
+@pytest.mark.parametrize("kept", [STDERR_TAIL_BYTES, STDERR_KEPT_BYTES])
+def test_no_secret_is_cut_into_something_that_is_not_recognised(secret: str, kept: int) -> None:
+    parts = {line for line in secret.splitlines() if "SECRET" in line} or {*PASSPHRASE.split()}
+    noise = "x y z\n" * (kept // 6)
+
+    for at in range(0, len(secret) + 2, 1 + len(secret) // 30):
+        rest = noise[: kept - at]
+        shown = tail(f"it is {secret}\n", rest)
+        assert not [part for part in parts if part in shown]
+        assert shown.endswith(rest[-100:].strip())
+
+
+def test_a_secret_at_the_end_of_a_tail_is_masked() -> None:
+    shown = tail("x y z\n" * 20_000, f"it is {PASSPHRASE}.")
+
+    assert len(shown) == STDERR_TAIL_BYTES
+    assert shown.endswith(f"z\nit is {MASK}.")
+
+
+def test_what_is_masked_makes_room_for_what_came_before() -> None:
+    """It is looked for in more than is shown, and even there the first may be cut."""
+    assert (
+        tail("first words\n", f"{PRIVATE_KEY}\n" * 8, "last words")
+        == f"first words\n{f'{MASK}{chr(10)}' * 8}last words"
+    )
+    shown = tail(f"it is {PRIVATE_KEY}\n" * 30, "last words")
+    assert shown.endswith(f"it is {MASK}\nlast words")
+    assert "SECRET" not in shown
+
+
+def test_a_tail_is_cut_between_characters() -> None:
+    shown = tail("ü" * STDERR_TAIL_BYTES, "x")
+
+    assert shown == "ü" * (STDERR_TAIL_BYTES // 2 - 1) + "x"
+
+
+def test_one_long_line_is_shown_as_far_as_it_fits() -> None:
+    assert tail("x" * (STDERR_TAIL_BYTES + 1)) == "x" * STDERR_TAIL_BYTES
+
+
+@pytest.mark.parametrize(
+    ("cli", "line", "shown"),
+    [
+        ("claude", f"it is {PASSPHRASE}.", Notice(kind="noise", text=f"it is {MASK}.")),
+        ("codex", "password=hunter2hunter2 is wrong", Notice(kind="noise", text=f"password={MASK} is wrong")),
+        (
+            "claude",
+            '{"type": "new", "token": "abc123abc123"}',
+            Notice(kind="unknown", text=f"{{'type': 'new', 'token': '{MASK}'}}"),
+        ),
+        (
+            "codex",
+            '{"type": "error", "message": "Reconnecting... 1/5 (token: abc123abc123)"}',
+            Notice(kind="retry", text=f"Reconnecting... 1/5 (token: {MASK})"),
+        ),
+    ],
+)
+def test_notices_are_masked(cli: str, line: str, shown: Notice) -> None:
+    it, events = transcript(cli)
+    it.feed(f"{line}\n".encode())
+
+    assert events == [shown]
+
+
+def test_a_record_that_cannot_be_read_is_masked(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    it, events = transcript()
+    it._parse = broken
+    it.feed(f'{{"it": "{PASSPHRASE}"}}\n'.encode())
+
+    assert events == [Notice(kind="unknown", text=f"{{'it': '{MASK}'}}")]
+    assert "horse" not in caplog.text
+
+
+def broken(record: object) -> list[Event]:
+    raise ValueError(len(str(record)))
+
+
+def test_a_notice_is_masked_before_it_is_cut() -> None:
+    for at in range(len(PASSPHRASE) + 2):
+        before = "x" * (MAX_NOTICE_CHARACTERS - at)
+        it, events = transcript()
+        it.feed(f"{before}{PASSPHRASE}\n".encode())
+        assert events == [Notice(kind="noise", text=f"{before}{MASK}"[:MAX_NOTICE_CHARACTERS])]
+
+
+def test_lines_in_the_log_are_masked(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    it, _ = transcript()
+    it.feed(f"it is {PASSPHRASE}.\n".encode())
+
+    assert f"it is {MASK}." in caplog.text
+    assert "horse" not in caplog.text
