@@ -66,7 +66,7 @@ torture: $(READY)
 
 pictures: $(READY)
 	@$(BIN)/python tests/real_cli/install.py
-	$(BIN)/python docs/pictures/draw.py
+	$(BIN)/python -m docs.pictures.draw
 	$(BIN)/python -m docs.pictures.draw_web
 
 $(MADE):

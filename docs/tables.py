@@ -3,6 +3,8 @@
 import re
 from pathlib import Path
 
+from tests.real_cli import install
+
 from bullpen.agents.stream import MAX_LINE_BYTES
 from bullpen.agents.transcript import MAX_TEXT_BYTES
 from bullpen.context.manager import MAX_TEAM_TASK_BYTES
@@ -16,6 +18,8 @@ from bullpen.web.conversations import MOST_OPEN
 from bullpen.web.guard import MOST_BODY_BYTES
 
 DOCS = Path(__file__).parent
+
+CLIS = {"claude": "Claude Code", "codex": "Codex", "gemini": "Gemini CLI", "qwen": "Qwen Code"}
 
 LIMITS = (
     ("a prompt", f"{DEFAULT_MAX_BYTES:,} bytes (`max_bytes`)", "the oldest messages are left out first"),
@@ -40,10 +44,26 @@ def tables() -> dict[str, str]:
     limits += [f"| {what} | {most} | {then} |" for what, most, then in LIMITS]
     return {
         "command-line.md#In a chat": command_table(COMMANDS.values()),
+        "agents.md#Which versions are tested?": tested_versions("| CLI | install | version |"),
+        "../README.md#Supported agents": tested_versions(
+            "| | install | tested with |", "any program that reads a prompt from stdin and prints an answer"
+        ),
+        "../README.zh.md#支持的智能体": tested_versions(
+            "| | 安装 | 测试过的版本 |", "任何从标准输入读取提示词、把回答打印出来的程序"
+        ),
         "terminal.md#Every command": command_table([*COMMANDS.values(), *SCREEN_COMMANDS]),
         "limits.md#How much?": "\n".join([*limits, ""]),
         "web.md#Every action": "\n".join([*actions, ""]),
     }
+
+
+def tested_versions(heading: str, *others: str) -> str:
+    """Return a table of the CLIs that the tests install, at the versions that they pin, and of others without one."""
+    rows = [
+        f"| {CLIS[program]} | `npm install -g {install.COMMANDS[program]}` | {version} |"
+        for program, version in install.versions(install.PINS).items()
+    ]
+    return "\n".join([heading, "|---|---|---|", *rows, *(f"| {other} | | |" for other in others), ""])
 
 
 def with_table(text: str, heading: str, table: str) -> str:

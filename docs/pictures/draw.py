@@ -8,6 +8,7 @@ from pathlib import Path
 
 from rich.console import Console
 from rich.text import Text
+from tests.real_cli import install
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
@@ -33,13 +34,12 @@ def draw(name: str, title: str, command: list[str], env: dict[str, str]) -> None
 
 def main() -> None:
     """Draw every picture, with the genuine CLIs that `make test` installs."""
-    clis = next((ROOT / ".cache" / "real_cli").glob("*/node_modules/.bin"))
     home = ROOT / ".cache" / "pictures"
     (home / "bin").mkdir(parents=True, exist_ok=True)
     for name in ("claude", "codex", "gemini"):
         link = home / "bin" / name
         link.unlink(missing_ok=True)
-        link.symlink_to(clis / name)
+        link.symlink_to(install.binaries() / name)
     env = {
         "HOME": str(home),
         "PATH": f"{home / 'bin'}:{os.environ['PATH']}",
