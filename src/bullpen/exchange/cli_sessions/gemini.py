@@ -54,11 +54,17 @@ class _Messages:
             case {"$set": {"messages": list(messages)}} if any(map(_is_summary, messages)):
                 self._keep_new(messages)
             case {"$set": {"messages": list(messages)}}:
-                self.messages.clear()
-                for message in messages:
-                    self._keep(message)
+                self._replace(messages)
             case {"id": str()}:
                 self._keep(record)
+
+    def _replace(self, messages: list[Any]) -> None:
+        """Take a new list. One without words is only the first half of resuming: the list follows, or is damaged."""
+        before, self.messages = self.messages, {}
+        for message in messages:
+            self._keep(message)
+        if not any(self.messages.values()):
+            self.messages = before | self.messages
 
     def _rewind(self, target: str) -> None:
         ids = list(self.messages)
