@@ -14,6 +14,7 @@ import pytest
 
 from bullpen.agents.process_tree import boot_id, process_id
 from bullpen.cli import main
+from bullpen.conversation.owner import this_process
 from bullpen.messages import ConversationMessage, Speaker
 from bullpen.store import message_rows
 from bullpen.store.base import Owner, StateChange
@@ -131,8 +132,8 @@ def test_what_is_open_elsewhere_is_not_archived(database: Path, capsys: Printed)
     with SqliteStore(database) as store:
         owner = Owner(token="t", pid=me.pid, start_time=me.start_time, boot_id=boot_id())
         store.claim(EXAMPLE_ID, owner, is_alive=lambda _: False)
+        told = refused(capsys, "archive", "last")
 
-    told = refused(capsys, "archive", "last")
     assert told == f"bullpen: Process {me.pid} has {EXAMPLE_ID} open. Close it there first.\n"
 
 
@@ -317,8 +318,24 @@ def test_what_is_open_elsewhere_is_not_deleted(database: Path, capsys: Printed) 
     owner = Owner(token="t", pid=me.pid, start_time=me.start_time, boot_id=boot_id())
     with SqliteStore(database) as store:
         store.claim(EXAMPLE_ID, owner, is_alive=lambda _: False)
+        assert f"Process {me.pid} has quiet-river-4f2a open." in refused(capsys, "delete", "q", "--yes")
 
-    assert f"Process {me.pid} has quiet-river-4f2a open." in refused(capsys, "delete", "q", "--yes")
+    assert EXAMPLE_ID in printed(capsys)
+
+
+def test_what_was_opened_while_a_person_was_asked_is_not_deleted(
+    database: Path, capsys: Printed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with SqliteStore(database) as other:
+
+        def opened_meanwhile(_: str) -> str:
+            assert other.claim(EXAMPLE_ID, this_process(), is_alive=lambda _: False)
+            return "y"
+
+        monkeypatch.setattr(sys.stdin, "isatty", lambda: True)
+        monkeypatch.setattr(builtins, "input", opened_meanwhile)
+        assert "open. Close it there first. Nothing was deleted." in refused(capsys, "delete", "last")
+
     assert EXAMPLE_ID in printed(capsys)
 
 

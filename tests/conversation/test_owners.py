@@ -6,6 +6,8 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -20,11 +22,13 @@ from bullpen.conversation import heartbeat, owner
 from bullpen.conversation.conversation import Conversation
 from bullpen.conversation.events import Paused, TurnEnded
 from bullpen.conversation.owner import this_process
+from bullpen.conversation.repair import repair
 from bullpen.conversation.running_turn import milliseconds
-from bullpen.errors import ConversationInUse, NotTheOwner
+from bullpen.errors import BullpenError, ConversationInUse, NotTheOwner, StoreFull, UnknownConversation
 from bullpen.store.base import Owner, Store
 from bullpen.store.owner_locks import OwnerLocks
 from bullpen.store.sqlite import SqliteStore
+from bullpen.view import listing
 
 OWNING = Path(__file__).with_name("owning.py")
 SILENCE_SECONDS = 2.5
@@ -317,6 +321,107 @@ def test_who_is_alive(tmp_path: Path, place: str, seen: int, lock: bool | None, 
         if lock is False:
             holder._locks.let_go(one.token)
         assert owner.is_alive(one, store) is lives
+
+
+async def test_who_could_not_write_that_it_let_go_keeps_nobody_out(
+    team: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A full disk while a conversation is closed, and this process, `bullpen serve` perhaps, lives on."""
+    with monkeypatch.context() as patch:
+        async with team.open() as conversation:
+            await conversation.say("Hello [NEXT: kim]")
+            patch.setattr(SqliteStore, "release", _full(SqliteStore.release))
+    with SqliteStore(team.db) as store:
+        left = store.conversation(conversation.id).owner
+        assert left is not None
+        assert store.is_locked(left) is False
+    other = Elsewhere(team, conversation.id)
+    assert await other.line("owns", "in use") == f"owns {conversation.id}"
+    await other.end()
+    async with team.open(conversation.id) as again:
+        assert (await tell(again, "Mine again [NEXT: b]"))[-1] == "b: I am b."
+    assert not list(team.db.parent.glob("*-owner-*"))
+
+
+def _full(release: Any) -> Any:
+    def release_on_a_full_disk(store: SqliteStore, *args: Any) -> None:
+        def full() -> None:
+            raise StoreFull(store.path)
+
+        setattr(store._database, "writing_without_sync", full)  # noqa: B010
+        release(store, *args)
+
+    return release_on_a_full_disk
+
+
+def test_nothing_is_left_of_a_claim_that_cannot_be_written(team: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    with SqliteStore(team.db) as store:
+        store.create("c", team="t", team_file="", started_at=1)
+
+        def full() -> None:
+            raise StoreFull(store.path)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(store._database, "writing_without_sync", full)
+            with pytest.raises(StoreFull):
+                store.claim("c", this_process(), is_alive=lambda _: False)
+        assert not list(team.db.parent.glob("*-owner-*"))
+        assert store._locks._held == {}
+        assert store.claim("c", this_process(), is_alive=lambda _: True)
+
+
+async def test_who_has_a_conversation_open_that_is_deleted_stops(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(heartbeat, "BEAT_SECONDS", 0.05)
+    stage.person("kim")
+    stage.agent("a", HANG)
+    async with stage.open() as conversation:
+        await conversation.say("Go [NEXT: a]")
+        await until_at_work(conversation, "a")
+        with SqliteStore(stage.db) as store:
+            with pytest.raises(NotTheOwner):
+                store.delete(conversation.id, at=1)
+            # Nothing but a mistake could do this, or another program.
+            store.delete(conversation.id, at=1, owner=store.conversation(conversation.id).owner)
+        await conversation.until_quiet()
+        assert [ended.state for ended in events_so_far(conversation, TurnEnded)] == ["interrupted"]
+        assert conversation.is_lost
+
+
+@pytest.mark.parametrize("change", ["repair", "delete", "archive"])
+def test_what_changes_a_conversation_watches_an_owner_on_another_machine(
+    team: Stage, monkeypatch: pytest.MonkeyPatch, change: str
+) -> None:
+    """Its clock is behind, so it seems not to have been seen for a minute; but it says that it is alive."""
+    changes: dict[str, Callable[[Store], object]] = {
+        "repair": lambda store: repair(store, "c"),
+        "delete": lambda store: listing.delete(store, "c", at=1),
+        "archive": lambda store: listing.archive(store, "c", at=1, can_wait=True),
+    }
+    late = milliseconds() - 60_000
+    elsewhere = replace(this_process(), boot_id="another boot", host="another machine", seen_at=late)
+    with SqliteStore(team.db) as store, SqliteStore(team.db) as theirs:
+        store.create("c", team="t", team_file="", started_at=1)
+        monkeypatch.setattr(theirs._locks, "hold", lambda _: False)
+        theirs.claim("c", elsewhere, is_alive=lambda _: False)
+
+        def meanwhile(seconds: float) -> None:
+            if seconds:
+                theirs.beat("c", elsewhere, at=late + 5_000)
+
+        monkeypatch.setattr(time, "sleep", meanwhile)
+        with pytest.raises(BullpenError, match=r"open|another machine"):
+            changes[change](store)
+        if change == "archive":
+            with pytest.raises(BullpenError, match="may have c open"):
+                listing.archive(store, "c", at=1)
+        theirs.beat("c", elsewhere, at=late + 10_000)
+        assert store.conversation("c").archived_at is None
+
+        monkeypatch.setattr(time, "sleep", lambda _: None)
+        changes[change](store)
+        if change != "archive":
+            with pytest.raises((NotTheOwner, UnknownConversation)):
+                theirs.beat("c", elsewhere, at=late + 15_000)
 
 
 def test_only_an_owner_of_this_machine_ended_when_this_machine_was_started_again(tmp_path: Path) -> None:

@@ -174,7 +174,9 @@ def test_nothing_is_left_of_the_owner_of_a_deleted_conversation(tmp_path: Path) 
         begin(store, "c")
         store.claim("c", OWNER, is_alive=dead)
     with SqliteStore(tmp_path / "a.db") as store:
-        store.delete("c", at=1)
+        other = Owner(token="t", pid=1, start_time=1, boot_id="")
+        store.claim("c", other, is_alive=dead)
+        store.delete("c", at=1, owner=other)
     assert [file.name for file in tmp_path.iterdir()] == ["a.db"]
 
 

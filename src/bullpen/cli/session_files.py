@@ -13,6 +13,7 @@ from bullpen.exchange.formatting import Writable
 from bullpen.terminal.tables import safe_line
 from bullpen.text.numbers import counted
 from bullpen.text.safe import printable
+from bullpen.view.listing import delete as delete_conversation
 from bullpen.view.listing import find_conversation
 
 
@@ -59,7 +60,8 @@ def delete(options: argparse.Namespace) -> int:
         if not options.yes and not _is_sure(what):
             print("Nothing was deleted.")
             return 1
-        database.delete(conversation.id, at=time.time_ns() // 1_000_000)
+        # Somebody may have opened it while we asked.
+        delete_conversation(database, conversation.id, at=time.time_ns() // 1_000_000)
     print(f"Deleted {what}.")
     return 0
 

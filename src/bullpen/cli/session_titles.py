@@ -24,7 +24,7 @@ def archive(options: argparse.Namespace) -> int:
     """Take a conversation out of the lists. It can still be found, read and resumed."""
     with open_database(options.db) as database:
         conversation = find_conversation(database, options.id)
-        listing.archive(database, conversation.id, at=time.time_ns() // 1_000_000)
+        listing.archive(database, conversation.id, at=time.time_ns() // 1_000_000, can_wait=True)
     print(safe_line(f"Archived {conversation.id}: {conversation.title}"))
     return 0
 

@@ -6,18 +6,18 @@ import logging
 from bullpen.conversation.journal import Journal
 from bullpen.conversation.owner import BEAT_SECONDS
 from bullpen.conversation.running_turn import milliseconds
-from bullpen.errors import BullpenError, NotTheOwner
+from bullpen.errors import BullpenError, NotTheOwner, UnknownConversation
 
 logger = logging.getLogger(__name__)
 
 
 async def keep_alive(journal: Journal) -> None:
-    """Say so until the conversation is closed, or another process has taken it: then everything stops here."""
+    """Say so until the conversation is closed, or another process took or deleted it: then all stops here."""
     while True:
         await asyncio.sleep(BEAT_SECONDS)
         try:
             await journal.state.beat(milliseconds())
-        except NotTheOwner as error:
+        except (NotTheOwner, UnknownConversation) as error:
             journal.lose(error)
             return
         except BullpenError as error:

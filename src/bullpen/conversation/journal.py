@@ -13,7 +13,7 @@ from bullpen.conversation.broadcast import Broadcast
 from bullpen.conversation.entry import Entry
 from bullpen.conversation.events import ConversationEvent, Paused, TaskSet
 from bullpen.conversation.state import ConversationState
-from bullpen.errors import ConversationClosed, NotTheOwner, TurnNumberTaken
+from bullpen.errors import ConversationClosed, NotTheOwner, TurnNumberTaken, UnknownConversation
 from bullpen.messages import ConversationMessage
 from bullpen.store.base import StoredMessage
 from bullpen.team.team import Team
@@ -47,8 +47,8 @@ class Journal:
         """Held during every change, so that nothing else changes between a decision and writing it."""
         self.changes: set[asyncio.Task[Any]] = set()
         """The changes in progress."""
-        self.lost: NotTheOwner | None = None
-        """Why nothing can be stored any more: another process has the conversation."""
+        self.lost: NotTheOwner | UnknownConversation | None = None
+        """Why nothing can be stored any more: another process has taken the conversation, or deleted it."""
         self.on_lost: Callable[[], None] = lambda: None
         """Called then, to end what runs here."""
         self._entry: Entry | None = None
@@ -73,7 +73,7 @@ class Journal:
         """Store an entry, apply it in memory, and publish its events. The caller must hold the lock."""
         try:
             stored = await self.state.commit(entry)
-        except NotTheOwner as error:
+        except (NotTheOwner, UnknownConversation) as error:
             self.lose(error)
             raise
         if stored is not None and stored.already_stored:
@@ -107,8 +107,8 @@ class Journal:
             raise TypeError("an entry without a message was committed as one")
         return stored
 
-    def lose(self, error: NotTheOwner) -> None:
-        """Stop everything: another process has taken the conversation, and nothing that we do can be stored."""
+    def lose(self, error: NotTheOwner | UnknownConversation) -> None:
+        """Stop everything: the conversation is not ours any more, and nothing that we do can be stored."""
         if self.lost is None:
             self.lost = error
             self.state.paused = str(error)

@@ -4,11 +4,14 @@ import asyncio
 import os
 import platform
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Literal
 
 from bullpen.agents import process_tree
 from bullpen.agents.process_tree import end_all_running
-from bullpen.errors import ConversationInUse
+from bullpen.errors import ConversationInUse, UnknownConversation
 from bullpen.store.base import Owner, Store
 from bullpen.store.thread import StoreThread
 
@@ -45,10 +48,13 @@ def life_of(owner: Owner, store: Store) -> Life:
         return "alive"
     if not _is_on_this_machine(owner):
         return "unknown"
+    if is_locked is False:
+        # It has let go of its lock, and could not write that it is the owner no more. Its process may live.
+        return "dead"
     if process_tree.is_alive(process_tree.ProcessId(owner.pid, owner.start_time)):
         return "alive"
     # An owner without a lock may be in a pid namespace that we cannot see; one of an earlier bullpen is never seen.
-    return "unknown" if is_locked is None and owner.seen_at else "dead"
+    return "unknown" if owner.seen_at else "dead"
 
 
 def is_alive(owner: Owner, store: Store) -> bool:
@@ -62,17 +68,49 @@ async def claim(store: Store, thread: StoreThread, conversation_id: str, owner: 
 
     An owner of whom nothing is known is watched for a while: it is dead if it says nothing.
     """
-    before = (await thread.do(store.conversation, conversation_id)).owner
-    if before is not None and await thread.do(_must_be_watched, before, store):
-        await asyncio.sleep(WATCH_SECONDS)
-
-    def is_alive_now(other: Owner) -> bool:
-        return is_alive(other, store) or (life_of(other, store) == "unknown" and other != before)
-
-    if not await thread.do(store.claim, conversation_id, owner, is_alive=is_alive_now):
-        other = (await thread.do(store.conversation, conversation_id)).owner
-        raise ConversationInUse(conversation_id, other.pid if other else 0, other.host if other else "")
+    before, seconds = await thread.do(look, store, conversation_id)
+    if seconds:
+        await asyncio.sleep(seconds)
+    await thread.do(_take, store, conversation_id, owner, before)
     return (before or owner).seen_at
+
+
+@contextmanager
+def owned(store: Store, conversation_id: str) -> Iterator[Owner]:
+    """Do the same for a moment, where nobody else needs the thread. A conversation may be deleted meanwhile."""
+    owner = this_process()
+    before, seconds = look(store, conversation_id)
+    time.sleep(seconds)
+    _take(store, conversation_id, owner, before)
+    try:
+        yield owner
+    finally:
+        with suppress(UnknownConversation):
+            store.release(conversation_id, owner)
+
+
+def look(store: Store, conversation_id: str) -> tuple[Owner | None, float]:
+    """Return who owns a conversation, and for how many seconds to watch it before it can be called dead."""
+    before = store.conversation(conversation_id).owner
+    must_be_watched = before is not None and _must_be_watched(before, store)
+    return before, WATCH_SECONDS if must_be_watched else 0.0
+
+
+def check_not_open(store: Store, conversation_id: str, before: Owner | None) -> None:
+    """Raise ConversationInUse if an owner is alive, or has said something since it was looked at."""
+    other = store.conversation(conversation_id).owner
+    if other is not None and _lives(other, before, store):
+        raise ConversationInUse(conversation_id, other.pid, other.host)
+
+
+def _take(store: Store, conversation_id: str, owner: Owner, before: Owner | None) -> None:
+    if not store.claim(conversation_id, owner, is_alive=partial(_lives, before=before, store=store)):
+        other = store.conversation(conversation_id).owner
+        raise ConversationInUse(conversation_id, other.pid if other else 0, other.host if other else "")
+
+
+def _lives(owner: Owner, before: Owner | None, store: Store) -> bool:
+    return is_alive(owner, store) or (life_of(owner, store) == "unknown" and owner != before)
 
 
 def end_running_agents() -> None:

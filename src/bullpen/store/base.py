@@ -240,7 +240,7 @@ class Store(Protocol):
     def conversation(self, conversation_id: str) -> StoredConversation:
         """Return one conversation."""
 
-    def delete(self, conversation_id: str, *, at: int) -> None:
+    def delete(self, conversation_id: str, *, at: int, owner: Owner | None = None) -> None:
         """Remove a conversation and its turns permanently."""
 
     def discard(self, conversation_id: str, *, owner: Owner | None = None) -> None:

@@ -1,6 +1,7 @@
 """SqliteStore: all conversations of one user in one file. The default; needs nothing installed."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from sqlite3 import Connection
@@ -11,7 +12,7 @@ from msgspec.structs import replace
 
 from bullpen.context.history import Envelope
 from bullpen.context.prompt import AssemblerOutput
-from bullpen.errors import UnknownMessage
+from bullpen.errors import StoreError, UnknownConversation, UnknownMessage
 from bullpen.memory import MemberMemory
 from bullpen.messages import ConversationMessage, Speaker
 from bullpen.routing.queue import WaitingTurn
@@ -94,15 +95,15 @@ class SqliteStore:
         with self._database.reading() as db:
             return conversation_rows.find(db, conversation_id)
 
-    def delete(self, conversation_id: str, *, at: int) -> None:
+    def delete(self, conversation_id: str, *, at: int, owner: Owner | None = None) -> None:
         """Remove a conversation permanently."""
         with self._database.writing() as db:
-            place = place_of(db, conversation_id)
+            place = place_for(db, conversation_id, owner)
             search.remove(db, place.number)
             conversation_rows.delete(db, place.number, at)
         self._database.empty_log()
-        if place.owner is not None:
-            self._locks.remove(place.owner.token)
+        if owner is not None:
+            self._locks.remove(owner.token)
 
     def discard(self, conversation_id: str, *, owner: Owner | None = None) -> None:
         """Remove a conversation, if nothing has happened in it yet."""
@@ -360,17 +361,32 @@ class SqliteStore:
             return False
         # Before anybody can read who owns it: an owner whose lock is not held is dead.
         self._locks.hold(owner.token)
+        try:
+            is_ours = self._become_owner(conversation_id, owner, before)
+        except BaseException:
+            self._give_up(conversation_id, owner)
+            raise
+        if not is_ours:
+            self._locks.remove(owner.token)
+        elif before is not None and is_other:
+            self._locks.remove(before.token)
+        return is_ours
+
+    def _become_owner(self, conversation_id: str, owner: Owner, before: Owner | None) -> bool:
         with self._database.writing_without_sync() as db:
             place = place_of(db, conversation_id)
             # Also if it was seen since: then it is alive.
             is_ours = place.owner == before
             if is_ours:
                 conversation_rows.set_owner(db, place.number, owner)
-        if not is_ours:
-            self._locks.remove(owner.token)
-        elif before is not None and is_other:
-            self._locks.remove(before.token)
         return is_ours
+
+    def _give_up(self, conversation_id: str, owner: Owner) -> None:
+        """After an error, leave nothing of an owner, unless it may be stored: then a free lock says that it is dead."""
+        self._locks.let_go(owner.token)
+        with suppress(StoreError, UnknownConversation):
+            if token_of(self.conversation(conversation_id).owner) != owner.token:
+                self._locks.remove(owner.token)
 
     def is_locked(self, owner: Owner) -> bool | None:
         """Return whether an owner's process still holds its lock; None if there is no such lock."""

@@ -121,6 +121,7 @@ WRITES: dict[str, Callable[[Store, Owner | None], object]] = {
     "reorder": lambda store, owner: store.reorder("c", ["m1-sarah"], owner=owner),
     "recover": lambda store, owner: store.recover("c", at=1, owner=owner),
     "discard": lambda store, owner: store.discard("c", owner=owner),
+    "delete": lambda store, owner: store.delete("c", at=1, owner=owner),
     "start_turn": lambda store, owner: store.start_turn("c", "m1-sarah", owner=owner or OWNER, given=GIVEN, at=1),
     "beat": lambda store, owner: store.beat("c", owner or OWNER, at=1),
 }
@@ -224,7 +225,7 @@ class StoreContract:
     def test_an_id_is_never_used_again(self, store: Store) -> None:
         with pytest.raises(ConversationExists):
             begin(store, "c")
-        store.delete("c", at=9)
+        store.delete("c", at=9, owner=OWNER)
         with pytest.raises(ConversationExists):
             begin(store, "c")
 
@@ -234,7 +235,7 @@ class StoreContract:
         store.append("c", said("m1", "a secret lost"), turns=[asked("m1")], owner=OWNER)
         store.start_turn("c", "m1-max", owner=OWNER, given=GIVEN, at=1)
 
-        store.delete("c", at=9)
+        store.delete("c", at=9, owner=OWNER)
 
         assert [conversation.id for conversation in store.conversations()] == ["kept"]
         assert [found.conversation_id for found in store.search("secret")] == ["kept"]
@@ -532,7 +533,9 @@ class StoreContract:
 
         assert everything(store) == before
         WRITES[write](store, OTHER)
-        if write != "discard":
+        if write == "delete":
+            assert store.conversations() == []
+        elif write != "discard":
             assert everything(store) != before
 
     def test_nobody_writes_as_an_owner_of_what_nobody_owns(self, store: Store) -> None:

@@ -1,5 +1,6 @@
 """Conversations in a list, as people look for them: all of them, by a name, by what was said in them."""
 
+import time
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -7,8 +8,14 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from bullpen.conversation.owner import is_alive
-from bullpen.errors import AmbiguousConversation, BullpenError, NoConversations, UnknownConversation
+from bullpen.conversation.owner import check_not_open, is_alive, look, owned
+from bullpen.errors import (
+    AmbiguousConversation,
+    BullpenError,
+    ConversationInUse,
+    NoConversations,
+    UnknownConversation,
+)
 from bullpen.markers.stripping import strip_all_markers
 from bullpen.messages import Speaker
 from bullpen.routing.progress import MemberUsage
@@ -209,12 +216,33 @@ def rename(store: Store, conversation_id: str, title: str | None, *, by: str | N
         store.update(conversation_id, at=0, change=StateChange(title=title, decision=decision))
 
 
-def archive(store: Store, conversation_id: str, *, at: int) -> None:
-    """Take a conversation out of the lists, unless some process has it open."""
-    stored = conversation_summary(store, conversation_id)
-    if stored.open_in is not None:
-        raise BullpenError(f"Process {stored.open_in} has {stored.id} open. Close it there first.")
+def archive(store: Store, conversation_id: str, *, at: int, can_wait: bool = False) -> None:
+    """Take a conversation out of the lists, unless some process has it open.
+
+    One on another machine must be watched for a while. Who cannot wait is refused, since it may live.
+    """
+    before, seconds = look(store, conversation_id)
+    if seconds and not can_wait and before is not None:
+        raise BullpenError(
+            f"Process {before.pid} on {before.host} may have {conversation_id} open. Close it there first, or use "
+            f"`bullpen sessions archive {conversation_id}`, which waits to see whether it is still there."
+        )
+    time.sleep(seconds)
+    try:
+        check_not_open(store, conversation_id, before)
+    except ConversationInUse as error:
+        raise BullpenError(f"Process {error.pid} has {conversation_id} open. Close it there first.") from error
     store.label(conversation_id, archived_at=at)
+
+
+def delete(store: Store, conversation_id: str, *, at: int) -> None:
+    """Remove a conversation for good, unless some process has it open."""
+    try:
+        with owned(store, conversation_id) as owner:
+            store.delete(conversation_id, at=at, owner=owner)
+    except ConversationInUse as error:
+        who = f"Process {error.pid}"
+        raise BullpenError(f"{who} has {conversation_id} open. Close it there first. Nothing was deleted.") from error
 
 
 def unarchive(store: Store, conversation_id: str) -> None:
