@@ -11,6 +11,7 @@ from playwright.async_api import Browser, Page, expect
 from bullpen.cli.entrance import leading_to
 from bullpen.testing.site import site
 from bullpen.testing.stage import write_team
+from bullpen.web.identity import GUEST
 
 OpenBrowser = Callable[[], AbstractAsyncContextManager[Browser]]
 
@@ -115,5 +116,45 @@ def test_a_file_leads_in(tmp_path: Path, open_browser: OpenBrowser) -> None:
             await page.goto(file.as_uri())
             await expect(page.get_by_role("heading", level=1)).to_have_text("Conversations")
             assert page.url == f"{served.url}/"
+
+    asyncio.run(story())
+
+
+def test_a_weaker_address_takes_nothing_from_an_owner(tmp_path: Path, open_browser: OpenBrowser) -> None:
+    async def story() -> None:
+        async with site(tmp_path) as served, open_browser() as browser:
+            page, guest = [await (await browser.new_context()).new_page() for _ in range(2)]
+            await served.let_in(page)
+            invitation = f"{served.url}/enter/{served.keys.new_invitation(GUEST, 60)}"
+            # A link elsewhere leads here without a cookie, so the page cannot know yet who it is.
+            elsewhere = tmp_path / "mail.html"
+            elsewhere.write_text(f'<a href="{invitation}">Join</a>')
+            await page.goto(elsewhere.as_uri())
+            await page.get_by_role("link", name="Join").click()
+            await page.get_by_role("button", name="Sign in").click()
+            await expect(page.get_by_role("heading", level=1)).to_have_text("This browser may do more already")
+            await page.get_by_role("link", name="Go to your conversations").click()
+            await expect(page.get_by_role("link", name="People")).to_be_visible()
+            # Nothing was used up.
+            await served.let_in(guest, invitation)
+            await expect(guest.locator(".me")).to_have_text("guest viewer")
+
+    asyncio.run(story())
+
+
+def test_addresses_that_nobody_used_are_under_people(tmp_path: Path, open_browser: OpenBrowser) -> None:
+    async def story() -> None:
+        async with site(tmp_path) as served, open_browser() as browser:
+            page, guest = [await (await browser.new_context()).new_page() for _ in range(2)]
+            await served.let_in(page)
+            invitation = f"{served.url}/enter/{served.keys.new_invitation(GUEST, 60)}"
+            await guest.goto(invitation)
+            await page.goto(f"{served.url}/people")
+            unused = page.locator(".unused li")
+            await expect(unused).to_contain_text("guest viewer")
+            await unused.get_by_role("button", name="Revoke").click()
+            await expect(unused).to_have_count(0)
+            await guest.get_by_role("button", name="Sign in").click()
+            await expect(guest.get_by_role("heading", level=1)).to_have_text("This address has been used")
 
     asyncio.run(story())

@@ -68,12 +68,12 @@ async def test_every_decision_has_its_person(shop: Stage) -> None:
         assert times == sorted(times)
 
 
-async def test_without_a_name_it_was_who_spoke_last(shop: Stage) -> None:
+async def test_without_a_name_it_was_the_owner_and_not_who_spoke_last(shop: Stage) -> None:
     async with shop.open() as conversation:
         await tell(conversation, "[FROM: lee] Go [NEXT: a]")
         await conversation.skip()
-        assert await decided(conversation) == [("lee", "skip", ("1",))]
-        assert [event.by for event in events_so_far(conversation, Decided)] == ["lee"]
+        assert await decided(conversation) == [("owner", "skip", ("1",))]
+        assert [event.by for event in events_so_far(conversation, Decided)] == ["owner"]
 
 
 async def test_what_changes_nothing_is_not_a_decision_and_nobody_decides_as_an_agent(shop: Stage) -> None:
