@@ -17,6 +17,18 @@ from bullpen.agents.process_tree import ProcessId, is_alive, process_id
 
 GROW = "while :; do echo >> {file}; sleep 0.05; done"
 """What every member does: it edits a file."""
+GENERATIONS = 120
+"""So many that they would live for seconds if one were killed after the other."""
+CHAIN = """
+import os, sys
+for _ in range(int(sys.argv[1])):
+    if os.fork():
+        break
+    os.setsid()
+else:
+    os.execv("/bin/sh", ["/bin/sh", sys.argv[2]])
+os.wait()
+"""
 KINDS: Mapping[str, str] = {
     "child": "{grow} &",
     "child in a session of its own": "setsid {grow} &",
@@ -27,6 +39,7 @@ KINDS: Mapping[str, str] = {
     "orphan in a session of its own without its environment": "(setsid env -i {grow} &)",
     "child of a child": "sh -c 'setsid {grow} & wait' &",
     "child that is ended by signals": "(trap - TERM INT HUP; exec {grow}) &",
+    f"the last of {GENERATIONS} generations, each in a session of its own": "env -i {last} &",
 }
 HIDDEN = "orphan in a session of its own without its environment"
 """Only its guardian knows where it belongs."""
@@ -125,11 +138,15 @@ class Family:
         return [self.folder / f"grows-{number}" for number in range(len(self.kinds) + 1)]
 
     def _write_team(self) -> None:
-        lines = ["trap '' TERM INT HUP", f"echo $$ > {self.folder}/agent", "cat > /dev/null"]
+        # A shell that says whom somebody killed must not end of that when nobody reads it any more.
+        lines = ["trap '' TERM INT HUP", "exec 2> /dev/null", f"echo $$ > {self.folder}/agent", "cat > /dev/null"]
+        chain = self.folder / "chain.py"
+        chain.write_text(CHAIN)
         for number, kind in enumerate(self.kinds):
             grower = self.folder / f"grower-{number}.sh"
             grower.write_text(GROW.format(file=self._files()[number]))
-            lines.append(KINDS[kind].format(grow=f"/bin/sh {grower}"))
+            last = f"{sys.executable} -I -S {chain} {GENERATIONS} {grower}"
+            lines.append(KINDS[kind].format(grow=f"/bin/sh {grower}", last=last))
         lines.append(GROW.format(file=self._files()[-1]))
         script = self.folder / "agent.sh"
         script.write_text("\n".join(lines))

@@ -31,6 +31,7 @@ FOUND_BY_KILLING = (
     "orphans are not adopted",
     "children are asked to end, not killed",
     "only the first generation is killed",
+    "one generation is killed after the other",
     "a family is killed only after a turn",
 )
 FOUND_BY_OPENING = (
@@ -169,15 +170,16 @@ TORTURE = Torture(
     name="leftovers",
     does="A real bullpen is killed with -9 while its agent runs, which ignores all signals that can be ignored and has "
     "children and orphans that edit files every 50 ms: in its session and in their own, with and without their "
-    "environment. In other rounds its guardian is killed together with it, and the conversation is opened again. "
-    "Strangers get the pids of dead agents, of their guardians and of bullpen.",
+    "environment, and below many generations. In other rounds its guardian is killed together with it, and the "
+    "conversation is opened again. Strangers get the pids of dead agents, of their guardians and of bullpen.",
     promise="When bullpen alone is killed, all of the family ends although nobody opens anything; when its guardian is "
     "killed too, all that can be recognised is gone once the conversation is open. No file grows afterwards. No "
     "stranger and no process of another turn is ended.",
     run=run,
-    fault="eleven mistakes of one line, one after the other: in the guardian (orphans are not adopted; asked, not "
-    "killed; one generation only; only after a turn), in what opening does (every owner is alive; asked, not killed; "
-    "no marks; no descendants), and a pid is enough to be killed, to be an agent, or to be alive. Each must be found.",
+    fault="twelve mistakes of one line, one after the other: in the guardian (orphans are not adopted; asked, not "
+    "killed; one generation only; one after the other; only after a turn), in what opening does (every owner is alive; "
+    "asked, not killed; no marks; no descendants), and a pid is enough to be killed, to be an agent, or to be alive. "
+    "Each must be found.",
     seen_as="processes live, and edits",
     run_with_fault=run_with_fault,
     order=42,

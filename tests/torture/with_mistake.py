@@ -19,13 +19,18 @@ MISTAKES = {
     ),
     "only the first generation is killed": (
         "guardian_program",
-        "        if not _has_children():\n",
-        "        if True:\n",
+        "        family = _kill_family()\n",
+        "        return not [os.kill(child, signal.SIGKILL) for child in _children(os.getpid())]\n",
+    ),
+    "one generation is killed after the other": (
+        "guardian_program",
+        "        family = _kill_family()\n",
+        "        family = [os.kill(child, signal.SIGKILL) for child in _children(os.getpid())]\n",
     ),
     "a family is killed only after a turn": (
         "guardian_program",
-        "    _end_children()\n    _say",
-        "    is_over and _end_children()\n    _say",
+        "    if not _end_family():\n",
+        "    if not (is_over and _end_family()):\n",
     ),
     "every owner is taken for alive": (
         "crash_records",
