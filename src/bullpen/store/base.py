@@ -263,6 +263,11 @@ class Store(Protocol):
         as it is stored, and nothing changes; if its speaker or content differs, this raises MessageDiffers.
         """
 
+    def extend(
+        self, conversation_id: str, messages: Sequence[ConversationMessage], *, owner: Owner | None = None
+    ) -> None:
+        """Store messages that ask for nothing, all or none. Each is as in append; many at once are faster."""
+
     def update(
         self,
         conversation_id: str,
@@ -356,8 +361,8 @@ class Store(Protocol):
     def give_again(self, conversation_id: str, turn_id: str, *, owner: Owner, given: AssemblerOutput) -> None:
         """Replace the prompt of a running turn, whose agent has not taken the first one."""
 
-    def memory(self, conversation_id: str, member: str) -> MemberMemory | None:
-        """Return the session that a member's last turn left; None if none did."""
+    def memory(self, conversation_id: str, member: str, *, up_to: int | None = None) -> MemberMemory | None:
+        """Return the session that a member's last turn left, or its last one up to a message; None if none did."""
 
     def memories(self, conversation_id: str) -> list[MemberMemory]:
         """Return the session that every turn left, oldest first."""

@@ -25,10 +25,10 @@ def add(db: Connection, conversation: int, turn_id: str, memory: Memory) -> None
     )
 
 
-def last_of(db: Connection, conversation: int, member: str) -> MemberMemory | None:
-    """Return what a member's last turn left; None if none of its turns did."""
-    query = f"{SELECT} AND memories.member = ? ORDER BY memories.number DESC LIMIT 1"
-    row = db.execute(query, (conversation, member)).fetchone()
+def last_of(db: Connection, conversation: int, member: str, up_to: int) -> MemberMemory | None:
+    """Return what a member's last turn left that replied with one of the messages up to this one; None if none did."""
+    query = f"{SELECT} AND memories.member = ? AND turns.reply <= ? ORDER BY memories.number DESC LIMIT 1"
+    row = db.execute(query, (conversation, member, up_to)).fetchone()
     return None if row is None else _member_memory(row)
 
 

@@ -143,6 +143,25 @@ class SqliteStore:
         self._intact[place.number] = link
         return StoredMessage(sequence=sequence, message=message, hash=link)
 
+    def extend(
+        self, conversation_id: str, messages: Sequence[ConversationMessage], *, owner: Owner | None = None
+    ) -> None:
+        """Store messages that ask for nothing, all or none."""
+        with self._database.writing() as db:
+            place = place_for(db, conversation_id, owner)
+            self._check_end(db, place)
+            sequence, head = place.messages, place.head
+            for message in messages:
+                number, link = message_rows.add(db, place.number, head, sequence + 1, message)
+                if number is None:
+                    message_rows.stored_before(db, place.number, message)
+                    continue
+                search.add(db, newest=number)
+                sequence, head = sequence + 1, link
+            latest = max((message.timestamp for message in messages), default=0)
+            conversation_rows.apply(db, place.number, NO_CHANGE, latest, end=(sequence, head))
+        self._intact[place.number] = head
+
     def update(
         self,
         conversation_id: str,
@@ -302,10 +321,11 @@ class SqliteStore:
             # With time 0, the time of the last activity stays as it is.
             conversation_rows.apply(db, number, change, 0)
 
-    def memory(self, conversation_id: str, member: str) -> MemberMemory | None:
-        """Return the session that a member's last turn left."""
+    def memory(self, conversation_id: str, member: str, *, up_to: int | None = None) -> MemberMemory | None:
+        """Return the session that a member's last turn left, or its last one up to a message."""
+        last = message_rows.NO_END if up_to is None else up_to
         with self._database.reading() as db:
-            return memory_rows.last_of(db, place_of(db, conversation_id).number, member)
+            return memory_rows.last_of(db, place_of(db, conversation_id).number, member, last)
 
     def memories(self, conversation_id: str) -> list[MemberMemory]:
         """Return the session that every turn left, oldest first."""

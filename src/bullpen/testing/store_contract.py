@@ -27,6 +27,7 @@ from bullpen.errors import (
     UnknownMessage,
     UnknownTurn,
 )
+from bullpen.memory import FileMark, Memory
 from bullpen.messages import ConversationMessage, Routing, Speaker, SpeakerType
 from bullpen.routing.queue import WaitingTurn
 from bullpen.store.base import (
@@ -59,6 +60,17 @@ GIVEN = AssemblerOutput(
     ),
 )
 ENDS: tuple[EndState, ...] = ("failed", "cancelled", "interrupted")
+
+MEMORY = Memory(
+    session_id="session-0",
+    began_at=1,
+    since=1,
+    seen_to=1,
+    agent="claude-code",
+    folder="/project",
+    visibility="all",
+    file=FileMark(size=1, digest=""),
+)
 
 
 def said(message_id: str, content: str = "hello", speaker: Speaker = KAI, at: int = 100) -> ConversationMessage:
@@ -111,6 +123,7 @@ def read_stream(store: Store) -> bytes:
 
 WRITES: dict[str, Callable[[Store, Owner | None], object]] = {
     "append": lambda store, owner: store.append("c", said("m2"), owner=owner),
+    "extend": lambda store, owner: store.extend("c", [said("m2"), said("m3")], owner=owner),
     "reply": lambda store, owner: store.append(
         "c", said("m2"), finishes=TurnEnd(turn_id="m1-max", state="done", at=1), owner=owner
     ),
@@ -313,6 +326,33 @@ class StoreContract:
         assert len(store.messages("c")) == len(store.turns("c")) == 1
         assert store.conversation("c").waits_for is None
 
+    def test_many_messages_at_once_are_as_one_after_the_other(self, store: Store) -> None:
+        begin(store, "d")
+        many = [said(f"m{number}", f"word{number}", at=number) for number in range(1, 151)]
+        for message in many:
+            store.append("c", message, owner=OWNER)
+        store.extend("d", many[:70])
+        store.extend("d", many[60:])
+        store.extend("d", [])
+
+        assert [one.message for one in store.messages("d")] == many
+        assert sequences(store.messages("d")) == sequences(store.messages("c"))
+        assert store.conversation("d").last_at == 150
+        assert [one.conversation_id for one in store.search("word150")] == ["d", "c"]
+        assert store.append("d", said("m151")).sequence == 151
+        assert store.fsck() == []
+
+    def test_many_messages_at_once_are_stored_all_or_none(self, store: Store) -> None:
+        store.append("c", said("m1", "yes"), owner=OWNER)
+        with pytest.raises(MessageDiffers):
+            store.extend("c", [said("m2"), said("m1", "no")], owner=OWNER)
+        with pytest.raises(TypeError):
+            store.extend("c", [said("m2"), said(cast("str", 1))], owner=OWNER)
+
+        assert sequences(store.messages("c")) == [1]
+        assert store.append("c", said("m2"), owner=OWNER).sequence == 2
+        assert store.fsck() == []
+
     def test_the_same_id_cannot_say_something_else(self, store: Store) -> None:
         store.append("c", said("m1", "yes"), owner=OWNER)
         with pytest.raises(MessageDiffers):
@@ -392,6 +432,18 @@ class StoreContract:
             reply_id="m2",
             usage=usage,
         )
+
+    def test_the_session_that_a_member_had_at_a_message(self, store: Store) -> None:
+        for number in (1, 3, 5):
+            running(store, f"m{number}")
+            memory = replace(MEMORY, session_id=f"session-{number}")
+            end = TurnEnd(turn_id=f"m{number}-max", state="done", at=1, memory=memory)
+            store.append("c", said(f"m{number + 1}", speaker=MAX), finishes=end, owner=OWNER)
+
+        assert store.memory("c", "max", up_to=1) is None
+        found = [store.memory("c", "max", up_to=up_to) for up_to in (2, 3, 4, 5, 6, None)]
+        assert [one and one.memory.session_id[-1] for one in found] == ["1", "1", "3", "3", "5", "5"]
+        assert [one and one.reply_id for one in found] == ["m2", "m2", "m4", "m4", "m6", "m6"]
 
     @pytest.mark.parametrize("state", ENDS)
     def test_a_turn_that_ends_without_a_reply(self, store: Store, state: EndState) -> None:
