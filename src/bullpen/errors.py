@@ -9,7 +9,7 @@ BullpenError
 │   ├── PromptTooLong       for this CLI, regardless of the byte budget
 │   ├── TurnLimitReached
 │   ├── PermissionRefused
-│   ├── SessionLost         the CLI cannot go on in a session
+│   ├── SessionLost         the CLI cannot continue in a session
 │   ├── AgentCrashed
 │   ├── AgentTimedOut
 │   └── ProtocolBroken      it gave no usable answer
@@ -29,6 +29,7 @@ BullpenError
 ├── NothingRuns             there is no running turn to cancel
 ├── NothingSaid             the message is empty
 ├── NothingToDecide         no turn is waiting for a decision
+├── NothingToForget         the member has no session of its own
 ├── OutputExists            the output file exists already
 ├── PromptTooLarge          the parts that may not be cut exceed the byte budget; nothing was sent
 ├── ReadOnlyHere            the conversation can be read from here, but not continued
@@ -121,7 +122,7 @@ class PermissionRefused(AgentFailed):
 
 
 class SessionLost(AgentFailed):
-    """The CLI cannot go on in the session that it was asked to resume. It has done nothing."""
+    """The CLI cannot continue in the session that it was asked to resume. It has done nothing."""
 
 
 class AgentCrashed(AgentFailed):
@@ -273,6 +274,10 @@ class NothingToDecide(BullpenError):
     def __init__(self, turn_id: str | None) -> None:
         which = "No turn is" if turn_id is None else f"Turn {turn_id} is not"
         super().__init__(f"{which} waiting for a decision.")
+
+
+class NothingToForget(BullpenError):
+    """A member has no session of its own, or none yet."""
 
 
 class ConversationClosed(BullpenError):

@@ -7,7 +7,12 @@ from msgspec import Struct
 from bullpen.turn_events import Usage
 
 Origin = Literal["new", "resumed", "forked", "rebuilt"]
-"""How a turn got its session: begun, gone on in, copied from another, or begun because the last one could not go on."""
+"""How a turn got its session: begun, continued, copied, or begun because the one before it could not be continued."""
+
+
+def made_to_forget(person: str) -> str:
+    """Return the reason why a session does not continue that a person wants to end."""
+    return f"{person} made it forget"
 
 
 class FileMark(Struct, frozen=True, kw_only=True):
@@ -22,11 +27,11 @@ class SessionUse(Struct, frozen=True, kw_only=True):
 
     origin: Origin
     id: str = ""
-    """The session to begin or to go on in; of a fork, the one it is copied from. Empty: the CLI chooses one."""
+    """The session to begin or to continue; of a fork, the one it is copied from. Empty: the CLI chooses one."""
     reason: str = ""
-    """Why the session before it could not go on."""
+    """Why the session before it could not be continued."""
     continues: str = ""
-    """The turn after which it goes on."""
+    """The turn after which it continues."""
     turns: int = 0
     """How many turns it holds already."""
     has_other_system: bool = False
@@ -34,7 +39,7 @@ class SessionUse(Struct, frozen=True, kw_only=True):
 
     @property
     def sentence(self) -> str:
-        """What a person should know about it; nothing if it simply goes on, or is the first."""
+        """What a person should know about it; nothing if it simply continues, or is the first."""
         return f"Its session was rebuilt from the conversation: {self.reason}." if self.reason else ""
 
     @property

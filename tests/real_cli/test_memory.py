@@ -258,7 +258,7 @@ REASONS: dict[Change, str] = {
     _cut: "the file of its session is not what its last turn left",
     _garbage: "the file of its session is not what its last turn left",
     _garbage_line: "the file of its session is not what its last turn left",
-    _added: "somebody else went on in its session",
+    _added: "somebody else continued its session",
 }
 
 

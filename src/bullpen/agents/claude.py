@@ -226,7 +226,7 @@ SPEC = AgentSpec(
         home_variable="CLAUDE_CONFIG_DIR",
         files="projects/*/{id}.jsonl",
         shortened='"subtype":"compact_boundary"',
-        # It records the system text at the first request, and would send that for ever.
+        # It records the system text at the first request, and would send that forever.
         other_system=("--system-prompt-snapshot", "off"),
         usage_adds_up=True,
     ),

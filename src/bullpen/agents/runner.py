@@ -67,7 +67,7 @@ async def run_turn(
     Every event goes to `emit`, and the last is Finished or Failed. A failure is also raised, as a kind of AgentFailed.
     To cancel a turn, cancel the task: its processes are ended, and Failed holds the text so far. `on_command` gets the
     command line before it runs, and `on_output` the program's raw output. With `session` the CLI begins that session or
-    goes on in it; if it begins another one instead, it is stopped, and SessionLost is raised.
+    continues it; if it begins another one instead, it is stopped, and SessionLost is raised.
     """
     if output.system_flag and spec.system_file_flag is None:
         raise ValueError(

@@ -25,7 +25,7 @@ class SessionLock:
                 if os.fstat(file).st_ino == _inode(self._path):
                     self._file = file
                     return True
-                # Whoever had it removed the file just now.
+                # The one who had it removed the file just now.
                 os.close(file)
             except BlockingIOError:
                 os.close(file)

@@ -54,7 +54,7 @@ class AllowRules(Struct, frozen=True, kw_only=True):
 
 
 class SessionSpec(Struct, frozen=True, kw_only=True):
-    """How a CLI goes on where its last turn ended. In all arguments {id} is the session's id."""
+    """How a CLI continues where its last turn ended. In all arguments {id} is the session's id."""
 
     start: tuple[str, ...] = ()
     """Begins a session with an id of ours. Empty: the CLI chooses the id, and says it when it starts."""
@@ -70,7 +70,7 @@ class SessionSpec(Struct, frozen=True, kw_only=True):
     is_bound_to_folder: bool = True
     """Whether it is found only from the folder in which it began."""
     takes_other_model: bool = True
-    """Whether another model can go on with it."""
+    """Whether another model can continue with it."""
     other_system: tuple[str, ...] = ()
     """Makes a session take another system text than the one it began with."""
     usage_adds_up: bool = False
@@ -131,7 +131,7 @@ class AgentSpec(Struct, frozen=True, kw_only=True):
     tested_versions: tuple[str, ...] = ()
     sign_in: SignInProbe = SignInProbe()
     sessions: SessionSpec | None = None
-    """How it goes on in a session of its own; None: every turn begins anew."""
+    """How it continues in a session of its own; None: every turn begins from nothing."""
 
     @property
     def program(self) -> str:

@@ -15,7 +15,7 @@ from bullpen.agents.spec import SessionSpec
 from bullpen.conversation.member_agent import MemberAgent
 from bullpen.conversation.session_rules import has_own_memory, session_file, why_not
 from bullpen.conversation.unfinished_turns import unfinished_note
-from bullpen.memory import FileMark, MemberMemory, Memory, Origin, SessionUse
+from bullpen.memory import FileMark, MemberMemory, Memory, Origin, SessionUse, made_to_forget
 from bullpen.routing.progress import Progress
 from bullpen.routing.queue import WaitingTurn
 from bullpen.store.base import Store, Turn
@@ -69,7 +69,7 @@ class Memories:
     def plan(self, agent: MemberAgent, progress: Progress) -> SessionPlan | None:
         """Return in which session the member's next turn runs; None if it has no memory of its own.
 
-        The rules that forbid to go on come first. Unless none of them holds, a new session begins.
+        The rules that forbid continuing come first: if one of them applies, a new session begins.
         """
         sessions, name = agent.spec.sessions, agent.member.name
         if sessions is None or not has_own_memory(agent):
@@ -77,13 +77,13 @@ class Memories:
         left = self._store.memory(self._conversation_id, name)
         goes_on = left or progress.borrowed.get(name)
         if name in progress.forgotten:
-            return _new(sessions, f"{progress.forgotten[name]} made it forget")
+            return _new(sessions, made_to_forget(progress.forgotten[name]))
         if goes_on is None:
             return _new(sessions)
         return self._going_on(agent, sessions, goes_on, is_borrowed=left is None)
 
     def rebuilt(self, agent: MemberAgent, reason: str) -> SessionPlan | None:
-        """Return a new session in the place of one that the CLI could not go on in."""
+        """Return a new session in the place of one that the CLI could not continue."""
         return None if agent.spec.sessions is None else _new(agent.spec.sessions, reason)
 
     def _going_on(
@@ -93,13 +93,13 @@ class Memories:
         if reason := why_not(memory, agent, sessions):
             return _new(sessions, reason)
         if is_borrowed and not sessions.fork:
-            return _new(sessions, "its CLI cannot go on in a copy of a session")
+            return _new(sessions, "its CLI cannot continue in a copy of a session")
         file, reason = session_file(memory, sessions, agent.environment)
         is_longer = reason == "longer"
         if is_longer:
             reply = self._store.message(self._conversation_id, left.reply_id)
             is_ours = not is_borrowed and self._ended_badly(agent.member.name, after=reply.sequence)
-            reason = "" if is_ours else "somebody else went on in its session"
+            reason = "" if is_ours else "somebody else continued its session"
         if reason:
             return _new(sessions, reason)
         origin: Origin = "forked" if is_borrowed else "resumed"
@@ -140,7 +140,7 @@ class Memories:
     ) -> Memory | None:
         """Return what the member's session holds after a turn that ended well.
 
-        A turn that ran beside another one in a copy leaves nothing: the session that it was copied from goes on.
+        A turn that ran beside another one in a copy leaves nothing: the session that it was copied from continues.
         """
         use, sessions, before = plan.use, agent.spec.sessions, plan.left.memory if plan.left else None
         if sessions is None or (use.origin == "forked" and plan.lock is None):

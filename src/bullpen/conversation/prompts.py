@@ -118,7 +118,7 @@ class Prompts:
         left: MemberMemory,
         remark: str,
     ) -> PreparedTurn:
-        """Return the prompt for a turn in a session that goes on: what has been said since, and what has changed."""
+        """Return the prompt for a turn in a session that continues: what has been said since, and what has changed."""
         memory, number_of = left.memory, self._context.number_of
         own = dict.fromkeys([*memory.said, left.reply_id])
         due = [message_id for message_id in memory.pending if message_id not in hidden_ids]

@@ -1,7 +1,7 @@
-"""When a member's session must not go on: the rules, each with the reason that people are told. Pure, except for files.
+"""When a member's session must not be continued: the rules, each with the reason that people are told.
 
-A session that goes on wrongly is worse than none: the agent would not know what it has not seen. So whatever is not
-certain begins a new session, built from the shared history.
+A session that continues wrongly is worse than none: the agent would not know what it has not seen. If anything is
+uncertain, a new session begins, built from the shared history.
 """
 
 from collections.abc import Iterator, Mapping
@@ -11,20 +11,17 @@ from bullpen.agents.session_file import compared, find_session_file
 from bullpen.agents.spec import SessionSpec
 from bullpen.conversation.member_agent import MemberAgent
 from bullpen.memory import Memory
+from bullpen.team.own_memory import why_shared
 from bullpen.text.numbers import tokens
 
 
 def has_own_memory(agent: MemberAgent) -> bool:
-    """Return whether a member's turns run in sessions that go on."""
-    member, sessions = agent.member, agent.spec.sessions
-    if sessions is None or member.memory == "shared":
-        return False
-    # Another command may be any program, so only the team file can say that it keeps sessions as the CLI does.
-    return member.memory == "own" or (sessions.is_proven and not member.command)
+    """Return whether a member's turns run in sessions that continue."""
+    return not why_shared(agent.member, agent.spec)
 
 
 def why_not(memory: Memory, agent: MemberAgent, sessions: SessionSpec) -> str:
-    """Return why a session cannot go on, whatever is in its file; nothing if it can."""
+    """Return why a session cannot be continued, regardless of its file; nothing if it can."""
     return next(_reasons(memory, agent, sessions), "")
 
 
@@ -48,7 +45,7 @@ def _reasons(memory: Memory, agent: MemberAgent, sessions: SessionSpec) -> Itera
 
 
 def session_file(memory: Memory, sessions: SessionSpec, environment: Mapping[str, str]) -> tuple[Path | None, str]:
-    """Return the file of a session, and why it cannot go on: nothing if it is as its last turn left it.
+    """Return the file of a session, and why it cannot be continued: nothing if it is as its last turn left it.
 
     The file comes with "longer" if only something was added to it: that may be what a turn left that ended badly.
     """

@@ -134,7 +134,7 @@ class TurnLoop:
             self._journal.changed.set()
 
     async def _run(self, running: RunningTurn, prepared: PreparedTurn, session: TurnSession) -> None:
-        """Run the agent. If it cannot go on in its session, it has done nothing, and begins a new one."""
+        """Run the agent. If it cannot continue in its session, it has done nothing, and begins a new one."""
         agent, emit = self._agents[running.turn.member], partial(self._emit, running)
         try:
             running.used_before = session.used_before
@@ -289,7 +289,7 @@ class TurnLoop:
             self._journal.publish(TurnEvent(turn_id=turn.id, member=turn.member, event=event))
 
     def _notify_of_session(self, running: RunningTurn, given: AssemblerOutput) -> None:
-        """Publish why an agent's session does not go on."""
+        """Publish why an agent's session does not continue."""
         session = given.report.session
         if session is not None and session.reason:
             self._emit(running, Notice(kind="session", text=session.sentence))

@@ -26,7 +26,7 @@ class TurnSession:
         return plan
 
     async def begin_again(self, reason: str) -> SessionPlan | None:
-        """Begin a new session in the place of one that the CLI could not go on in."""
+        """Begin a new session in the place of one that the CLI could not continue."""
         self.leave()
         self._plan = await self._state.in_store(self._memories.rebuilt, self._agent, reason)
         return self._plan

@@ -31,7 +31,7 @@ def _note(turn: Turn, record: TurnRecord | None) -> str:
         f"It had begun to answer: {_shortened(said)}" if said.strip() else "",
         # A CLI that is stopped may not have told of its last command.
         f"It had used: {_listed(used)}." if used else "",
-        "Files may have been changed: look at them before you go on.",
+        "Files may have been changed: look at them before you continue.",
     ]
     return " ".join(filter(None, parts))
 

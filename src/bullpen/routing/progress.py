@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from bullpen.markers.stripping import strip_all_markers
-from bullpen.memory import MemberMemory
+from bullpen.memory import MemberMemory, Memory, made_to_forget
 from bullpen.routing.missed_hand_overs import MissedHandOver
 from bullpen.team.team import Limits
 from bullpen.text.numbers import counted, duration, money, tokens
@@ -122,7 +122,7 @@ class Progress(Struct, frozen=True, kw_only=True, omit_defaults=True):
     forgotten: dict[str, str] = {}
     """Agents whose next turn begins a new session, and for each the person who wants that."""
     borrowed: dict[str, MemberMemory] = {}
-    """For each agent, a session of another conversation, or of its CLI's own, of which it goes on in a copy."""
+    """For each agent, a session of another conversation, or of its CLI's own, of which it continues a copy."""
     missed: MissedHandOver | None = None
     """The missed hand-over of the last reply, until a person speaks or a turn starts."""
 
@@ -144,11 +144,16 @@ class Progress(Struct, frozen=True, kw_only=True, omit_defaults=True):
         return (*self.held, *self.unallowed)
 
 
-def with_own_session(progress: Progress, agent: str) -> Progress:
-    """Return the progress after an agent's reply: it has a session of its own now."""
+def with_own_session(progress: Progress, agent: str, memory: Memory | None) -> Progress:
+    """Return the progress after an agent's reply: it has a session of its own now.
+
+    A person may have made it forget while it worked: then only its next turn begins a new session.
+    """
+    person = progress.forgotten.get(agent)
+    has_forgotten = person is None or (memory is not None and memory.reason == made_to_forget(person))
     return replace(
         progress,
-        forgotten={name: person for name, person in progress.forgotten.items() if name != agent},
+        forgotten={name: by for name, by in progress.forgotten.items() if name != agent or not has_forgotten},
         borrowed={name: memory for name, memory in progress.borrowed.items() if name != agent},
     )
 
