@@ -16,10 +16,13 @@ class SessionLock:
         self._file: int | None = None
 
     def hold(self) -> bool:
-        """Take the lock, and return whether nobody else had it."""
-        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        """Take the lock, and return whether nobody else had it. Where there cannot be one, nobody else has it."""
         while True:
-            file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+            try:
+                self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+            except OSError:
+                return True
             try:
                 flock(file, LOCK_EX | LOCK_NB)
                 if os.fstat(file).st_ino == _inode(self._path):
@@ -30,6 +33,9 @@ class SessionLock:
             except BlockingIOError:
                 os.close(file)
                 return False
+            except OSError:
+                os.close(file)
+                return True
 
     def release(self) -> None:
         """Let go of the lock; nothing if it is not held."""

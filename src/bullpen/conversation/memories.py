@@ -113,8 +113,12 @@ class Memories:
             return plan
         lock = SessionLock(plan.use.id)
         if lock.hold():
-            if plan.longer_file is not None:
-                put_back(plan.longer_file, plan.left.memory.file)
+            try:
+                if plan.longer_file is not None:
+                    put_back(plan.longer_file, plan.left.memory.file)
+            except OSError as error:
+                lock.release()
+                return _new(sessions, f"the file of its session cannot be written ({error.strerror})")
             return replace(plan, lock=lock)
         if not sessions.fork or plan.longer_file is not None:
             return _new(sessions, "another turn runs in its session")
