@@ -2,16 +2,18 @@
 
 import io
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
 
 from bullpen.errors import InvalidImport, StoreFull
+from bullpen.exchange import importing
 from bullpen.exchange.files import Format, write_export
 from bullpen.exchange.importing import UNFINISHED, copies_of, import_conversation, read_import
 from bullpen.messages import ConversationMessage, Routing, Speaker
-from bullpen.store.base import StateChange, StoredMessage
+from bullpen.store.base import StateChange
 from bullpen.store.sqlite import SqliteStore
 from bullpen.testing.conversations import EXAMPLE_ID, write_example
 
@@ -261,16 +263,17 @@ def test_a_copy_is_noticed(store: SqliteStore) -> None:
 
 
 def test_an_import_that_fails_leaves_nothing(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    append = store.append
+    extend = store.extend
     states: list[str | None] = []
 
-    def full_after_one(conversation_id: str, message: ConversationMessage) -> StoredMessage:
+    def full_after_one(conversation_id: str, messages: Sequence[ConversationMessage]) -> None:
         states.append(store.conversation(conversation_id).paused)
-        if message.id == "msg-2":
+        if len(states) == 2:
             raise StoreFull("a.db")
-        return append(conversation_id, message)
+        extend(conversation_id, messages)
 
-    monkeypatch.setattr(store, "append", full_after_one)
+    monkeypatch.setattr(importing, "STORED_AT_ONCE", 1)
+    monkeypatch.setattr(store, "extend", full_after_one)
 
     with pytest.raises(StoreFull):
         import_conversation(store, read_import(encoded(SESSION)))

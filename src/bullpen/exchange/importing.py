@@ -1,9 +1,7 @@
 """Importing a file as a new conversation: a snapshot, a session of agent-chatter, or our own export."""
 
 import json
-import secrets
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -11,7 +9,8 @@ from msgspec import Struct
 
 from bullpen.context.snapshot import ContextSnapshot, is_export, message_from_json, without_export_fields
 from bullpen.context.validation import milliseconds
-from bullpen.errors import ConversationExists, InvalidImport, InvalidSnapshot, NotTheOwner, StoreError
+from bullpen.errors import InvalidImport, InvalidSnapshot
+from bullpen.exchange.new_conversations import fill, new_conversation
 from bullpen.messages import ConversationMessage
 from bullpen.store.base import StateChange, Store
 from bullpen.store.chain import next_link
@@ -23,6 +22,8 @@ SESSION_VERSION = "1.0"
 LATEST_TIME = 253_402_300_799_999
 
 LONGEST_TITLE = 200
+STORED_AT_ONCE = 500
+"""Messages in one transaction: others write to the same file, and wait for it."""
 
 UNFINISHED = "The import did not finish. Delete this conversation and import the file again."
 
@@ -54,19 +55,19 @@ def import_conversation(
     store: Store, imported: Imported, *, team: str = "", team_file: str = "", team_path: str = ""
 ) -> str:
     """Store it as a new conversation and return its id. If that fails, nothing is stored."""
-    conversation_id = _create(store, imported, team or imported.team, team_file, team_path)
-    # If we are killed during the import, people see that it is incomplete.
-    store.update(conversation_id, at=imported.started_at, change=StateChange(paused=UNFINISHED))
-    try:
-        for message in imported.messages:
-            store.append(conversation_id, message)
-        change = StateChange(paused=None, title=imported.title)
-        store.update(conversation_id, at=imported.started_at, change=change)
-    except BaseException:
-        # Who has opened it meanwhile keeps what there is of it, and is told that it is not all.
-        with suppress(StoreError, NotTheOwner):
-            store.delete(conversation_id, at=imported.started_at)
-        raise
+    with new_conversation(
+        store,
+        "imported",
+        unfinished=UNFINISHED,
+        team=team or imported.team,
+        team_file=team_file,
+        team_path=team_path,
+        started_at=imported.started_at,
+        team_task=imported.team_task,
+        extra=imported.extra,
+    ) as conversation_id:
+        fill(store, conversation_id, imported.messages)
+        store.update(conversation_id, at=imported.started_at, change=StateChange(paused=None, title=imported.title))
     return conversation_id
 
 
@@ -78,24 +79,6 @@ def copies_of(store: Store, imported: Imported) -> list[str]:
         if (conversation.messages, conversation.started_at) == (len(imported.messages), imported.started_at)
         and [stored.message for stored in store.messages(conversation.id, limit=1)] == list(imported.messages[-1:])
     ]
-
-
-def _create(store: Store, imported: Imported, team: str, team_file: str, team_path: str) -> str:
-    while True:
-        conversation_id = f"imported-{secrets.token_hex(3)}"
-        try:
-            store.create(
-                conversation_id,
-                team=team,
-                team_file=team_file,
-                team_path=team_path,
-                started_at=imported.started_at,
-                team_task=imported.team_task,
-                extra=imported.extra,
-            )
-        except ConversationExists:
-            continue
-        return conversation_id
 
 
 def _decoded(data: bytes) -> dict[str, Any]:
