@@ -39,7 +39,7 @@ def main() -> int:
             ["Changed:", *(f"  {change}" for change in found)] if found else ["No record, field or flag changed."]
         )
     )
-    problems += _failures(folder / "tests.txt")
+    problems += failures(folder / "tests.txt")
     print("\n".join(["Failed:", *(f"  {problem}" for problem in problems)] if problems else ["Every test passed."]))
     return 1 if problems else 0
 
@@ -89,7 +89,7 @@ def _record(into: Path) -> list[str]:
         return asyncio.run(record(install.COMMANDS, install.binaries(), into))
 
 
-def _failures(log: Path) -> list[str]:
+def failures(log: Path) -> list[str]:
     """Run the tests with the newest CLIs, and return those that fail."""
     print(f"Running their tests; what they say is in {log} ...", flush=True)
     command = [sys.executable, "-m", "pytest", "-q", "-rfE", "-n", "logical", "--dist", "worksteal", *TESTS]

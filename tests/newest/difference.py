@@ -58,7 +58,8 @@ def _is_below(name: str, names: set[str]) -> bool:
 
 
 def _flags(folder: Path) -> set[str]:
-    return {*(folder / FLAGS).read_text(encoding="utf-8").split()}
+    file = folder / FLAGS
+    return {*file.read_text(encoding="utf-8").split()} if file.exists() else set()
 
 
 def _fields(file: Path) -> dict[str, set[str]]:

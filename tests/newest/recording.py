@@ -7,9 +7,10 @@ import asyncio
 import json
 import os
 import re
+import signal
 import sys
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Coroutine, Iterable
 from pathlib import Path
 
 from tests.newest.scripts import scripts
@@ -42,23 +43,23 @@ async def record(clis: Iterable[str], programs: Path, into: Path) -> list[str]:
     """Record every case of these CLIs, and which flags they have; return what did not end."""
     turn = asyncio.Semaphore(AT_ONCE)
 
-    async def one(cli: str, case: str) -> str | None:
+    async def ended(what: str, work: Coroutine[None, None, None]) -> str | None:
         async with turn:
             try:
-                await _recorded(cli, case, programs, into / cli)
+                await work
             except TimeoutError:
-                return f"{cli}/{case} did not end within {TIMEOUT_SECONDS} seconds"
+                return f"{what} did not end within {TIMEOUT_SECONDS} seconds"
         return None
 
+    everything = []
     for cli in clis:
         (into / cli).mkdir(parents=True, exist_ok=True)
-        flags = await _flags(cli, programs)
-        (into / cli / FLAGS).write_text("".join(f"{flag}\n" for flag in flags), encoding="utf-8")
-    problems = await asyncio.gather(*(one(cli, case) for cli in clis for case in cases(cli)))
-    return [problem for problem in problems if problem]
+        everything.append(ended(f"{cli} --help", _record_flags(cli, programs, into / cli)))
+        everything += [ended(f"{cli}/{case}", _record_case(cli, case, programs, into / cli)) for case in cases(cli)]
+    return [problem for problem in await asyncio.gather(*everything) if problem]
 
 
-async def _recorded(cli: str, case: str, programs: Path, into: Path) -> None:
+async def _record_case(cli: str, case: str, programs: Path, into: Path) -> None:
     """Run one case, and write what the CLI wrote and how it ended."""
     argv = json.loads((RECORDINGS / cli / f"{case}.run.json").read_text(encoding="utf-8"))["argv"]
     with tempfile.TemporaryDirectory(prefix="bullpen-newest-") as name:
@@ -84,13 +85,14 @@ async def _recorded(cli: str, case: str, programs: Path, into: Path) -> None:
 async def _run(command: list[str], settings: CliSettings, cwd: Path, prompt: str) -> tuple[str, str, int]:
     pipe = asyncio.subprocess.PIPE
     child = await asyncio.create_subprocess_exec(
-        *command, stdin=pipe, stdout=pipe, stderr=pipe, cwd=cwd, env={**settings.env, **KEY}
+        *command, stdin=pipe, stdout=pipe, stderr=pipe, cwd=cwd, env={**settings.env, **KEY}, start_new_session=True
     )
     try:
         async with asyncio.timeout(TIMEOUT_SECONDS):
             stdout, stderr = await child.communicate(prompt.encode())
     except TimeoutError:
-        child.kill()
+        os.killpg(child.pid, signal.SIGKILL)
+        await child.wait()
         raise
     assert child.returncode is not None
     return stdout.decode(), stderr.decode(), child.returncode
@@ -110,14 +112,15 @@ def _without(hidden: dict[str, str], text: str) -> str:
     return text
 
 
-async def _flags(cli: str, programs: Path) -> list[str]:
-    """Return every option in the help of the command that we use."""
+async def _record_flags(cli: str, programs: Path, into: Path) -> None:
+    """Write every option in the help of the command that we use, each in a line."""
     _, *arguments = agent_spec(cli).command
     command = [str(programs / cli), *(one for one in arguments[:1] if not one.startswith("-")), "--help"]
     with tempfile.TemporaryDirectory(prefix="bullpen-newest-") as name:
         settings = SETTINGS[cli](ANY_ADDRESS, Path(name))
         stdout, _, _ = await _run(command, settings, Path(name), "")
-    return sorted({*re.findall(r"(?<![\w-])(?:--[A-Za-z][\w-]*|-[A-Za-z](?![\w-]))", stdout)})
+    flags = {*re.findall(r"(?<![\w-])(?:--[A-Za-z][\w-]*|-[A-Za-z](?![\w-]))", stdout)}
+    (into / FLAGS).write_text("".join(f"{flag}\n" for flag in sorted(flags)), encoding="utf-8")
 
 
 def main() -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.newest import __main__ as newest
+from tests.newest import recording
 from tests.newest.difference import changes
 from tests.newest.recording import FLAGS, RECORDINGS, cases, record
 from tests.newest.scripts import scripts
@@ -125,6 +126,17 @@ def test_what_a_program_writes_is_recorded_without_what_is_of_this_machine(tmp_p
     assert run == {"argv": pinned["argv"], "exit_code": 3, "stderr_tail": "/opt/agents/bin/claude failed\n"}
 
 
+def test_a_program_that_does_not_end_is_told_and_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    alive = tmp_path / "alive"
+    program(tmp_path / "bin", "gemini", f'case "$*" in *--help) exit;; esac; (echo $$ >> {alive}; sleep 1000)')
+    monkeypatch.setattr(recording, "TIMEOUT_SECONDS", 1)
+
+    problems = asyncio.run(record(["gemini"], tmp_path / "bin", tmp_path / "recordings"))
+
+    assert problems == [f"gemini/{case} did not end within 1 seconds" for case in cases("gemini")]
+    assert [pid for pid in alive.read_text().split() if Path("/proc", pid).exists()] == []
+
+
 def test_the_newest_versions_are_what_npm_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     program(tmp_path, "npm", 'case "$2" in *codex) echo 0.999.0;; *) echo 1.2.3;; esac')
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
@@ -132,6 +144,22 @@ def test_the_newest_versions_are_what_npm_says(tmp_path: Path, monkeypatch: pyte
     found = newest.newest_versions()
 
     assert found == dict.fromkeys(install.COMMANDS.values(), "1.2.3") | {"@openai/codex": "0.999.0"}
+
+
+def test_tests_that_fail_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "test_it.py").write_text("def test_good(): pass\n\n\ndef test_bad(): assert 1 == 2\n")
+    monkeypatch.setattr(newest, "TESTS", (str(tmp_path / "test_it.py"),))
+
+    (failed,) = newest.failures(tmp_path / "tests.txt")
+
+    assert failed.startswith("FAILED ")
+    assert "test_it.py::test_bad" in failed
+
+
+def test_tests_that_cannot_run_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(newest, "TESTS", (str(tmp_path / "nothing.py"),))
+
+    assert len(newest.failures(tmp_path / "tests.txt")) == 1
 
 
 def test_without_a_registry_it_says_so_and_tries_nothing(
