@@ -269,3 +269,64 @@ async def test_an_agent_that_may_drop_also_drops_questions(stage: Stage) -> None
         await tell(conversation, "Go.")
         await tell(conversation, "And you? [NEXT: c]")
         assert (waiting(conversation), conversation.progress.unallowed) == ([], {})
+
+
+@pytest.fixture
+def paused_at_a_limit(stage: Stage) -> Stage:
+    """A hand-over that waits for a person only because of a limit: nobody in the team has full permissions yet."""
+    stage.person("kim")
+    stage.agent("a", "The file says so. [NEXT: b, c]")
+    stage.agent("b", "I have done it.")
+    stage.agent("c")
+    stage.limits = {"turns_per_message": 1}
+    return stage
+
+
+@pytest.mark.parametrize("sender", ["stays", "is removed", "may not address it"])
+async def test_a_hand_over_waits_for_a_yes_if_the_member_has_full_permissions_by_now(
+    paused_at_a_limit: Stage, sender: str
+) -> None:
+    stage = paused_at_a_limit
+    async with stage.open() as conversation:
+        await tell(conversation, "Read it. [NEXT: a]")
+        assert (waiting(conversation), unallowed(conversation)) == (["b", "c"], [])
+    stage.members["b"]["permissions"] = "full"
+    if sender == "is removed":
+        stage.members["d"] = {**stage.members.pop("a"), "name": "d"}
+    elif sender == "may not address it":
+        stage.members["a"]["may_address"] = ["c"]
+
+    async with stage.open(conversation.id) as again:
+        assert (waiting(again), unallowed(again)) == (["b", "c"], ["b"])
+        assert [asked.turn.member for asked in events_so_far(again, Unallowed)] == ["b"]
+        await again.continue_turns()
+        await again.until_quiet()
+        assert (await said(again))[2:] == []
+    # The question is stored, and a yes is remembered.
+    async with stage.open(conversation.id) as again:
+        assert unallowed(again) == ["b"]
+        await again.allow("2")
+        await again.until_quiet()
+        assert (await said(again))[2:3] == ["b: I have done it."]
+
+
+@pytest.mark.parametrize("how", ["a message", "/next", "/allow"])
+async def test_nobody_is_asked_again_about_what_a_person_asked_for(stage: Stage, how: str) -> None:
+    stage.person("kim")
+    stage.agent("a", "Done. [NEXT: c, b]" if how == "/allow" else "Done.")
+    stage.agent("b", "I have done it.", permissions="full")
+    stage.agent("c", HANG, "I am c.")
+    async with stage.open() as conversation:
+        if how == "a message":
+            await conversation.say("Read it. [NEXT: c, b]")
+        else:
+            await tell(conversation, "Read it. [NEXT: a]") if how == "/next" else await conversation.say(
+                "Read [NEXT: a]"
+            )
+            if how == "/next":
+                await conversation.ask("c, b")
+        await until_at_work(conversation, "c")
+        if how == "/allow":
+            await conversation.allow(*(turn.id for turn in conversation.unallowed))
+    async with stage.open(conversation.id) as again:
+        assert (waiting(again), unallowed(again)) == (["b"], [])

@@ -65,7 +65,8 @@ def drop(
     names = {router.member(name).name for name in members}
     waiting = state.queue.waiting
     _check_all_waiting(turn_ids, waiting)
-    turns = tuple(turn for turn in waiting if turn.id in turn_ids or turn.member in names or not (turn_ids or names))
+    chosen = frozenset(turn_ids)
+    turns = tuple(turn for turn in waiting if turn.id in chosen or turn.member in names or not (turn_ids or names))
     if not turns:
         return Entry(at=at)
     change = Change(progress=without_questions(state.progress, (turn.id for turn in turns)))
@@ -76,10 +77,11 @@ def drop(
 
 def allow(state: ConversationState, turn_ids: Collection[str], *, at: int) -> Entry:
     """Let waiting turns begin that an agent may not ask for by itself."""
+    unallowed = state.unallowed
     for turn_id in turn_ids:
-        if turn_id not in state.unallowed:
+        if turn_id not in unallowed:
             raise NothingToDecide(turn_id)
-    relays = {state.unallowed[turn_id].message_id for turn_id in turn_ids}
+    relays = {unallowed[turn_id].message_id for turn_id in turn_ids}
     change, held = _after_a_decision(state, relays, at, settles=turn_ids)
     return Entry(
         at=at,
@@ -231,8 +233,10 @@ def _after_a_decision(
     progress = without_questions(counting_again(state.progress, at), settles)
     others = [turn for turn in state.queue.waiting if turn.message_id not in relays]
     paused = others if state.paused is not None else []
-    holds = tuple(turn for turn in paused if turn.id not in (*progress.held, *progress.unallowed))
-    held = tuple(turn.id for turn in others if turn in holds or turn.id in progress.held)
+    held_before, blocked = frozenset(progress.held), frozenset(progress.blocked)
+    holds = tuple(turn for turn in paused if turn.id not in blocked)
+    held_now = held_before.union(turn.id for turn in holds)
+    held = tuple(turn.id for turn in others if turn.id in held_now)
     undecided = tuple(turn_id for turn_id in progress.undecided if about is None or turn_id != about.id)
     turns_made = progress.turns_made + new_turns
     return (

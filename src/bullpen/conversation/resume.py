@@ -9,7 +9,8 @@ from bullpen.conversation.events import ConversationEvent, Dropped, Paused, Paus
 from bullpen.conversation.state import ConversationState
 from bullpen.routing.progress import Progress, usage_of_turn, with_usage, without_questions
 from bullpen.routing.queue import TurnQueue, WaitingTurn
-from bullpen.team.team import Team
+from bullpen.team.reach import reach
+from bullpen.team.team import Member, Team
 
 
 def resume(team: Team, state: ConversationState, *, at: int) -> Entry | None:
@@ -19,9 +20,9 @@ def resume(team: Team, state: ConversationState, *, at: int) -> Entry | None:
     """
     members = {member.name for member in team.members}
     gone = tuple(turn for turn in state.queue.waiting if turn.member not in members)
-    paused = _reason_to_pause(team, state, gone)
     remembered = without_questions(_without_former_members(team, state.progress), (turn.id for turn in gone))
-    progress = _with_lost_turns(remembered, state.lost)
+    progress = _with_lost_turns(_with_new_questions(team, state, gone, remembered), state.lost)
+    paused = _reason_to_pause(team, state, gone, progress)
     people = {person.name for person in team.people}
     waits_for = state.waits_for if state.waits_for in people else None
     if state.lost:
@@ -44,13 +45,37 @@ def _kind(state: ConversationState) -> PauseKind:
     return "interrupted" if state.lost else "left_over"
 
 
-def _reason_to_pause(team: Team, state: ConversationState, gone: tuple[WaitingTurn, ...]) -> str | None:
+def _with_new_questions(
+    team: Team, state: ConversationState, gone: tuple[WaitingTurn, ...], before: Progress
+) -> Progress:
+    """Ask a person about turns that an agent asked for, and may not by itself as the team file is now."""
+    members = {member.name: member for member in team.members}
+    asked = {
+        turn.id: by
+        for turn in state.queue.waiting
+        if turn not in gone and (by := state.handed_over.get(turn.id)) is not None
+        if _needs_yes(members.get(by), members[turn.member])
+    }
+    return replace(before, unallowed={**asked, **before.unallowed}) if asked else before
+
+
+def _needs_yes(sender: Member | None, member: Member) -> bool:
+    if sender is None:
+        # It was taken out of the team file, so nobody knows what it was allowed to do.
+        return member.permissions == "full"
+    how = reach(sender, member)
+    return how == "if_allowed" or (how == "never" and member.permissions == "full")
+
+
+def _reason_to_pause(
+    team: Team, state: ConversationState, gone: tuple[WaitingTurn, ...], progress: Progress
+) -> str | None:
     if state.lost:
         return f"bullpen stopped during {turn_names(state.lost)}. Files may have been changed."
     waiting = [turn for turn in state.queue.waiting if turn not in gone]
     may_begin = TurnQueue(waiting).next_group(
         people=[person.name for person in team.people],
-        held=state.progress.blocked,
+        held=progress.blocked,
         undecided=[ended.turn for ended in state.undecided.values()],
     )
     if state.paused is not None or not may_begin:

@@ -1,6 +1,6 @@
 """ConversationState: the state of one conversation. Every change is on disk before it is applied in memory."""
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Concatenate, ParamSpec, TypeVar
 
 import msgspec
@@ -15,6 +15,9 @@ from bullpen.routing.queue import TurnQueue, WaitingTurn
 from bullpen.store.base import EndState, Owner, StateChange, Store, StoredConversation, StoredMessage, Turn, first_words
 from bullpen.store.thread import StoreThread
 from bullpen.turn_events import Failed
+
+ASKS_FOR_TURNS = frozenset({"allow", "ask", "hand-over", "retry"})
+"""Decisions by which a person asks for turns."""
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
@@ -67,6 +70,8 @@ class ConversationState:
         self.progress = stored_progress(store, stored)
         queued = store.queued(stored.id) if stored.queued else ()
         self.queue = TurnQueue(turn.waiting for turn in queued)
+        self.handed_over = _handed_over(store, stored.id, queued)
+        """Turns that waited when it was opened because an agent asked for them, and which; no person has since."""
         self.running: dict[str, WaitingTurn] = {}
         undecided = [store.turn(stored.id, turn_id) for turn_id in self.progress.undecided]
         self.undecided = {turn.id: undecided_turn(turn) for turn in undecided}
@@ -218,6 +223,26 @@ def _write(store: Store, conversation_id: str, owner: Owner, entry: Entry) -> St
         drops = _ids(entry.drops)
         store.update(conversation_id, at=entry.at, turns=entry.turns, drops=drops, change=change, owner=owner)
     return None
+
+
+def _handed_over(store: Store, conversation_id: str, queued: Sequence[Turn]) -> dict[str, str]:
+    if not queued:
+        return {}
+    asked_for = {
+        turn_id
+        for decision in store.decisions(conversation_id)
+        if decision.choice in ASKS_FOR_TURNS
+        for turn_id in decision.turns
+    }
+    said_by = {
+        message_id: store.message(conversation_id, message_id).message.speaker
+        for message_id in dict.fromkeys(turn.message_id for turn in queued)
+    }
+    return {
+        turn.id: said_by[turn.message_id].role_id
+        for turn in queued
+        if said_by[turn.message_id].type == "ai" and turn.id not in asked_for
+    }
 
 
 def _highest_turn(store: Store, conversation_id: str) -> int:
