@@ -100,12 +100,45 @@ BUSY: Lines = [
         "said 1 '[NEXT: max, sarah, ada] Go.'; runs max:1; waits sarah:4 ada:3",
         "This conversation is called: Go.",
     ),
-    ("/etc/hosts is gone", "said 2 '/etc/hosts is gone'; runs max:1; waits sarah:4 ada:3 max:5", ""),
-    ("/", "said 3 '/'; runs max:1; waits sarah:4 ada:3 max:5 max:6", ""),
-    (" /cancel", "said 4 ' /cancel'; runs max:1; waits sarah:4 ada:3 max:5 max:6 max:7", ""),
+    (
+        "/forget",
+        "said 1 '[NEXT: max, sarah, ada] Go.'; runs max:1; waits sarah:4 ada:3",
+        "/forget needs a name, for example: /forget max",
+    ),
+    (
+        "/forget kim",
+        "said 1 '[NEXT: max, sarah, ada] Go.'; runs max:1; waits sarah:4 ada:3",
+        "kim is a person.",
+    ),
+    (
+        "/forget nobody",
+        "said 1 '[NEXT: max, sarah, ada] Go.'; runs max:1; waits sarah:4 ada:3",
+        "Nobody here is called 'nobody'.",
+    ),
+    (
+        "/forget sarah",
+        "said 1 '[NEXT: max, sarah, ada] Go.'; runs max:1; waits sarah:4 ada:3",
+        "sarah has no session yet, so there is nothing to forget.",
+    ),
+    (
+        "/forget ada",
+        "said 1 '[NEXT: max, sarah, ada] Go.'; runs max:1; waits sarah:4 ada:3",
+        (
+            "ada has no memory of its own, so there is nothing to forget: gemini does not go on in a session "
+            "exactly as it was. It is given the conversation anew in every turn."
+        ),
+    ),
+    (
+        "/Forget Max",
+        "said 1 '[NEXT: max, sarah, ada] Go.'; runs max:1; waits sarah:4 ada:3; forgets max",
+        "max begins a new session in its next turn, built from the conversation.",
+    ),
+    ("/etc/hosts is gone", "said 2 '/etc/hosts is gone'; runs max:1; waits sarah:4 ada:3 max:5; forgets max", ""),
+    ("/", "said 3 '/'; runs max:1; waits sarah:4 ada:3 max:5 max:6; forgets max", ""),
+    (" /cancel", "said 4 ' /cancel'; runs max:1; waits sarah:4 ada:3 max:5 max:6 max:7; forgets max", ""),
     (
         "/canel",
-        "said 4 ' /cancel'; runs max:1; waits sarah:4 ada:3 max:5 max:6 max:7",
+        "said 4 ' /cancel'; runs max:1; waits sarah:4 ada:3 max:5 max:6 max:7; forgets max",
         (
             "There is no command /canel. Did you mean /cancel? /help lists them all. "
             "Start with a space to send it as a message."
@@ -113,25 +146,25 @@ BUSY: Lines = [
     ),
     (
         "/nonsense 14",
-        "said 4 ' /cancel'; runs max:1; waits sarah:4 ada:3 max:5 max:6 max:7",
+        "said 4 ' /cancel'; runs max:1; waits sarah:4 ada:3 max:5 max:6 max:7; forgets max",
         "There is no command /nonsense. /help lists them all. Start with a space to send it as a message.",
     ),
-    ("/drop 5 6", "said 4 ' /cancel'; runs max:1; waits sarah:4 ada:3 max:7", ""),
-    ("/drop sarah, 3", "said 4 ' /cancel'; runs max:1; waits max:7", ""),
-    ("/drop 7", "said 4 ' /cancel'; runs max:1", ""),
-    ("/drop ada", "said 4 ' /cancel'; runs max:1", "No turn of ada is waiting."),
-    ("/drop all", "said 4 ' /cancel'; runs max:1", "No turn is waiting."),
-    ("/drop", "said 4 ' /cancel'; runs max:1", "No turn is waiting."),
-    ("/retry", "said 4 ' /cancel'; runs max:1", "No turn is waiting for a decision."),
-    ("/skip 1", "said 4 ' /cancel'; runs max:1", "Turn 1 is not waiting for a decision."),
-    ("/cancel 99", "said 4 ' /cancel'; runs max:1", "Turn 99 is not running."),
-    ("/cancel sarah", "said 4 ' /cancel'; runs max:1", "sarah is not working."),
-    ("/cancel -", "said 4 ' /cancel'; runs max:1", "Nobody here is called '-'."),
-    ("/cancel max & nobody", "said 4 ' /cancel'; runs max:1", "Nobody here is called 'nobody'."),
-    ("/CANCEL Max", "said 4 ' /cancel'; undecided max:1; paused Turn 1 of max was cancelled.", ""),
-    ("/go", "said 4 ' /cancel'; undecided max:1", ""),
-    ("/continue now", "said 4 ' /cancel'; undecided max:1", ""),
-    ("/dismiss", "said 4 ' /cancel'; undecided max:1", "There is no missed hand-over to dismiss."),
+    ("/drop 5 6", "said 4 ' /cancel'; runs max:1; waits sarah:4 ada:3 max:7; forgets max", ""),
+    ("/drop sarah, 3", "said 4 ' /cancel'; runs max:1; waits max:7; forgets max", ""),
+    ("/drop 7", "said 4 ' /cancel'; runs max:1; forgets max", ""),
+    ("/drop ada", "said 4 ' /cancel'; runs max:1; forgets max", "No turn of ada is waiting."),
+    ("/drop all", "said 4 ' /cancel'; runs max:1; forgets max", "No turn is waiting."),
+    ("/drop", "said 4 ' /cancel'; runs max:1; forgets max", "No turn is waiting."),
+    ("/retry", "said 4 ' /cancel'; runs max:1; forgets max", "No turn is waiting for a decision."),
+    ("/skip 1", "said 4 ' /cancel'; runs max:1; forgets max", "Turn 1 is not waiting for a decision."),
+    ("/cancel 99", "said 4 ' /cancel'; runs max:1; forgets max", "Turn 99 is not running."),
+    ("/cancel sarah", "said 4 ' /cancel'; runs max:1; forgets max", "sarah is not working."),
+    ("/cancel -", "said 4 ' /cancel'; runs max:1; forgets max", "Nobody here is called '-'."),
+    ("/cancel max & nobody", "said 4 ' /cancel'; runs max:1; forgets max", "Nobody here is called 'nobody'."),
+    ("/CANCEL Max", "said 4 ' /cancel'; undecided max:1; forgets max; paused Turn 1 of max was cancelled.", ""),
+    ("/go", "said 4 ' /cancel'; undecided max:1; forgets max", ""),
+    ("/continue now", "said 4 ' /cancel'; undecided max:1; forgets max", ""),
+    ("/dismiss", "said 4 ' /cancel'; undecided max:1; forgets max", "There is no missed hand-over to dismiss."),
 ]
 STOPPED: Lines = [
     ("Go.", "said 1 'Go.'; runs max:1; task Build the login.", ""),
@@ -272,6 +305,7 @@ async def state_of(conversation: Conversation) -> str:
         "undecided": " ".join(f"{turn.member}:{turn.id}" for turn in conversation.undecided),
         "task": conversation.team_task or "",
         "title": conversation.title or "",
+        "forgets": " ".join(conversation.progress.forgotten),
         "paused": conversation.paused or "",
     }
     return "; ".join(f"{name} {value}" for name, value in parts.items() if value)

@@ -156,7 +156,7 @@ def agent_reply(
     kept = tuple(waiting for waiting in state.queue.waiting if waiting not in drops)
     is_last = not turns and not kept
     handed_over = {route.waits_for: agent.name} if route.waits_for and (route.addressees or is_last) else {}
-    used = with_own_session(with_usage(before, agent.name, usage_of_turn(end.usage)), agent.name)
+    used = with_own_session(with_usage(before, agent.name, usage_of_turn(end.usage)), agent.name, end.memory)
     progress = replace(
         with_reply(used, agent.name, text, _first_agent(team, turns)),
         turns_made=before.turns_made + len(turns),

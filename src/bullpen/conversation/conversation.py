@@ -29,6 +29,7 @@ from bullpen.conversation.state import ConversationState, UndecidedTurn
 from bullpen.conversation.turn_loop import TurnLoop
 from bullpen.errors import MessageDiffers, NobodyToAsk, NothingSaid, UnknownMessage, UnknownSender
 from bullpen.markers.grammar import DEFAULT_INTENT, Markers, read_markers
+from bullpen.memory import Memory
 from bullpen.routing.progress import Progress
 from bullpen.routing.queue import WaitingTurn
 from bullpen.routing.router import Route, Router
@@ -180,6 +181,10 @@ class Conversation:
         """Give the conversation another title; None: call it by its first words again."""
         await self._decide(by, "rename", decisions.rename, title)
 
+    async def forget(self, member: str, *, by: str | None = None) -> None:
+        """Let an agent's next turn begin a new session, built from the conversation."""
+        await self._decide(by, "forget", decisions.forget, self._router, self._decider(by), member)
+
     async def dismiss_missed_hand_over(self, *, by: str | None = None) -> None:
         """Dismiss a missed hand-over."""
         await self._decide(by, "dismiss", decisions.dismiss_missed_hand_over)
@@ -277,6 +282,11 @@ class Conversation:
     def undecided(self) -> tuple[UndecidedTurn, ...]:
         """Turns that ended without a reply and wait for a person's decision, the latest last."""
         return tuple(self._state.undecided.values())
+
+    @property
+    def memories(self) -> Mapping[str, Memory]:
+        """What the sessions of members hold that have a memory of their own, by their names."""
+        return self._state.memories
 
     @property
     def progress(self) -> Progress:

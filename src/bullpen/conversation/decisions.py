@@ -1,4 +1,4 @@
-"""What a person can decide besides speaking: pause, continue, drop, allow, retry, skip, hand over, ask, reorder.
+"""What a person can decide besides speaking: continue, drop, allow, retry, skip, hand over, ask, reorder, forget.
 
 Each is a pure function that returns an entry, or raises an error.
 """
@@ -12,6 +12,7 @@ from bullpen.conversation.events import (
     Continued,
     Decided,
     Dropped,
+    Forgotten,
     HandOverDismissed,
     Held,
     Paused,
@@ -21,15 +22,16 @@ from bullpen.conversation.events import (
     Reordered,
 )
 from bullpen.conversation.state import ConversationState
-from bullpen.errors import NobodyToAsk, NothingRuns, NothingToDecide, TurnConflict
+from bullpen.errors import NobodyToAsk, NothingRuns, NothingToDecide, NothingToForget, TurnConflict
 from bullpen.markers.grammar import read_markers
 from bullpen.routing.progress import counting_again, without_questions
 from bullpen.routing.queue import PUT_FIRST, WaitingTurn
 from bullpen.routing.router import Router
 from bullpen.store.base import Decision
+from bullpen.team.own_memory import why_shared_here
 from bullpen.team.team import Member, Team
 
-BY_PEOPLE = (Continued, Decided, Dropped, HandOverDismissed, Paused, Renamed, Reordered)
+BY_PEOPLE = (Continued, Decided, Dropped, Forgotten, HandOverDismissed, Paused, Renamed, Reordered)
 """The events that say who decided it."""
 NOTHING_SAID_YET = "Nothing has been said yet. Say something first."
 
@@ -178,6 +180,24 @@ def rename(_: ConversationState, title: str | None, *, at: int) -> Entry:  # noq
     """Give the conversation another title, or none of its own."""
     # Renaming is not activity: with time 0, the time of the last activity stays as it is.
     return Entry(at=0, change=Change(title=title), events=(Renamed(title=title),))
+
+
+def forget(state: ConversationState, router: Router, person: str, member: str, *, at: int) -> Entry:
+    """Let an agent's next turn begin a new session. A turn that runs meanwhile ends in the old one."""
+    agent, progress = agent_named(router, member), state.progress
+    name = agent.name
+    if why := why_shared_here(agent):
+        raise NothingToForget(
+            f"{name} has no memory of its own, so there is nothing to forget: {why}. "
+            "It is given the conversation anew in every turn."
+        )
+    is_working = any(turn.member == name for turn in state.running.values())
+    if not (name in state.memories or name in progress.borrowed or is_working):
+        raise NothingToForget(f"{name} has no session yet, so there is nothing to forget.")
+    if name in progress.forgotten:
+        return Entry(at=at)
+    change = Change(progress=replace(progress, forgotten={**progress.forgotten, name: person}))
+    return Entry(at=at, change=change, events=(Forgotten(member=name),))
 
 
 def dismiss_missed_hand_over(state: ConversationState, *, at: int) -> Entry:

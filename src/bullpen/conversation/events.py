@@ -178,6 +178,14 @@ class Renamed(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="rename
     """Who decided it, if a person did."""
 
 
+class Forgotten(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="forgotten", tag_field="type"):
+    """An agent's next turn begins a new session, built from the conversation."""
+
+    member: str
+    by: str = ""
+    """Who decided it."""
+
+
 class Quiet(Struct, frozen=True, kw_only=True, tag="quiet", tag_field="type"):
     """No turn is running, and none can begin."""
 
@@ -214,6 +222,7 @@ ConversationEvent = (
     | Held
     | TaskSet
     | Renamed
+    | Forgotten
     | Quiet
     | Trouble
     | Lagged

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from bullpen.context.prompt import AssemblerOutput
 from bullpen.conversation.entry import Change, Entry
 from bullpen.errors import UnknownMessage
+from bullpen.memory import Memory
 from bullpen.routing.progress import MemberUsage, Progress, usage_of_turn
 from bullpen.routing.queue import TurnQueue, WaitingTurn
 from bullpen.store.base import EndState, Owner, StateChange, Store, StoredConversation, StoredMessage, Turn, first_words
@@ -68,6 +69,8 @@ class ConversationState:
         self.waits_for = stored.waits_for
         self.paused = stored.paused
         self.progress = stored_progress(store, stored)
+        self.memories = last_memories(store, stored.id, self.progress)
+        """For each member that has one, what its session holds."""
         queued = store.queued(stored.id) if stored.queued else ()
         self.queue = TurnQueue(turn.waiting for turn in queued)
         self.handed_over = _handed_over(store, stored.id, queued)
@@ -171,6 +174,8 @@ class ConversationState:
             if entry.message is None and turn is not None:
                 ended = UndecidedTurn(turn=turn, state=entry.ends.state, failure=entry.ends.failure)
                 self.undecided[turn.id] = ended
+            if turn is not None and entry.ends.memory is not None:
+                self.memories[turn.member] = entry.ends.memory
         self.queue.remove(_ids(entry.drops))
         if entry.retries is None:
             self.queue.add(entry.turns)
@@ -293,6 +298,12 @@ def _is_number_taken(store: Store, conversation_id: str, last: int) -> bool:
     except UnknownMessage:
         return False
     return True
+
+
+def last_memories(store: Store, conversation_id: str, progress: Progress) -> dict[str, Memory]:
+    """Return what the sessions of all members hold that have had turns."""
+    left = {name: store.memory(conversation_id, name) for name in progress.used}
+    return {name: one.memory for name, one in left.items() if one is not None}
 
 
 def usage_of_turns(turns: Iterable[Turn]) -> dict[str, MemberUsage]:

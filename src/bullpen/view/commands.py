@@ -212,6 +212,12 @@ async def _rename(conversation: Conversation, given: Title | Nothing, person: st
     return f"This conversation is called: {title_of(conversation.title, conversation.first_words)}"
 
 
+async def _forget(conversation: Conversation, given: Member, person: str | None) -> str:
+    await conversation.forget(given.member, by=person)
+    name = conversation.member(given.member).name
+    return f"{name} begins a new session in its next turn, built from the conversation."
+
+
 async def _dismiss(conversation: Conversation, given: Which, person: str | None) -> str:
     unallowed = _unallowed(conversation)
     if unallowed or not given.is_empty:
@@ -255,6 +261,12 @@ def _read_title(text: str, _: Team) -> Title | Nothing:
 def _read_member(text: str, _: Team) -> Member:
     if not text:
         raise BullpenError("/prompt needs a name, for example: /prompt sarah")
+    return Member(member=text)
+
+
+def _read_forget(text: str, _: Team) -> Member:
+    if not text:
+        raise BullpenError("/forget needs a name, for example: /forget max")
     return Member(member=text)
 
 
@@ -388,6 +400,15 @@ _ALL = (
         takes=Title,
         read=_read_title,
         run=_rename,
+    ),
+    Command(
+        name="forget",
+        argument="NAME",
+        purpose="let an agent's next turn begin a new session, built from the conversation",
+        example="/forget max",
+        takes=Member,
+        read=_read_forget,
+        run=_forget,
     ),
     Command(name="who", purpose="show who is in the team"),
     Command(

@@ -15,6 +15,7 @@ from bullpen.errors import (
     ConversationInUse,
     NothingRuns,
     NothingToDecide,
+    NothingToForget,
     NotTrusted,
     ReadOnlyHere,
     StoreConflict,
@@ -91,7 +92,9 @@ def _status(error: Exception) -> int:
             return error.status_code
         case StoreError():
             return HTTPStatus.SERVICE_UNAVAILABLE
-        case StoreConflict() | ConversationInUse() | ReadOnlyHere() | NotTrusted() | NothingRuns() | NothingToDecide():
+        case StoreConflict() | ConversationInUse() | ReadOnlyHere() | NotTrusted():
+            return HTTPStatus.CONFLICT
+        case NothingRuns() | NothingToDecide() | NothingToForget():
             return HTTPStatus.CONFLICT
         case LookupError():
             return HTTPStatus.NOT_FOUND

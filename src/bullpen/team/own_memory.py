@@ -1,0 +1,32 @@
+"""Whether a member has a memory of its own: its turns go on in a session of its CLI; and if not, why."""
+
+from bullpen.agents.registry import spec_for
+from bullpen.agents.spec import AgentSpec
+from bullpen.errors import UnknownAgent
+from bullpen.team.team import Member
+
+NO_SESSIONS = "bullpen does not know of sessions of its program"
+
+
+def why_shared(member: Member, spec: AgentSpec) -> str:
+    """Return why a member has no memory of its own and gets the conversation anew in every turn; nothing if it has."""
+    sessions = spec.sessions
+    if member.memory == "shared":
+        return 'the team file says memory = "shared"'
+    if sessions is None:
+        return NO_SESSIONS
+    if member.memory == "own":
+        return ""
+    if not sessions.is_proven:
+        return f"{member.agent} does not go on in a session exactly as it was"
+    # Another command may be any program, so only the team file can say that it keeps sessions as the CLI does.
+    keeps = f'its command may not keep sessions; if it does as {member.agent} does, write memory = "own"'
+    return keeps if member.command else ""
+
+
+def why_shared_here(member: Member) -> str:
+    """Return the same, for a member whose program may not be known here."""
+    try:
+        return why_shared(member, spec_for(member.agent, member.command, name=member.name))
+    except UnknownAgent:
+        return NO_SESSIONS
