@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 from bullpen.errors import InvalidImport, StoreFull
-from bullpen.exchange import importing
+from bullpen.exchange import new_conversations
 from bullpen.exchange.files import Format, write_export
 from bullpen.exchange.importing import UNFINISHED, copies_of, import_conversation, read_import
 from bullpen.messages import ConversationMessage, Routing, Speaker
@@ -272,7 +272,7 @@ def test_an_import_that_fails_leaves_nothing(store: SqliteStore, monkeypatch: py
             raise StoreFull("a.db")
         extend(conversation_id, messages)
 
-    monkeypatch.setattr(importing, "STORED_AT_ONCE", 1)
+    monkeypatch.setattr(new_conversations, "STORED_AT_ONCE", 1)
     monkeypatch.setattr(store, "extend", full_after_one)
 
     with pytest.raises(StoreFull):

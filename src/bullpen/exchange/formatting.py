@@ -20,9 +20,9 @@ class Writable(Protocol):
         """Write the next piece."""
 
 
-def all_messages(store: Store, conversation_id: str) -> Iterator[StoredMessage]:
-    """Yield the current messages, oldest first, with one page in memory at a time."""
-    for page in _pages(store, conversation_id):
+def all_messages(store: Store, conversation_id: str, *, last: int | None = None) -> Iterator[StoredMessage]:
+    """Yield the current messages, or those up to one, oldest first, with one page in memory at a time."""
+    for page in _pages(store, conversation_id, last):
         yield from page
 
 
@@ -41,13 +41,13 @@ def all_turns(store: Store, conversation_id: str) -> Iterator[Turn]:
         yield from store.turns_asked_by(conversation_id, first=first, last=first + PAGE_MESSAGES - 1)
 
 
-def _pages(store: Store, conversation_id: str) -> Iterator[list[StoredMessage]]:
-    end = _end(store, conversation_id)
-    last = 0
-    while last < end:
-        page = store.messages(conversation_id, after=last, before=end + 1, limit=PAGE_MESSAGES)
+def _pages(store: Store, conversation_id: str, last: int | None = None) -> Iterator[list[StoredMessage]]:
+    end = _end(store, conversation_id) if last is None else last
+    read = 0
+    while read < end:
+        page = store.messages(conversation_id, after=read, before=end + 1, limit=PAGE_MESSAGES)
         yield page
-        last = page[-1].sequence
+        read = page[-1].sequence
 
 
 def _end(store: Store, conversation_id: str) -> int:

@@ -22,8 +22,6 @@ SESSION_VERSION = "1.0"
 LATEST_TIME = 253_402_300_799_999
 
 LONGEST_TITLE = 200
-STORED_AT_ONCE = 500
-"""Messages in one transaction: others write to the same file, and wait for it."""
 
 UNFINISHED = "The import did not finish. Delete this conversation and import the file again."
 

@@ -1,0 +1,133 @@
+"""Forking: a new conversation with the messages of another one, up to one of them. The other one is only read."""
+
+import re
+from collections.abc import Iterator
+
+import msgspec
+from msgspec import Struct
+
+from bullpen.context.history import message_number
+from bullpen.conversation.running_turn import milliseconds
+from bullpen.errors import BullpenError
+from bullpen.exchange.formatting import all_messages
+from bullpen.exchange.new_conversations import fill, new_conversation
+from bullpen.memory import MemberMemory
+from bullpen.messages import ConversationMessage
+from bullpen.routing.progress import Progress
+from bullpen.store.base import StateChange, Store, StoredConversation
+from bullpen.text.numbers import counted
+from bullpen.view.listing import LONGEST_TITLE, title_of
+
+FORKED_FROM = "forkedFrom"
+"""The field of a conversation that says which one it was forked from, and at which message."""
+UNFINISHED = "The fork did not finish. Delete this conversation and fork the other one again."
+_FORK = re.compile(r" \(fork at #\d+\)$")
+
+
+class Fork(Struct, frozen=True, kw_only=True):
+    """A conversation that was just forked."""
+
+    id: str
+    at: int
+    """Its last message."""
+    title: str
+    team_path: str
+
+
+def fork_conversation(store: Store, conversation_id: str, at: int | None = None) -> Fork:
+    """Make a conversation of the messages up to a number, or of all. If that fails, nothing is stored.
+
+    No turn is asked for: people say how it continues. The agents continue copies of their sessions where they can.
+    """
+    original = store.conversation(conversation_id)
+    last = _checked(original, at)
+    # Before anything is written: a damaged message is found here.
+    for _ in _messages(store, conversation_id, last):
+        pass
+    title, now = _title(original, last), milliseconds()
+    with new_conversation(
+        store,
+        "forked",
+        unfinished=UNFINISHED,
+        team=original.team,
+        team_file=original.team_file,
+        team_path=original.team_path,
+        started_at=now,
+        team_task=original.team_task,
+        extra={**(original.extra or {}), FORKED_FROM: {"conversation": conversation_id, "message": last}},
+    ) as fork_id:
+        end = _End()
+        fill(store, fork_id, end.read(_messages(store, conversation_id, last)))
+        progress = Progress(
+            # No turn gets the number of one in the other conversation: sessions name the turns that left them.
+            turns_made=store.highest_turn(conversation_id),
+            message_number=end.message_number,
+            person=end.person,
+            handed_over=end.handed_over,
+            borrowed=_sessions(store, original, last),
+            forgotten=msgspec.convert(original.progress, Progress).forgotten,
+            since=now,
+        )
+        change = StateChange(paused=None, title=title, waits_for=end.person, progress=msgspec.to_builtins(progress))
+        store.update(fork_id, at=now, change=change)
+    return Fork(id=fork_id, at=last, title=title, team_path=original.team_path)
+
+
+class _End:
+    """What a conversation remembers at its end, learned from the messages up to there."""
+
+    def __init__(self) -> None:
+        self.person: str | None = None
+        self.handed_over: dict[str, str] = {}
+        self.message_number = 0
+        self._people: set[str] = set()
+
+    def read(self, messages: Iterator[ConversationMessage]) -> Iterator[ConversationMessage]:
+        """Yield messages, and learn from each."""
+        for message in messages:
+            self._learn(message)
+            yield message
+
+    def _learn(self, message: ConversationMessage) -> None:
+        self.message_number = max(self.message_number, message_number(message.id))
+        speaker = message.speaker
+        if speaker.type == "human":
+            self.person = speaker.role_id
+            self._people.add(speaker.role_id)
+        elif speaker.type == "ai":
+            asked = message.routing.resolved_addressees if message.routing else ()
+            to = next((name for name in asked if name in self._people), None if asked else self.person)
+            if to is not None:
+                self.handed_over[to] = speaker.role_id
+
+
+def _checked(original: StoredConversation, at: int | None) -> int:
+    """Return the last message of the fork, or raise BullpenError if there is none such."""
+    if not original.messages:
+        raise BullpenError(f"Nothing was said in {original.id} yet, so there is nothing to fork.")
+    if at is not None and not 1 <= at <= original.messages:
+        has = counted(original.messages, "message")
+        raise BullpenError(f"{original.id} has {has}, so it cannot be forked at message {at}. Nothing was written.")
+    return at or original.messages
+
+
+def _messages(store: Store, conversation_id: str, last: int) -> Iterator[ConversationMessage]:
+    return (stored.message for stored in all_messages(store, conversation_id, last=last))
+
+
+def _sessions(store: Store, original: StoredConversation, last: int) -> dict[str, MemberMemory]:
+    """Return the session that each agent had after its last turn up to a message.
+
+    Whether a copy of it can be continued is decided before the agent's first turn: not if it has grown since.
+    """
+    borrowed = msgspec.convert(original.progress, Progress).borrowed
+    agents = {speaker.role_id for speaker in store.speakers(original.id) if speaker.type == "ai"}
+    found = {name: store.memory(original.id, name, up_to=last) or borrowed.get(name) for name in sorted(agents)}
+    return {name: one for name, one in found.items() if one is not None and one.memory.seen_to <= last}
+
+
+def _title(original: StoredConversation, last: int) -> str:
+    ending = f" (fork at #{last})"
+    words = _FORK.sub("", title_of(original.title, original.first_words))
+    room = LONGEST_TITLE - len(ending)
+    return f"{words if len(words) <= room else f'{words[: room - 1].rstrip()}…'}{ending}"
