@@ -143,7 +143,10 @@ def _extras(loaded: LoadedTeam, stage: Path, pace: float) -> dict[str, Extra]:
             (scripts / f"{number}.json").write_text(json.dumps([_at(pace, step) for step in steps]), encoding="utf-8")
         path = os.pathsep.join([str(programs), os.environ.get("PATH", os.defpath)])
         where = str(Path(bullpen.__file__).parent.parent)
-        extras[member.name] = Extra(env={"PATH": path, "PYTHONPATH": where, "BULLPEN_DEMO_SCRIPTS": str(scripts)})
+        env = {"PATH": path, "PYTHONPATH": where, "BULLPEN_DEMO_SCRIPTS": str(scripts)}
+        # Where they remember: not in the folders of the real CLIs.
+        homes = {name: str(loaded.root / "sessions" / name.lower()) for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME")}
+        extras[member.name] = Extra(env={**env, **homes})
     return extras
 
 

@@ -5,6 +5,10 @@ the stream format of that CLI. The script is a JSON list of steps, or a file wit
 BULLPEN_TEST_SCRIPT; without one it answers. Every other argument is ignored, so it can replace the real command;
 `--version`, SIGINT and SIGTERM work as in the real one.
 
+If CLAUDE_CONFIG_DIR or CODEX_HOME names that CLI's home, it keeps sessions there as the CLI does: it begins, resumes
+and forks them, and refuses one that is not there. Beside each session's file another one, .asked, has a line for each
+turn: what a model would have been asked, which is the whole session so far.
+
 A step is an object. One key names it; the others are its options. `true` runs it, `false` skips it.
 
 The answer, in the format of each CLI:
@@ -18,6 +22,7 @@ The answer, in the format of each CLI:
     {"todo": [{"text": "build", "completed": true}]}
     {"retry": 429, "message": "why", "of": 10}      an HTTP status, or a text: the connection failed
     {"usage": {"input": 1, "output": 2, "cached": 3, "reasoning": 0}, "cost": 0.01}
+    {"compact": "summary"}                          a session's history is replaced with a summary
     {"unknown_event": {"type": "new"}}              a line of an unknown type
     {"start": true}, {"finish": true}               the first and the final events now, not when they are due
 

@@ -4,12 +4,14 @@ import os
 import sys
 from importlib import import_module
 
+from bullpen.testing.agent.options import option
 from bullpen.testing.agent.renderer import Renderer
 from bullpen.testing.agent.script import ScriptError, load_script, play
 from bullpen.testing.agent.streams import STDERR, write_text
 
 USAGE = "usage: python -m bullpen.testing.agent --as claude|codex|gemini|text [--script FILE_OR_JSON]"
 USAGE_EXIT = 2
+REFUSED_EXIT = 1
 BROKEN_PIPE_EXIT = 1
 INTERRUPTED_EXIT = 130
 
@@ -19,33 +21,27 @@ _signal = import_module("_signal")
 
 def main(arguments: list[str]) -> int:
     """Run the agent that the arguments name; return its exit status."""
-    renderer = _renderer(_option(arguments, "--as"))
+    cli = option(arguments, "--as")
+    renderer = _renderer(cli)
     if renderer is None:
         return _refuse(USAGE)
     if "--version" in arguments:
         write_text(f"{renderer.version}\n")
         return 0
-    renderer.reads_messages = _option(arguments, "--input-format") == "stream-json"
-    source = _option(arguments, "--script") or os.environ.get("BULLPEN_TEST_SCRIPT", "")
+    renderer.reads_messages = option(arguments, "--input-format") == "stream-json"
+    source = option(arguments, "--script") or os.environ.get("BULLPEN_TEST_SCRIPT", "")
     try:
         _take_signals(renderer)
-        return play(load_script(source), renderer)
+        script = load_script(source)
+        if any(map(os.environ.get, ("CLAUDE_CONFIG_DIR", "CODEX_HOME"))) and not renderer.open_session(cli, arguments):
+            return REFUSED_EXIT
+        return play(script, renderer)
     except ScriptError as error:
         return _refuse(str(error))
     except BrokenPipeError:
         return BROKEN_PIPE_EXIT
     except KeyboardInterrupt:
         return INTERRUPTED_EXIT
-
-
-def _option(arguments: list[str], name: str) -> str:
-    """Return the value of an option. Unknown arguments belong to the real CLI, so argparse cannot be used."""
-    for position, argument in enumerate(arguments):
-        if argument.startswith(f"{name}="):
-            return argument.removeprefix(f"{name}=")
-        if argument == name:
-            return "".join(arguments[position + 1 : position + 2])
-    return ""
 
 
 def _renderer(cli: str) -> Renderer | None:

@@ -20,12 +20,24 @@ class ClaudeRenderer(Renderer):
 
     def __init__(self) -> None:
         super().__init__()
-        self._session_id = new_uuid()
+        self._new_id = new_uuid()
         self._message_id = ""
         self._blocks = 0
         self._last_texts: list[str] = []
         self._denials: list[Record] = []
         self._todos: list[Record] = []
+
+    @property
+    def _session_id(self) -> str:
+        return self._new_id if self.session is None else self.session.id
+
+    def refuse(self, reason: str) -> None:
+        """Say that a session is not there in a result, and what else is wrong without one."""
+        if not reason.startswith("Error: "):
+            self._started = True
+            zeros = {"num_turns": 0, "total_cost_usd": 0, "usage": shapes.usage(), "modelUsage": {}}
+            self._result("error_during_execution", is_error=True, stop_reason=None, errors=[reason], **zeros)
+        super().refuse(reason)
 
     def opening(self) -> list[Record]:
         """Return the line with the session."""
@@ -62,7 +74,7 @@ class ClaudeRenderer(Renderer):
         """Write a text block."""
         deltas: Iterator[Record] = ({"type": "text_delta", "text": piece} for piece in pieces(text, chunk, delay))
         self._block({"type": "text", "text": ""}, deltas, {"text": text})
-        self.said.append(text)
+        self.remember(text)
         self._last_texts.append(text)
 
     def think(self, text: str) -> None:

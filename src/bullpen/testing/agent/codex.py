@@ -30,7 +30,8 @@ class CodexRenderer(Renderer):
 
     def opening(self) -> list[Record]:
         """Return the lines that start the thread and the turn."""
-        return [{"type": "thread.started", "thread_id": new_uuid()}, {"type": "turn.started"}]
+        thread_id = new_uuid() if self.session is None else self.session.id
+        return [{"type": "thread.started", "thread_id": thread_id}, {"type": "turn.started"}]
 
     def closing(self) -> None:
         """Complete the plan and the turn."""
@@ -51,7 +52,9 @@ class CodexRenderer(Renderer):
     def say(self, text: str, *, chunk: int = 0, delay: float = 0.0) -> None:
         """Write a whole message, after the time that its pieces would have taken."""
         self.start()
-        self.said.extend(pieces(text, chunk, delay))
+        for _ in pieces(text, chunk, delay):
+            pass
+        self.remember(text)
         self._item("completed", self._new_item("agent_message", text=text))
 
     def think(self, text: str) -> None:

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 
 from bullpen.testing.agent.quick_json import from_json
-from bullpen.testing.agent.streams import STDIN, read_all, read_line, write_record
+from bullpen.testing.agent.streams import STDERR, STDIN, read_all, read_line, write_record, write_text
 
 # Type checkers treat this name as true. Importing it from typing would cost more than the rest of the program.
 TYPE_CHECKING = False
@@ -14,9 +14,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from bullpen.testing.agent.sessions import Session
+
 Record = dict[str, object]
 
 CHARACTERS_PER_TOKEN = 4
+KINDS = ("input", "output", "cached", "reasoning")
 SHORT = 200
 
 
@@ -44,7 +47,7 @@ class Renderer(ABC):
     """One turn in the stream format of one CLI. A method that returns a number ends the turn with that exit status."""
 
     STEPS = frozenset(
-        {"answer", "echo", "error", "finish", "max_turns", "read", "retry", "say", "say_prompt_length"}
+        {"answer", "compact", "echo", "error", "finish", "max_turns", "read", "retry", "say", "say_prompt_length"}
         | {"start", "think", "todo", "tool", "unknown_event", "usage"}
     )
 
@@ -55,6 +58,8 @@ class Renderer(ABC):
     def __init__(self) -> None:
         self.reads_messages = False
         """Whether the prompt comes as a line of JSON, as with --input-format stream-json."""
+        self.session: Session | None = None
+        """Where the turn is recorded; None: the CLI's home is not named."""
         self.prompt = b""
         self.said: list[str] = []
         self.tool_calls = 0
@@ -70,6 +75,23 @@ class Renderer(ABC):
             self.prompt = _text_of_message(read_line(STDIN))
         else:
             self.prompt = read_all(STDIN)
+        if self.session is not None:
+            self.session.ask(self._prompt_text())
+
+    def open_session(self, cli: str, arguments: list[str]) -> bool:
+        """Take the session that the arguments ask for, and return whether that is possible."""
+        from bullpen.testing.agent.sessions import SessionRefused, open_session
+
+        try:
+            self.session = open_session(cli, arguments)
+            return True
+        except SessionRefused as refusal:
+            self.refuse(str(refusal))
+            return False
+
+    def refuse(self, reason: str) -> None:
+        """Say why a session cannot go on."""
+        write_text(f"{reason}\n", STDERR)
 
     def wait_for_end_of_input(self) -> None:
         """Wait as long as further messages may come."""
@@ -93,6 +115,8 @@ class Renderer(ABC):
         if not self._finished:
             self._finished = True
             self.closing()
+            if self.session is not None:
+                self.session.end({kind: self.tokens(kind) for kind in KINDS})
 
     def interrupt(self) -> int:
         """Do what the CLI does on SIGINT and return its exit status."""
@@ -123,7 +147,21 @@ class Renderer(ABC):
     def tool(self, **call: "Any") -> None:
         """Use a tool and write its result."""
         self.tool_calls += 1
-        self.use(ToolCall(**call))
+        used = ToolCall(**call)
+        self.use(used)
+        if self.session is not None:
+            self.session.used_tool(used.name, used.input, used.output)
+
+    def compact(self, summary: str) -> None:
+        """Replace the session's history with a summary, as a CLI does whose model's window is full."""
+        if self.session is not None:
+            self.session.compact(summary)
+
+    def remember(self, text: str) -> None:
+        """Keep a whole text of the answer."""
+        self.said.append(text)
+        if self.session is not None:
+            self.session.reply(text)
 
     @abstractmethod
     def opening(self) -> list[Record]:
@@ -166,9 +204,10 @@ class Renderer(ABC):
         """End the turn as when its limit is reached."""
 
     def tokens(self, kind: str) -> int:
-        """Return the scripted number of tokens, else an estimate."""
+        """Return the scripted number of tokens, else an estimate; in a session with those of all turns before."""
         sizes = {"input": len(self.prompt), "output": sum(map(len, self.said))}
-        return self._tokens.get(kind, sizes.get(kind, 0) // CHARACTERS_PER_TOKEN)
+        before = 0 if self.session is None else self.session.used_before.get(kind, 0)
+        return before + self._tokens.get(kind, sizes.get(kind, 0) // CHARACTERS_PER_TOKEN)
 
     def elapsed_ms(self) -> int:
         """Return the age of the turn."""
