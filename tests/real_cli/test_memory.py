@@ -1,7 +1,10 @@
 """Agents that remember, on the genuine CLIs: what their models are asked, and what becomes of their sessions."""
 
 import asyncio
+import contextlib
 import json
+import os
+import signal
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from itertools import pairwise
@@ -10,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from bullpen.agents.session_lock import SessionLock
 from bullpen.app import open_team
 from bullpen.conversation.conversation import Conversation
 from bullpen.conversation.member_agent import Extra
@@ -377,3 +381,85 @@ def test_another_model_goes_on_only_where_the_cli_can(cli: str, origin: str, tmp
     assert scene.origins == ["new", origin]
     assert "\n".join(request.texts).count("The colour is blue.") == 1
     assert request.model == other
+
+
+@every_cli
+@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL], ids=lambda end: end.name)
+@pytest.mark.parametrize("moment", ["streaming", "in a tool"])
+def test_a_cli_that_is_killed_loses_nothing_of_what_it_knew(
+    cli: str, end: signal.Signals, moment: str, tmp_path: Path
+) -> None:
+    scene = Scene(tmp_path, cli)
+
+    async def converse() -> tuple[list[Any], list[Any]]:
+        async with scene.talking() as (conversation, models):
+            models.script(Reply(tool_calls=(scene.read_secret(),)), Reply(text="I have read it."))
+            await said(conversation, "Read secret.txt.")
+            first = history(models.requests[-1])
+            if moment == "streaming":
+                models.script(Reply(text="word " * 500, chunk_characters=5, chunk_delay_seconds=1))
+            else:
+                models.script(Reply(tool_calls=(scene.slow(),)))
+            asked = len(models.requests)
+            await conversation.say("Do the slow thing.")
+            await until(lambda: len(models.requests) > asked)
+            if moment == "in a tool":
+                await until(lambda: (scene.project / "began").exists())
+            for pid in processes_of(scene):
+                os.kill(pid, end)
+            await conversation.until_quiet()
+            assert [ended.state for ended in conversation.undecided] == ["failed"]
+            models.script(Reply(text="SECRET."))
+            await conversation.retry()
+            await conversation.until_quiet()
+            return first, history(models.requests[-1])
+
+    first, last = asyncio.run(converse())
+
+    assert scene.origins == ["new", "resumed", "resumed"]
+    if cli != "qwen":
+        assert last[: len(first)] == first
+    assert SECRET in text_of(last)
+    assert text_of(last[len(first) - (cli == "qwen") :]).count("Do the slow thing.") == 1
+
+
+def processes_of(scene: Scene) -> list[int]:
+    """Return the processes of the CLI itself, without those of its tools."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        with contextlib.suppress(OSError):
+            command = (entry / "cmdline").read_bytes().split(b"\0")
+            is_cli = any(scene.cli.encode() in Path(os.fsdecode(word)).name.encode() for word in command[:2])
+            if entry.name.isdecimal() and (entry / "cwd").readlink() == scene.project and is_cli:
+                found.append(int(entry.name))
+    return found
+
+
+@every_cli
+def test_two_turns_at_once_in_one_session_run_apart(cli: str, tmp_path: Path) -> None:
+    scene = Scene(tmp_path, cli)
+
+    async def converse() -> list[ModelRequest]:
+        async with scene.talking() as (conversation, models):
+            models.script(Reply(text="Noted: blue."))
+            await said(conversation, "The colour is blue.")
+            file = scene.session_file
+            before = file.read_bytes()
+            (use,) = scene.uses()
+            assert use is not None
+            other = SessionLock(file.stem[-36:])
+            assert other.hold()
+            models.script(Reply(text="Blue, says the copy."))
+            await said(conversation, "Which colour?")
+            assert file.read_bytes() == before
+            other.release()
+            models.script(Reply(text="Blue, says the session."))
+            await said(conversation, "And again?")
+            return models.requests
+
+    _, copy, session = asyncio.run(converse())
+
+    assert scene.origins == ["new", "forked", "resumed"]
+    for request in (copy, session):
+        assert "\n".join(request.texts).count("The colour is blue.") == 1
+    assert "Blue, says the copy." in "\n".join(session.texts), "what it said in the copy is news to the session"
