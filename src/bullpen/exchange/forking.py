@@ -123,7 +123,11 @@ def _sessions(store: Store, original: StoredConversation, last: int) -> dict[str
     borrowed = msgspec.convert(original.progress, Progress).borrowed
     agents = {speaker.role_id for speaker in store.speakers(original.id) if speaker.type == "ai"}
     found = {name: store.memory(original.id, name, up_to=last) or borrowed.get(name) for name in sorted(agents)}
-    return {name: one for name, one in found.items() if one is not None and one.memory.seen_to <= last}
+    return {
+        name: one
+        for name, one in found.items()
+        if one is not None and store.message(original.id, one.reply_id).sequence <= last
+    }
 
 
 def _title(original: StoredConversation, last: int) -> str:
