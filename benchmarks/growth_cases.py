@@ -27,13 +27,15 @@ from bullpen.context import (
     strip_all_markers,
     truncate_to_bytes,
 )
+from bullpen.conversation import decisions
 from bullpen.conversation.broadcast import Broadcast
 from bullpen.conversation.events import TurnEvent
+from bullpen.conversation.state import ConversationState
 from bullpen.exchange.files import write_export
 from bullpen.exchange.markdown import quoted
 from bullpen.messages import ConversationMessage, Routing
 from bullpen.routing.missed_hand_overs import missed_hand_over
-from bullpen.routing.progress import sketch
+from bullpen.routing.progress import Progress, sketch
 from bullpen.routing.queue import TurnQueue, WaitingTurn
 from bullpen.routing.router import Router
 from bullpen.store.sqlite import SqliteStore
@@ -417,6 +419,7 @@ def _search(store: SqliteStore, conversation_id: str) -> object:
 
 def _about_conversations(folder: Path, team: LoadedTeam) -> Iterator[Case]:
     yield Case("open a conversation again", 200, partial(_resume, folder, team), FLAT)
+    yield Case("allow every turn that waits for a yes", 1_000, _allow)
 
 
 def _resume(folder: Path, team: LoadedTeam, size: int) -> Run:
@@ -429,6 +432,16 @@ def _resume(folder: Path, team: LoadedTeam, size: int) -> Run:
             await conversation.say("Hello [NEXT: lee]", sender="kim")
 
     return lambda: asyncio.run(work())
+
+
+def _allow(size: int) -> Run:
+    ids = [str(number) for number in range(size)]
+    state = ConversationState.__new__(ConversationState)
+    state.paused = "a limit"
+    state.progress = Progress(turns_made=2 * size, unallowed=dict.fromkeys(ids, "max"))
+    waiting = [*ids, *(f"other {number}" for number in ids)]
+    state.queue = TurnQueue(WaitingTurn(id=id_, member="lee", message_id=id_) for id_ in waiting)
+    return lambda: decisions.allow(state, ids, at=1)
 
 
 def main() -> None:

@@ -391,6 +391,12 @@ class Store(Protocol):
     def record(self, conversation_id: str, turn_id: str, *, prompt: bool = True) -> TurnRecord | None:
         """Return the prompt, unless nobody wants it, and the output of a turn; None if it never started."""
 
+    def short_record(self, conversation_id: str, turn_id: str, *, most: int) -> TurnRecord | None:
+        """Return the output of a turn that has ended, without its prompt, if it has at most so many bytes.
+
+        None if it has more, or cannot be read: whoever only looks whether there is something does not stop for that.
+        """
+
     def claim(self, conversation_id: str, owner: Owner, *, is_alive: IsAlive) -> bool:
         """Become the owner, unless another owner is alive: `conversation(…).owner` says which.
 

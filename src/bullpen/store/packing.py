@@ -43,6 +43,28 @@ def unpacked(blob: object) -> bytes:
         raise DamagedData(str(error)) from error
 
 
+def unpacked_if_short(blob: bytes, most: int) -> bytes | None:
+    """Return what was packed if it has at most so many bytes, and else None; or raise DamagedData."""
+    deflated = blob[CHECKSUM_BYTES:]
+    if blob[:CHECKSUM_BYTES] != _checksum(deflated):
+        raise DamagedData("a checksum does not match")
+    inflating = zlib.decompressobj(wbits=RAW_DEFLATE)
+    try:
+        data = inflating.decompress(deflated, most + 1)
+    except zlib.error as error:
+        raise DamagedData(str(error)) from error
+    if len(data) > most:
+        return None
+    if not inflating.eof:
+        raise DamagedData("a packed value is not complete")
+    return data
+
+
+def packed_size(most: int) -> int:
+    """Return how large so many bytes are at most when they are packed, even if nothing in them repeats."""
+    return most + most // 1000 + 64
+
+
 def packed_text(text: str) -> str | bytes:
     """Return text as a message keeps it: packed if that is shorter."""
     data = text.encode()

@@ -372,6 +372,11 @@ class SqliteStore:
         with self._database.reading() as db:
             return turn_rows.record(db, place_of(db, conversation_id).number, turn_id, prompt=prompt)
 
+    def short_record(self, conversation_id: str, turn_id: str, *, most: int) -> TurnRecord | None:
+        """Return the output of a turn that has ended if it is short, without its prompt."""
+        with self._database.reading() as db:
+            return turn_rows.short_record(db, place_of(db, conversation_id).number, turn_id, most)
+
     def claim(self, conversation_id: str, owner: Owner, *, is_alive: IsAlive) -> bool:
         """Become the owner, unless another owner is alive."""
         with self._database.reading() as db:

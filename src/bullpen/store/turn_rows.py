@@ -15,7 +15,7 @@ from bullpen.routing.queue import PUT_FIRST, WaitingTurn
 from bullpen.store import memory_rows
 from bullpen.store.base import Turn, TurnEnd, TurnRecord
 from bullpen.store.message_rows import sequence_of
-from bullpen.store.packing import DamagedData, packed, unpacked
+from bullpen.store.packing import DamagedData, packed, packed_size, unpacked, unpacked_if_short
 from bullpen.store.text_delta import applied, delta
 from bullpen.turn_events import Failed, Usage
 
@@ -205,6 +205,27 @@ def record(db: Connection, conversation: int, turn_id: str, *, prompt: bool = Tr
         return None
     found = read_record(db, row if prompt else (packed(b""), None, *row[2:]))
     return found if row[-2] is not None else replace(found, stream=_output_so_far(db, number)[0])
+
+
+def short_record(db: Connection, conversation: int, turn_id: str, most: int) -> TurnRecord | None:
+    """Return what a turn has left, without its prompt; None if its output is longer than this, or cannot be read.
+
+    A longer stream is not even read from the disk.
+    """
+    number, _ = _number_and_state(db, conversation, turn_id)
+    row = db.execute(
+        "SELECT system, report, command, CASE WHEN length(stream) <= ? THEN stream END, length(stream)"
+        " FROM prompts JOIN streams USING (turn) WHERE turn = ?",
+        (packed_size(most), number),
+    ).fetchone()
+    if row is None or (row[-1] is not None and row[-2] is None):
+        return None
+    try:
+        stream = b"" if row[-2] is None else unpacked_if_short(row[-2], most)
+        empty = packed(b"")
+        return None if stream is None else replace(read_record(db, (empty, None, *row[:3], empty)), stream=stream)
+    except DamagedData:
+        return None
 
 
 def read_record(db: Connection, row: tuple[object, ...]) -> TurnRecord:

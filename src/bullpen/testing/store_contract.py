@@ -673,6 +673,16 @@ class StoreContract:
         assert read_stream(store) == b"all of it"
         assert store.fsck() == []
 
+    def test_only_a_short_output_is_read_by_those_who_look_for_one(self, store: Store) -> None:
+        start(store)
+        packer = StreamPacker()
+        packer.feed(b"ten bytes!" * 10)
+        store.end_turn("c", TurnEnd(turn_id="m1-max", state="failed", at=130, stream=packer.finish()), owner=OWNER)
+        short = store.short_record("c", "m1-max", most=100)
+        assert short is not None
+        assert (short.prompt, short.stream) == ("", b"ten bytes!" * 10)
+        assert store.short_record("c", "m1-max", most=99) is None
+
     def test_turns_without_a_reply_are_found_by_their_place(self, store: Store) -> None:
         start(store)
         store.append("c", said("m2", at=1), owner=OWNER)

@@ -89,10 +89,9 @@ def _shown(store: Store, conversation_id: str, stored: StoredMessage) -> ShownMe
 
 
 def _has_steps(store: Store, conversation_id: str, turn: Turn) -> bool:
-    record = store.record(conversation_id, turn.id, prompt=False)
-    if record is None:
-        return False
-    return len(record.stream) > MOST_LOOKED_THROUGH or len(recorded_steps(record)) > 0
+    record = store.short_record(conversation_id, turn.id, most=MOST_LOOKED_THROUGH)
+    # What is damaged is told to those who open it; the page is shown all the same.
+    return record is None or len(recorded_steps(record)) > 0
 
 
 def _spent(turn: Turn) -> str:
