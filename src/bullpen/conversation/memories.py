@@ -99,7 +99,8 @@ class Memories:
         if is_longer:
             reply = self._store.message(self._conversation_id, left.reply_id)
             is_ours = not is_borrowed and self._ended_badly(agent.member.name, after=reply.sequence)
-            reason = "" if is_ours else "somebody else continued its session"
+            by_others = "its session was continued elsewhere" if is_borrowed else "somebody else continued its session"
+            reason = "" if is_ours else by_others
         if reason:
             return _new(sessions, reason)
         origin: Origin = "forked" if is_borrowed else "resumed"
@@ -120,7 +121,8 @@ class Memories:
                 lock.release()
                 return _new(sessions, f"the file of its session cannot be written ({error.strerror})")
             return replace(plan, lock=lock)
-        if not sessions.fork or plan.longer_file is not None:
+        # What that turn has written so far would be in a copy of the session, so one that is borrowed is not copied.
+        if not sessions.fork or plan.longer_file is not None or plan.use.origin == "forked":
             return _new(sessions, "another turn runs in its session")
         return replace(plan, use=replace(plan.use, origin="forked"))
 
