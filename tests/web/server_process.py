@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+import httpx
 import msgspec
 from msgspec import Struct
 
@@ -72,15 +73,20 @@ class ServerProcess:
         """Return a connection from an address of this machine."""
         return socket.create_connection(("127.0.0.1", self.port), timeout=WAIT_SECONDS, source_address=(source, 0))
 
-    def request(self, path: str, *, key: bool = True, more: str = "") -> bytes:
-        """Return a request for a page."""
-        given = f"Authorization: Bearer {self.token}\r\n" if key else ""
+    def guest(self) -> str:
+        """Return the token of somebody who may only read."""
+        made = httpx.post(f"http://{self.host}/api/tokens", headers=self.headers, json={"role": "viewer"})
+        return str(made.json()["token"])
+
+    def request(self, path: str, *, key: bool = True, token: str = "", more: str = "") -> bytes:
+        """Return a request for a page, of the owner if not of somebody else."""
+        given = f"Authorization: Bearer {token or self.token}\r\n" if key else ""
         return f"GET {path} HTTP/1.1\r\nHost: {self.host}\r\n{given}{more}\r\n".encode()
 
-    def stream(self, source: str = "127.0.0.1", path: str = "/attention") -> socket.socket:
+    def stream(self, source: str = "127.0.0.1", path: str = "/attention", token: str = "") -> socket.socket:
         """Return a stream of events that has begun."""
         connection = self.connect(source)
-        connection.sendall(self.request(path))
+        connection.sendall(self.request(path, token=token))
         begun = b""
         while b"retry:" not in begun:
             if not (piece := connection.recv(65536)):

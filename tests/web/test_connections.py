@@ -102,7 +102,7 @@ def test_a_hundred_tabs_of_one_browser_stay_open(tmp_path: Path, kept: ExitStack
 def test_one_address_cannot_take_every_place(tmp_path: Path, kept: ExitStack) -> None:
     with server_process(tmp_path, files=FILES) as server:
         for _ in range(ROOM // 2):
-            kept.enter_context(server.stream("127.0.0.2"))
+            kept.enter_context(server.stream("127.0.0.2", token=server.guest()))
         with server.connect("127.0.0.2") as one_more:
             refused = all_of(one_more)
 
@@ -112,9 +112,57 @@ def test_one_address_cannot_take_every_place(tmp_path: Path, kept: ExitStack) ->
         assert has_no_tracebacks(server)
 
 
+@pytest.mark.parametrize("addresses", [1, 8])
+def test_a_guest_with_many_streams_stops_nobody(addresses: int, tmp_path: Path, kept: ExitStack) -> None:
+    with server_process(tmp_path, files=FILES, seconds=UNLIMITED) as server:
+        guest, other = server.guest(), server.guest()
+        tabs = [kept.enter_context(server.stream(token=token)) for token in ("", "", other)]
+        places = [f"127.0.0.{1 + number % addresses}" for number in range(ROOM * 2)]
+        greedy = [kept.enter_context(server.stream(place, token=guest)) for place in places]
+        statuses = [server.status() for _ in range(5)]
+        tabs.append(kept.enter_context(server.stream()))
+
+        assert statuses == [200] * 5
+        assert all(is_open(tab) for tab in tabs)
+        # Its own oldest make room for its newest, and for others.
+        assert not any(is_open(stream) for stream in greedy[:ROOM])
+        assert sum(is_open(stream) for stream in greedy) > ROOM // 4
+        assert server.said == ""
+
+
+FAILS_TWICE = """
+import asyncio, errno
+Loop = asyncio.SelectorEventLoop
+async def failing(self, listener, accept=Loop.sock_accept, left=[errno.{name}] * 2):
+    accepted = await accept(self, listener)
+    if len(self._selector.get_map()) > 20 and left:
+        accepted[0].close()
+        raise OSError(left.pop(), "no")
+    return accepted
+Loop.sock_accept = failing
+"""
+
+
+@pytest.mark.parametrize(("name", "closed"), [("ECONNABORTED", 0), ("EMFILE", 32), ("ENOBUFS", 32)])
+def test_only_for_lack_of_room_those_that_wait_are_closed(
+    name: str, closed: int, tmp_path: Path, kept: ExitStack
+) -> None:
+    with server_process(tmp_path, seconds=UNLIMITED, fault=FAILS_TWICE.format(name=name)) as server:
+        waiting = [kept.enter_context(server.connect()) for _ in range(60)]
+
+        assert server.status() == 200
+        # Two of them are those that could not be accepted.
+        assert sum(not is_open(one) for one in waiting) == closed + 2
+        assert len(server.said.splitlines()) == 1
+
+
 def test_there_is_a_limit_for_all_addresses_together(tmp_path: Path, kept: ExitStack) -> None:
     with server_process(tmp_path, files=FILES) as server:
-        streams = [kept.enter_context(server.stream(f"127.0.0.{2 + number % 8}")) for number in range(ROOM)]
+        guests = [server.guest() for _ in range(ROOM)]
+        streams = [
+            kept.enter_context(server.stream(f"127.0.0.{2 + number % 8}", token=guest))
+            for number, guest in enumerate(guests)
+        ]
         with server.connect() as one_more:
             refused = all_of(one_more)
         streams[0].close()

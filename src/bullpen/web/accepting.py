@@ -5,6 +5,7 @@ The loop of asyncio logs a traceback for every connection that it cannot accept,
 
 import asyncio
 import contextlib
+import errno
 import logging
 import socket
 import ssl
@@ -16,6 +17,8 @@ from bullpen.web.connections import SECONDS, Connection, Connections
 
 PAUSE_SECONDS = 0.1
 DROPPED_PER_PAUSE = 16
+NO_ROOM = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
+"""Why nothing more can be accepted until others are closed."""
 QUIET_SECONDS = 60.0
 """The same is not said again for so long."""
 
@@ -59,7 +62,8 @@ class Acceptor:
                 accepted, address = await self._loop.sock_accept(self._listener)
             except OSError as error:
                 self._say("Connections cannot be accepted for the moment: %s. They wait.", error.strerror or str(error))
-                for _ in range(DROPPED_PER_PAUSE):
+                # Anything else, such as somebody who left before they were accepted, is not for lack of room.
+                for _ in range(DROPPED_PER_PAUSE if error.errno in NO_ROOM else 0):
                     self._connections.drop_oldest()
                 await asyncio.sleep(PAUSE_SECONDS)
             else:

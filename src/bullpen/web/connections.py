@@ -2,13 +2,14 @@
 
 The server waits for the other side until a request is there in full, and while an answer is not read. Such a connection
 has a time limit, and is closed sooner if a new one needs its place. One on which the server works, or sends events as
-they happen, has neither: a page may stay open for days.
+they happen, has no limit: a page may stay open for days. Only if all are such pages, the one who has the most of them
+loses the oldest.
 """
 
 import asyncio
 import resource
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Literal
 
 from uvicorn import Config
@@ -42,6 +43,14 @@ class Connection(H11Protocol):
     def is_waiting(self) -> bool:
         """Whether it is the other side's turn."""
         return self.transport is None or self._awaited is not None
+
+    @property
+    def stream_of(self) -> str | None:
+        """Whose events are being sent on it, by the key of their session; None: none are."""
+        if self.is_waiting or self.scope is None:
+            return None
+        whose: str | None = self.scope["state"].get("stream_of")
+        return whose
 
     def drop(self) -> None:
         """Close it at once, also if something has not been sent yet."""
@@ -125,10 +134,10 @@ class Connections:
         self._of_peer: Counter[str] = Counter()
 
     def make_room(self, peer: str) -> bool:
-        """Return whether there is room for one more from an address, which one that waits may have to make."""
-        if self._of_peer[peer] >= self._most_of_one_peer and not self.drop_oldest(peer):
+        """Return whether there is room for one more from an address, which another may have to make."""
+        if self._of_peer[peer] >= self._most_of_one_peer and not self._drop_one(peer):
             return False
-        return len(self._peers) < self._most or self.drop_oldest()
+        return len(self._peers) < self._most or self._drop_one()
 
     def add(self, connection: Connection, peer: str) -> None:
         """Count one until it is lost."""
@@ -145,12 +154,25 @@ class Connections:
 
     def drop_oldest(self, peer: str | None = None) -> bool:
         """Close the oldest on which the server waits, of one address or of all; return whether there was any."""
-        of_peer = (one for one, its_peer in self._peers.items() if peer in (None, its_peer))
-        oldest = next((one for one in of_peer if one.is_waiting), None)
-        if oldest is None:
-            return False
-        self.remove(oldest)
-        oldest.drop()
+        oldest = next((one for one in self._of(peer) if one.is_waiting), None)
+        return oldest is not None and self._drop(oldest)
+
+    def _drop_one(self, peer: str | None = None) -> bool:
+        return self.drop_oldest(peer) or self._drop_oldest_stream(peer)
+
+    def _drop_oldest_stream(self, peer: str | None) -> bool:
+        """Close the oldest stream of whoever has the most, if that is more than one; return whether it was."""
+        streams = [(one, one.stream_of) for one in self._of(peer)]
+        counted = Counter(whose for _, whose in streams if whose is not None)
+        greediest, most = max(counted.items(), key=lambda item: item[1], default=("", 0))
+        return most > 1 and self._drop(next(one for one, whose in streams if whose == greediest))
+
+    def _of(self, peer: str | None) -> Iterator[Connection]:
+        return (one for one, its_peer in self._peers.items() if peer in (None, its_peer))
+
+    def _drop(self, connection: Connection) -> bool:
+        self.remove(connection)
+        connection.drop()
         return True
 
 
