@@ -21,8 +21,7 @@ _signal = import_module("_signal")
 
 def main(arguments: list[str]) -> int:
     """Run the agent that the arguments name; return its exit status."""
-    cli = option(arguments, "--as")
-    renderer = _renderer(cli)
+    renderer = _renderer(option(arguments, "--as"))
     if renderer is None:
         return _refuse(USAGE)
     if "--version" in arguments:
@@ -33,7 +32,7 @@ def main(arguments: list[str]) -> int:
     try:
         _take_signals(renderer)
         script = load_script(source)
-        if any(map(os.environ.get, ("CLAUDE_CONFIG_DIR", "CODEX_HOME"))) and not renderer.open_session(cli, arguments):
+        if not renderer.open_session(arguments):
             return REFUSED_EXIT
         return play(script, renderer)
     except ScriptError as error:

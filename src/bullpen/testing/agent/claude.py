@@ -8,6 +8,12 @@ from bullpen.testing.agent import claude_shapes as shapes
 from bullpen.testing.agent.quick_json import to_json
 from bullpen.testing.agent.renderer import Record, Renderer, ToolCall, new_uuid, pieces, timestamp
 
+# Type checkers treat this name as true. Importing it from typing would cost more than the rest of the program.
+TYPE_CHECKING = False
+
+if TYPE_CHECKING:
+    from bullpen.testing.agent.claude_session import ClaudeSession
+
 SIGNATURE = "c2NyaXB0ZWQ="
 DEFAULT_RETRIES = 10
 
@@ -16,6 +22,7 @@ class ClaudeRenderer(Renderer):
     """Every content block is written twice: in deltas, then whole. Blocks form one message until a tool returns."""
 
     version = f"{shapes.VERSION} (Claude Code)"
+    home_variable = "CLAUDE_CONFIG_DIR"
     sigterm_exit = 143
 
     def __init__(self) -> None:
@@ -38,6 +45,12 @@ class ClaudeRenderer(Renderer):
             zeros = {"num_turns": 0, "total_cost_usd": 0, "usage": shapes.usage(), "modelUsage": {}}
             self._result("error_during_execution", is_error=True, stop_reason=None, errors=[reason], **zeros)
         super().refuse(reason)
+
+    def session_in(self, home: str, arguments: list[str]) -> "ClaudeSession":
+        """Return the session that the arguments ask for."""
+        from bullpen.testing.agent.claude_session import ClaudeSession
+
+        return ClaudeSession(home, arguments)
 
     def opening(self) -> list[Record]:
         """Return the line with the session."""

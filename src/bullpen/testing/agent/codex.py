@@ -4,6 +4,12 @@ import time
 
 from bullpen.testing.agent.renderer import Record, Renderer, ToolCall, new_uuid, pieces
 
+# Type checkers treat this name as true. Importing it from typing would cost more than the rest of the program.
+TYPE_CHECKING = False
+
+if TYPE_CHECKING:
+    from bullpen.testing.agent.codex_session import CodexSession
+
 URL = "https://api.openai.com/v1/responses"
 DEFAULT_RETRIES = 5
 
@@ -22,11 +28,18 @@ class CodexRenderer(Renderer):
     """Items are numbered within the turn; the plan is one item until the end of the turn."""
 
     version = "codex-cli 0.166.0"
+    home_variable = "CODEX_HOME"
 
     def __init__(self) -> None:
         super().__init__()
         self._items = 0
         self._plan: Record = {}
+
+    def session_in(self, home: str, arguments: list[str]) -> "CodexSession":
+        """Return the session that the arguments ask for."""
+        from bullpen.testing.agent.codex_session import CodexSession
+
+        return CodexSession(home, arguments)
 
     def opening(self) -> list[Record]:
         """Return the lines that start the thread and the turn."""

@@ -52,6 +52,8 @@ class Renderer(ABC):
     )
 
     version: str
+    home_variable = ""
+    """The variable that names the CLI's home, where it keeps sessions. Empty: this one keeps none."""
     sigterm_exit: int | None = None
     """None: SIGTERM kills."""
 
@@ -78,16 +80,23 @@ class Renderer(ABC):
         if self.session is not None:
             self.session.ask(self._prompt_text())
 
-    def open_session(self, cli: str, arguments: list[str]) -> bool:
+    def open_session(self, arguments: list[str]) -> bool:
         """Take the session that the arguments ask for, and return whether that is possible."""
-        from bullpen.testing.agent.sessions import SessionRefused, open_session
+        home = os.environ.get(self.home_variable)
+        if not home:
+            return True
+        from bullpen.testing.agent.sessions import SessionRefused
 
         try:
-            self.session = open_session(cli, arguments)
+            self.session = self.session_in(home, arguments)
             return True
         except SessionRefused as refusal:
             self.refuse(str(refusal))
             return False
+
+    def session_in(self, home: str, arguments: list[str]) -> "Session":
+        """Return the session that the arguments ask for."""
+        raise NotImplementedError
 
     def refuse(self, reason: str) -> None:
         """Say why a session cannot go on."""

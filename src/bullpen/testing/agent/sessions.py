@@ -10,10 +10,10 @@ import os
 from abc import ABC, abstractmethod
 
 from bullpen.testing.agent.quick_json import from_json, to_json
-from bullpen.testing.agent.renderer import Record
 from bullpen.testing.agent.streams import read_all, write
 
-HOME_VARIABLES = {"claude": "CLAUDE_CONFIG_DIR", "codex": "CODEX_HOME"}
+Record = dict[str, object]
+
 NOBODY_ELSE = 0o600
 
 
@@ -82,20 +82,6 @@ class Session(ABC):
     @abstractmethod
     def end(self, used: dict[str, int]) -> None:
         """Record the tokens of all turns together."""
-
-
-def open_session(cli: str, arguments: list[str]) -> Session | None:
-    """Return the session that the arguments ask for; None where the CLI's home is not named, or it has none."""
-    home = os.environ.get(HOME_VARIABLES.get(cli, ""))
-    if not home:
-        return None
-    if cli == "claude":
-        from bullpen.testing.agent.claude_session import ClaudeSession
-
-        return ClaudeSession(home, arguments)
-    from bullpen.testing.agent.codex_session import CodexSession
-
-    return CodexSession(home, arguments)
 
 
 def records_in(file: str) -> list[Record]:
