@@ -48,7 +48,8 @@ def test_the_commands_about_sessions_print_what_the_page_says(tmp_path: Path, mo
     with SqliteStore(tmp_path / "conversations.db") as store:
         write_example(store)
     monkeypatch.chdir(tmp_path)
-    environment = {**os.environ, "BULLPEN_HOME": str(tmp_path), "TZ": "UTC"}
+    recorded = str(ROOT / "tests" / "recordings" / "sessions" / "claude")
+    environment = {**os.environ, "BULLPEN_HOME": str(tmp_path), "TZ": "UTC", "CLAUDE_CONFIG_DIR": recorded}
     commands = 0
     for (language, code), (following, expected) in pairwise(blocks(ROOT / "docs" / "sessions.md")):
         if (language, following) != ("console", "text"):
@@ -57,10 +58,11 @@ def test_the_commands_about_sessions_print_what_the_page_says(tmp_path: Path, mo
         assert program == "bullpen"
         command = [sys.executable, "-m", "bullpen", *words]
         done = subprocess.run(command, check=True, capture_output=True, encoding="utf-8", env=environment)
-        assert done.stdout.replace(str(tmp_path), "~") == expected
+        printed = re.sub(r"imported-\w+", "imported-4f2a1c", done.stdout)
+        assert printed.replace(str(tmp_path), "~") == expected
         commands += 1
 
-    assert commands == 7
+    assert commands == 9
 
 
 def test_the_demo_prints_what_the_readme_shows(tmp_path: Path) -> None:

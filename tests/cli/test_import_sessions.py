@@ -80,7 +80,7 @@ def test_the_messages_are_shown_with_their_times(capsys: Printed) -> None:
     assert main(["sessions", "show", "last"]) == 0
 
     assert (
-        "#2  codex  2026-11-16 11:02\n"
+        "#2  codex  2026-03-02 11:02\n"
         "  I will read it.\n\n"
         "  (used 2 tools: exec_command cat notes.txt; exec_command echo 你好 && ls)\n\n"
         "  文件有两行：alpha 和 beta。\n"

@@ -64,7 +64,7 @@ def test_each_message_has_its_time(cli: str) -> None:
 
     # Gemini gives all messages another time when it resumes.
     assert times == sorted(set(times))
-    assert 1_794_826_940_000 < times[0] < times[-1] < 1_794_827_070_000
+    assert 1_772_449_340_000 < times[0] < times[-1] < 1_772_449_470_000
 
 
 BEGINNING = "Please read notes.txt. 请用中文总结。"

@@ -107,7 +107,7 @@ SPEC = AgentSpec(
     sessions=SessionSpec(
         start=("--session-id", "{id}"),
         resume=("--resume", "{id}"),
-        # The variable stands for the user's home folder, not for the folder in it.
+        # The variable names another home folder, not another folder in it.
         home=".",
         home_variable="GEMINI_CLI_HOME",
         files=".gemini/tmp/*/chats/session-*.jsonl",

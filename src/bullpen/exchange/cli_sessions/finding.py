@@ -138,7 +138,7 @@ def _files_by_id(reader: SessionReader, spec: AgentSpec) -> dict[str, list[Path]
 
 
 def _files(spec: AgentSpec) -> Iterable[Path]:
-    # Not only the id: what follows it, when a session has several files, is no part of the pattern.
+    # More than the id may be there: if a session has several files, something follows it in their names.
     return _home(spec).glob(spec.sessions.files.replace("{id}", "*")) if spec.sessions else []
 
 

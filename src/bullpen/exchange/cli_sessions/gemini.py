@@ -30,7 +30,7 @@ class GeminiReader:
         return text_of(first, "sessionId") if first.get("kind", "main") == "main" else ""
 
     def read(self, session_id: str, files: Mapping[str, Sequence[Path]]) -> SessionContent:
-        """Return what is in all files of this id, each of which goes on where the one before it ended."""
+        """Return what is in all files of this id, each of which continues the one before it."""
         session, unreadable = _Messages(), 0
         for path in files[session_id]:
             records = Records(path)

@@ -1,4 +1,4 @@
-"""The records of a session's file, line by line. Whatever cannot be read is counted, and reading goes on."""
+"""The records of a session's file, line by line. A line that cannot be read is counted, and the next one is read."""
 
 import json
 import os
