@@ -17,7 +17,7 @@ COMMANDS = {
     "chat": "talk with a team in the terminal",
     "run": "send one message, unattended, and show what happens",
     "preview": "show the exact prompt that an agent would be given",
-    "sessions": "list, show, search, export and delete conversations",
+    "sessions": "list, show, search, fork, export and delete conversations",
     "explain": "show what an agent was given in a turn, what was left out, and why",
     "fsck": "check that every conversation is still as it was written",
     "backup": "write all conversations to one file, also while they are in use",

@@ -51,6 +51,7 @@ def _show_arguments(parser: argparse.ArgumentParser) -> None:
     _add_id(parser)
     parser.add_argument("--last", type=at_least_one, default=20, metavar="N", help="how many messages (default: 20)")
     parser.add_argument("--all", action="store_true", help="all messages")
+    parser.add_argument("--memory", action="store_true", help="instead, what each agent remembers: its own session")
     add_database_option(parser)
     _add_json(parser)
 
@@ -86,6 +87,17 @@ def _export_arguments(parser: argparse.ArgumentParser) -> None:
     add_database_option(parser)
 
 
+def _fork_arguments(parser: argparse.ArgumentParser) -> None:
+    _add_id(parser)
+    parser.add_argument(
+        "--at",
+        type=at_least_one,
+        metavar="N",
+        help="the number of the last message that the new one has (default: all messages)",
+    )
+    add_database_option(parser)
+
+
 def _rename_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("id", metavar="ID", help="the id of a conversation, the beginning of it, or last")
     parser.add_argument("title", nargs="+", help="the new title; - removes it")
@@ -110,12 +122,19 @@ def _watch(options: argparse.Namespace) -> int:
     return watch_one(options)
 
 
+def _fork(options: argparse.Namespace) -> int:
+    from bullpen.cli.session_forks import fork
+
+    return fork(options)
+
+
 ACTIONS = {
     "list": Action("list all conversations, the latest first", session_lists.list_all, _list_arguments),
     "show": Action("print the messages of a conversation", session_lists.show, _show_arguments),
     "watch": Action("follow a conversation that another process runs", _watch, _watch_arguments),
     "search": Action("find what was said", session_lists.search, _search_arguments),
     "export": Action("write a conversation as Markdown, HTML or JSON", session_files.export, _export_arguments),
+    "fork": Action("begin a new conversation with the messages of another one, up to a number", _fork, _fork_arguments),
     "rename": Action("give a conversation another title", session_titles.rename, _rename_arguments),
     "archive": Action("take a conversation out of the list", session_titles.archive, _archive_arguments),
     "unarchive": Action("put a conversation back into the list", session_titles.unarchive, _archive_arguments),
