@@ -127,8 +127,8 @@ def test_it_starts_with_its_session_and_says_what_it_took(case: str) -> None:
     assert events[0].session_id
     if ENDINGS[case][0] == "finished":
         usage = next(event for event in events if isinstance(event, Usage))
-        assert usage.output_tokens in (22, 44)
-        assert usage.cached_tokens in (11, 22)
+        # What one, two or four answers of the model take.
+        assert (usage.output_tokens, usage.cached_tokens) in [(22, 11), (44, 22), (88, 44)]
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if case.startswith(("claude/", "qwen/"))])
@@ -277,7 +277,9 @@ def test_qwens_retries_are_noticed() -> None:
     def notices(case: str) -> list[Notice]:
         return [event for event in played(case, [stream_of(case)]) if isinstance(event, Notice)]
 
-    assert notices("qwen/err429")[0] == Notice(kind="retry", text="attempt 1 of 1, in 1 seconds")
+    limited = notices("qwen/err429")[0]
+    assert limited.kind == "retry"
+    assert re.fullmatch(r"attempt 1 of 1, in \d+ seconds", limited.text)
     assert notices("qwen/err_drop") == [Notice(kind="retry", text="the answer was cut off and continues")]
 
 
