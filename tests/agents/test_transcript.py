@@ -6,7 +6,13 @@ from functools import partial
 import pytest
 
 from bullpen.agents.registry import agent_spec
-from bullpen.agents.transcript import MAX_NOTICE_CHARACTERS, STDERR_KEPT_BYTES, STDERR_TAIL_BYTES, Transcript
+from bullpen.agents.transcript import (
+    MAX_NOTICE_CHARACTERS,
+    MAX_NOTICES,
+    STDERR_KEPT_BYTES,
+    STDERR_TAIL_BYTES,
+    Transcript,
+)
 from bullpen.text.secrets import MASK, without_secrets
 from bullpen.turn_events import Event, Notice
 
@@ -93,6 +99,43 @@ def test_notices_are_masked(cli: str, line: str, shown: Notice) -> None:
     it.feed(f"{line}\n".encode())
 
     assert events == [shown]
+
+
+def test_what_is_only_a_notice_is_kept_as_it_is_shown() -> None:
+    it, _ = transcript()
+    kept: list[bytes] = []
+    it.on_output = kept.append
+    known = '{"type": "system", "subtype": "init", "session_id": "a", "model": "b", "note": "password=hunter2hunter2"}'
+    for chunk in (f"it is {PASSPHRASE[:9]}", f"{PASSPHRASE[9:]}.\n{known}\n\nhalf {PASSPHRASE}"):
+        it.feed(chunk.encode())
+    it.finish()
+
+    assert b"".join(kept).decode() == f"it is {MASK}.\n{known}\n\nhalf {MASK}"
+
+
+def test_notices_that_are_only_counted_are_not_kept() -> None:
+    it, events = transcript()
+    kept: list[bytes] = []
+    it.on_output = kept.append
+    for number in range(MAX_NOTICES + 2):
+        it.feed(f"noise {number}\n".encode())
+    it.finish()
+
+    assert b"".join(kept).count(b"\n") == MAX_NOTICES
+    assert events[-1] == Notice(kind="warning", text="2 more notices were dropped")
+
+
+def test_lines_before_one_that_ends_the_turn_are_kept() -> None:
+    def refuse(_: Event) -> None:
+        raise ValueError("stop")
+
+    it = Transcript(agent_spec("claude"), refuse)
+    kept: list[bytes] = []
+    it.on_output = kept.append
+    with pytest.raises(ValueError, match="stop"):
+        it.feed(b"\n\nnoise\n")
+
+    assert kept == [b"\n\n"]
 
 
 def test_a_record_that_cannot_be_read_is_masked(caplog: pytest.LogCaptureFixture) -> None:

@@ -40,7 +40,7 @@ class TooMuchText(Exception):
 
 
 class OtherSession(Exception):
-    """The CLI runs in another session than the one it was asked to go on in."""
+    """The CLI runs in another session than the one it was asked to continue."""
 
 
 class Transcript:
@@ -68,7 +68,7 @@ class Transcript:
         self.on_verdict: Callable[[], None] = lambda: None
         self.on_output: Callable[[bytes], None] = lambda _: None
         self.expected_session: str | None = None
-        """The session that the CLI was asked to go on in; None: any."""
+        """The session that the CLI was asked to continue; None: any."""
 
     @property
     def text(self) -> str:
@@ -96,12 +96,11 @@ class Transcript:
 
     def feed(self, chunk: bytes) -> None:
         """Read a piece of standard output."""
-        self.on_output(chunk)
         if self._lines is None:
+            self.on_output(chunk)
             self._read_text(self._decoder.decode(chunk))
         else:
-            for line in self._lines.feed(chunk):
-                self._read_line(line)
+            self._read_lines(self._lines.feed(chunk), b"\n")
             if self._lines.bytes_cut:
                 # The line that was too long may have been the final event. The CLI must not wait for us forever.
                 self.on_verdict()
@@ -118,8 +117,7 @@ class Transcript:
             self._read_text(self._decoder.decode(b"", final=True))
             self._add_text(TextDelta(self._stripper.finish()))
             return
-        for line in self._lines.finish():
-            self._read_line(line)
+        self._read_lines(self._lines.finish(), b"")
         self._add_text(TextDelta(self._stripper.finish()))
         if self._lines.bytes_cut:
             self._emit(Notice(kind="warning", text=f"{self._lines.bytes_cut:,} bytes of overlong lines were dropped"))
@@ -129,6 +127,21 @@ class Transcript:
     def _read_text(self, text: str) -> None:
         if text:
             self._read_record(text)
+
+    def _read_lines(self, lines: list[bytes], line_end: bytes) -> None:
+        """Read lines, and pass them on as they are; those that are only notices as a notice shows them."""
+        passed_on: list[bytes] = []
+        try:
+            for line in lines:
+                notices = self._notice_count
+                self._read_line(line)
+                if self._notice_count == notices:
+                    passed_on += (line, line_end)
+                elif notices < MAX_NOTICES:
+                    passed_on += (self._shown(line).encode(errors="replace"), line_end)
+        finally:
+            if passed_on:
+                self.on_output(b"".join(passed_on))
 
     def _read_line(self, line: bytes) -> None:
         if not line or line.isspace():
@@ -174,7 +187,7 @@ class Transcript:
             self.usage = event
         elif isinstance(event, Started):
             if self.expected_session not in (None, event.session_id):
-                raise OtherSession(f"It began another session instead of going on in {self.expected_session}.")
+                raise OtherSession(f"It began another session instead of continuing {self.expected_session}.")
             self.started = event
         self._emit(event)
 
@@ -190,10 +203,12 @@ class Transcript:
     def _emit_notice(self, kind: NoticeKind, text: str | bytes) -> None:
         self._notice_count += 1
         if self._notice_count <= MAX_NOTICES:
-            # More than is shown, so that a secret is whole when it is looked for.
-            text = text[: 8 * MAX_NOTICE_CHARACTERS]
-            text = text if isinstance(text, str) else text.decode(errors="replace")
-            self._emit(Notice(kind=kind, text=self._masked(text)[:MAX_NOTICE_CHARACTERS]))
+            self._emit(Notice(kind=kind, text=self._shown(text)[:MAX_NOTICE_CHARACTERS]))
+
+    def _shown(self, text: str | bytes) -> str:
+        """Return the beginning of a notice without secrets: more than is shown, so that all in it are whole."""
+        text = text[: 8 * MAX_NOTICE_CHARACTERS]
+        return self._masked(text if isinstance(text, str) else text.decode(errors="replace"))
 
 
 def _may_have_escapes(line: bytes) -> bool:
