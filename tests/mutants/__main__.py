@@ -1,7 +1,7 @@
 """Make small mistakes in the riskiest modules, one at a time, and see whether the tests notice: `make mutants`.
 
-Every run draws some mistakes of each module; with the same seed the same ones. Survivors are compared with
-survivors.json, where those that are known stand with the reason why no test can or should notice them.
+Every run draws some mistakes of each module; with the same seed the same ones. A survivor needs a test, or a line in
+survivors.json with the reason why no test can or should notice it; until then, the run fails.
 """
 
 import argparse
@@ -28,7 +28,6 @@ ROOT = Path(__file__).parents[2]
 SOURCES = Path("src/bullpen")
 KNOWN = Path(__file__).with_name("survivors.json")
 EACH = 6
-GOAL = 0.95
 SLOWEST_SECONDS = 600.0
 
 Fate = Literal["killed", "survived", "known"]
@@ -153,14 +152,17 @@ def _shown(tried: Tried) -> Tried:
 
 
 def _judged(tried: list[Tried], seed: int) -> int:
+    """Print what became of all mistakes, and return 1 if one survived that nobody has given a reason for."""
     counted = {fate: sum(one.fate == fate for one in tried) for fate in ("killed", "known", "survived")}
     noticed = counted["killed"] / max(1, len(tried) - counted["known"])
     print(
         f"\nseed {seed}: {len(tried)} mistakes in {len({one.mistake.module for one in tried})} modules: "
         f"{counted['killed']} killed, {counted['survived']} survived, {counted['known']} known not to matter: "
-        f"{noticed:.1%} of those that matter are killed (goal {GOAL:.0%})"
+        f"{noticed:.1%} of those that matter are killed"
     )
-    return 0 if noticed >= GOAL else 1
+    if counted["survived"]:
+        print(f"Each that survived needs a test, or a reason in {KNOWN.relative_to(ROOT)}.")
+    return int(counted["survived"] > 0)
 
 
 if __name__ == "__main__":

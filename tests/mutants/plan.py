@@ -2,6 +2,7 @@
 
 STORE = ("tests/store", "tests/conversation/test_durable.py", "tests/conversation/test_owners.py")
 CONVERSATION = ("tests/conversation", "tests/view")
+PROCESSES = ("tests/agents/test_process.py", "tests/agents/test_guardian.py", "tests/agents/test_runner.py")
 MARKERS = ("tests/markers", "tests/context", "tests/routing")
 
 PLAN: dict[str, tuple[str, ...]] = {
@@ -37,6 +38,10 @@ PLAN: dict[str, tuple[str, ...]] = {
     "web/sessions.py": ("tests/web",),
     "agents/common_records.py": ("tests/agents",),
     "agents/crash_records.py": ("tests/agents",),
+    "agents/guarded_program.py": PROCESSES,
+    "agents/guardian.py": PROCESSES,
+    "agents/guardian_program.py": PROCESSES,
+    "agents/plain_program.py": PROCESSES,
     "agents/process.py": ("tests/agents",),
     "agents/process_tree.py": ("tests/agents",),
     "agents/transcript.py": ("tests/agents",),

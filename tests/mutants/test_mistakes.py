@@ -1,9 +1,11 @@
 """The mistakes themselves: each can be made, and those with a name still have their place."""
 
 import ast
+import json
 from pathlib import Path
 
 import pytest
+from tests.mutants.__main__ import KNOWN, Fate, Tried, _judged
 from tests.mutants.mistakes import mistakes_in, named_mistake
 from tests.mutants.named import NAMED
 from tests.mutants.plan import PLAN
@@ -46,6 +48,31 @@ def test_every_module_of_the_plan_can_be_read_with_each_mistake(module: str) -> 
     for one in mistakes:
         assert ast.parse(one.after)
         assert one.applied(source) != source
+
+
+def test_every_known_survivor_can_still_be_made_and_has_a_reason() -> None:
+    known: dict[str, str] = json.loads(KNOWN.read_text())
+    modules = {name.partition(" ")[0] for name in known}
+    made = {one.name for module in modules for one in mistakes_in(module, (SOURCES / module).read_text())}
+
+    assert {*known} <= made
+    assert all(reason.strip() for reason in known.values())
+
+
+@pytest.mark.parametrize(
+    ("fates", "code"),
+    [(["killed", "killed"], 0), (["killed", "known"], 0), (["known"], 0), (["killed"] * 99 + ["survived"], 1)],
+)
+def test_one_survivor_without_a_reason_is_enough_to_fail(
+    fates: list[Fate], code: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    mistake = mistakes_in("example.py", EXAMPLE)[0]
+
+    assert _judged([Tried(mistake, fate, 1.0) for fate in fates], seed=1) == code
+    said = capsys.readouterr().out
+    assert f"{len(fates)} mistakes in 1 modules" in said
+    assert "% of those that matter are killed" in said
+    assert ("survivors.json" in said) == bool(code)
 
 
 def test_the_tests_of_the_plan_are_there() -> None:
