@@ -65,8 +65,11 @@ def test_a_conversation_remembers_which_session_it_was(
     extra = imported(empty_home).extra
     assert extra is not None
     file = Path(extra["importedFrom"].pop("file"))
-    assert extra == {"importedFrom": {"cli": cli, "sessionId": TYPED[cli], "folder": FOLDER}}
     assert file in session_files(homes[cli])
+    assert extra["importedFrom"].pop("fileMark")["size"] == file.stat().st_size
+    count = imported(empty_home).messages
+    about = {"cli": cli, "sessionId": TYPED[cli], "folder": FOLDER, "member": cli, "messages": count}
+    assert extra == {"importedFrom": about}
 
     capsys.readouterr()
     main(["sessions", "export", "last", "--format", "json"])
@@ -220,7 +223,11 @@ def test_what_was_said_cannot_command_the_terminal(homes: dict[str, Path], capsy
         (["--list", "x.json"], 2, "--list imports nothing: leave out 'x.json', or --list."),
         (["x.json", "--as", "max"], 2, "--as is for sessions of a CLI: name it with --from."),
         (["--from", "claude", "nothing"], 1, "claude has no session 'nothing'."),
-        (["--from", "claude", "last", "--as", "max"], 1, "Nobody can be 'max' without a team file: name one with --team."),
+        (
+            ["--from", "claude", "last", "--as", "max"],
+            1,
+            "Nobody can be 'max' without a team file: name one with --team.",
+        ),
         (["--from", "claude", "last", "--team", "t.toml", "--as", "mux"], 1, "Did you mean max?"),
         (["--from", "claude", "last", "--team", "t.toml", "--as", "kai"], 1, "kai is not an agent"),
         (["--from", "claude", "last", "--team", "missing.toml"], 1, "There is no team file missing.toml."),

@@ -44,7 +44,7 @@ def test_a_line_of_garbage_and_a_cut_line_are_left_out_and_counted(cli: str, hom
     damaged = CliSessions(cli).session(FIRST[cli], HERE)
 
     assert texts(damaged) == whole
-    assert damaged.content.unreadable == 3
+    assert damaged.unreadable == 3
 
 
 @every_cli
@@ -69,7 +69,7 @@ def test_any_line_may_be_missing(cli: str, homes: dict[str, Path]) -> None:
     for missing in range(1, len(lines)):
         file.write_bytes(b"".join([*lines[:missing], b"\x00\x00\n", *lines[missing + 1 :]]))
         damaged = CliSessions(cli).session(FIRST[cli], HERE)
-        assert damaged.content.unreadable == 1
+        assert damaged.unreadable == 1
         assert len(damaged.messages) >= 3
 
 
@@ -80,7 +80,7 @@ def test_half_an_emoji_is_replaced(homes: dict[str, Path]) -> None:
     session = CliSessions("claude").session(FIRST["claude"], HERE)
 
     assert texts(session)[0] == "Please read notes.txt.\n请用中文总结\ufffd"
-    assert session.content.unreadable == 0
+    assert session.unreadable == 0
 
 
 def test_a_line_that_is_too_long_is_never_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -208,9 +208,7 @@ def test_only_the_newest_are_read_for_a_list(homes: dict[str, Path]) -> None:
 
 
 def test_an_id_is_shown_as_short_as_it_is_clear() -> None:
-    sessions = CliSessions("codex")
-
-    assert [sessions.short_id(session.id) for session in sessions.listed(HERE)] == ["01a1e40c", "01a1e40a", "01a1e405"]
+    assert [session.short_id for session in CliSessions("codex").listed(HERE)] == ["01a1e40c", "01a1e40a", "01a1e405"]
 
 
 @pytest.mark.parametrize(
@@ -235,7 +233,7 @@ def test_a_cli_that_was_never_used_has_no_sessions(cli: str, tmp_path: Path, mon
     monkeypatch.setenv("HOME", str(tmp_path / "empty"))
 
     assert CliSessions(cli).listed(HERE) == []
-    with pytest.raises(BullpenError, match=f"There are no sessions of {cli} in "):
+    with pytest.raises(BullpenError, match=rf"There are no sessions of {cli}\."):
         CliSessions(cli).session("last", HERE)
 
 

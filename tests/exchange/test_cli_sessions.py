@@ -54,8 +54,8 @@ def test_what_was_said_is_read_with_the_tools_in_one_line(cli: str) -> None:
         ("person", "And again, short."),
         ("agent", f"(used 1 tool: {READ[cli]} /nowhere/x.txt (failed))\n\nThat file does not exist."),
     ]
-    assert session.content.folder == FOLDER
-    assert session.content.unreadable == 0
+    assert session.folder == FOLDER
+    assert session.unreadable == 0
 
 
 @every_cli
@@ -136,14 +136,14 @@ def test_a_fork_of_codex_begins_with_what_it_was_forked_from(homes: dict[str, Pa
 
     before = said(CliSessions("codex").session(FIRST["codex"], HERE))
     assert said(fork) == [*before, ("person", "In the fork."), ("agent", "Forked answer.")]
-    assert fork.content.missing == ""
+    assert fork.missing == ""
 
     for file in session_files(homes["codex"]):
         if FIRST["codex"] in file.name:
             file.unlink()
     alone = CliSessions("codex").session("01a1e40c", HERE)
     assert said(alone) == [("person", "In the fork."), ("agent", "Forked answer.")]
-    assert alone.content.missing == FIRST["codex"]
+    assert alone.missing == FIRST["codex"]
 
 
 def test_what_gemini_replaced_by_a_summary_is_still_there() -> None:

@@ -87,7 +87,8 @@ async def talk(cli: str, project: Path) -> None:
 @every_cli
 def test_a_session_is_found_and_imported(cli: str, project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     asyncio.run(talk(cli, project))
-    (session,) = CliSessions(cli).listed(project)
+    (listed,) = CliSessions(cli).listed(project)
+    session = CliSessions(cli).session(listed.id, project)
     before = session.file.read_bytes(), session.file.stat().st_mtime_ns
 
     assert main(["import", "--from", cli, "last"]) == 0
@@ -100,10 +101,12 @@ def test_a_session_is_found_and_imported(cli: str, project: Path, capsys: pytest
         (cli, f"I will read it.\n\n(used 1 tool: {USED[cli]})\n\n{ANSWER}"),
     ]
     assert messages[0].timestamp < messages[1].timestamp
-    about = {"cli": cli, "sessionId": session.id, "folder": str(project), "file": str(session.file)}
-    assert conversation.extra == {"importedFrom": about}
+    assert conversation.extra is not None
+    about = conversation.extra["importedFrom"]
+    assert (about["cli"], about["sessionId"], about["folder"]) == (cli, listed.id, str(project))
+    assert (Path(about["file"]), about["fileMark"]["size"]) == (session.file, len(before[0]))
     assert (session.file.read_bytes(), session.file.stat().st_mtime_ns) == before
-    assert session.is_in(project)
+    assert listed.is_here
 
 
 @every_cli

@@ -6,7 +6,14 @@ from pathlib import Path
 
 from bullpen.cli.typed_commands import to_type
 from bullpen.database import open_or_create_database
-from bullpen.exchange.cli_sessions.finding import MOST_LISTED, READERS, CliSession, CliSessions
+from bullpen.exchange.cli_sessions.finding import (
+    MOST_LISTED,
+    READERS,
+    CliSession,
+    CliSessions,
+    ListedSession,
+    here_and_newest_first,
+)
 from bullpen.exchange.importing import copies_of, import_conversation
 from bullpen.exchange.session_import import Cast, cast_of, imported_session
 from bullpen.team.file import LoadedTeam
@@ -18,18 +25,16 @@ COLUMNS = ("from", "id", "last", "messages", "folder", "begins with")
 
 def list_sessions(options: argparse.Namespace) -> int:
     """Print the newest sessions of one CLI, or of all, those of this folder first."""
-    here = Path.cwd()
-    all_sessions = [CliSessions(cli) for cli in ([options.source] if options.source else READERS)]
-    listed = [(sessions, session) for sessions in all_sessions for session in sessions.listed(here)]
-    listed.sort(key=lambda found: (not found[1].is_in(here), -found[1].last_at))
+    clis = [options.source] if options.source else list(READERS)
+    by_cli = [CliSessions(cli).listed(Path.cwd()) for cli in clis]
+    listed = sorted((session for sessions in by_cli for session in sessions), key=here_and_newest_first)
     if not listed:
-        whose = options.source or ", ".join(READERS)
-        print(f"No session of {whose} was found: nobody has talked with it here.")
+        print(f"No session of {', '.join(clis)} was found: nobody has talked with it here.")
         return 0
-    print_table(COLUMNS, [_row(session, sessions.short_id(session.id), here) for sessions, session in listed])
-    if any(sum(found is sessions for found, _ in listed) == MOST_LISTED for sessions in all_sessions):
+    print_table(COLUMNS, map(_row, listed))
+    if any(len(sessions) == MOST_LISTED for sessions in by_cli):
         print(f"Only the {MOST_LISTED} newest are shown; older ones can be named, too.")
-    print(f"Import one with: {to_type(f'import --from {options.source or listed[0][0].cli} ID')}")
+    print(f"Import one with: {to_type(f'import --from {listed[0].cli} ID')}")
     return 0
 
 
@@ -58,28 +63,24 @@ def import_session(options: argparse.Namespace, loaded: LoadedTeam | None, name:
 
 def _remarks(session: CliSession, cast: Cast, copies: Sequence[str], *, has_team: bool) -> list[str]:
     """Return what people should know about what was imported."""
-    unreadable = counted(session.content.unreadable, "line")
+    left_out = f"{counted(session.unreadable, 'line')} of its file could not be read and"
     remarks = {
         f"{cast.agent.role_name} of your team said what {session.cli} said.": cast.is_member,
         f"No single member of your team is {session.cli}: --as NAME would name one.": has_team and not cast.is_member,
-        f"{unreadable} of its file could not be read and {_were(session)} left out.": session.content.unreadable,
-        f"Its beginning is in the session {session.content.missing}, which is gone.": session.content.missing,
+        f"{left_out} {'was' if session.unreadable == 1 else 'were'} left out.": session.unreadable,
+        f"Its beginning is in the session {session.missing}, which is gone.": session.missing,
         f"The same messages are stored already, as {', '.join(copies)}. This is another copy.": copies,
     }
     return [remark for remark, is_so in remarks.items() if is_so]
 
 
-def _were(session: CliSession) -> str:
-    return "was" if session.content.unreadable == 1 else "were"
-
-
-def _row(session: CliSession, short_id: str, here: Path) -> tuple[str, ...]:
+def _row(session: ListedSession) -> tuple[str, ...]:
     return (
         session.cli,
-        short_id,
+        session.short_id,
         day_or_clock(session.last_at),
-        f"{len(session.messages):,}",
-        "here" if session.is_in(here) else _short(session.content.folder),
+        f"{session.messages:,}",
+        "here" if session.is_here else _short(session.folder),
         session.beginning,
     )
 

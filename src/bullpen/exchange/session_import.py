@@ -2,9 +2,11 @@
 
 from collections.abc import Iterator
 
+import msgspec
 from msgspec import Struct
 
 from bullpen.agents.registry import agent_spec
+from bullpen.agents.session_file import mark_of
 from bullpen.conversation.consequences import speaker_of
 from bullpen.errors import BullpenError, InvalidImport, UnknownMember
 from bullpen.exchange.cli_sessions.finding import READERS, CliSession
@@ -14,7 +16,7 @@ from bullpen.routing.resolver import Resolver, Unresolved
 from bullpen.team.team import Member, Team
 
 IMPORTED_FROM = "importedFrom"
-"""The field of a conversation that says which session it was; its own agent can resume that one."""
+"""The field of a conversation that says which session it was, and what its file was then: its agent can continue it."""
 PERSON = Speaker(role_id="you", role_name="you", type="human")
 
 
@@ -46,8 +48,11 @@ def imported_session(session: CliSession, cast: Cast) -> Imported:
     about = {
         "cli": session.cli,
         "sessionId": session.id,
-        "folder": session.content.folder,
+        "folder": session.folder,
         "file": str(session.file),
+        "fileMark": msgspec.to_builtins(mark_of(session.file)),
+        "member": cast.agent.role_id,
+        "messages": len(session.messages),
     }
     return Imported(
         messages=list(_messages(session, cast)),

@@ -8,12 +8,13 @@ from pathlib import Path
 from msgspec import Struct
 
 from bullpen.agents.registry import agent_spec
+from bullpen.agents.session_file import session_home
 from bullpen.agents.spec import AgentSpec
 from bullpen.errors import BullpenError
 from bullpen.exchange.cli_sessions.claude import ClaudeReader
 from bullpen.exchange.cli_sessions.codex import CodexReader
 from bullpen.exchange.cli_sessions.gemini import GeminiReader
-from bullpen.exchange.cli_sessions.parts import SessionContent, SessionReader, SpokenMessage, messages_of
+from bullpen.exchange.cli_sessions.parts import SessionReader, SpokenMessage, messages_of
 from bullpen.exchange.cli_sessions.qwen import QwenReader
 from bullpen.text.clean import one_line
 from bullpen.text.names import nearest
@@ -40,22 +41,29 @@ class CliSession(Struct, frozen=True, kw_only=True):
     id: str
     file: Path
     """The newest of its files."""
-    content: SessionContent
+    folder: str
+    """Where the CLI ran; empty if its files do not say."""
     messages: Sequence[SpokenMessage]
+    unreadable: int
+    """Lines of its files that were left out."""
+    missing: str
+    """The session that holds its beginning, if that is gone."""
 
-    @property
-    def last_at(self) -> int:
-        """When something was said last."""
-        return self.messages[-1].at if self.messages else 0
 
-    @property
-    def beginning(self) -> str:
-        """The first words in it, on one line."""
-        return one_line(self.messages[0].text[: 4 * LONGEST_BEGINNING])[:LONGEST_BEGINNING] if self.messages else ""
+class ListedSession(Struct, frozen=True, kw_only=True):
+    """A session in a list."""
 
-    def is_in(self, folder: Path) -> bool:
-        """Return whether the CLI ran in this folder."""
-        return bool(self.content.folder) and Path(self.content.folder) == folder
+    cli: str
+    id: str
+    short_id: str
+    """As much of the id as no other session has."""
+    last_at: int
+    messages: int
+    folder: str
+    is_here: bool
+    """Whether the CLI ran in the folder that the list is for."""
+    beginning: str
+    """The first words in it, on one line."""
 
 
 class CliSessions:
@@ -71,30 +79,32 @@ class CliSessions:
         """Return how many there are."""
         return len(self._files)
 
-    def listed(self, here: Path) -> list[CliSession]:
+    def listed(self, here: Path) -> list[ListedSession]:
         """Return the newest sessions that a person began, those of this folder first."""
-        sessions = islice(filter(self._is_a_persons, self._newest()), MOST_LISTED)
-        return sorted(sessions, key=lambda session: (not session.is_in(here), -session.last_at))
+        return sorted(islice(self._of_people(here), MOST_LISTED), key=here_and_newest_first)
 
     def session(self, word: str, here: Path) -> CliSession:
         """Return the session with this id, or whose id begins so; "last" is the newest of this folder, or of all."""
         if word == LAST and (newest := self.listed(here)):
-            return newest[0]
+            word = newest[0].id
         fitting = [word] if word in self._files else self._beginning_so(word)
         if len(fitting) != 1:
             raise BullpenError(f"{self._not_found(word, fitting)} Nothing was written.")
-        return self._read(fitting[0])
-
-    def short_id(self, session_id: str) -> str:
-        """Return as much of an id as no other session has."""
-        lengths = range(SHORTEST_ID, len(session_id))
-        unique = (length for length in lengths if self._beginning_so(session_id[:length]) == [session_id])
-        return session_id[: next(unique, len(session_id))]
+        content = self._reader.read(fitting[0], self._files)
+        return CliSession(
+            cli=self.cli,
+            id=fitting[0],
+            file=self._files[fitting[0]][-1],
+            folder=content.folder,
+            messages=messages_of(content),
+            unreadable=content.unreadable,
+            missing=content.missing,
+        )
 
     def _not_found(self, word: str, fitting: Sequence[str]) -> str:
         listing = f"`bullpen import --from {self.cli} --list` lists them."
         if not self._files:
-            return f"There are no sessions of {self.cli} in {_home(self._spec)}."
+            return f"There are no sessions of {self.cli}."
         if fitting:
             return f"{word!r} could be {', '.join(fitting[:MOST_NAMED])}{', …' if len(fitting) > MOST_NAMED else ''}."
         beginnings = {session_id[: len(word)]: session_id for session_id in self._files}
@@ -105,28 +115,40 @@ class CliSessions:
     def _beginning_so(self, word: str) -> list[str]:
         return [session_id for session_id in self._files if session_id.startswith(word)]
 
-    def _newest(self) -> Iterator[CliSession]:
-        ids = sorted(self._files, key=lambda one: -_changed_at(self._files[one][-1]))
-        for session_id in ids[:MOST_READ]:
+    def _of_people(self, here: Path) -> Iterator[ListedSession]:
+        """Yield the sessions in which a person talked, not another agent or bullpen, whose prompts have headings."""
+        headings = tuple(f"{heading}\n" for heading in self._spec.assembler.layout.headings)
+        newest = sorted(self._files, key=lambda one: -_changed_at(self._files[one][-1]))
+        for session_id in newest[:MOST_READ]:
             try:
-                yield self._read(session_id)
+                content = self._reader.read(session_id, self._files)
             except BullpenError:
                 continue
+            messages = messages_of(content)
+            if content.is_own and messages and not messages[0].text.startswith(headings):
+                yield self._in_a_list(session_id, content.folder, messages, here)
 
-    def _read(self, session_id: str) -> CliSession:
-        content = self._reader.read(session_id, self._files)
-        return CliSession(
+    def _in_a_list(self, session_id: str, folder: str, messages: Sequence[SpokenMessage], here: Path) -> ListedSession:
+        return ListedSession(
             cli=self.cli,
             id=session_id,
-            file=self._files[session_id][-1],
-            content=content,
-            messages=messages_of(content),
+            short_id=self._short_id(session_id),
+            last_at=messages[-1].at,
+            messages=len(messages),
+            folder=folder,
+            is_here=bool(folder) and Path(folder) == here,
+            beginning=one_line(messages[0].text[: 4 * LONGEST_BEGINNING])[:LONGEST_BEGINNING],
         )
 
-    def _is_a_persons(self, session: CliSession) -> bool:
-        """Return whether a person talked in it: neither another agent nor bullpen, whose prompts have headings."""
-        headings = tuple(f"{heading}\n" for heading in self._spec.assembler.layout.headings)
-        return session.content.is_own and bool(session.messages) and not session.messages[0].text.startswith(headings)
+    def _short_id(self, session_id: str) -> str:
+        lengths = range(SHORTEST_ID, len(session_id))
+        unique = (length for length in lengths if self._beginning_so(session_id[:length]) == [session_id])
+        return session_id[: next(unique, len(session_id))]
+
+
+def here_and_newest_first(session: ListedSession) -> tuple[bool, int]:
+    """Return what a list of sessions is sorted by."""
+    return not session.is_here, -session.last_at
 
 
 def _files_by_id(reader: SessionReader, spec: AgentSpec) -> dict[str, list[Path]]:
@@ -139,14 +161,8 @@ def _files_by_id(reader: SessionReader, spec: AgentSpec) -> dict[str, list[Path]
 
 def _files(spec: AgentSpec) -> Iterable[Path]:
     # More than the id may be there: if a session has several files, something follows it in their names.
-    return _home(spec).glob(spec.sessions.files.replace("{id}", "*")) if spec.sessions else []
-
-
-def _home(spec: AgentSpec) -> Path:
-    if spec.sessions is None:
-        return Path.home()
-    elsewhere = os.environ.get(spec.sessions.home_variable)
-    return Path(elsewhere) if elsewhere else Path.home() / spec.sessions.home
+    sessions = spec.sessions
+    return session_home(sessions, os.environ).glob(sessions.files.replace("{id}", "*")) if sessions else []
 
 
 def _changed_at(path: Path) -> float:
