@@ -39,6 +39,9 @@ class PlainProgram:
             self.exited = self._watch_exit()
         except BaseException:
             self.abandon()
+            # It is killed, and nobody else waits for it.
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(process_tree.REAP_SECONDS)
             raise
 
     async def end_rest(self) -> bool:
