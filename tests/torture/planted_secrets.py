@@ -17,7 +17,18 @@ SESSIONS: dict[Size, int] = {"small": 1, "full": 20}
 ROOT = Path(__file__).parents[2]
 SECONDS = 120
 FAULT = "BULLPEN_TORTURE_FAULT"
-"""Set for the process of the conversation, it takes the masking away. The product does not know it."""
+"""Names a mistake for the process of the conversation. The product does not know it."""
+MISTAKES = (
+    "nothing is masked",
+    "notices are not masked",
+    "output is kept as it is",
+    "the last lines are cut before they are masked",
+    "a private key ends with a dash",
+    "a block is not a private key",
+    "a quotation ends with any mark",
+    "what is escaped is written in capital letters",
+    "an address without a name has no password",
+)
 
 
 def run(size: Size, seed: int) -> Outcome:
@@ -38,18 +49,37 @@ def run(size: Size, seed: int) -> Outcome:
 
 
 def run_with_fault(seed: int) -> Outcome:
-    """Let what agents print when they fail be kept as it is."""
-    return Outcome(tried=KEYS, unit="keys", failures=tuple(_session(f"{seed}/fault", [], fault=True)))
+    """Make one mistake after the other in a conversation. Failures are returned only if each was found."""
+    found = {mistake: _talk_with(mistake, f"{seed}/{mistake}") for mistake in MISTAKES}
+    failures = [f"{mistake}: {problem}" for mistake, problems in found.items() for problem in problems]
+    missed = {f"not found: {mistake}": 1 for mistake, problems in found.items() if not problems}
+    return Outcome(tried=len(MISTAKES), unit="mistakes", failures=() if missed else tuple(failures), figures=missed)
 
 
-def _session(seed: str, pages: list[str], *, fault: bool = False) -> list[str]:
+def _talk_with(mistake: str, seed: str) -> list[str]:
+    """Return the keys that are found after a conversation with a mistake, and in its export."""
     keys = made_keys(Random(seed))
     with TemporaryDirectory(prefix="torture-secrets-") as temporary:
         folder = Path(temporary)
-        build(folder, keys, repository=ROOT)
-        env = environment_of(folder, keys) | {"PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"}
-        talk = [sys.executable, "-X", "dev", "-m", "tests.torture.secret_session", str(folder)]
-        _record(folder, "session", talk, env | ({FAULT: "1"} if fault else {}))
+        env = _talk(folder, keys, mistake)
+        _record(folder, "export", [sys.executable, "-m", "bullpen", *COMMANDS["export-prompts"]], env)
+        return [problem for problem in _problems(folder, keys) if " is in " in problem]
+
+
+def _talk(folder: Path, keys: list[Key], mistake: str = "") -> dict[str, str]:
+    """Hold a conversation, and return the environment of all that follows."""
+    build(folder, keys, repository=ROOT)
+    env = environment_of(folder, keys) | {"PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"}
+    talk = [sys.executable, "-X", "dev", "-m", "tests.torture.secret_session", str(folder)]
+    _record(folder, "session", talk, env | {FAULT: mistake})
+    return env
+
+
+def _session(seed: str, pages: list[str]) -> list[str]:
+    keys = made_keys(Random(seed))
+    with TemporaryDirectory(prefix="torture-secrets-") as temporary:
+        folder = Path(temporary)
+        env = _talk(folder, keys)
         for name, command in COMMANDS.items():
             _record(folder, name, [sys.executable, "-m", "bullpen", *command], env)
         for name, program in bugs().items():
@@ -119,18 +149,22 @@ def _inherited(folder: Path, keys: list[Key]) -> Iterator[str]:
 TORTURE = Torture(
     name="planted secrets",
     does=f"{KEYS} keys and passwords, of all characters of base64 and of addresses, some of them beginning as a path "
-    "does, are put into the environment (under names that agents get, names that they do not, and names that the team "
-    "file passes on), into files beside the team file and in the home folder, and on the standard error of agents that "
-    "succeed, fail, hang and are cancelled. A whole conversation runs with all logging on; then every command and "
-    "export, and bugs of our own, with and without BULLPEN_DEBUG; then a server, from which every page, every answer "
-    "of the API and the streams are fetched while some of the agents fail again, with the pages of errors and of a "
-    "bug.",
+    "does, phrases with spaces, private keys of many lines and values with quotation marks, are put into the "
+    "environment (under names that agents get, names that they do not, and names that the team file passes on), into "
+    "files beside the team file and in the home folder, and on the standard error and output of agents that succeed, "
+    "fail, hang and are cancelled, some where the last lines that are kept would begin within them. A whole "
+    "conversation runs with all logging on; then every command and export, and bugs of our own, with and without "
+    "BULLPEN_DEBUG; then a server, from which every page, every answer of the API and the streams are fetched while "
+    "some of the agents fail again, with the pages of errors and of a bug.",
     promise="No key is in a log, an export, the output of a command, a traceback, the command line of any process, a "
     "page, an answer or a stream of the server, what the server prints, the database, a record or a temporary file. "
     "Agents get the variables that they are to get, and no others. What an agent itself says to the team is part of "
     "the conversation, and is found there.",
     run=run,
-    fault="what agents print when they fail is kept as it is.",
+    fault="nine mistakes of one line, one after the other: nothing is masked; notices are not, or only where they are "
+    "shown and not where they are kept; the last lines of standard error are cut first; a private key ends with its "
+    "first dash, or is not one if it is called a block; a quotation ends with any quotation mark; %2f is not %2F; an "
+    "address without a name has no password. Each must be found.",
     seen_as="on the standard error of",
     run_with_fault=run_with_fault,
     order=50,

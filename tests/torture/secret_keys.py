@@ -1,12 +1,15 @@
-"""The keys that are planted: fifty, each of its own form, and where each lies."""
+"""The keys that are planted: sixty, each of its own form, and where each lies."""
 
 import html
 import string
 from collections.abc import Callable
 from random import Random
+from typing import Literal
 from urllib.parse import quote
 
 from msgspec import Struct
+
+from bullpen.agents.transcript import STDERR_TAIL_BYTES
 
 # All of base64, of base64 for addresses, and of addresses: RFC 3986, unreserved and reserved, and "%".
 ALPHABET = string.ascii_letters + string.digits + "+/=" + "-._~" + ":/?#[]@!$&'()*+,;=" + "%"
@@ -61,7 +64,9 @@ SHAPES = (
     "token: {}",
 )
 ON_STDERR = ("max", "cody", "tool", "hanger", "quitter")
-KEYS = 50
+CUTTERS = ("cutter", "clipper", "trimmer")
+"""Of what these print, the last lines that are kept would begin within a key."""
+KEYS = 62
 
 
 class Key(Struct, frozen=True, kw_only=True):
@@ -70,8 +75,13 @@ class Key(Struct, frozen=True, kw_only=True):
     value: str
     variable: str = ""
     file: str = ""
+    parts: tuple[str, ...] = ()
+    """What may not be found; itself if there are none."""
     printed_by: str = ""
-    """The agent that writes it to standard error."""
+    """The agent that writes it to a stream."""
+    stream: Literal["error", "output"] = "error"
+    printed_as: str = ""
+    """Its other spelling there."""
     shape: str = "{}"
     """The words around it there."""
     is_said: bool = False
@@ -80,13 +90,23 @@ class Key(Struct, frozen=True, kw_only=True):
 
     def is_in(self, data: bytes) -> bytes:
         """Return how it is spelled in a file, if it is there: as it is, or as a page or an address has it."""
-        spellings = (self.value, html.escape(self.value), quote(self.value), quote(self.value, safe=""))
-        return next((one for spelling in spellings if (one := spelling.encode()) in data), b"")
+        for part in self.parts or (self.value,):
+            for spelling in (part, html.escape(part), quote(part), quote(part, safe="")):
+                if spelling.encode() in data:
+                    return spelling.encode()
+        return b""
+
+    @property
+    def printed(self) -> str:
+        """What its agent writes."""
+        written = self.shape.format(self.printed_as or self.value) + "\n"
+        noise = "x y z\n" * STDERR_TAIL_BYTES
+        return written + (noise[: STDERR_TAIL_BYTES - len(written) // 2] if self.printed_by in CUTTERS else "")
 
     @property
     def where(self) -> str:
         """Where it comes from, for people."""
-        printed = f", on the standard error of {self.printed_by}" if self.printed_by else ""
+        printed = f", on the standard {self.stream} of {self.printed_by}" if self.printed_by else ""
         return f"{self.variable or self.file or 'a key'}{printed}"
 
 
@@ -106,6 +126,7 @@ def made_keys(random: Random) -> list[Key]:
     keys += [Key(value=secret("{}"), file=file) for file in FILES]
     # As it is said, and not as a page shows it: only letters.
     keys.append(Key(value="".join(random.choices(LETTERS, k=28)), is_said=True))
+    keys += _awkward_keys(random)
     while len(keys) < KEYS:
         # Known by its form, or by the words around it.
         form, shape = random.choice(
@@ -113,6 +134,49 @@ def made_keys(random: Random) -> list[Key]:
         )
         keys.append(Key(value=secret(form), printed_by=ON_STDERR[len(keys) % len(ON_STDERR)], shape=shape))
     return keys
+
+
+def _awkward_keys(random: Random) -> list[Key]:
+    """Return keys with spaces, quotation marks and lines, in other spellings, on standard output and cut in two."""
+
+    def word(length: int = 12) -> str:
+        return "".join(random.choices(LETTERS, k=length))
+
+    def words() -> tuple[str, ...]:
+        return tuple(word() for _ in range(5))
+
+    def private_key(name: str, header: str = "") -> tuple[str, tuple[str, ...]]:
+        lines = tuple(word(64) for _ in range(24))
+        return "\n".join(
+            (f"-----BEGIN {name}-----", *([header, ""] if header else []), *lines, f"-----END {name}-----")
+        ), lines
+
+    def of_lines(name: str, printed_by: str, header: str = "", variable: str = "") -> Key:
+        value, lines = private_key(name, header)
+        return Key(value=value, parts=lines, printed_by=printed_by, variable=variable)
+
+    phrase, mail, single, double = words(), words(), words(), words()
+    smtp = f"{word()}@{word()}/{word()}"
+    return [
+        Key(value=" ".join(phrase), parts=phrase, variable="GPG_PASSPHRASE", printed_by="cutter"),
+        of_lines("PRIVATE KEY", "clipper", variable="SIGNING_PRIVATE_KEY"),
+        of_lines("PGP PRIVATE KEY BLOCK", "trimmer"),
+        of_lines("RSA PRIVATE KEY", "tool", header="Proc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,00FF"),
+        of_lines("PGP PRIVATE KEY BLOCK", "quitter"),
+        Key(value="\\' ".join(single), parts=single, printed_by="hanger", shape="password = '{}'"),
+        Key(value='\\" '.join(double), parts=double, printed_by="quitter", shape='refused: {{"secret": "{}", "a": 1}}'),
+        Key(
+            value=smtp,
+            parts=(smtp, lower := smtp.replace("@", "%40").replace("/", "%2f")),
+            printed_as=lower,
+            variable="SMTP_PASS",
+            printed_by="cody",
+        ),
+        Key(value=word(24), printed_by="tool", shape="cannot fetch https://{}@example.org/x.git"),
+        Key(value=f"sk-proj-{word(28)}", printed_by="max", stream="output", shape="Error: {} was refused"),
+        Key(value=" ".join(mail), parts=mail, variable="MAIL_PASSWORD", printed_by="cody", stream="output"),
+        Key(value=word(24), printed_by="max", stream="output", shape='{{"type": "new", "password": "{}"}}'),
+    ]
 
 
 def _maker(random: Random) -> Callable[[str], str]:

@@ -7,20 +7,26 @@ import sys
 import threading
 from contextlib import suppress
 from pathlib import Path
-from unittest import mock
+from typing import TYPE_CHECKING
 
-from bullpen import open_team
-from bullpen.conversation.conversation import Conversation
-from bullpen.errors import BullpenError
+from tests.torture.with_mistake import plant
+
+if TYPE_CHECKING:
+    from bullpen.conversation.conversation import Conversation
 
 SAMPLE_SECONDS = 0.003
 
 
 async def main(folder: Path) -> None:
     """Let everybody take a turn; fail, retry, skip and cancel; write down all that those who watch learn."""
+    from tests.torture.secret_keys import CUTTERS
+
+    from bullpen import open_team
+    from bullpen.errors import BullpenError
+
     async with open_team(folder / "project" / "team.toml") as conversation:
         with conversation.viewing(after=0) as viewer:
-            for name in ("max", "cody", "tool", "sayer", "hanger", "quitter"):
+            for name in ("max", "cody", "tool", "sayer", "hanger", "quitter", *CUTTERS):
                 await conversation.say(f"Please. [NEXT: {name}]")
                 await conversation.until_quiet()
                 await _decide(conversation)
@@ -37,13 +43,15 @@ async def main(folder: Path) -> None:
     print("the conversation is over")
 
 
-async def _decide(conversation: Conversation) -> None:
+async def _decide(conversation: "Conversation") -> None:
     while conversation.undecided:
         await conversation.skip()
         await conversation.until_quiet()
 
 
-async def _cancelled(conversation: Conversation) -> None:
+async def _cancelled(conversation: "Conversation") -> None:
+    from bullpen.errors import BullpenError
+
     await conversation.say("Wait. [NEXT: hanger]")
     await asyncio.sleep(0.5)
     with suppress(BullpenError):
@@ -62,16 +70,11 @@ def sample_command_lines(file: Path, over: threading.Event) -> None:
     file.write_bytes(b"\n".join(sorted(seen)))
 
 
-def plant_fault() -> None:
-    """Take the masking away."""
-    mock.patch("bullpen.agents.runner.without_secrets", lambda text, environment: text).start()
-
-
 if __name__ == "__main__":
     place = Path(sys.argv[1])
     logging.basicConfig(filename=place / "logs" / "debug.log", level=logging.DEBUG, encoding="utf-8", errors="replace")
-    if os.environ.get("BULLPEN_TORTURE_FAULT"):
-        plant_fault()
+    if mistake := os.environ.get("BULLPEN_TORTURE_FAULT"):
+        plant(mistake, place / "logs")
     over = threading.Event()
     sampler = threading.Thread(target=sample_command_lines, args=(place / "logs" / "cmdlines", over))
     sampler.start()

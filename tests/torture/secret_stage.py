@@ -5,9 +5,10 @@ import os
 import sys
 from pathlib import Path
 
-from tests.torture.secret_keys import NAMED, Key
+from tests.torture.secret_keys import CUTTERS, NAMED, Key
 
 MEMBERS = {"max": 'agent = "claude"', "cody": 'agent = "codex"', "tool": "", "sayer": "", "hanger": "", "quitter": ""}
+MEMBERS |= dict.fromkeys(CUTTERS, "")
 TIMEOUTS = "idle_timeout = 2\ntotal_timeout = 2\n"
 
 Step = dict[str, object]
@@ -107,7 +108,8 @@ def _write_agent(folder: Path, member: str, keys: list[Key], repository: Path) -
 
 
 def _script(member: str, keys: list[Key]) -> list[Step]:
-    printed: list[Step] = [{"stderr": f"{key.shape.format(key.value)}\n"} for key in keys if key.printed_by == member]
+    steps = {"error": "stderr", "output": "raw"}
+    printed: list[Step] = [{steps[key.stream]: key.printed} for key in keys if key.printed_by == member]
     said: list[Step] = [{"say": f"The key is {key.value}."} for key in keys if key.is_said]
     ends: dict[str, list[Step]] = {
         "max": [{"say": "Done."}],
@@ -116,6 +118,7 @@ def _script(member: str, keys: list[Key]) -> list[Step]:
         "sayer": [*said],
         "hanger": [{"hang": True}],
         "quitter": [{"kill_self": "SIGSEGV"}],
+        **{cutter: [{"exit": 1}] for cutter in CUTTERS},
     }
     return [*printed, *ends[member]]
 

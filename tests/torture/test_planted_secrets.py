@@ -2,10 +2,10 @@
 
 from random import Random
 
-from tests.torture.secret_keys import KEYS, made_keys
+from tests.torture.secret_keys import CUTTERS, KEYS, made_keys
 
 
-def test_there_are_fifty_keys_none_part_of_another() -> None:
+def test_there_are_many_keys_none_part_of_another() -> None:
     values = [key.value for key in made_keys(Random(1))]
 
     assert len(values) == KEYS
@@ -16,6 +16,8 @@ def test_every_way_to_plant_a_key_is_used() -> None:
     keys = made_keys(Random(1))
 
     assert {bool(key.variable) for key in keys} == {True, False}
-    assert {key.printed_by for key in keys} == {"", "max", "cody", "tool", "hanger", "quitter"}
+    assert {key.printed_by for key in keys} == {"", "max", "cody", "tool", "hanger", "quitter", *CUTTERS}
+    assert {key.stream for key in keys} == {"error", "output"}
+    assert {mark for mark in " \n'\"" if any(mark in key.value for key in keys)} == {*" \n'\""}
     assert sum(bool(key.file) for key in keys) == 8
     assert sum(key.is_said for key in keys) == 1

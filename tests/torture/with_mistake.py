@@ -67,6 +67,31 @@ MISTAKES = {
         "state is not None and state.start_time == process.start_time and not",
         "state is not None and not",
     ),
+    "nothing is masked": ("secrets", "    if not text:\n", "    if True:\n"),
+    "notices are not masked": (
+        "transcript",
+        "text=self._shown(text)[:MAX_NOTICE_CHARACTERS]",
+        "text=str(text)[:MAX_NOTICE_CHARACTERS]",
+    ),
+    "output is kept as it is": ("transcript", 'self._shown(line).encode(errors="replace")', "line"),
+    "the last lines are cut before they are masked": (
+        "transcript",
+        "strip_escape_sequences(self._stderr.decode(",
+        "strip_escape_sequences(self._stderr[-STDERR_TAIL_BYTES:].decode(",
+    ),
+    "a private key ends with a dash": (
+        "secrets",
+        ".*?(?:{_BORDER_OF_KEY.format('END')}|\\Z)",
+        "[^-]*",
+    ),
+    "a block is not a private key": ("secrets", "PRIVATE KEY(?: BLOCK)? ?-", "PRIVATE KEY ?-"),
+    "a quotation ends with any mark": ("secrets", "(?:\\\\[^\\n]?+|(?!\\4)[^\\n\\\\])++", "(?:(?!\\4)[^\\n])++"),
+    "what is escaped is written in capital letters": ("secrets", "*in_addresses, *lower,", "*in_addresses,"),
+    "an address without a name has no password": (
+        "secrets",
+        "    text = _TOKEN_IN_ADDRESS.sub(",
+        "    _TOKEN_IN_ADDRESS.sub(",
+    ),
 }
 """By name: the module, what is written there exactly once, and what is written instead."""
 NO_GUARDIAN = "no guardian"
@@ -76,7 +101,8 @@ NO_GUARDIAN = "no guardian"
 def plant(name: str, folder: Path) -> None:
     """Make a mistake in this process, before anything has imported its module."""
     file, right, wrong = MISTAKES[name]
-    spec = importlib.util.find_spec(f"bullpen.agents.{file}")
+    package = "agents" if file != "secrets" else "text"
+    spec = importlib.util.find_spec(f"bullpen.{package}.{file}")
     assert spec is not None
     assert spec.origin is not None
     source = Path(spec.origin).read_text(encoding="utf-8")
@@ -91,7 +117,7 @@ def plant(name: str, folder: Path) -> None:
     assert mistaken.loader is not None
     module = importlib.util.module_from_spec(mistaken)
     sys.modules[spec.name] = module
-    setattr(importlib.import_module("bullpen.agents"), file, module)
+    setattr(importlib.import_module(f"bullpen.{package}"), file, module)
     mistaken.loader.exec_module(module)
 
 
