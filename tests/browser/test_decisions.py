@@ -118,6 +118,8 @@ def test_a_hand_over_to_full_permissions_is_one_click(yes: bool, tmp_path: Path,
                 "max hands over to ada, which has full permissions (turn 2). That needs your yes."
             )
             await expect(page.locator(".decide button")).to_have_text(["Allow", "Don't allow"])
+            # What lets an agent do anything is not what a page puts forward.
+            await expect(page.locator(".decide button.main")).to_have_count(0)
             await page.get_by_role("button", name="Allow" if yes else "Don't allow", exact=True).click()
             await expect(page.locator(".decide")).to_have_count(0)
             await opened.conversation.until_quiet()

@@ -116,13 +116,22 @@ def test_a_conversation_that_is_stuck_is_mended_when_asked_to(database: Path, ca
     )
 
     assert main(["fsck"]) == 1
-    advice = f"Nothing is damaged. Mend this with: bullpen fsck --repair --db {database}"
+    advice = "Nothing is damaged. Mend this with: bullpen fsck --repair"
     assert capsys.readouterr().out == "".join(found) + f"\n2 findings. Nothing was changed. {advice}\n"
     assert main(["fsck", "--repair", "quiet"]) == 0
     mended = "\n2 findings mended. Nothing that was said has changed.\n"
     assert capsys.readouterr().out == "".join(f"Mended: {line}" for line in found) + mended
     assert main(["fsck", "--repair"]) == 0
     assert capsys.readouterr().out == f"{database}: everything is as it was written.\n"
+
+
+def test_the_advice_names_the_database_that_was_checked(database: Path, tmp_path: Path, capsys: Printed) -> None:
+    copy = tmp_path / "a copy.db"
+    shutil.copy(database, copy)
+    tamper(copy, "UPDATE messages SET content = 'x' WHERE sequence = 2")
+
+    assert main(["fsck", "--db", str(copy)]) == 1
+    assert f"sessions export ID --output FILE --db '{copy}'" in capsys.readouterr().out
 
 
 def test_what_is_open_is_not_mended(database: Path, capsys: Printed) -> None:

@@ -18,6 +18,8 @@ from typing import Any
 import httpx
 import pytest
 
+from bullpen.cli.entrance import Entrance
+from bullpen.cli.serve_access import command_for_address
 from bullpen.testing.site import button_of
 from bullpen.testing.stage import write_team
 
@@ -293,6 +295,29 @@ def test_a_way_in_that_nobody_took_is_gone_at_the_end(tmp_path: Path) -> None:
         process.communicate(timeout=60)
 
     assert not Path(seen["path"]).parent.exists()
+
+
+def test_where_there_are_snaps_the_way_in_is_where_their_browsers_can_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[str] = []
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setattr("bullpen.cli.entrance.SNAPS", tmp_path)
+    monkeypatch.setattr("webbrowser.open", opened.append)
+
+    with Entrance() as entrance:
+        entrance.open("http://127.0.0.1:1/enter/x")
+        page = Path(opened[0].removeprefix("file://"))
+        assert page.parent.parent == tmp_path
+        assert not page.parent.name.startswith(".")
+        assert [page.stat().st_mode & 0o777, page.parent.stat().st_mode & 0o777] == [0o600, 0o700]
+        assert 'href="http://127.0.0.1:1/enter/x#open"' in page.read_text()
+
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_command_for_another_address_names_the_database(tmp_path: Path) -> None:
+    assert command_for_address(tmp_path / "my own.db").endswith(f" serve --new-address --db '{tmp_path}/my own.db'")
 
 
 def bullpen(folder: Path, *words: str) -> str:

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import httpx
 import pytest
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
 from tests.web.test_guard import OWN_HOST, PLACE, address, routes_of, server
 
 from bullpen.testing.site import Site, button_of, site
@@ -15,7 +17,8 @@ from bullpen.testing.stage import put_on_path
 from bullpen.web.access import NEEDS, Need
 from bullpen.web.app import ROUTES
 from bullpen.web.credentials import Keys, id_of
-from bullpen.web.identity import GUEST, OWNER, Identity, Role
+from bullpen.web.identity import GUEST, OWNER, Identity, Role, set_visitor
+from bullpen.web.people import read_me
 from bullpen.web.sessions import LIFETIME_SECONDS
 
 WAIT_SECONDS = 20
@@ -164,6 +167,12 @@ def test_an_owner_with_a_name_speaks_as_themselves_unless_they_say_otherwise(
         return [*(name for name in people if name != "max"), *(one["person"] for one in made)]
 
     assert asyncio.run(story()) == ["lee", "kim", "kim", "lee", "lee", "owner"]
+
+
+def test_nobody_is_taken_for_the_owner() -> None:
+    set_visitor(None)
+    with pytest.raises(HTTPException, match="not signed in"):
+        asyncio.run(read_me(Request({"type": "http"})))
 
 
 def test_who_is_not_in_the_team_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

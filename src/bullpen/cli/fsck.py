@@ -2,9 +2,10 @@
 
 import argparse
 from collections.abc import Iterable
-from shlex import quote
+from pathlib import Path
 
 from bullpen.cli.database import add_database_option
+from bullpen.cli.typed_commands import to_type
 from bullpen.conversation.repair import repair
 from bullpen.database import Database, Finding, database_path, open_database
 from bullpen.errors import LogLost, NoConversations, StoreDamaged, UnknownConversation
@@ -47,7 +48,7 @@ def run(options: argparse.Namespace) -> int:
         return 0
     for finding in findings:
         print(_sentence(finding))
-    print(_advice(path, findings))
+    print(_advice(path, findings, options.db))
     return 1
 
 
@@ -78,14 +79,15 @@ def _sentence(finding: Finding) -> str:
     return f"{safe_line(where)}: {safe_line(finding.text).rstrip('.')}."
 
 
-def _advice(path: str, findings: Iterable[Finding]) -> str:
+def _advice(path: str, findings: Iterable[Finding], db: Path | None) -> str:
     kinds = [finding.kind for finding in findings]
     found = f"\n{counted(len(kinds), 'finding')}. Nothing was changed."
     if set(kinds) == {"stuck"}:
-        return f"{found} Nothing is damaged. Mend this with: bullpen fsck --repair --db {quote(path)}"
+        return f"{found} Nothing is damaged. Mend this with: {safe_line(to_type('fsck --repair', db))}"
     if set(kinds) == {"index"}:
         return f"{found} All messages are complete; only searching may miss some. Export what matters, or use a backup."
+    save = safe_line(to_type("sessions export ID --output FILE", db))
     return (
         f"{found} Copy {path} to a safe place first, together with the -wal file next to it if there is one.\n"
-        "Then use a backup, or save what can be read with: bullpen sessions export ID --output FILE"
+        f"Then use a backup, or save what can be read with: {save}"
     )

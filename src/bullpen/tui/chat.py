@@ -26,6 +26,7 @@ from bullpen.tui.key_names import rows
 from bullpen.tui.members import MembersPanel
 from bullpen.tui.message import MessageView
 from bullpen.tui.new_below import NewBelow
+from bullpen.tui.notice import KEYS as CHOICE_KEYS
 from bullpen.tui.notice import NoticeBar
 from bullpen.tui.queue import QueuePanel
 from bullpen.tui.second_press import SecondPress
@@ -71,7 +72,7 @@ class ChatScreen(Screen[None]):
             "f8",
             "hand_over",
             "Hand over",
-            "Let another agent answer, or allow a hand-over that needs your yes",
+            "Let another agent answer, or allow a hand-over that needs your yes; that asks first",
             show=True,
         ),
         _key("f9", "cancel", "Cancel", "Stop the selected turn, or every running turn; asks first"),
@@ -287,6 +288,8 @@ class ChatScreen(Screen[None]):
         command, choice = ACTIONS[action], self._choice(action)
         if action == "hand-over":
             self.action_hand_over()
+        elif choice is not None and choice.is_risky and not self.is_sure(_risk_of(choice)):
+            return
         elif choice is not None or action in ("continue", "retry", "skip"):
             given = read_form(command.takes, dict(choice.given) if choice else {})
             await self.attempt(self._run(Typed(command, given)))
@@ -405,6 +408,11 @@ class ChatScreen(Screen[None]):
         """Return the choice that the notice offers for an action."""
         decision = self.query_one(NoticeBar).decision
         return next((choice for choice in decision.choices if choice.action == action), None) if decision else None
+
+
+def _risk_of(choice: Choice) -> str:
+    """Return what a key asks first that may have been meant for what was there a moment ago."""
+    return f"{CHOICE_KEYS[choice.action]} again: {one_line(choice.purpose, 100)} ({choice.typed})."
 
 
 def names(running: Iterable[RunningTurn]) -> str:
