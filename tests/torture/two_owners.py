@@ -21,16 +21,18 @@ from tests.torture.outcome import Outcome, Size, Torture
 from tests.torture.shim import scratch
 from tests.torture.together import Tell, together
 
-from bullpen.conversation.owner import is_alive, this_process
-from bullpen.errors import NotTheOwner, StoreConflict
+from bullpen.conversation.owner import is_alive, owned, this_process
+from bullpen.errors import ConversationInUse, NotTheOwner, StoreConflict, StoreFull, UnknownConversation
 from bullpen.store import conversation_rows, sqlite
 from bullpen.store.base import IsAlive, Owner, StateChange, Store, Turn, TurnEnd
 from bullpen.store.conversation_rows import Place
+from bullpen.store.owner_locks import OwnerLocks
 from bullpen.store.sqlite import SqliteStore
 from bullpen.testing.store_contract import GIVEN, MAX, asked, begin, dead, said
 
 RACES: dict[Size, int] = {"small": 12, "full": 500}
 TAKEOVERS: dict[Size, int] = {"small": 8, "full": 1_000}
+RELEASES: dict[Size, int] = {"small": 6, "full": 200}
 ROUNDS_WITH_FAULT = 6
 TURNS = 5
 TURN_IDS = [f"m{number}-max" for number in range(TURNS)]
@@ -39,7 +41,18 @@ WORK_SECONDS = 0.005
 WORDS = 4
 WAIT_SECONDS = 60
 FINAL = {"done", "interrupted"}
-FENCED = ("append", "update", "start_turn", "end_turn", "keep_output", "requeue", "reorder", "recover", "beat")
+FENCED = (
+    "append",
+    "update",
+    "start_turn",
+    "end_turn",
+    "keep_output",
+    "requeue",
+    "reorder",
+    "recover",
+    "beat",
+    "delete",
+)
 """The methods of a store that only an owner may use."""
 
 
@@ -53,7 +66,10 @@ def run(size: Size, seed: int) -> Outcome:
         for number in range(TAKEOVERS[size]):
             broken = takeover(folder, number, chance, figures)
             failures += [f"seed {seed}, takeover {number}: {sentence}" for sentence in broken]
-    tried = RACES[size] + TAKEOVERS[size]
+        for number in range(RELEASES[size]):
+            broken = release(folder, number, chance, figures)
+            failures += [f"seed {seed}, release {number}: {sentence}" for sentence in broken]
+    tried = RACES[size] + TAKEOVERS[size] + RELEASES[size]
     return Outcome(tried=tried, unit="rounds of two owners", failures=tuple(failures), figures=dict(figures))
 
 
@@ -87,33 +103,33 @@ def racer(path: Path, name: str, who: str, finish: Barrier | None) -> Callable[[
     """Return what one process does: claim, and then run what it can and speak, whether it may or not."""
 
     def race(tell: Tell) -> None:
-        try:
-            take_part(tell)
-        finally:
-            # Whoever ends lets the other win, which would be no race.
-            if finish:
-                finish.wait()
-
-    def take_part(tell: Tell) -> None:
-        owner = this_process()
         with SqliteStore(path) as store:
-            won = store.claim(name, owner, is_alive=partial(is_alive, store=store))
-            tell(("won" if won else "lost", who))
-            if won:
-                tell(("interrupted", [turn.id for turn in store.recover(name, at=1, owner=owner)]))
-            # All of them, also those that somebody else has begun.
-            for turn_id in TURN_IDS:
-                with suppress(StoreConflict):
-                    store.start_turn(name, turn_id, owner=owner, given=GIVEN, at=1)
-                    tell(("started", turn_id))
-                    time.sleep(WORK_SECONDS)
-                    end = TurnEnd(turn_id=turn_id, state="done", at=2)
-                    store.append(name, said(f"{who}-{turn_id}", speaker=MAX), finishes=end, owner=owner)
-                    tell(("said", f"{who}-{turn_id}"))
-            for word in range(WORDS):
-                with suppress(StoreConflict):
-                    store.append(name, said(f"{who}-{word}"), owner=owner)
-                    tell(("said", f"{who}-{word}"))
+            try:
+                take_part(store, tell)
+            finally:
+                # Whoever closes its store lets the other win, which would be no race.
+                if finish:
+                    finish.wait()
+
+    def take_part(store: SqliteStore, tell: Tell) -> None:
+        owner = this_process()
+        won = store.claim(name, owner, is_alive=partial(is_alive, store=store))
+        tell(("won" if won else "lost", who))
+        if won:
+            tell(("interrupted", [turn.id for turn in store.recover(name, at=1, owner=owner)]))
+        # All of them, also those that somebody else has begun.
+        for turn_id in TURN_IDS:
+            with suppress(StoreConflict):
+                store.start_turn(name, turn_id, owner=owner, given=GIVEN, at=1)
+                tell(("started", turn_id))
+                time.sleep(WORK_SECONDS)
+                end = TurnEnd(turn_id=turn_id, state="done", at=2)
+                store.append(name, said(f"{who}-{turn_id}", speaker=MAX), finishes=end, owner=owner)
+                tell(("said", f"{who}-{turn_id}"))
+        for word in range(WORDS):
+            with suppress(StoreConflict):
+                store.append(name, said(f"{who}-{word}"), owner=owner)
+                tell(("said", f"{who}-{word}"))
 
     return race
 
@@ -198,6 +214,8 @@ def loser(path: Path, name: str, seed: int, signs: Signs) -> Callable[[Tell], No
                 assert is_sign.wait(WAIT_SECONDS)
                 for kind, write in attempts.items():
                     attempt(tell, kind, write)
+                # Not before, for then it may.
+                attempt(tell, "delete", lambda: store.delete(name, at=1, owner=owner))
                 sign.set()
             store.release(name, owner)
 
@@ -346,10 +364,85 @@ def robbed(path: Path, name: str, told: list[list[Any]]) -> Iterator[str]:
     starts = Counter(turn for kind, turn in lines if kind == "started")
     yield from (f"turn {turn} was started {count} times" for turn, count in starts.items() if count > 1)
     with SqliteStore(path) as store:
-        yield from map(str, store.fsck(name))
+        try:
+            yield from map(str, store.fsck(name))
+        except UnknownConversation:
+            yield "the loser deleted what is not its own"
+            return
         owner = store.conversation(name).owner
         if owner is None:
             yield "the loser released what is not its own"
+
+
+# Releases: an owner lets go while its disk is full, and its process lives on.
+
+
+def release(folder: Path, number: int, chance: random.Random, figures: Counter[str]) -> list[str]:
+    """Let a process that cannot write that it has let go live on, and another one continue or delete what it had."""
+    path, name = folder / "releases.db", f"c{number}"
+    prepare(path, name)
+    event = get_context("fork").Event
+    let_go, done = event(), event()
+    deletes = chance.random() < 0.5
+    told = together([one_that_lets_go(path, name, let_go, done), next_one(path, name, let_go, done, deletes=deletes)])
+    figures["releases on a full disk"] += 1
+    figures["deleted afterwards"] += deletes
+    lines = [line for process in told for line in process]
+    broken = [f"crashed: {what}" for kind, what in lines if kind == "crashed"]
+    broken += [f"whoever comes after it is kept out: {what}" for kind, what in lines if kind == "kept out"]
+    broken += [f"the loser wrote: {what[0]}" for kind, what in lines if kind == "wrote"]
+    left = [file.name for file in folder.glob("releases.db-owner-*")]
+    return [*broken, *(f"{file} is left" for file in left)]
+
+
+def one_that_lets_go(path: Path, name: str, let_go: Event, done: Event) -> Callable[[Tell], None]:
+    """Return what the first owner does: it works, cannot store that it has let go, and does not end."""
+
+    def work(tell: Tell) -> None:
+        owner = this_process()
+        with SqliteStore(path) as store:
+            try:
+                assert store.claim(name, owner, is_alive=dead)
+                store.append(name, said("mine"), owner=owner)
+                with full_disk(store), suppress(StoreFull):
+                    store.release(name, owner)
+            finally:
+                let_go.set()
+            assert done.wait(WAIT_SECONDS)
+            for kind, write in writes(store, name, owner).items():
+                attempt(tell, kind, write)
+
+    return work
+
+
+def next_one(path: Path, name: str, let_go: Event, done: Event, *, deletes: bool) -> Callable[[Tell], None]:
+    """Return what another process does then: it continues the conversation, or deletes it."""
+
+    def take(tell: Tell) -> None:
+        try:
+            assert let_go.wait(WAIT_SECONDS)
+            with SqliteStore(path) as store, owned(store, name) as owner:
+                store.append(name, said("ours"), owner=owner)
+                if deletes:
+                    store.delete(name, at=1, owner=owner)
+                done.set()
+        except ConversationInUse as error:
+            tell(("kept out", str(error)))
+        finally:
+            done.set()
+
+    return take
+
+
+@contextmanager
+def full_disk(store: SqliteStore) -> Iterator[None]:
+    """Let nothing be written."""
+
+    def full() -> None:
+        raise StoreFull(store.path)
+
+    with replaced(store._database, "writing_without_sync", full):
+        yield
 
 
 # Faults: one line each.
@@ -372,6 +465,8 @@ def faults() -> dict[str, Callable[[], AbstractContextManager[None]]]:
         "the fence is looked at before the transaction": fence_before_the_transaction,
         "anybody releases": anybody_releases,
         "everybody is taken for dead": everybody_is_dead,
+        "an owner whose process lives is taken for alive": free_locks_say_nothing,
+        "who lets go leaves its lock": nobody_lets_go,
     }
     return {**left_out, **others}
 
@@ -381,8 +476,9 @@ def failures_with(fault: Callable[[], AbstractContextManager[None]], seed: int) 
     chance, figures = random.Random(seed), Counter[str]()
     with scratch() as folder, fault():
         for number in range(ROUNDS_WITH_FAULT):
-            if failures := [*takeover(folder, number, chance, figures), *race(folder, number, chance, figures)]:
-                return failures
+            for round_of in (release, takeover, race):
+                if failures := round_of(folder, number, chance, figures):
+                    return failures
     return []
 
 
@@ -440,6 +536,25 @@ def everybody_is_dead() -> Iterator[None]:
 
 
 @contextmanager
+def free_locks_say_nothing() -> Iterator[None]:
+    """Ask only whether a process lives, not whether it still holds its lock."""
+    is_locked = SqliteStore.is_locked
+
+    def careless(self: SqliteStore, owner: Owner) -> bool | None:
+        return is_locked(self, owner) or None
+
+    with replaced(SqliteStore, "is_locked", careless):
+        yield
+
+
+@contextmanager
+def nobody_lets_go() -> Iterator[None]:
+    """Keep the lock until it is written that nobody owns the conversation."""
+    with replaced(OwnerLocks, "let_go", lambda self, token: None):
+        yield
+
+
+@contextmanager
 def replaced(where: object, name: str, replacement: object) -> Iterator[None]:
     """Put something else in the place of a function."""
     real = getattr(where, name)
@@ -456,17 +571,19 @@ TORTURE = Torture(
         "Two processes begin at the same moment, claim one conversation, try to run each of its turns and speak in it; "
         "in half of these races one is killed, and two others race for what it left. In the other rounds an owner "
         "writes without pause everything that an owner can write, and another process, which cannot see that it is "
-        "alive, takes the conversation from it; in half of them the owner is stopped (SIGSTOP) meanwhile."
+        "alive, takes the conversation from it; in half of them the owner is stopped (SIGSTOP) meanwhile. And an owner "
+        "closes a conversation while its disk is full and lives on, and another process continues or deletes it."
     ),
     promise=(
         "one of them becomes the owner, the loser writes nothing from then on, no turn is started twice, nothing "
         "acknowledged is lost or doubled, what the killed one ran is interrupted once, every turn has ended, and "
-        "`fsck` finds nothing."
+        "`fsck` finds nothing. The loser deletes nothing, and who has closed a conversation keeps nobody out."
     ),
     run=run,
     fault=(
         "the fence is left out of one statement, one after the other, or looked at before the transaction; anybody "
-        "releases a conversation; everybody is taken for dead. Each of these must be found."
+        "releases a conversation; everybody is taken for dead; an owner is taken for alive as long as its process "
+        "lives, or does not let go of its lock. Each of these must be found."
     ),
     seen_as="the loser wrote",
     run_with_fault=run_with_fault,

@@ -21,8 +21,6 @@ from bullpen.store.base import Finding
 from bullpen.store.database import Database, connect, open_here, store_error
 from bullpen.store.sqlite import SqliteStore
 
-# Where SQLite locks a file that is open: https://www.sqlite.org/lockingv3.html
-LOCKED_PLACE, LOCKED_BYTES = 0x40000000, 512
 # SQLite's errors about what is read while copying; the others are about what is written.
 ABOUT_SOURCE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
@@ -190,7 +188,7 @@ def _locked(path: Path) -> Iterator[BinaryIO | None]:
         raise _in_use(path)
     with path.open("r+b") as file:
         try:
-            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, LOCKED_BYTES, LOCKED_PLACE)
+            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, *files.ALL_LOCKS)
         except (BlockingIOError, PermissionError):
             raise _in_use(path) from None
         status = os.fstat(file.fileno())

@@ -2,6 +2,7 @@
 
 import os
 import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
 from copy import copy
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from bullpen.store.read_only import Reader
 
 BUSY_SECONDS = 10.0
+WAIT_SECONDS = 0.01
 # How many times to check a file that others change meanwhile.
 TRIES = 10
 # A large prompt makes the log grow; once its content is in the file, it is cut to this size again.
@@ -244,10 +246,23 @@ class Database:
                 # Another process may have been copying its log into the file, and we saw half of that; or it has put
                 # another file in its place while we waited for its lock.
                 has_changed = isinstance(error, StoreDamaged) and files.fingerprint(self.path) != seen
-                if not has_changed and files.inode(self.path) == inode:
+                is_replaced = files.inode(self.path) != inode or (isinstance(error, LogLost) and self._was_restored())
+                if not has_changed and not is_replaced:
                     raise
                 self._damage = ""
         raise StoreBusy(self.path)
+
+    def _was_restored(self) -> bool:
+        """Wait while a backup is put in the place of the file; return whether there is no trace of a lost log then.
+
+        The log is removed first, and its index last.
+        """
+        if self._others_here():
+            return False
+        deadline = time.monotonic() + BUSY_SECONDS
+        while files.is_locked(self.path) and time.monotonic() < deadline:
+            time.sleep(WAIT_SECONDS)
+        return not write_ahead_log.damage(self.path)
 
     def _open_checked(self, inode: tuple[int, int] | None) -> Connection:
         has_log = files.has_log(self.path)

@@ -1,6 +1,7 @@
 """The file itself: created private and in one step, and checked before SQLite opens it."""
 
 import errno
+import fcntl
 import os
 import shutil
 import stat
@@ -19,6 +20,10 @@ FILE_MODE = 0o600
 ENDINGS = ("", "-wal", "-shm", "-journal")
 
 APPLICATION_ID = int.from_bytes(b"bpen", "big")
+
+# Where SQLite locks a file that is open: how many bytes, and where. https://www.sqlite.org/lockingv3.html
+ALL_LOCKS = (512, 0x40000000)
+SHARED_LOCK = (510, 0x40000002)
 
 # https://www.sqlite.org/fileformat.html#the_database_header
 MAGIC = b"SQLite format 3\0"
@@ -160,6 +165,16 @@ def check_file(path: Path, latest_version: int, *, has_log: bool) -> None:
         raise StoreTooNew(path, _number(header, 60), latest_version)
     if reason := _wrong_header(header) or ("" if has_log else _wrong_size(header, size)):
         raise StoreDamaged(path, reason)
+
+
+def is_locked(path: Path) -> bool:
+    """Return whether another process lets nobody open this file. No connection of this process may be open."""
+    try:
+        with path.open("rb") as file:
+            fcntl.lockf(file, fcntl.LOCK_SH | fcntl.LOCK_NB, *SHARED_LOCK)
+    except OSError as error:
+        return error.errno in (errno.EACCES, errno.EAGAIN)
+    return False
 
 
 def check_access(path: Path) -> None:
