@@ -44,7 +44,7 @@ _SCHEME = r"(?:basic|bearer|bot|digest|token)[ \t]{1,3}"
 _IS = r"""\\{0,3}["']?[ \t]{0,3}[=:][ \t]{0,3}\\{0,3}"""
 _ANNOUNCED = rf"{_WORD}{_IS}|(?<![a-z0-9])(?:authorization{_IS}(?:{_SCHEME})?|(?:bearer|basic)[ \t]{{1,3}})"
 # Within quotation marks it ends with them, else where the word does: a password may contain any other character. The
-# marks themselves stand in it after a backslash, or after three if the first mark has one, as in JSON within JSON.
+# marks themselves are part of it after a backslash, or after three if the first mark has one, as in JSON within JSON.
 _AFTER_MARK = r"(?:[\s,;:&)}\]\\]|\Z)|\n|\Z"
 _ESCAPED = rf"""(?<=\\)(["'])((?:\\{{3}}[^\n]|(?!\2)[^\n])++)(?=\2{_AFTER_MARK})"""
 _QUOTED = rf"""(?<!\\)(["'])((?:\\[^\n]?+|(?!\4)[^\n\\])++)(?=\4{_AFTER_MARK})"""
