@@ -6,10 +6,12 @@ import sys
 import pytest
 from tests.conversation.stage import FAIL, HANG, Stage, events_so_far, said, tell, until_at_work, waiting
 
+from bullpen.cli import main
 from bullpen.conversation.conversation import Conversation
 from bullpen.conversation.events import Decided, Dropped, Queued, Said, Unallowed
 from bullpen.errors import NothingToDecide
 from bullpen.store.sqlite import SqliteStore
+from bullpen.view.explanation import explain
 from bullpen.view.listing import conversation_summary
 from bullpen.view.state import conversation_view, stored_view
 from bullpen.view.status_lines import queue_lines, status_line
@@ -330,3 +332,16 @@ async def test_nobody_is_asked_again_about_what_a_person_asked_for(stage: Stage,
             await conversation.allow(*(turn.id for turn in conversation.unallowed))
     async with stage.open(conversation.id) as again:
         assert (waiting(again), unallowed(again)) == (["b"], [])
+
+
+async def test_an_explanation_says_who_said_yes(poisoned: Stage, capsys: pytest.CaptureFixture[str]) -> None:
+    async with poisoned.open() as conversation:
+        await tell(conversation, "Read it. [NEXT: a]")
+        await conversation.allow("2", by="kim")
+        await conversation.until_quiet()
+        id_ = conversation.id
+    with SqliteStore(poisoned.db) as store:
+        assert [(one.person, one.choice) for one in explain(store, id_, "2").decisions] == [("kim", "allow")]
+        assert explain(store, id_, "1").decisions == ()
+    assert main(["explain", "2", "--session", id_, "--db", str(poisoned.db)]) == 0
+    assert "decided   kim: allow, " in capsys.readouterr().out

@@ -67,7 +67,7 @@ class Session:
         name, at = self.conversations[0], self.made
 
         def delete() -> None:
-            self.open_store.delete(name, at=at)
+            self.open_store.delete(name, at=at, owner=self.open_store.conversation(name).owner)
             self.conversations.remove(name)
 
         return delete

@@ -14,6 +14,7 @@ from bullpen.errors import BullpenError
 from bullpen.text.numbers import counted, duration, used_by
 from bullpen.tui.text import one_line
 from bullpen.tui.text_screen import LinesView, ReadingScreen
+from bullpen.view.decided import decision_sentence
 from bullpen.view.difference import Difference, difference
 from bullpen.view.explanation import Explanation, SeenMessage, explain
 from bullpen.view.turn_lookup import turn_before
@@ -70,6 +71,7 @@ def report(explanation: Explanation) -> Content:
         Content(f"{kept:,} of {counted(len(explanation.context), 'earlier message')} kept"),
         *(Content.styled(f"! {one_line(remark, 200)}", "$text-warning") for remark in explanation.remarks),
         *(Content.styled(one_line(gap.sentence, 200), "dim") for gap in explanation.not_offered),
+        *(Content(f"decided by {one_line(decision_sentence(one), 200)}") for one in explanation.decisions),
     ]
     if explanation.command:
         lines.append(Content.styled(f"$ {one_line(' '.join(explanation.command), 120)}", "dim"))

@@ -15,6 +15,7 @@ from bullpen.store.base import Store, StoredMessage, Turn
 from bullpen.team.reader import read_team
 from bullpen.team.team import Member
 from bullpen.text.clean import byte_length
+from bullpen.view.decided import Decision, decisions_about
 from bullpen.view.turn_lookup import find_turn
 
 Fate = Literal["kept", "cut", "dropped"]
@@ -95,6 +96,8 @@ class Explanation(Struct, frozen=True, kw_only=True):
     prompt: str | None = None
     stream_bytes: int = 0
     stream_is_cut: bool = False
+    decisions: tuple[Decision, ...] = ()
+    """What people decided about the turn, oldest first: a yes to the hand-over, a retry."""
 
     @property
     def title(self) -> str:
@@ -125,6 +128,7 @@ def explain(store: Store, conversation_id: str, turn_id: str) -> Explanation:
             seconds=None,
             answers=_seen(asked_by, "dropped", "not started"),
             asked_by=_seen(asked_by, "dropped", "not started"),
+            decisions=decisions_about(store, conversation_id, turn_id),
         )
     answered = asked_by
     if record.report.message_id not in ("", asked_by.message.id):
@@ -141,6 +145,7 @@ def explain(store: Store, conversation_id: str, turn_id: str) -> Explanation:
         system=record.system,
         stream_bytes=len(record.stream),
         stream_is_cut=record.stream_is_cut,
+        decisions=decisions_about(store, conversation_id, turn_id),
     )
 
 

@@ -10,6 +10,7 @@ from bullpen.cli.typed_commands import to_type
 from bullpen.terminal.tables import print_heading, print_indented, safe_line
 from bullpen.text.numbers import counted, duration, local_time, money, short_number, tokens
 from bullpen.turn_events import Usage
+from bullpen.view.decided import decision_sentence
 from bullpen.view.difference import Difference
 from bullpen.view.explanation import Explanation, SeenMessage
 
@@ -72,6 +73,8 @@ def _facts(explanation: Explanation) -> Iterator[str]:
         yield safe_line(f"asked by  #{asked.sequence} {asked.speaker}: {asked.first_words}")
     if turn is None:
         return
+    for decision in explanation.decisions:
+        yield safe_line(f"decided   {decision_sentence(decision)}")
     if turn.started_at is not None:
         took = "" if explanation.seconds is None else f", took {duration(explanation.seconds)}"
         yield f"started   {local_time(turn.started_at, seconds=True)}{took}"
