@@ -261,6 +261,37 @@ def test_an_agent_gets_three_descriptors_and_the_usual_signals(tmp_path: Path) -
     assert [usual_signals(line) for line in signals.splitlines()] == [0, ignored_here()]
 
 
+def test_an_agent_gets_no_file_that_bullpen_has_inherited(tmp_path: Path) -> None:
+    guardian.let_idle_ones_go()
+    inherited = os.open(tmp_path, os.O_RDONLY)
+    os.set_inheritable(inherited, True)
+    try:
+        descriptors = asyncio.run(said("ls /proc/$$/fd; true", tmp_path))
+    finally:
+        os.close(inherited)
+
+    assert set(descriptors.split()) == {"0", "1", "2"}
+
+
+def test_a_guardian_keeps_nothing_of_a_turn(tmp_path: Path) -> None:
+    """One that could not be started is a turn as well."""
+    unusable = tmp_path / "unusable"
+    unusable.write_bytes(b"\x7fELF and no more")
+    unusable.chmod(0o755)
+    asyncio.run(said("echo hi", tmp_path))
+    its_guardian = guardian.idle[-1]
+    proc = Path(f"/proc/{its_guardian.pid}")
+    before = sorted(entry.name for entry in (proc / "fd").iterdir())
+
+    with pytest.raises(OSError, match="Exec format error"):
+        its_guardian.start([str(unusable)], cwd=tmp_path, env={}, stdio=(0, 1, 2))
+    asyncio.run(said("echo hi", tmp_path))
+
+    assert guardian.idle[-1] is its_guardian
+    wait_for(lambda: sorted(entry.name for entry in (proc / "fd").iterdir()) == before)
+    assert (proc / "cwd").readlink() == Path("/")
+
+
 def usual_signals(line: str) -> int:
     """Return the bits of a line in /proc, without those that the C library keeps for itself."""
     return int(line.split()[1], 16) & 0x7FFFFFFF
