@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
+from tests.view.remembering import SECOND, write_remembering
 
 from bullpen.agents.process_tree import boot_id, process_id
 from bullpen.cli import main
@@ -20,6 +21,7 @@ from bullpen.store import message_rows
 from bullpen.store.base import Owner, StateChange
 from bullpen.store.sqlite import SqliteStore
 from bullpen.testing.conversations import EXAMPLE_ID, KAI, write_example
+from bullpen.text.numbers import local_time
 
 Printed = pytest.CaptureFixture[str]
 
@@ -359,3 +361,21 @@ def test_only_what_is_shown_is_read(empty_home: Path, capsys: Printed, monkeypat
     assert read == []
     printed(capsys, "show", "long", "--last", "20")
     assert 20 <= len(read) <= 21
+
+
+def test_what_the_agents_remember(empty_home: Path, capsys: Printed) -> None:
+    with SqliteStore(empty_home) as store:
+        write_remembering(store)
+
+    shown = printed(capsys, "show", "--memory")
+    lines = [json.loads(line) for line in printed(capsys, "show", "warm", "--memory", "--json").splitlines()]
+
+    assert shown == (
+        "warm-river-1  team Shop: what its agents remember\n"
+        f"  max: remembers 2 turns · 12k tokens since {local_time(lines[0]['since'])}, session {SECOND}\n"
+        "  ada: no memory of its own: gemini does not continue a session exactly as it was\n"
+    )
+    assert [(line["member"], line["kind"], line["turns"], line["session_id"]) for line in lines] == [
+        ("max", "own", 2, SECOND),
+        ("ada", "shared", 0, ""),
+    ]

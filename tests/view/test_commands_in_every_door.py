@@ -124,8 +124,8 @@ BUSY: Lines = [
         "/forget ada",
         "said 1 '[NEXT: max, sarah, ada] Go.'; runs max:1; waits sarah:4 ada:3",
         (
-            "ada has no memory of its own, so there is nothing to forget: gemini does not go on in a session "
-            "exactly as it was. It is given the conversation anew in every turn."
+            "ada has no memory of its own, so there is nothing to forget: gemini does not continue a session "
+            "exactly as it was. It is given the conversation again in every turn."
         ),
     ),
     (

@@ -64,6 +64,9 @@ def show(options: argparse.Namespace) -> int:
     """Print the last messages of a conversation."""
     with open_database(options.db) as database:
         conversation = find_conversation(database, options.id)
+        if options.memory:
+            _show_memories(database, conversation, as_json=options.json)
+            return 0
         messages = _wanted(database, conversation, options)
         if options.json:
             for shown in messages:
@@ -72,6 +75,20 @@ def show(options: argparse.Namespace) -> int:
             earlier = 0 if options.all else conversation.messages - options.last
             _print_conversation(conversation, messages, earlier)
     return 0
+
+
+def _show_memories(database: Database, conversation: ConversationSummary, *, as_json: bool) -> None:
+    """Print what each agent remembers between its turns."""
+    from bullpen.view.state import stored_view
+
+    memories = {member.name: member.memory for member in stored_view(database, conversation.id).members}
+    if not as_json:
+        print_heading(f"{conversation.id}  team {conversation.team}: what its agents remember")
+    for name, memory in memories.items():
+        if memory is not None and as_json:
+            print(msgspec.json.encode({"member": name, **msgspec.to_builtins(memory)}).decode())
+        elif memory is not None:
+            print_indented(safe_line(f"{name}: {memory.sentence}"))
 
 
 def search(options: argparse.Namespace) -> int:

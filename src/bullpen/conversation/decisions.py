@@ -189,7 +189,7 @@ def forget(state: ConversationState, router: Router, person: str, member: str, *
     if why := why_shared_here(agent):
         raise NothingToForget(
             f"{name} has no memory of its own, so there is nothing to forget: {why}. "
-            "It is given the conversation anew in every turn."
+            "It is given the conversation again in every turn."
         )
     is_working = any(turn.member == name for turn in state.running.values())
     if not (name in state.memories or name in progress.borrowed or is_working):

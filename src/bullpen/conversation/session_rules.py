@@ -41,7 +41,7 @@ def _reasons(memory: Memory, agent: MemberAgent, sessions: SessionSpec) -> Itera
         yield "its CLI had replaced a part of its session with a summary"
     most = member.memory_tokens or sessions.most_tokens
     if memory.tokens > most:
-        yield f"its session had grown to {tokens(memory.tokens)} tokens, and {tokens(most)} is the most"
+        yield f"its session had grown to {tokens(memory.tokens)}, and {tokens(most)} are the most"
 
 
 def session_file(memory: Memory, sessions: SessionSpec, environment: Mapping[str, str]) -> tuple[Path | None, str]:

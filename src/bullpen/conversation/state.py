@@ -69,7 +69,7 @@ class ConversationState:
         self.waits_for = stored.waits_for
         self.paused = stored.paused
         self.progress = stored_progress(store, stored)
-        self.memories = last_memories(store, stored.id, self.progress)
+        self.memories = last_memories(store, stored.id) if stored.messages else {}
         """For each member that has one, what its session holds."""
         queued = store.queued(stored.id) if stored.queued else ()
         self.queue = TurnQueue(turn.waiting for turn in queued)
@@ -300,9 +300,10 @@ def _is_number_taken(store: Store, conversation_id: str, last: int) -> bool:
     return True
 
 
-def last_memories(store: Store, conversation_id: str, progress: Progress) -> dict[str, Memory]:
-    """Return what the sessions of all members hold that have had turns."""
-    left = {name: store.memory(conversation_id, name) for name in progress.used}
+def last_memories(store: Store, conversation_id: str) -> dict[str, Memory]:
+    """Return what the sessions of all agents hold that have answered."""
+    agents = {speaker.role_id for speaker in store.speakers(conversation_id) if speaker.type == "ai"}
+    left = {name: store.memory(conversation_id, name) for name in agents}
     return {name: one.memory for name, one in left.items() if one is not None}
 
 

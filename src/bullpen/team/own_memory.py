@@ -1,4 +1,4 @@
-"""Whether a member has a memory of its own: its turns go on in a session of its CLI; and if not, why."""
+"""Whether a member has a memory of its own: its turns continue a session of its CLI; and if not, why."""
 
 from bullpen.agents.registry import spec_for
 from bullpen.agents.spec import AgentSpec
@@ -9,7 +9,7 @@ NO_SESSIONS = "bullpen does not know of sessions of its program"
 
 
 def why_shared(member: Member, spec: AgentSpec) -> str:
-    """Return why a member has no memory of its own and gets the conversation anew in every turn; nothing if it has."""
+    """Return why a member has no memory of its own and gets the conversation again in every turn; nothing if it has."""
     sessions = spec.sessions
     if member.memory == "shared":
         return 'the team file says memory = "shared"'
@@ -18,7 +18,7 @@ def why_shared(member: Member, spec: AgentSpec) -> str:
     if member.memory == "own":
         return ""
     if not sessions.is_proven:
-        return f"{member.agent} does not go on in a session exactly as it was"
+        return f"{member.agent} does not continue a session exactly as it was"
     # Another command may be any program, so only the team file can say that it keeps sessions as the CLI does.
     keeps = f'its command may not keep sessions; if it does as {member.agent} does, write memory = "own"'
     return keeps if member.command else ""

@@ -76,6 +76,7 @@ class ChatScreen(Screen[None]):
             show=True,
         ),
         _key("f9", "cancel", "Cancel", "Stop the selected turn, or every running turn; asks first"),
+        _key("f10", "forget", "Forget", "Let an agent begin a new session; the list shows what each one remembers"),
         Binding("escape", "stop", "Stop", tooltip="Stop every running turn; asks first. Else back to writing"),
         _key("ctrl+o", "prompt", "Prompt", "What an agent was given for a message, exactly", show=True),
         _key("ctrl+g", "queue", "Queue", "To the queue"),
@@ -318,6 +319,16 @@ class ChatScreen(Screen[None]):
         if member is not None:
             talk, by = self.conversation, self._sender
             await self.attempt(talk.hand_over(member, decision.turn, by=by) if decision else talk.ask(member, by=by))
+
+    @work
+    async def action_forget(self) -> None:
+        """Show what the agents remember, and let one of them begin a new session in its next turn."""
+        from bullpen.tui.member_screen import MemberScreen
+
+        remembered = {one.name: one.memory.short for one in self._updates.view.members if one.memory is not None}
+        member = await self.app.push_screen_wait(MemberScreen("Who begins a new session?", remembered))
+        if member is not None:
+            await self.attempt(self.conversation.forget(member, by=self._sender))
 
     async def action_cancel(self) -> None:
         """Stop the turn that has the focus, else every running turn."""

@@ -1,13 +1,14 @@
-"""MembersPanel: who is working, for how long and on what; what everyone has used; who has failed."""
+"""MembersPanel: who is working, for how long and on what; what everyone has used and remembers; who has failed."""
 
 from collections.abc import Iterator
 
 from textual.content import Content
 from textual.widgets import Static
 
-from bullpen.text.numbers import counted, used
+from bullpen.text.numbers import counted, day_or_clock, used
 from bullpen.tui.text import one_line
 from bullpen.tui.theme import COLORS
+from bullpen.view.memory import MemoryView
 from bullpen.view.state import ConversationView, MemberStatus, MemberView, Working
 from bullpen.view.status_lines import seconds_of
 
@@ -53,7 +54,9 @@ class MembersPanel(Static):
         )
         doing = [_doing(member.working)] if member.working else []
         width = max(LEAST_WIDTH, self.content_size.width)
-        return Content("\n").join([first, *doing, *_lines(list(_spent(member)), width)])
+        remembered = list(_remembered(member.memory)) if member.memory and _has_answered(member) else []
+        parts = [*_lines(list(_spent(member)), width), *_lines(remembered, width)]
+        return Content("\n").join([first, *doing, *parts])
 
 
 def _kind(member: MemberView) -> str:
@@ -76,6 +79,19 @@ def _spent(member: MemberView) -> Iterator[Words]:
         yield usage, "dim"
     if spent.failures:
         yield f"{spent.failures:,} failed", "$text-error"
+
+
+def _has_answered(member: MemberView) -> bool:
+    return member.spent.turns > 0 or bool(member.memory and member.memory.session_id)
+
+
+def _remembered(memory: MemoryView) -> Iterator[Words]:
+    yield memory.short, "dim"
+    if memory.session_id:
+        yield f"since {day_or_clock(memory.since or 0)}", "dim"
+        yield f"session {memory.short_id}", "dim"
+        if memory.why:
+            yield "forgets it in its next turn", "$text-warning"
 
 
 def _lines(parts: list[Words], width: int) -> Iterator[Content]:

@@ -13,8 +13,9 @@ from bullpen.conversation.conversation import Conversation
 from bullpen.conversation.events import Unallowed
 from bullpen.conversation.owner import is_alive
 from bullpen.conversation.running_turn import RunningTurn
-from bullpen.conversation.state import UndecidedTurn, stored_progress, undecided_turn
+from bullpen.conversation.state import UndecidedTurn, last_memories, stored_progress, undecided_turn
 from bullpen.errors import InvalidTeam
+from bullpen.memory import Memory
 from bullpen.routing.missed_hand_overs import MissedHandOver
 from bullpen.routing.progress import MemberUsage, Progress, usage_of_turn
 from bullpen.routing.queue import TurnQueue, WaitingTurn
@@ -23,6 +24,7 @@ from bullpen.team.reader import examine_team
 from bullpen.team.team import Member, Team, colours_of
 from bullpen.view.decisions import Decision, decisions, shortened_partial
 from bullpen.view.listing import title_of
+from bullpen.view.memory import MemoryView, memory_view
 
 MemberStatus = Literal["working", "undecided", "your_turn", "idle"]
 Status = Literal["working", "paused", "your_turn", "idle"]
@@ -65,6 +67,8 @@ class MemberView(Struct, frozen=True, kw_only=True):
     spent: Spent
     status: MemberStatus = "idle"
     working: Working | None = None
+    memory: MemoryView | None = None
+    """What it remembers between its turns; None for a person."""
 
 
 class QueuedTurn(Struct, frozen=True, kw_only=True):
@@ -139,6 +143,7 @@ def conversation_view(conversation: Conversation, epoch: str = "") -> Conversati
         held={turn.id for turn in conversation.held},
         undecided=conversation.undecided,
         progress=conversation.progress,
+        memories=conversation.memories,
         known=ConversationView(
             id=conversation.id,
             team=conversation.team.name,
@@ -168,6 +173,7 @@ def stored_view(store: Store, conversation_id: str) -> ConversationView:
         held=set(progress.held),
         undecided=tuple(map(undecided_turn, [*ended, *(() if is_owned else running)])),
         progress=progress,
+        memories=last_memories(store, conversation_id),
         known=ConversationView(
             id=stored.id,
             team=stored.team,
@@ -197,6 +203,7 @@ def _view(
     held: set[str],
     undecided: Sequence[UndecidedTurn],
     progress: Progress,
+    memories: Mapping[str, Memory],
     known: ConversationView,
 ) -> ConversationView:
     """Return what follows from the parts; `known` has those that are shown as they are."""
@@ -220,7 +227,7 @@ def _view(
             needs_decision=bool(undecided or unallowed),
             can_begin=_can_begin(team, waiting, blocked, undecided),
         ),
-        members=tuple(_members(team, progress.used, working, undecided, known.waits_for)),
+        members=tuple(_members(team, progress, memories, working, undecided, known.waits_for)),
         working=tuple(working),
         queue=tuple(_queue(waiting, blocked)),
         decisions=found,
@@ -251,7 +258,8 @@ def _can_begin(
 
 def _members(
     team: Team | None,
-    used: Mapping[str, MemberUsage],
+    progress: Progress,
+    memories: Mapping[str, Memory],
     working: Iterable[Working],
     undecided: Iterable[UndecidedTurn],
     waits_for: str | None,
@@ -278,9 +286,10 @@ def _members(
             color=colours[name],
             agent=program_of(member),
             has_full_permissions=member.type == "ai" and member.permissions == "full",
-            spent=_spent(used.get(name, MemberUsage())),
+            spent=_spent(progress.used.get(name, MemberUsage())),
             status=status,
             working=running.get(name),
+            memory=memory_view(member, memories.get(name), progress) if member.type == "ai" else None,
         )
 
 

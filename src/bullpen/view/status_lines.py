@@ -38,8 +38,8 @@ def left_open_lines(view: ConversationView) -> Iterator[str]:
 
 
 def team_lines(view: ConversationView, lead: str | None = None) -> list[str]:
-    """Return who is in the team, each member on a line of its own."""
-    return [_member_line(member, is_lead=member.name == lead) for member in view.members]
+    """Return who is in the team, each member on a line of its own, and below each agent what it remembers."""
+    return [line for member in view.members for line in _member_lines(member, is_lead=member.name == lead)]
 
 
 def seconds_of(working: Working) -> str:
@@ -62,8 +62,10 @@ def _status(view: ConversationView) -> Iterator[str]:
         yield "paused"
 
 
-def _member_line(member: MemberView, *, is_lead: bool) -> str:
+def _member_lines(member: MemberView, *, is_lead: bool) -> Iterator[str]:
     what = (member.agent or "a person") + (", full permissions" if member.has_full_permissions else "")
     role = f", {member.role}" if member.role else ""
     spent = used(member.spent.tokens, member.spent.cost_usd)
-    return f"{member.name}: {what}{role}{' (leads)' if is_lead else ''}{f' · {spent}' if spent else ''}"
+    yield f"{member.name}: {what}{role}{' (leads)' if is_lead else ''}{f' · {spent}' if spent else ''}"
+    if member.memory is not None:
+        yield f"  {member.memory.sentence}"
