@@ -1,4 +1,4 @@
-"""Strangers who take up connections, in every way that costs them little, while the owner has pages open and works."""
+"""Strangers and a guest take up connections, in every way that costs them little, while the owner has pages open."""
 
 import resource
 import socket
@@ -54,7 +54,8 @@ class Round:
         self._random = random
         self._owner = httpx.Client(base_url=f"http://{server.host}/api", headers=server.headers, timeout=seconds)
         self._seconds = seconds
-        self.strangers = 0
+        self._guest = server.guest()
+        self.strangers = self.pages = 0
         self.failures: list[str] = []
 
     def run(self) -> None:
@@ -65,6 +66,7 @@ class Round:
             for number in range(4):
                 with suppress(OSError):
                     self._let_strangers_in(opened, self._files // 2)
+                    self._let_a_guest_in(opened, self._files // 4)
                 self._note(here, f"note-{number}-for-every-tab")
                 if number == 2:
                     self._take_descriptors_away(opened)
@@ -84,6 +86,16 @@ class Round:
             stranger.setblocking(False)
             with suppress(OSError):
                 stranger.send(WAYS[self._random.choice(list(WAYS))](self._server, self._random))
+
+    def _let_a_guest_in(self, opened: ExitStack, count: int) -> None:
+        """Let somebody who may only read open pages, most of them where the owner is."""
+        for _ in range(count):
+            place = self._random.choice([ADDRESSES[0], self._random.choice(ADDRESSES)])
+            page = opened.enter_context(self._server.connect(place))
+            page.settimeout(self._seconds)
+            page.sendall(self._server.request("/attention", token=self._guest))
+            page.recv(1)
+            self.pages += 1
 
     def _note(self, here: str, text: str) -> None:
         """Let the owner do something on a connection of its own."""
@@ -132,7 +144,7 @@ def run_with_fault(seed: int) -> Outcome:
 
 
 def _run(rounds: int, seed: int, *, fault: str = "") -> Outcome:
-    strangers, failures = 0, []
+    strangers, pages, failures = 0, 0, []
     for number in range(rounds):
         random = Random(f"{seed} {number}")
         files = FILES[number % len(FILES)]
@@ -143,12 +155,18 @@ def _run(rounds: int, seed: int, *, fault: str = "") -> Outcome:
                 one = Round(server, files, random, FAULTY_SECONDS if fault else SECONDS)
                 one.run()
         strangers += one.strangers
+        pages += one.pages
         failures += [f"seed {seed}, round {number}, {files} files: {failure}" for failure in one.failures]
     return Outcome(
         tried=strangers,
         unit="connections of strangers",
         failures=tuple(failures),
-        figures={"servers": rounds, "pages of the owner open on each": TABS, "ways to take up a connection": len(WAYS)},
+        figures={
+            "servers": rounds,
+            "pages of the owner open on each": TABS,
+            "pages of guests": pages,
+            "ways to take up a connection": len(WAYS),
+        },
     )
 
 
@@ -156,6 +174,7 @@ TORTURE = Torture(
     name="idle connections",
     does="Strangers open connections to a server, twice as many as it may open files. They send nothing, half of a "
     "request, requests whose answers they do not read, or anything. For a while the server can open no file at all. "
+    "Somebody who may only read opens as many pages as there are files. "
     f"Meanwhile the owner has {TABS} pages open and goes on working.",
     promise="Every request of the owner is answered, every page of the owner stays open and hears everything, and the "
     f"server writes at most {MOST_LINES} lines about it.",

@@ -2,8 +2,8 @@
 
 The server waits for the other side until a request is there in full, and while an answer is not read. Such a connection
 has a time limit, and is closed sooner if a new one needs its place. One on which the server works, or sends events as
-they happen, has no limit: a page may stay open for days. Only if all are such pages, the one who has the most of them
-loses the oldest.
+they happen, has no limit: a page may stay open for days. Only if all are such pages, somebody who has several loses the
+oldest: first who may do least, and then who has the most.
 """
 
 import asyncio
@@ -18,6 +18,9 @@ from uvicorn.server import ServerState
 
 Awaited = Literal["request", "body", "reading"]
 """The head of a request, the rest of it, or that somebody reads what they were sent."""
+
+Reader = tuple[int, str]
+"""The rank of somebody's role, and the key of their session."""
 
 SECONDS: dict[Awaited, float] = {"request": 20.0, "body": 60.0, "reading": 60.0}
 """How long each may take. Sending a little now and then does not help; reading does."""
@@ -45,12 +48,12 @@ class Connection(H11Protocol):
         return self.transport is None or self._awaited is not None
 
     @property
-    def stream_of(self) -> str | None:
-        """Whose events are being sent on it, by the key of their session; None: none are."""
+    def stream_of(self) -> Reader | None:
+        """To whom events are being sent on it; None: none are."""
         if self.is_waiting or self.scope is None:
             return None
-        whose: str | None = self.scope["state"].get("stream_of")
-        return whose
+        reader: Reader | None = self.scope["state"].get("stream_of")
+        return reader
 
     def drop(self) -> None:
         """Close it at once, also if something has not been sent yet."""
@@ -161,11 +164,14 @@ class Connections:
         return self.drop_oldest(peer) or self._drop_oldest_stream(peer)
 
     def _drop_oldest_stream(self, peer: str | None) -> bool:
-        """Close the oldest stream of whoever has the most, if that is more than one; return whether it was."""
+        """Close the oldest stream of somebody who has several, if anybody has; return whether it was."""
         streams = [(one, one.stream_of) for one in self._of(peer)]
-        counted = Counter(whose for _, whose in streams if whose is not None)
-        greediest, most = max(counted.items(), key=lambda item: item[1], default=("", 0))
-        return most > 1 and self._drop(next(one for one, whose in streams if whose == greediest))
+        counted = Counter(reader for _, reader in streams if reader is not None)
+        several = [(rank, -count, session) for (rank, session), count in counted.items() if count > 1]
+        if not several:
+            return False
+        rank, _, session = min(several)
+        return self._drop(next(one for one, reader in streams if reader == (rank, session)))
 
     def _of(self, peer: str | None) -> Iterator[Connection]:
         return (one for one, its_peer in self._peers.items() if peer in (None, its_peer))

@@ -9,7 +9,7 @@ from typing import Generic, Protocol, TypeVar
 from starlette.requests import Request
 from starlette.types import Receive, Scope, Send
 
-from bullpen.web.identity import visitor
+from bullpen.web.identity import ROLES, visitor
 
 QUIET_SECONDS = 15.0
 """After this long without events a comment is sent, so that nothing in between closes the connection."""
@@ -59,8 +59,8 @@ class EventStream(Generic[Item]):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send events until the source ends or the client disconnects."""
         who = visitor()
-        # So that the connection knows whose stream it is.
-        scope.setdefault("state", {})["stream_of"] = who.session if who else ""
+        # So that the connection knows whose stream it is, and how much they may do.
+        scope.setdefault("state", {})["stream_of"] = (ROLES.index(who.role), who.session) if who else (0, "")
         await send({"type": "http.response.start", "status": 200, "headers": list(HEADERS)})
         if scope["method"] == "HEAD":
             await send({"type": "http.response.body", "body": b""})
