@@ -10,13 +10,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
 
 from bullpen.errors import BullpenError, LogLost, OutputExists, StoreDamaged
-from bullpen.store import files
+from bullpen.store import files, schema
 from bullpen.store.backup import back_up, keep_what_is_left, restore
 from bullpen.store.base import StateChange
 from bullpen.store.sqlite import SqliteStore
@@ -272,6 +272,8 @@ def test_an_old_backup_is_restored_in_the_newest_format(path: Path) -> None:
     restored = restore(OLD_FILE, path)
 
     assert restored.contents.messages > 0
+    header = path.read_bytes()[:100]
+    assert (header[18:20], int.from_bytes(header[60:64], "big")) == (b"\2\2", schema.latest_version())
     with SqliteStore(path) as store:
         assert store.fsck() == []
     assert OLD_FILE.read_bytes() == before
@@ -512,3 +514,30 @@ def test_where_no_file_can_be_it_is_said(path: Path, tmp_path: Path, place: str)
 
     assert "is a folder" in str(caught.value) or f"there is no folder {tmp_path / 'missing'}" in str(caught.value)
     assert names(tmp_path) == ["data"]
+
+
+@pytest.mark.parametrize("version", ["this", "an old"])
+def test_a_backup_that_is_only_read_stays_as_it_is(path: Path, tmp_path: Path, version: str) -> None:
+    backup = tmp_path / "copies" / "backup.db"
+    backup.parent.mkdir()
+    back_up(path, backup)
+    if version == "an old":
+        shutil.copyfile(OLD_FILE, backup)
+        with closing(sqlite3.connect(backup)) as db:
+            db.execute("PRAGMA journal_mode = DELETE")
+    before = backup.read_bytes()
+
+    with SqliteStore(backup) as store, SqliteStore(backup) as another:
+        (one,) = store.conversations()
+        assert len(another.messages(one.id)) == one.messages
+        assert store.fsck() == another.fsck() == []
+        assert names(backup.parent) == ["backup.db"]
+    assert backup.read_bytes() == before
+
+    with SqliteStore(backup) as store, SqliteStore(backup) as another:
+        assert another.conversation(one.id).messages == one.messages
+        store.append(one.id, said("more"))
+        assert another.conversation(one.id).messages == one.messages + 1
+        another.append(one.id, said("even more"))
+        assert store.conversation(one.id).messages == one.messages + 2
+        assert store.fsck() == []

@@ -146,8 +146,9 @@ def _check(draft: Path, path: Path) -> list[Finding]:
 def _findings(draft: Path, named: Path) -> list[Finding]:
     """Bring a copy into the newest format, and return what is wrong with it."""
     try:
-        # Closing puts its log into it, which it must not need any more.
-        SqliteStore(draft).close()
+        # Whoever writes brings it into that format; closing puts its log into it, which it must not need any more.
+        with closing(Database(draft)) as database, database.writing():
+            pass
         with SqliteStore(draft) as store:
             return store.fsck()
     except StoreDamaged as error:

@@ -128,7 +128,7 @@ class Database:
             self._disconnect()
         if to_write:
             self._check_log()
-        connection = self._connection or self._connect()
+        connection = self._connection or self._connect(to_write=to_write)
         if to_write and self._refusal is not None:
             raise copy(self._refusal)
         return connection
@@ -153,10 +153,14 @@ class Database:
     def _has_changed(self) -> bool:
         return self._reader is not None and self._reader.has_changed()
 
-    def _connect(self) -> Connection:
+    def _is_torn(self) -> bool:
+        """Return whether we may have read half of a change."""
+        return self._reader is not None and not self._reader.is_copy and self._reader.has_changed()
+
+    def _connect(self, *, to_write: bool = False) -> Connection:
         with _opening:
             try:
-                connection, self._reader, self._refusal = self._open(), None, None
+                connection, self._reader, self._refusal = self._open(to_write=to_write), None, None
             except (StoreReadOnly, StoreFull) as error:
                 connection, self._refusal = self._open_to_read(error), copy(error)
             self._connection, self._is_spoiled = connection, False
@@ -202,7 +206,7 @@ class Database:
                     db.execute("ROLLBACK")
                 if after:
                     db.executescript(after)
-            if self._has_changed():
+            if self._is_torn():
                 raise StoreBusy(self.path)
 
     @contextmanager
@@ -214,7 +218,7 @@ class Database:
             raise self._remembered(store_error(self.path, error)) from error
 
     def _remembered(self, error: StoreError) -> StoreError:
-        if self._has_changed():
+        if self._is_torn():
             # What looks like damage is the other half of a change.
             return StoreBusy(self.path)
         # Not the error itself: its traceback would keep the connection alive.
@@ -236,12 +240,12 @@ class Database:
         with self._translating(), closing(connect(draft, "mode=rw")) as db:
             schema.build(db)
 
-    def _open(self) -> Connection:
+    def _open(self, *, to_write: bool) -> Connection:
         """Return a connection to a sound file, or raise what is wrong with it, without writing a byte."""
         for _ in range(TRIES):
             seen, inode = files.fingerprint(self.path), files.inode(self.path)
             try:
-                return self._open_checked(inode)
+                return self._open_checked(inode, to_write=to_write)
             except StoreError as error:
                 # Another process may have been copying its log into the file, and we saw half of that; or it has put
                 # another file in its place while we waited for its lock.
@@ -264,7 +268,7 @@ class Database:
             time.sleep(WAIT_SECONDS)
         return not write_ahead_log.damage(self.path)
 
-    def _open_checked(self, inode: tuple[int, int] | None) -> Connection:
+    def _open_checked(self, inode: tuple[int, int] | None, *, to_write: bool) -> Connection:
         has_log = files.has_log(self.path)
         if others := self._others_here():
             self._check_same_log(others)
@@ -274,6 +278,9 @@ class Database:
             files.check_file(self.path, schema.latest_version(), has_log=has_log or bool(reason))
             if reason:
                 raise LogLost(self.path, reason)
+        if not to_write and all(other._reader for other in others) and files.is_kept(self.path):
+            # Reading a backup must not change it, not even into the newest format.
+            raise StoreReadOnly(self.path, "is a backup that cannot be copied to be read")
         files.check_access(self.path)
         files.make_private(self.path)
         with self._translating(), ExitStack() as on_error:

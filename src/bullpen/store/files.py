@@ -167,6 +167,12 @@ def check_file(path: Path, latest_version: int, *, has_log: bool) -> None:
         raise StoreDamaged(path, reason)
 
 
+def is_kept(path: Path) -> bool:
+    """Return whether a sound file is as a backup is: without a log, and such that it needs none."""
+    beside = [path.with_name(path.name + ending) for ending in ENDINGS[1:]]
+    return _header(path)[0][18:20] == b"\1\1" and not any(map(os.path.lexists, beside))
+
+
 def is_locked(path: Path) -> bool:
     """Return whether another process lets nobody open this file. No connection of this process may be open."""
     try:

@@ -30,7 +30,7 @@ class Reader:
         self._connect = connect
         self._after = ExitStack()
         self._seen: object = None
-        """How the files were when they were opened, if SQLite does not lock them."""
+        """How the files were when they were opened or copied, if SQLite does not lock them."""
         self.is_copy = False
         with ExitStack() as on_error:
             on_error.callback(self.close)
@@ -42,7 +42,7 @@ class Reader:
         self._after.close()
 
     def has_changed(self) -> bool:
-        """Return whether others changed a file that was opened as one that nobody changes."""
+        """Return whether others changed a file that was opened as one that nobody changes, or was copied."""
         return self._seen is not None and self._seen != _state(self._path)
 
     def _open(self) -> Connection:
@@ -76,6 +76,7 @@ class Reader:
                 with suppress(FileNotFoundError):
                     shutil.copyfile(f"{self._path}{ending}", f"{copy}{ending}")
             if _state(self._path) == before:
+                self._seen = before
                 return self._after.enter_context(closing(self._connect(copy, "mode=rw")))
         raise StoreBusy(self._path)
 
