@@ -76,10 +76,10 @@ class ClaudeParser:
             case {"type": "system", "subtype": "api_retry"}:
                 yield Notice(kind="retry", text=_retry(record))
             case {"type": "result", "subtype": "success", "is_error": False, "result": str(text)}:
-                yield _usage(record)
+                yield usage_of_models(record)
                 yield Finished(self._unfinished.decode(errors="replace") + text)
             case {"type": "result"}:
-                yield _usage(record)
+                yield usage_of_models(record)
                 yield _failed(record)
             case _:
                 yield Notice(kind="unknown", text=str(record)[:1000])
@@ -141,7 +141,8 @@ def _retry(record: dict[str, Any]) -> str:
     return f"{record.get('error', 'error')} ({record.get('error_status')}), {attempts}"
 
 
-def _usage(result: dict[str, Any]) -> Usage:
+def usage_of_models(result: dict[str, Any]) -> Usage:
+    """Return what a session has used with all models, as its last record or its file tells it."""
     # After a dropped connection `usage` is all zeros while `modelUsage` is right.
     models = result.get("modelUsage")
     per_model = [usage for usage in models.values() if isinstance(usage, dict)] if isinstance(models, dict) else []

@@ -65,8 +65,8 @@ def _remarks(session: CliSession, cast: Cast, copies: Sequence[str], *, has_team
     """Return what people should know about what was imported."""
     left_out = f"{counted(session.unreadable, 'line')} of its file could not be read and"
     remarks = {
-        f"{cast.agent.role_name} of your team said what {session.cli} said.": cast.is_member,
-        f"No single member of your team is {session.cli}: --as NAME would name one.": has_team and not cast.is_member,
+        f"{cast.agent.role_name} of your team said what {session.cli} said.": cast.member,
+        f"No single member of your team is {session.cli}: --as NAME would name one.": has_team and not cast.member,
         f"{left_out} {'was' if session.unreadable == 1 else 'were'} left out.": session.unreadable,
         f"Its beginning is in the session {session.missing}, which is gone.": session.missing,
         f"The same messages are stored already, as {', '.join(copies)}. This is another copy.": copies,

@@ -11,7 +11,9 @@ from bullpen.context.snapshot import ContextSnapshot, is_export, message_from_js
 from bullpen.context.validation import milliseconds
 from bullpen.errors import InvalidImport, InvalidSnapshot
 from bullpen.exchange.new_conversations import fill, new_conversation
+from bullpen.memory import MemberMemory
 from bullpen.messages import ConversationMessage
+from bullpen.routing.progress import Progress
 from bullpen.store.base import StateChange, Store
 from bullpen.store.chain import next_link
 from bullpen.text.clean import clean_json, one_line
@@ -37,6 +39,8 @@ class Imported(Struct, frozen=True, kw_only=True):
     title: str | None = None
     extra: Mapping[str, Any] | None = None
     """Fields of other systems, kept as they are."""
+    sessions: Mapping[str, MemberMemory] = {}
+    """For each agent, the session of which it continues a copy."""
 
 
 def read_import(data: bytes) -> Imported:
@@ -65,7 +69,9 @@ def import_conversation(
         extra=imported.extra,
     ) as conversation_id:
         fill(store, conversation_id, imported.messages)
-        store.update(conversation_id, at=imported.started_at, change=StateChange(paused=None, title=imported.title))
+        progress = msgspec.to_builtins(Progress(borrowed=dict(imported.sessions)))
+        change = StateChange(paused=None, title=imported.title, progress=progress)
+        store.update(conversation_id, at=imported.started_at, change=change)
     return conversation_id
 
 

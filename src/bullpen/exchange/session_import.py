@@ -6,11 +6,11 @@ import msgspec
 from msgspec import Struct
 
 from bullpen.agents.registry import agent_spec
-from bullpen.agents.session_file import mark_of
 from bullpen.conversation.consequences import speaker_of
 from bullpen.errors import BullpenError, InvalidImport, UnknownMember
 from bullpen.exchange.cli_sessions.finding import READERS, CliSession
 from bullpen.exchange.importing import Imported
+from bullpen.exchange.native_sessions import memory_of
 from bullpen.messages import ConversationMessage, Speaker
 from bullpen.routing.resolver import Resolver, Unresolved
 from bullpen.team.team import Member, Team
@@ -25,8 +25,8 @@ class Cast(Struct, frozen=True, kw_only=True):
 
     person: Speaker
     agent: Speaker
-    is_member: bool
-    """Whether the agent is in the team."""
+    member: Member | None = None
+    """Who the agent is in the team; None: nobody."""
 
 
 def cast_of(cli: str, team: Team | None, named: str | None = None) -> Cast:
@@ -37,8 +37,8 @@ def cast_of(cli: str, team: Team | None, named: str | None = None) -> Cast:
     person = speaker_of(team.people[0]) if team is not None and team.people else PERSON
     member = _member(cli, team, named)
     if member is None:
-        return Cast(person=person, agent=Speaker(role_id=cli, role_name=cli, type="ai"), is_member=False)
-    return Cast(person=person, agent=speaker_of(member), is_member=True)
+        return Cast(person=person, agent=Speaker(role_id=cli, role_name=cli, type="ai"))
+    return Cast(person=person, agent=speaker_of(member), member=member)
 
 
 def imported_session(session: CliSession, cast: Cast) -> Imported:
@@ -50,16 +50,18 @@ def imported_session(session: CliSession, cast: Cast) -> Imported:
         "sessionId": session.id,
         "folder": session.folder,
         "file": str(session.file),
-        "fileMark": msgspec.to_builtins(mark_of(session.file)),
+        "fileMark": msgspec.to_builtins(session.mark),
         "member": cast.agent.role_id,
         "messages": len(session.messages),
     }
+    memory = memory_of(session, cast.member)
     return Imported(
         messages=list(_messages(session, cast)),
         team="",
         team_task=None,
         started_at=session.messages[0].at,
         extra={IMPORTED_FROM: about},
+        sessions={} if memory is None else {cast.agent.role_id: memory},
     )
 
 

@@ -5,10 +5,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from bullpen.agents.claude import usage_of_models
 from bullpen.exchange.cli_sessions.branch import Node, last_branch
 from bullpen.exchange.cli_sessions.parts import Part, SessionContent, agent, person, tool
 from bullpen.exchange.cli_sessions.records import Records, text_of, time_of
 from bullpen.exchange.cli_sessions.tags import without_tags
+from bullpen.turn_events import Usage
 
 INTERRUPTED = "[Request interrupted by user"
 # What it writes into a person's message.
@@ -33,14 +35,22 @@ class ClaudeReader:
     def read(self, session_id: str, files: Mapping[str, Sequence[Path]]) -> SessionContent:
         """Return what is in the newest file of this id."""
         records = Records(files[session_id][-1])
-        nodes, folder = [], ""
+        nodes, folder, used = [], "", None
         for record in records:
+            if record.get("type") == "cost-state":
+                used = _used(record)
             if not text_of(record, "uuid") or record.get("isSidechain") is True:
                 continue
             folder = folder or text_of(record, "cwd")
             parent = text_of(record, "parentUuid") or text_of(record, "logicalParentUuid")
             nodes.append(Node(text_of(record, "uuid"), parent, tuple(_parts(record))))
-        return SessionContent(parts=list(last_branch(nodes)), folder=folder, unreadable=records.unreadable)
+        parts = list(last_branch(nodes))
+        return SessionContent(parts=parts, folder=folder, unreadable=records.unreadable, used=used)
+
+
+def _used(state: dict[str, Any]) -> Usage:
+    """Return what all requests of the session used and cost."""
+    return usage_of_models({**state, "total_cost_usd": state.get("totalCostUSD")})
 
 
 def _parts(record: dict[str, Any]) -> Iterator[Part]:

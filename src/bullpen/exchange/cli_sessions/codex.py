@@ -7,8 +7,10 @@ from typing import Any
 
 import msgspec
 
+from bullpen.agents.common_records import usage
 from bullpen.exchange.cli_sessions.parts import Part, SessionContent, agent, person, tool
 from bullpen.exchange.cli_sessions.records import Records, text_of, time_of
+from bullpen.turn_events import Usage
 
 # rollout-TIME-ID, and rollout-TIME-ID_OTHER for what follows after a person went back in it.
 _NAME = re.compile(r"\Arollout-.*?([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(?:_|\Z)")
@@ -39,6 +41,8 @@ class CodexReader:
             folder=thread.folder,
             unreadable=thread.unreadable,
             missing=thread.missing,
+            model=thread.model,
+            used=thread.used,
             is_own=thread.is_own,
         )
 
@@ -50,6 +54,8 @@ class _Thread:
         self.folder = ""
         self.unreadable = 0
         self.missing = ""
+        self.model = ""
+        self.used: Usage | None = None
         self.is_own = True
 
     def read(self, thread_id: str) -> list[tuple[int, Part]]:
@@ -70,6 +76,10 @@ class _Thread:
         match record:
             case {"type": "session_meta", "payload": dict(about)}:
                 return self._begun(about, parts, thread_id)
+            case {"type": "turn_context", "payload": {"model": str(model)}}:
+                self.model = model
+            case {"type": "event_msg", "payload": {"type": "token_count", "info": {"total_token_usage": dict(total)}}}:
+                self.used = usage(total, cached="cached_input_tokens")
             case {"type": "event_msg", "payload": {"type": "thread_rolled_back", "num_turns": int(turns)}}:
                 return _without_turns(parts, turns)
             case {"type": "compacted", "payload": {"message": str(summary)}}:

@@ -8,7 +8,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from bullpen.agents.registry import agent_spec
-from bullpen.agents.session_file import session_home
+from bullpen.agents.session_file import mark_of, session_home
 from bullpen.agents.spec import AgentSpec
 from bullpen.errors import BullpenError
 from bullpen.exchange.cli_sessions.claude import ClaudeReader
@@ -16,8 +16,10 @@ from bullpen.exchange.cli_sessions.codex import CodexReader
 from bullpen.exchange.cli_sessions.gemini import GeminiReader
 from bullpen.exchange.cli_sessions.parts import SessionReader, SpokenMessage, messages_of
 from bullpen.exchange.cli_sessions.qwen import QwenReader
+from bullpen.memory import FileMark
 from bullpen.text.clean import one_line
 from bullpen.text.names import nearest
+from bullpen.turn_events import Usage
 
 READERS: Mapping[str, SessionReader] = {
     "claude": ClaudeReader(),
@@ -48,6 +50,12 @@ class CliSession(Struct, frozen=True, kw_only=True):
     """Lines of its files that were left out."""
     missing: str
     """The session that holds its beginning, if that is gone."""
+    model: str
+    """The model that answered last, where the CLI cannot continue with another one."""
+    used: Usage | None
+    """What was used in it, as the CLI counts it."""
+    mark: FileMark
+    """What its file was just before it was read."""
 
 
 class ListedSession(Struct, frozen=True, kw_only=True):
@@ -90,15 +98,21 @@ class CliSessions:
         fitting = [word] if word in self._files else self._beginning_so(word)
         if len(fitting) != 1:
             raise BullpenError(f"{self._not_found(word, fitting)} Nothing was written.")
+        file = self._files[fitting[0]][-1]
+        # First: what is added while we read is then known to be more than what was imported.
+        mark = _mark_of(file)
         content = self._reader.read(fitting[0], self._files)
         return CliSession(
             cli=self.cli,
             id=fitting[0],
-            file=self._files[fitting[0]][-1],
+            file=file,
             folder=content.folder,
             messages=messages_of(content),
             unreadable=content.unreadable,
             missing=content.missing,
+            model=content.model,
+            used=content.used,
+            mark=mark,
         )
 
     def _not_found(self, word: str, fitting: Sequence[str]) -> str:
@@ -163,6 +177,14 @@ def _files(spec: AgentSpec) -> Iterable[Path]:
     # More than the id may be there: if a session has several files, something follows it in their names.
     sessions = spec.sessions
     return session_home(sessions, os.environ).glob(sessions.files.replace("{id}", "*")) if sessions else []
+
+
+def _mark_of(path: Path) -> FileMark:
+    try:
+        # What is not a file, a reader refuses.
+        return mark_of(path) if path.is_file() else FileMark(size=0, digest="")
+    except OSError as error:
+        raise BullpenError(f"{path} cannot be read: {error.strerror}. Nothing was written.") from error
 
 
 def _changed_at(path: Path) -> float:

@@ -9,6 +9,7 @@ from msgspec import Struct
 from bullpen.text.clean import clean_text, one_line
 from bullpen.text.numbers import counted
 from bullpen.text.tool_words import asked_of
+from bullpen.turn_events import Usage
 
 MOST_TOOLS_NAMED = 12
 LONGEST_ABOUT = 100
@@ -38,6 +39,10 @@ class SessionContent(Struct, kw_only=True):
     """Lines that were left out because they could not be read."""
     missing: str = ""
     """The id of the session that holds the beginning of this one, if it is not there."""
+    model: str = ""
+    """The model that answered last, where the CLI cannot continue with another one."""
+    used: Usage | None = None
+    """What was used in it, as the CLI counts it: a turn that continues it reports this and its own together."""
     is_own: bool = True
     """Whether a person began it; if not, an agent did, for a part of its own work."""
 

@@ -4,10 +4,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from bullpen.agents.common_records import count
 from bullpen.exchange.cli_sessions.branch import Node, last_branch
 from bullpen.exchange.cli_sessions.google_parts import agent_parts, person_parts
 from bullpen.exchange.cli_sessions.parts import Part, SessionContent, person
 from bullpen.exchange.cli_sessions.records import Records, text_of, time_of
+from bullpen.turn_events import Usage
 
 
 class QwenReader:
@@ -22,13 +24,26 @@ class QwenReader:
     def read(self, session_id: str, files: Mapping[str, Sequence[Path]]) -> SessionContent:
         """Return what is in the newest file of this id."""
         records = Records(files[session_id][-1])
-        nodes, folder = [], ""
+        nodes, folder, used = [], "", Usage()
         for record in records:
+            used = _more(used, record.get("usageMetadata"))
             if not text_of(record, "uuid") or record.get("isSidechain") is True:
                 continue
             folder = folder or text_of(record, "cwd")
             nodes.append(Node(text_of(record, "uuid"), text_of(record, "parentUuid"), tuple(_parts(record))))
-        return SessionContent(parts=list(last_branch(nodes)), folder=folder, unreadable=records.unreadable)
+        parts = list(last_branch(nodes))
+        return SessionContent(parts=parts, folder=folder, unreadable=records.unreadable, used=used)
+
+
+def _more(used: Usage, request: Any) -> Usage:
+    """Return what was used with one request more."""
+    if not isinstance(request, dict):
+        return used
+    return Usage(
+        input_tokens=used.input_tokens + count(request.get("promptTokenCount")),
+        output_tokens=used.output_tokens + count(request.get("candidatesTokenCount")),
+        cached_tokens=used.cached_tokens + count(request.get("cachedContentTokenCount")),
+    )
 
 
 def _parts(record: dict[str, Any]) -> Iterator[Part]:
