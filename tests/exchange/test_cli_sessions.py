@@ -283,6 +283,45 @@ def test_contents_of_files_that_a_person_named_are_left_out(homes: dict[str, Pat
     assert said(CliSessions("qwen").session(ID, HERE)) == [("person", "Look at @a.py.")]
 
 
+def test_what_was_taken_back_in_gemini_is_left_out_at_once(homes: dict[str, Path]) -> None:
+    def message(name: str, text: str) -> dict[str, Any]:
+        return {"id": name, "type": "user", "content": [{"text": text}]}
+
+    written(
+        homes["gemini"],
+        f".gemini/tmp/project/chats/session-2026-03-02T12-00-{ID[:8]}.jsonl",
+        {"sessionId": ID, "projectHash": "x", "kind": "main"},
+        message("a", "one"),
+        message("b", "two"),
+        message("c", "three"),
+        {"$rewindTo": "b"},
+        message("d", "other"),
+        {"$rewindTo": "unknown"},
+        {"id": "e", "type": "info", "content": "Request cancelled."},
+    )
+
+    assert said(CliSessions("gemini").session(ID, HERE)) == [
+        *[("person", "one"), ("person", "other"), ("agent", "(interrupted)")],
+    ]
+
+
+def test_what_qwen_writes_in_a_persons_place_is_left_out(homes: dict[str, Path]) -> None:
+    def record(number: int, text: str, **more: Any) -> dict[str, Any]:
+        about = {"uuid": f"u{number}", "parentUuid": f"u{number - 1}" if number else None, "type": "user"}
+        return {**about, "message": {"parts": [{"text": text}]}, **more}
+
+    written(
+        homes["qwen"],
+        f"projects/-x/chats/{ID}.jsonl",
+        record(0, "Hello.", provenance="real_user"),
+        record(1, "the goal again", provenance="goal_runtime"),
+        record(2, "a task has ended", provenance="real_user", subtype="notification"),
+        record(3, "with reminders", subtype="mid_turn_user_message", systemPayload={"displayText": "And the tests."}),
+    )
+
+    assert said(CliSessions("qwen").session(ID, HERE)) == [("person", "Hello."), ("person", "And the tests.")]
+
+
 def test_many_tools_are_counted_and_long_ones_cut() -> None:
     calls = [tool(str(number), "Bash", {"command": f"echo {number} {'x' * 500}"}, at=1) for number in range(40)]
 
