@@ -21,13 +21,20 @@ from tests.web.test_guard import HOSTS, KEYS, ORIGINS, OWN_HOST, PLACE, address,
 
 from bullpen.testing.site import Site, site
 from bullpen.web.app import ROUTES
-from bullpen.web.credentials import Keys
+from bullpen.web.credentials import Keys, id_of
 from bullpen.web.guard import Guard
+from bullpen.web.identity import OWNER
 
 REQUESTS: dict[Size, int] = {"small": 400, "full": 20_000}
 """Requests of somebody who may ask, with anything in them."""
 KNOCKS: dict[Size, int] = {"small": 3000, "full": 10**9}
 """At most so many of the table's, in the same process and again through a socket."""
+BODIES = {
+    "/invite": b"role=owner",
+    "/api/tokens": b'{"role": "owner"}',
+    "/api/invitations": b'{"role": "owner"}',
+}
+"""What makes new access, where that is possible."""
 LEAST_READ = 0.5
 """Of the requests with a body, so many must get as far as having it read, or they prove little."""
 
@@ -58,17 +65,19 @@ def run(size: Size, seed: int) -> Outcome:
     random = Random(seed)
     inside, outside = _knocks(KNOCKS[size], random), _knocks(KNOCKS[size], random)
     failures = [*asyncio.run(_in_process(inside)), *asyncio.run(_through_a_socket(outside))]
+    held = asyncio.run(_revoked_meanwhile(failures))
     asked, read = asyncio.run(_anything(REQUESTS[size], seed, failures))
     if read < LEAST_READ * asked:
         failures.append(f"only {read} of {asked} bodies were read, so these requests prove little")
     return Outcome(
-        tried=len(inside) + len(outside) + REQUESTS[size],
+        tried=len(inside) + len(outside) + held + REQUESTS[size],
         unit="requests",
         failures=tuple(failures),
         figures={
             "routes": len(ROUTES),
             "from strangers and others, in the same process": len(inside),
             "from strangers and others, through a socket": len(outside),
+            "from owners whose access ended before the body came": held,
             "made of anything, through a socket": REQUESTS[size],
             "of these with a body": asked,
             "whose body was read": read,
@@ -109,6 +118,8 @@ async def _in_process(knocks: list[Knock]) -> list[str]:
                     url = address(knock.path, keys)
                     answer = await client.request(knock.method, url, headers=headers, content=knock.body)
                     failures.append(knock.failure(answer.status_code))
+                    if knock.method == "GET" and "set-cookie" in answer.headers:
+                        failures.append(f"{knock.method} {knock.path} lets in whoever looks at it")
     return [f"in process: {failure}" for failure in failures if failure]
 
 
@@ -129,6 +140,52 @@ def _knocked(served: Site, session: str, knocks: list[Knock]) -> list[str]:
         failures.append(knock.failure(answer))
     client.close()
     return [f"through a socket: {failure}" for failure in failures if failure]
+
+
+async def _revoked_meanwhile(failures: list[str]) -> int:
+    """Take an owner's access away between the head and the body of a request, on every route; return how many."""
+    routes = [(path, endpoint) for method, path, endpoint in ROUTES if method == "POST"]
+    with tempfile.TemporaryDirectory(prefix="torture-") as folder:
+        async with site(Path(folder)) as served:
+            for path, _ in routes:
+                token = served.keys.new_token(OWNER)
+                knock = Knock("POST", path, "own", "own", "token")
+                status = await _held(served, token, path.format_map(Anyhow()), knock.body or b"")
+                left = [*served.keys.sessions(), *served.keys.tickets()]
+                if left:
+                    failures.append(f"POST {path}: who was revoked meanwhile got {status} and made new access")
+                    served.keys.revoke_all()
+    return len(routes)
+
+
+class Anyhow(dict[str, str]):
+    """Any name for whatever a path has a place for."""
+
+    def __missing__(self, name: str) -> str:
+        return "no-such"
+
+
+async def _held(served: Site, token: str, path: str, body: bytes) -> str:
+    """Send all but the last byte, take the access away, and send that; return the status, if there is an answer."""
+    form = BODIES.get(path, body)
+    head = f"POST {path} HTTP/1.1\r\nHost: {served.place.hosts[0]}\r\nAuthorization: Bearer {token}\r\n"
+    length = f"Content-Length: {len(form)}\r\nConnection: close\r\n\r\n"
+    reader, writer = await asyncio.open_connection("127.0.0.1", served.place.port)
+    writer.write(f"{head}{length}".encode() + form[:-1])
+    await writer.drain()
+    # Answered on another connection, so the head of this one was read.
+    async with httpx.AsyncClient() as client:
+        await client.get(f"{served.url}/api/me", headers=served.headers)
+    if id_of(token) in served.keys.sessions():
+        served.keys.revoke(id_of(token))
+    answer = b""
+    # What does not read the body was answered, and the connection closed.
+    with suppress(OSError):
+        writer.write(form[-1:])
+        await writer.drain()
+        answer = await reader.read()
+    writer.close()
+    return answer[9:12].decode(errors="replace")
 
 
 def _headers(keys: Keys, session: str, port: int, knock: Knock) -> dict[str, str]:
@@ -171,8 +228,10 @@ def _counting_bodies() -> Iterator[list[str]]:
 TORTURE = Torture(
     name="strangers at the web's door",
     does="Every route is asked with every kind of Host, Origin and key, in the same process and again through a socket "
-    "of the running server; then somebody who may ask sends anything about conversations that exist.",
-    promise="each gets exactly the answer that is meant for them, and nothing makes the server fail.",
+    "of the running server; then owners lose their access between the head and the body of a request; then somebody "
+    "who may ask sends anything about conversations that exist.",
+    promise="each gets exactly the answer that is meant for them, nobody gets in by looking at an address, who was "
+    "revoked makes no new access, and nothing makes the server fail.",
     run=run,
     fault="nobody guards the door.",
     seen_as=r": \d+, not \d+",

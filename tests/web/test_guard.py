@@ -19,8 +19,9 @@ from bullpen.web.access import NEEDS
 from bullpen.web.address import Place, place_of
 from bullpen.web.app import ROUTES, create_app
 from bullpen.web.conversations import Hub
-from bullpen.web.credentials import Keys
-from bullpen.web.guard import HEADERS, MOST_BODY_BYTES, Guard
+from bullpen.web.credentials import Keys, id_of
+from bullpen.web.guard import HEADERS, MOST_BODY_BYTES, MOST_COOKIES, Guard
+from bullpen.web.identity import OWNER
 
 PLACE = place_of("127.0.0.1", "127.0.0.1", 8423, tls=False)
 OWN_HOST = "127.0.0.1:8423"
@@ -78,10 +79,13 @@ ORIGINS = {
     "with path": f"http://{OWN_HOST}/",
 }
 GOOD_ORIGINS = {"own", "localhost"}
-KEYS = ("none", "token", "wrong token", "empty token", "basic", "session", "wrong session", "token as session")
+KEYS = (
+    *("none", "token", "wrong token", "empty token", "basic", "session", "wrong session", "token as session"),
+    *("revoked token", "session after many"),
+)
 GOOD_KEYS = {"token", "session"}
 BROWSERS = {"session"}
-PROGRAMS = {"token", "wrong token", "empty token", "basic"}
+PROGRAMS = {"token", "wrong token", "empty token", "basic", "revoked token"}
 """They send an Authorization header, which no browser adds by itself."""
 
 
@@ -109,8 +113,16 @@ def headers_for(keys: Keys, session: str, host: str, origin: str, key: str) -> d
         "session": {"Cookie": f"a=b; {cookie}={session}"},
         "wrong session": {"Cookie": f"{cookie}={session}x"},
         "token as session": {"Cookie": f"{cookie}={keys.token}"},
+        "revoked token": {"Authorization": f"Bearer {revoked(keys) if key == 'revoked token' else ''}"},
+        "session after many": {"Cookie": f"{cookie}=x; " * MOST_COOKIES + f"{cookie}={session}"},
     }[key]
     return headers
+
+
+def revoked(keys: Keys) -> str:
+    token = keys.new_token(OWNER)
+    keys.revoke(id_of(token))
+    return token
 
 
 def expected(method: str, path: str, host: str, origin: str, key: str) -> int:
