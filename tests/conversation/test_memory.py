@@ -502,3 +502,51 @@ async def test_two_conversations_of_one_team_have_their_own_sessions(team: Remem
     for asked in team.asked():
         text = "\n".join(asked)
         assert ("apple" in text) != ("pear" in text)
+
+
+async def test_what_it_has_seen_is_not_sent_again_because_it_must_not_see_it_now(team: RememberingStage) -> None:
+    """b answered at the same time, a has seen that since, and only then a's own turn is tried again."""
+    team.remembering("a", [{"exit": 3}])
+    async with team.open() as conversation:
+        await tell(conversation, "one [NEXT: a & b]")
+        await tell(conversation, "two [NEXT: a]")
+        await conversation.retry("1")
+        await conversation.until_quiet()
+        await tell(conversation, "three [NEXT: a]")
+
+    sent = team.prompt_texts("a")[1:]
+    assert ["b:1 says" in prompt for prompt in sent] == [True, False, False]
+
+
+async def test_a_reply_that_was_hidden_behind_a_later_one_is_sent_with_the_next_turn(team: RememberingStage) -> None:
+    """In a relay the first step is tried again after the second, so the answered message is newer than a hidden one."""
+    team.remembering("a", "a:1 says so.", [{"exit": 3}])
+    team.agent("c", [{"exit": 3}], "c:2 says so.")
+    async with team.open() as conversation:
+        await tell(conversation, "one [NEXT: a]")
+        await tell(conversation, "two [NEXT: c, a & b]")
+        await conversation.continue_turns()
+        await conversation.until_quiet()
+        for member in ("c", "a"):
+            (ended,) = [ended.id for ended in conversation.undecided if ended.member == member]
+            await conversation.retry(ended)
+            await conversation.until_quiet()
+        assert len(team.memory("a").pending) == 1
+        await tell(conversation, "three [NEXT: a]")
+
+    sent = [record.prompt for record in team.records("a")]
+    assert ["b:1 says" in prompt for prompt in sent][-2:] == [False, True]
+    assert ["c:2 says" in prompt for prompt in sent][-2:] == [True, False]
+
+
+async def test_its_own_reply_is_not_sent_back_when_it_is_given_the_turn_of_another(team: RememberingStage) -> None:
+    team.agent("b", [{"exit": 3}])
+    async with team.open() as conversation:
+        await tell(conversation, "one [NEXT: a & b]")
+        await conversation.hand_over("a")
+        await conversation.until_quiet()
+        await tell(conversation, "two [NEXT: a]")
+        await tell(conversation, "three [NEXT: a]")
+
+    assert team.origins("a") == ["new", "resumed", "resumed", "resumed"]
+    assert not any("says so" in prompt for prompt in team.prompt_texts("a"))

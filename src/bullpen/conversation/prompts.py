@@ -129,6 +129,12 @@ class Prompts:
             for message_id in pinned_ids
             if number_of(message_id) < memory.since and message_id not in memory.early
         ]
+        # It may have seen what is hidden now, in a turn between the one that failed and this one.
+        unseen = [
+            message_id
+            for message_id in hidden_ids
+            if message_id not in own and (number_of(message_id) > memory.seen_to or message_id in memory.pending)
+        ]
         source = self._context.get_context_for_agent(
             agent.member.name,
             agent.spec.name,
@@ -152,9 +158,7 @@ class Prompts:
         seen = Seen(
             since=memory.since,
             seen_to=seen_to,
-            pending=tuple(
-                dict.fromkeys([*(one for one in due if number_of(one) > number_of(current.id)), *hidden_ids])
-            ),
+            pending=tuple(dict.fromkeys([*(one for one in due if number_of(one) > number_of(current.id)), *unseen])),
             early=(*memory.early, *missing),
             said=tuple(message_id for message_id in own if number_of(message_id) > seen_to),
             system=instructions.digest,
