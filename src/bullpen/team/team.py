@@ -69,7 +69,7 @@ class Member(Struct, frozen=True, kw_only=True):
     applies."""
     total_timeout: float = 3600.0
     may_address: tuple[str, ...] | None = None
-    """Whom it may hand over to; None means everyone, but a member with more permissions only with a person's yes."""
+    """Whom it may hand over to; None means everyone, but a member with full permissions only with a person's yes."""
     memory: MemoryKind | None = None
     """Whether its CLI's own session goes on from turn to turn, or each turn is given a window of the conversation.
     None: its own, where that is proven for the CLI."""
