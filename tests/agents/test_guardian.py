@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.agents.descriptors import descriptors, descriptors_left
@@ -118,8 +119,10 @@ def working_in(folder: Path) -> list[str]:
 
 def test_a_turn_ends_if_its_guardian_is_killed_before_it_hears_that(tmp_path: Path) -> None:
     """Linux then says that the connection was reset, since something was sent and never read."""
+    complaints: list[dict[str, Any]] = []
 
     async def stop_it() -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: complaints.append(context))
         child = Child(
             ["sleep", "60"],
             cwd=tmp_path,
@@ -138,6 +141,7 @@ def test_a_turn_ends_if_its_guardian_is_killed_before_it_hears_that(tmp_path: Pa
 
     asyncio.run(stop_it())
     assert working_in(tmp_path) == []
+    assert complaints == []
 
 
 def guardian_of(child: Child) -> guardian.Guardian:
@@ -147,14 +151,13 @@ def guardian_of(child: Child) -> guardian.Guardian:
 
 # Each in a session of its own and without its environment; the last says that it is there.
 CHAIN = """
-import os, sys, time
-for _ in range(int(sys.argv[1])):
-    if os.fork():
-        break
-    os.setsid()
-else:
-    print("deep", flush=True)
-time.sleep(600)
+if [ "$1" -gt 0 ]; then
+    setsid sh "$0" $(($1 - 1)) &
+    wait
+else
+    echo deep
+    sleep 600
+fi
 """
 
 
@@ -164,7 +167,7 @@ def test_generations_below_each_other_end_with_the_turn(tmp_path: Path) -> None:
     work.mkdir()
 
     async def stop_it() -> list[str]:
-        child, is_deep = deep_family(work, 150)
+        child, is_deep = deep_family(work, 400)
         await is_deep.wait()
         await child.stop()
         return working_in(work)
@@ -175,7 +178,9 @@ def test_generations_below_each_other_end_with_the_turn(tmp_path: Path) -> None:
 
 def deep_family(work: Path, generations: int) -> tuple[Child, asyncio.Event]:
     is_deep = asyncio.Event()
-    command = ["env", "-i", sys.executable, "-I", "-S", "-c", CHAIN, str(generations)]
+    script = work.parent / "chain.sh"
+    script.write_text(CHAIN)
+    command = ["env", "-i", "sh", str(script), str(generations)]
     child = Child(
         command,
         cwd=work,
