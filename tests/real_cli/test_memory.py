@@ -463,3 +463,28 @@ def test_two_turns_at_once_in_one_session_run_apart(cli: str, tmp_path: Path) ->
     for request in (copy, session):
         assert "\n".join(request.texts).count("The colour is blue.") == 1
     assert "Blue, says the copy." in "\n".join(session.texts), "what it said in the copy is news to the session"
+
+
+@pytest.mark.parametrize(
+    ("cli", "memory", "answer"),
+    [*((cli, "own", f"It said {SECRET}.") for cli in SPECS), ("claude", "shared", "I do not know.")],
+)
+def test_an_agent_uses_what_it_learned_three_turns_before(cli: str, memory: str, answer: str, tmp_path: Path) -> None:
+    """Its model answers from nothing but what it is asked, after the file is gone."""
+    scene = Scene(tmp_path, cli)
+    scene.write_team(f'memory = "{memory}"')
+
+    def from_memory(request: ModelRequest) -> Reply:
+        return Reply(text=f"It said {SECRET}." if SECRET in "\n".join(request.texts) else "I do not know.")
+
+    async def converse() -> str:
+        async with scene.talking() as (conversation, models):
+            models.script(Reply(tool_calls=(scene.read_secret(),)), Reply(text="I have read it. [NEXT: ann]"))
+            await said(conversation, "Read secret.txt, and keep it to yourself.")
+            (scene.project / "secret.txt").unlink()
+            for name in ("bob", "ann"):
+                await said(conversation, f"[NEXT: {name}] What do you think?")
+            models.script(from_memory)
+            return await said(conversation, "[NEXT: agent] What did the file say?")
+
+    assert asyncio.run(converse()) == answer
