@@ -16,7 +16,17 @@ from typing import Any, TypeVar
 import pytest
 from msgspec.structs import replace
 
-from bullpen.agents import AgentSpec, Reply, agent_spec, command_agent, guardian, process_tree, run_turn, watchman
+from bullpen.agents import (
+    AgentSpec,
+    Reply,
+    agent_spec,
+    command_agent,
+    guardian,
+    process,
+    process_tree,
+    run_turn,
+    watchman,
+)
 from bullpen.agents.process_tree import TURN_VARIABLE, ProcessId, is_alive, process_id
 from bullpen.agents.processes.proc_files import ProcFiles
 from bullpen.agents.processes.psutil_table import PsutilTable
@@ -326,7 +336,9 @@ def test_blank_lines_at_the_end_of_an_answer_are_kept(tmp_path: Path) -> None:
     assert run(run_turn(spec, prompt(spec), emit=lambda _: None, cwd=tmp_path)).text == "a\n\n"
 
 
-def test_text_after_the_exit_counts_too(tmp_path: Path) -> None:
+def test_text_after_the_exit_counts_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # A busy machine does not read all of it sooner.
+    monkeypatch.setattr(process, "DRAIN_SECONDS", 60)
     spec = command_agent(
         ["bash", "-c", "cat > /dev/null; (sleep 0.1; head -c 30000000 /dev/zero | tr '\\0' x) & exit 0"]
     )
