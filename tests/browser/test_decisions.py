@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Browser, Locator, Page, expect
 
+from bullpen.conversation.owner import this_process
+from bullpen.store.sqlite import SqliteStore
 from bullpen.testing.site import Site, site
 from bullpen.testing.stage import Script, write_team
 
@@ -125,5 +127,31 @@ def test_a_hand_over_to_full_permissions_is_one_click(yes: bool, tmp_path: Path,
             await opened.conversation.until_quiet()
             (newest,) = await opened.conversation.messages(limit=1)
             assert newest.message.content == ("I have done it." if yes else "Do it. [NEXT: ada]")
+
+    asyncio.run(story())
+
+
+def test_what_another_process_takes_is_only_read_here_and_opened_again_later(
+    tmp_path: Path, open_browser: OpenBrowser
+) -> None:
+    async def story() -> None:
+        team = write_team(tmp_path, {"max": FAILS})
+        async with site(tmp_path, team) as served, open_browser() as browser:
+            talk = (await served.hub.begin()).conversation
+            page = await page_of(served, browser, f"/c/{talk.id}", 1440)
+            await talk.say("Please do all of this.")
+            await expect(page.locator(".decide")).to_have_count(1)
+            other, us = SqliteStore(tmp_path / "conversations.db"), this_process()
+            assert other.claim(talk.id, us, is_alive=lambda _: False)
+            await page.get_by_role("button", name="Skip").click()
+            # Nothing is offered that cannot be decided, and the page says where it can.
+            await expect(page.locator(".decide")).to_have_count(0)
+            await expect(page.locator(".closed")).to_contain_text("It is open in process")
+            other.release(talk.id, us)
+            other.close()
+            await page.reload()
+            await page.get_by_role("button", name="Continue it here").click()
+            await expect(page.get_by_label("Your message")).to_be_visible()
+            await expect(page.locator(".decide")).to_have_count(1)
 
     asyncio.run(story())
