@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.view.remembering import FIRST, GONE, write_remembering
 
 from bullpen.cli import main
 from bullpen.store.sqlite import SqliteStore
@@ -134,3 +135,26 @@ def test_turns_that_do_not_exist(database: Path, capsys: Printed) -> None:
 def test_before_the_first_conversation(empty_home: Path, capsys: Printed) -> None:
     assert refused(capsys, "1").startswith("bullpen: No conversations yet.")
     assert not empty_home.parent.exists()
+
+
+def test_what_was_already_in_the_session_and_what_was_new(empty_home: Path, capsys: Printed) -> None:
+    with SqliteStore(empty_home) as store:
+        write_remembering(store)
+
+    shown = printed(capsys, "2")
+
+    assert f"  session   {FIRST}, continued after turn 1, with 1 turn in it\n" in shown
+    assert (
+        "\nAlready in its session\n"
+        "  #1 Kim, 10 bytes, since turn 1: Question 1\n"
+        "  #2 Max, 8 bytes, since turn 1: Answer 1\n"
+        "\nNew\n"
+        "  #3 Kim, 10 bytes: Question 2\n"
+        "\nWhat it did not see\n"
+        "  nothing\n"
+    ) in shown
+    assert f"  session   rebuilt: {GONE}\n" in printed(capsys, "3")
+    compared = printed(capsys, "3", "--diff", "2")
+    assert "  Both saw 3 messages.\n" in compared
+    assert "  turn 2 (max): 2 messages already in its session: #1 to #2 since turn 1" in compared
+    assert "Only turn 3 (max) saw\n  #4 Max" in compared

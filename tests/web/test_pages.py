@@ -8,7 +8,9 @@ from pathlib import Path
 
 import httpx
 import pytest
+from tests.view.remembering import GONE, write_remembering
 
+from bullpen.store.sqlite import SqliteStore
 from bullpen.testing.site import Site, site
 from bullpen.testing.stage import Script, write_team
 from bullpen.web.live import LiveConversation
@@ -244,5 +246,24 @@ def test_a_page_is_small_and_brings_everything_with_it(tmp_path: Path) -> None:
             assert "<style" not in page.text
             assert re.findall(r"<script(?![^>]* src=)", page.text) == []
             assert re.findall(r"\son\w+=", page.text) == []
+
+    asyncio.run(story())
+
+
+def test_the_inspector_shows_what_was_already_in_the_session_and_what_was_new(tmp_path: Path) -> None:
+    with SqliteStore(tmp_path / "conversations.db") as store:
+        id_ = write_remembering(store)
+
+    async def story() -> None:
+        async with browser(tmp_path, {"max": [{"say": "Done."}]}) as (_, client):
+            page = (await client.get(f"/c/{id_}/prompt/turn-2")).text
+            known, new = page.split("Already in its session")[1].split("<h2>New</h2>")
+            assert re.findall(r"<td><bdi>(\w+) (\d)<", known) == [("Question", "1"), ("Answer", "1")]
+            assert known.count(f'since <a href="/c/{id_}/prompt/turn-1">turn 1</a>') == 2
+            assert re.findall(r"<td><bdi>(\w+) (\d)<", new) == [("Question", "2")]
+            assert f"rebuilt: {GONE}" in (await client.get(f"/c/{id_}/prompt/turn-3")).text
+            compared = (await client.get(f"/c/{id_}/prompt/turn-2?beside=turn-3")).text
+            assert "Only <bdi>max</bdi>, turn 2" not in compared
+            assert re.findall(r"<td><bdi>(\w+) (\d)<", compared) == [("Answer", "2"), ("Question", "3")]
 
     asyncio.run(story())

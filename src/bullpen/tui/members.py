@@ -54,7 +54,7 @@ class MembersPanel(Static):
         )
         doing = [_doing(member.working)] if member.working else []
         width = max(LEAST_WIDTH, self.content_size.width)
-        remembered = list(_remembered(member.memory)) if member.memory and _has_answered(member) else []
+        remembered = list(_remembered(member.memory)) if member.memory and member.memory.session_id else []
         parts = [*_lines(list(_spent(member)), width), *_lines(remembered, width)]
         return Content("\n").join([first, *doing, *parts])
 
@@ -81,17 +81,12 @@ def _spent(member: MemberView) -> Iterator[Words]:
         yield f"{spent.failures:,} failed", "$text-error"
 
 
-def _has_answered(member: MemberView) -> bool:
-    return member.spent.turns > 0 or bool(member.memory and member.memory.session_id)
-
-
 def _remembered(memory: MemoryView) -> Iterator[Words]:
     yield memory.short, "dim"
-    if memory.session_id:
-        yield f"since {day_or_clock(memory.since or 0)}", "dim"
-        yield f"session {memory.short_id}", "dim"
-        if memory.why:
-            yield "forgets it in its next turn", "$text-warning"
+    yield f"since {day_or_clock(memory.since or 0)}", "dim"
+    yield f"session {memory.short_id}", "dim"
+    if memory.why:
+        yield "forgets it in its next turn", "$text-warning"
 
 
 def _lines(parts: list[Words], width: int) -> Iterator[Content]:

@@ -69,6 +69,7 @@ def report(explanation: Explanation) -> Content:
         Content(f"{explanation.total_bytes:,} of {explanation.max_bytes:,} bytes for {_reader(explanation)}"),
         *(_bar(section, size, explanation.total_bytes) for section, size in explanation.sections),
         Content(f"{kept:,} of {counted(len(explanation.context), 'earlier message')} kept"),
+        *_session(explanation),
         *(Content.styled(f"! {one_line(remark, 200)}", "$text-warning") for remark in explanation.remarks),
         *(Content.styled(one_line(gap.sentence, 200), "dim") for gap in explanation.not_offered),
         *(Content(f"decided by {one_line(decision_sentence(one), 200)}") for one in explanation.decisions),
@@ -79,6 +80,15 @@ def report(explanation: Explanation) -> Content:
         took = [duration(explanation.seconds), used_by(turn.usage)]
         lines.append(Content.styled(" · ".join(part for part in took if part), "dim"))
     return Content("\n").join(lines)
+
+
+def _session(explanation: Explanation) -> Iterator[Content]:
+    use = explanation.session
+    if use is not None:
+        style = "$text-warning" if use.reason else ""
+        yield Content.styled(f"session: {one_line(explanation.in_session, 200)}", style)
+    if explanation.known:
+        yield Content(one_line(explanation.known_sentence, 300))
 
 
 def _bar(section: str, size: int, whole: int) -> Content:
@@ -121,6 +131,9 @@ def _report(compared: Difference) -> Iterator[Content]:
     title = f"{_name(right)} of {one_line(right.member, 40)}, compared with {_name(left).lower()}"
     yield Content.assemble((title, "bold"), ("   esc: back", "dim"))
     yield Content(f"{counted(compared.in_both, 'message')} in both")
+    for side in (left, right):
+        if side.known:
+            yield Content(f"{_name(side).lower()}: {one_line(side.known_sentence, 300)}")
     yield from _messages(f"only in {_name(left).lower()}", compared.only_left)
     yield from _messages(f"only in {_name(right).lower()}", compared.only_right)
     for section in compared.sections:

@@ -27,7 +27,7 @@ class Difference(Struct, frozen=True, kw_only=True):
     only_left: tuple[SeenMessage, ...]
     only_right: tuple[SeenMessage, ...]
     in_both: int
-    """How many messages both saw."""
+    """How many messages both saw, no matter whether they were new to them."""
     sections: tuple[SectionDifference, ...]
     system_diff: str
     """Empty if both were given the same; else a unified diff."""

@@ -1,7 +1,7 @@
 """Explanation: what an agent was given in a turn, or would be given now; what was left out, and why. All as data."""
 
 from collections.abc import Iterable, Iterator
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import Literal
 
 from msgspec import Struct
@@ -11,18 +11,24 @@ from bullpen.context.prompt import AssemblerOutput
 from bullpen.context.report import ChangedMessage, PromptReport
 from bullpen.conversation.conversation import Conversation
 from bullpen.errors import InvalidTeam, UnknownMessage
+from bullpen.memory import SessionUse
 from bullpen.store.base import Store, StoredMessage, Turn
 from bullpen.team.reader import read_team
 from bullpen.team.team import Member
 from bullpen.text.clean import byte_length
+from bullpen.text.numbers import counted
 from bullpen.view.decided import Decision, decisions_about
+from bullpen.view.session_messages import messages_in_session
 from bullpen.view.turn_lookup import find_turn
 
 Fate = Literal["kept", "cut", "dropped"]
 
+ONLY_ADDRESSED = "it sees only what it said, what was addressed to it, and what went to everyone"
 FIRST_WORDS_CHARACTERS = 60
 # Messages that came while a turn waited: more than these are only counted up to here.
 MOST_LATER = 200
+MOST_PARTS = 8
+"""Turns that brought messages into a session, named in one sentence."""
 
 
 class SeenMessage(Struct, frozen=True, kw_only=True):
@@ -37,6 +43,8 @@ class SeenMessage(Struct, frozen=True, kw_only=True):
     """What was said, as it is stored; markers and white space may be gone in the prompt."""
     fate: Fate
     why: str = ""
+    since_turn: str | None = None
+    """The turn in which it got into the agent's session; empty: it came with a copy of a session; None: it is new."""
 
 
 class NotOffered(Struct, frozen=True, kw_only=True):
@@ -73,6 +81,10 @@ class Explanation(Struct, frozen=True, kw_only=True):
     """The message that it answered."""
     asked_by: SeenMessage
     """The message that asked for the turn: in a relay the one that began it, else the same."""
+    session: SessionUse | None = None
+    """The agent's own session in which the turn runs; None: it has none, and the prompt is all that the model gets."""
+    known: tuple[SeenMessage, ...] = ()
+    """The messages that are already in that session, oldest first. With the new ones, they are what the model gets."""
     context: tuple[SeenMessage, ...] = ()
     """The messages that it was offered beside that, oldest first."""
     not_offered: tuple[NotOffered, ...] = ()
@@ -106,8 +118,38 @@ class Explanation(Struct, frozen=True, kw_only=True):
 
     @property
     def messages(self) -> tuple[SeenMessage, ...]:
-        """Every message that was offered, the one to answer last."""
+        """Every message that it knew or was offered, the one to answer last."""
+        return (*self.known, *self.new)
+
+    @property
+    def new(self) -> tuple[SeenMessage, ...]:
+        """Every message that was offered in the prompt, the one to answer last."""
         return (*self.context, self.answers)
+
+    @property
+    def in_session(self) -> str:
+        """In which session the turn runs, for people; nothing if it has none."""
+        use = self.session
+        if use is None:
+            return ""
+        held = f"after turn {use.continues}, with {counted(use.turns, 'turn')} in it"
+        match use.origin:
+            case "new":
+                return f"a new one{f', {use.id}' if use.id else ''}"
+            case "rebuilt":
+                return f"rebuilt: {use.reason}"
+            case "forked":
+                return f"a copy of {use.id}, {held}"
+            case _:
+                return f"{use.id}, continued {held}"
+
+    @property
+    def known_sentence(self) -> str:
+        """How many messages are in its session already, and since which turns, for a narrow place."""
+        parts = [f"{_numbers([*seen])} {_since(turn)}" for turn, seen in groupby(self.known, key=_turn_of)]
+        more = f", and {len(parts) - MOST_PARTS:,} more" if len(parts) > MOST_PARTS else ""
+        which = f": {', '.join(parts[:MOST_PARTS])}{more}" if parts else ""
+        return f"{counted(len(self.known), 'message')} already in its session{which}"
 
     @property
     def sections(self) -> tuple[tuple[str, int], ...]:
@@ -134,7 +176,7 @@ def explain(store: Store, conversation_id: str, turn_id: str) -> Explanation:
     if record.report.message_id not in ("", asked_by.message.id):
         answered = store.message(conversation_id, record.report.message_id)
     explained = _explained(store, conversation_id, turn.member, record.report, answered, prompt=record.prompt)
-    not_offered = _not_offered(store, conversation_id, turn, answered.sequence, explained.context)
+    not_offered = _not_offered(store, conversation_id, turn, answered.sequence, explained)
     return replace(
         explained,
         turn=turn,
@@ -176,6 +218,7 @@ def _explained(
     """Return what a prompt and its report say by themselves."""
     offered = [_find(store, conversation_id, message_id) for message_id in report.context_ids]
     answers = _current(report, answered, is_sent=bool(prompt))
+    known = messages_in_session(store, conversation_id, member, report.session)
     return Explanation(
         conversation_id=conversation_id,
         member=member,
@@ -183,6 +226,8 @@ def _explained(
         seconds=None,
         answers=answers,
         asked_by=answers,
+        session=report.session,
+        known=tuple(_known(store, conversation_id, known)),
         context=tuple(_context(report, offered)),
         agent_type=report.agent_type,
         max_bytes=report.max_bytes,
@@ -223,6 +268,28 @@ def _context(report: PromptReport, offered: Iterable[StoredMessage | str]) -> It
             yield _seen(stored, "dropped", f"did not fit into {report.max_bytes:,} bytes")
 
 
+def _known(store: Store, conversation_id: str, known: dict[str, str]) -> list[SeenMessage]:
+    seen = [
+        replace(_seen(_find(store, conversation_id, message_id), "kept"), since_turn=turn)
+        for message_id, turn in known.items()
+    ]
+    return sorted(seen, key=lambda one: one.sequence or 0)
+
+
+def _turn_of(seen: SeenMessage) -> str:
+    return seen.since_turn or ""
+
+
+def _since(turn: str) -> str:
+    return f"since turn {turn}" if turn else "from the session it is a copy of"
+
+
+def _numbers(seen: list[SeenMessage]) -> str:
+    """Return the places of messages that follow each other in a session."""
+    first, last = seen[0].sequence, seen[-1].sequence
+    return f"#{first}" if len(seen) == 1 else f"#{first} to #{last}"
+
+
 def _current(report: PromptReport, stored: StoredMessage, *, is_sent: bool) -> SeenMessage:
     if not is_sent:
         return _seen(stored, "dropped", "nothing was sent")
@@ -248,16 +315,19 @@ def _seen(stored: StoredMessage | str, fate: Fate, why: str = "") -> SeenMessage
 
 
 def _not_offered(
-    store: Store, conversation_id: str, turn: Turn, answered: int, context: tuple[SeenMessage, ...]
+    store: Store, conversation_id: str, turn: Turn, answered: int, explained: Explanation
 ) -> Iterator[NotOffered]:
-    """Yield the earlier messages outside the window, and those that were said before the turn started."""
-    offered = sorted(seen.sequence for seen in context if seen.sequence is not None)
+    """Yield the earlier messages that it does not know, and those that were said before the turn started."""
+    context, known = explained.context, explained.known
+    offered = sorted(seen.sequence for seen in (*known, *context) if seen.sequence is not None)
     member = _member(store.conversation(conversation_id).team_file, turn.member)
     bounds = [0, *(number for number in offered if number < answered), answered]
     for before, after in pairwise(bounds):
         if after - before > 1:
             is_repeated = after == answered and after - before == 2 and len(offered) > 0
             why = _reason(member, len(context), is_oldest=before == 0, is_repeated=is_repeated)
+            if known:
+                why = _reason_in_session(member, is_oldest=before == 0)
             yield NotOffered(first=before + 1, last=after - 1, why=why)
     later = _last_before(store, conversation_id, answered, turn.started_at or 0)
     if later > answered and later not in offered:
@@ -271,10 +341,17 @@ def _reason(member: Member | None, offered: int, *, is_oldest: bool, is_repeated
     if is_oldest and is_full:
         return window
     if member.visibility == "addressed":
-        return "it sees only what it said, what was addressed to it, and what went to everyone"
+        return ONLY_ADDRESSED
     if is_repeated and not is_oldest:
         return "the same was said again"
     return window if is_full else "outside its window"
+
+
+def _reason_in_session(member: Member | None, *, is_oldest: bool) -> str:
+    """Return why a message is neither in an agent's session nor new."""
+    if member is not None and member.visibility == "addressed":
+        return ONLY_ADDRESSED
+    return "outside its window when its session began" if is_oldest else "not offered in the turns of its session"
 
 
 def _window(member: Member, offered: int) -> tuple[bool, str]:

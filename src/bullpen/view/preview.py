@@ -51,6 +51,7 @@ class Preview(Struct, frozen=True, kw_only=True):
             "member": self.explanation.member,
             "prompt": self.output.prompt,
             "system": self.output.system_flag,
+            "known": msgspec.to_builtins(self.explanation.known),
             "report": {
                 **msgspec.to_builtins(report, enc_hook=list),
                 "total_bytes": report.total_bytes,

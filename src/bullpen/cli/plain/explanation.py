@@ -28,7 +28,9 @@ def print_explanation(explanation: Explanation, db: Path | None = None) -> None:
     if not explanation.prompt:
         print_indented("Its agent was given nothing yet." if explanation.prompt is None else "Nothing was sent.")
         return
-    _print_part("What it saw", map(_seen_line, _seen(explanation)))
+    if explanation.known:
+        _print_part("Already in its session", map(_seen_line, explanation.known))
+    _print_part("New" if explanation.known else "What it saw", map(_seen_line, _seen(explanation)))
     _print_part("What it did not see", _unseen_lines(explanation))
     if explanation.changed:
         _print_part("What was changed", _changed_lines(explanation))
@@ -44,6 +46,9 @@ def print_difference(difference: Difference) -> None:
     left, right = (f"{side.title.lower()} ({side.member})" for side in (difference.left, difference.right))
     print_heading(f"{difference.left.conversation_id}: {left} compared with {right}")
     print_indented(f"Both saw {counted(difference.in_both, 'message')}.")
+    for name, side in ((left, difference.left), (right, difference.right)):
+        if side.known:
+            print_indented(f"{name}: {side.known_sentence}; its prompt has only what was new.")
     _print_part(f"Only {left} saw", map(_seen_line, difference.only_left))
     _print_part(f"Only {right} saw", map(_seen_line, difference.only_right))
     sections = (
@@ -71,6 +76,8 @@ def _facts(explanation: Explanation) -> Iterator[str]:
     yield safe_line(f"answers   #{answers.sequence} {answers.speaker}: {answers.first_words}")
     if asked.id != answers.id:
         yield safe_line(f"asked by  #{asked.sequence} {asked.speaker}: {asked.first_words}")
+    if explanation.session is not None:
+        yield safe_line(f"session   {explanation.in_session}")
     if turn is None:
         return
     for decision in explanation.decisions:
@@ -108,7 +115,8 @@ def _seen(explanation: Explanation) -> Iterator[SeenMessage]:
 def _seen_line(seen: SeenMessage) -> str:
     number = "?" if seen.sequence is None else f"#{seen.sequence}"
     why = f" ({seen.why})" if seen.why else ""
-    return f"{number} {seen.speaker}, {seen.said_bytes:,} bytes{why}: {seen.first_words}"
+    since = f", since turn {seen.since_turn}" if seen.since_turn else ""
+    return f"{number} {seen.speaker}, {seen.said_bytes:,} bytes{since}{why}: {seen.first_words}"
 
 
 def _unseen_lines(explanation: Explanation) -> Iterator[str]:
@@ -150,5 +158,9 @@ def prompt_lines(explanation: Explanation) -> Iterator[str]:
     yield f"{counted(len(explanation.context) - dropped, 'message')} of history" + (
         f", {counted(dropped, 'older one')} did not fit" if dropped else ""
     )
+    if explanation.session is not None:
+        yield f"session: {explanation.in_session}"
+    if explanation.known:
+        yield f"{explanation.known_sentence}; with these the model gets all that it knows"
     for remark in explanation.remarks:
         yield f"! {remark}"

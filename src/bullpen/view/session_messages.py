@@ -1,0 +1,52 @@
+"""The messages that an agent's session holds before a turn, each with the turn in which it got there."""
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from bullpen.memory import MemberMemory, Memory, SessionUse
+from bullpen.routing.progress import Progress
+from bullpen.store.base import Store
+
+COPIED = ""
+"""In place of a turn: the message was in the session of which this one is a copy."""
+
+
+def messages_in_session(store: Store, conversation_id: str, member: str, use: SessionUse | None) -> dict[str, str]:
+    """Return the ids of messages that a session held before a turn, each with the turn that brought it, newest first.
+
+    The way back leads from each turn to the one that it continued, as its report says.
+    """
+    found: dict[str, str] = {}
+    left = {one.turn_id: one for one in store.memories(conversation_id)}
+    first: MemberMemory | None = None
+    while use is not None and use.is_continued:
+        before = left.pop(use.continues, None)
+        # A copy of another conversation's session continues a turn that is not one of ours.
+        record = None if before is None else store.record(conversation_id, before.turn_id, prompt=False)
+        if before is None or record is None or before.memory.session_id != use.id:
+            return found | _copied(store, conversation_id, member, first, found)
+        asked_by = store.turn(conversation_id, before.turn_id).message_id
+        report = record.report
+        for message_id in (*report.kept_ids, report.message_id or asked_by, before.reply_id):
+            found[message_id] = before.turn_id
+        use, first = report.session, before
+    return found
+
+
+def _copied(
+    store: Store, conversation_id: str, member: str, first: MemberMemory | None, known: Iterable[str]
+) -> dict[str, str]:
+    """Return the messages that came with a copy of a session: those that it had been offered, less what is known."""
+    memory: Memory | None = first.memory if first else None
+    if memory is None:
+        progress = msgspec.convert(store.conversation(conversation_id).progress, Progress)
+        borrowed = progress.borrowed.get(member)
+        memory = borrowed.memory if borrowed else None
+    if memory is None:
+        return {}
+    numbers = [store.message(conversation_id, message_id).sequence for message_id in known]
+    end = min([*numbers, memory.seen_to + 1])
+    offered = store.messages(conversation_id, after=memory.since - 1, before=end)
+    ids: Sequence[str] = [*memory.early, *(one.message.id for one in offered)]
+    return dict.fromkeys((one for one in ids if one not in (*memory.pending, *known)), COPIED)
