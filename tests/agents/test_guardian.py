@@ -297,6 +297,25 @@ def test_a_guardian_keeps_nothing_of_a_turn(tmp_path: Path) -> None:
     assert (proc / "cwd").readlink() == Path("/")
 
 
+def test_an_agent_may_say_something_when_bullpen_is_dead(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    patient = tmp_path / "guardian_program.py"
+    source = Path(guardian_program.__file__).read_text()
+    assert "GRACE_SECONDS = 0.3\n" in source
+    patient.write_text(source.replace("GRACE_SECONDS = 0.3\n", "GRACE_SECONDS = 60\n"))
+    monkeypatch.setattr(guardian_program, "__file__", str(patient))
+    its_guardian = guardian.Guardian()
+    its_guardian.greet()
+    script = "trap 'echo > bye; exit' TERM; echo > ready; while :; do sleep 0.01; done"
+    with Path(os.devnull).open("r+b") as nowhere:
+        its_guardian.start(["sh", "-c", script], cwd=tmp_path, env=os.environ, stdio=[nowhere.fileno()] * 3)
+    wait_for((tmp_path / "ready").exists)
+
+    # As the kernel does when it is dead.
+    guardian.let_go(its_guardian)
+
+    wait_for((tmp_path / "bye").exists)
+
+
 def usual_signals(line: str) -> int:
     """Return the bits of a line in /proc, without those that the C library keeps for itself."""
     return int(line.split()[1], 16) & 0x7FFFFFFF

@@ -87,7 +87,7 @@ class Child:
             for stream in done - {self._exited}:
                 stream.result()
         if pending:
-            await asyncio.wait(pending, timeout=DRAIN_SECONDS)
+            await asyncio.wait(pending, timeout=DRAIN_SECONDS, return_when=asyncio.FIRST_EXCEPTION)
         for stream in self._streams:
             if stream.done():
                 stream.result()
