@@ -83,6 +83,30 @@ def test_half_an_emoji_is_replaced(homes: dict[str, Path]) -> None:
     assert session.unreadable == 0
 
 
+def test_a_message_without_a_plausible_time_has_that_of_the_one_before(homes: dict[str, Path]) -> None:
+    times = [
+        "2026-03-02T11:00:00.000Z",
+        None,
+        "yesterday",
+        1e30,
+        10**18,
+        -5,
+        "2026-03-02T10:00:00Z",
+        "2026-03-02T11:00:01Z",
+    ]
+    file = homes["qwen"] / "projects" / "-x" / "chats" / "99999999-2222-4333-8444-555555555501.jsonl"
+    file.parent.mkdir(parents=True)
+    with file.open("w", encoding="utf-8") as written:
+        for number, time in enumerate(times):
+            about = {"uuid": f"u{number}", "parentUuid": f"u{number - 1}" if number else None, "type": "user"}
+            written.write(f"{json.dumps({**about, 'timestamp': time, 'message': {'parts': [{'text': 'x'}]}})}\n")
+
+    session = CliSessions("qwen").session("99999999", HERE)
+
+    first = 1_772_449_200_000
+    assert [message.at - first for message in session.messages] == [0, 0, 0, 0, 0, 0, 0, 1_000]
+
+
 def test_a_line_that_is_too_long_is_never_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(records, "LONGEST_LINE", 100_000)
     file = tmp_path / "long.jsonl"
