@@ -11,7 +11,7 @@ from bullpen.context.snapshot import ContextSnapshot
 from bullpen.exchange import formatting
 from bullpen.exchange.files import write_export
 from bullpen.messages import ConversationMessage
-from bullpen.store.base import StoredMessage
+from bullpen.store.base import Decision, StateChange, StoredMessage
 from bullpen.store.chain import first_link
 from bullpen.store.sqlite import SqliteStore
 from bullpen.testing.conversations import EXAMPLE_ID, EXAMPLE_TEAM, KAI, write_example
@@ -46,6 +46,7 @@ def test_all_messages_and_turns_are_there(store: SqliteStore) -> None:
         "task": "Build the login.",
         "waitsFor": None,
         "paused": None,
+        "decisions": [],
     }
     assert [message["hash"] for message in document["messages"]] == [one.hash.hex() for one in stored]
     assert [(turn["id"], turn["state"]) for turn in document["turns"]] == [
@@ -62,6 +63,15 @@ def test_all_messages_and_turns_are_there(store: SqliteStore) -> None:
         "costUsd": 0.0123,
     }
     assert document["turns"][3]["failure"]["partialText"] == "Test 1: "
+
+
+def test_what_people_decided_is_there(store: SqliteStore) -> None:
+    decision = Decision(at=7, person="kai", choice="allow", turns=("5",))
+    store.update(EXAMPLE_ID, at=7, change=StateChange(decision=decision), owner=store.conversation(EXAMPLE_ID).owner)
+
+    decided = json.loads(exported(store))["conversation"]["decisions"]
+
+    assert decided == [{"at": 7, "person": "kai", "choice": "allow", "turns": ["5"]}]
 
 
 def test_it_is_a_snapshot(store: SqliteStore) -> None:

@@ -27,7 +27,11 @@ def json_pieces(store: Store, conversation_id: str, *, prompts: bool = False) ->
         "timestamp": conversation.last_at,
         "teamTask": limited_team_task(conversation.team_task),
     }
-    ours = {"format": EXPORT_FORMAT, "conversation": _conversation(conversation, prompts), "turns": []}
+    about = {
+        **_conversation(conversation, prompts),
+        "decisions": [_camel(decision) for decision in store.decisions(conversation_id)],
+    }
+    ours = {"format": EXPORT_FORMAT, "conversation": about, "turns": []}
     yield "{"
     for name, value in with_export_fields(snapshot, ours).items():
         if name != "turns":
