@@ -86,6 +86,8 @@ class Memory(Struct, frozen=True, kw_only=True, omit_defaults=True):
     file: FileMark
     tokens: int = 0
     """How large it is: what the model took in last, as the CLI says, or else a guess from the file's size."""
+    window: int = 0
+    """The tokens that its model can take in at once, as the CLI says; 0: it does not say."""
     used: Usage | None = None
     """All that its turns used together, if the CLI reports that."""
     is_shortened: bool = False

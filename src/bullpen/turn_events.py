@@ -81,6 +81,8 @@ class Usage(Struct, frozen=True, kw_only=True, tag="usage", tag_field="event"):
     cached_tokens: int = 0
     cost_usd: float | None = None
     """None if the CLI does not report it."""
+    context_window: int = 0
+    """The tokens that the model can take in at once; 0 if the CLI does not report it."""
 
 
 class Notice(Struct, frozen=True, kw_only=True, tag="notice", tag_field="event"):

@@ -184,7 +184,10 @@ def test_claude_says_nothing_twice() -> None:
         TextDelta("r in "),
         TextDelta("parts"),
     ]
-    assert Usage(input_tokens=122, output_tokens=22, cached_tokens=11, cost_usd=0.0008862000000000001) in events
+    used = Usage(
+        input_tokens=122, output_tokens=22, cached_tokens=11, cost_usd=0.0008862000000000001, context_window=1_000_000
+    )
+    assert used in events
 
 
 def test_claude_tools() -> None:

@@ -156,6 +156,7 @@ def usage_of_models(result: dict[str, Any]) -> Usage:
         output_tokens=total("outputTokens"),
         cached_tokens=cached,
         cost_usd=_cost(result.get("total_cost_usd")),
+        context_window=max((count(usage.get("contextWindow")) for usage in per_model), default=0),
     )
 
 

@@ -80,8 +80,7 @@ class SessionSpec(Struct, frozen=True, kw_only=True):
     shortened: str
     """What the file has in it where the CLI has replaced the history with a summary."""
     most_tokens: int = 150_000
-    """How large it may become, if the team file does not say: what the CLI's usual models take in, less what a turn
-    needs."""
+    """How large it may become if neither the team file nor the CLI says what its model can take in."""
 
     def arguments(self, use: SessionUse) -> tuple[str, ...]:
         """Return the arguments that make a turn run in a session."""

@@ -175,6 +175,7 @@ class Memories:
             task=seen.task,
             file=mark,
             tokens=mark.size // BYTES_PER_TOKEN,
+            window=usage.context_window if usage else 0,
             used=usage if sessions.usage_adds_up else None,
             is_shortened=is_shortened,
         )

@@ -39,7 +39,8 @@ def _reasons(memory: Memory, agent: MemberAgent, sessions: SessionSpec) -> Itera
         yield "what it may see has changed"
     if memory.is_shortened:
         yield "its CLI had replaced a part of its session with a summary"
-    most = member.memory_tokens or sessions.most_tokens
+    # A turn needs room, too: for what it is given, reads and writes.
+    most = member.memory_tokens or memory.window * 3 // 4 or sessions.most_tokens
     if memory.tokens > most:
         yield f"its session had grown to {tokens(memory.tokens)}, and {tokens(most)} are the most"
 
