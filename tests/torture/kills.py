@@ -100,9 +100,9 @@ class Torture:
             _child(self, number, point, writer)
         os.close(writer)
         life = LONGEST_LIFE_SECONDS if point else self.random.uniform(0, 0.35)
-        said = _read_until(reader, time.monotonic() + life)
+        said = read_until(reader, time.monotonic() + life)
         os.kill(pid, signal.SIGKILL)
-        said += _read_until(reader, None)
+        said += read_until(reader, None)
         os.close(reader)
         _, status = os.waitpid(pid, 0)
         self._count(point, said)
@@ -170,7 +170,7 @@ class Torture:
             self.problems.append("there are messages that nobody sent")
 
 
-def _read_until(reader: int, deadline: float | None) -> bytes:
+def read_until(reader: int, deadline: float | None) -> bytes:
     """Return what the child says, until it is dead or the time has come."""
     said = b""
     while deadline is None or (left := deadline - time.monotonic()) > 0:

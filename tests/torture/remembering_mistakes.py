@@ -1,0 +1,77 @@
+"""One-line mistakes in the bookkeeping of sessions, and how each is seen."""
+
+import importlib
+import importlib.util
+import sys
+from pathlib import Path
+
+MISTAKES = {
+    "all that was said counts as seen": (
+        "bullpen.conversation.prompts",
+        "        seen_to = max(memory.seen_to, number_of(current.id))\n",
+        "        seen_to = self._store.conversation(self._conversation_id).messages\n",
+        r"are missing before|and it has not",
+    ),
+    "what a killed turn left stays in the session": (
+        "bullpen.conversation.memories",
+        "                    put_back(plan.longer_file, plan.left.memory.file)\n",
+        "                    pass\n",
+        r"was sent again",
+    ),
+    "its own replies are forgotten": (
+        "bullpen.conversation.prompts",
+        "        own = dict.fromkeys([*memory.said, left.reply_id])\n",
+        "        own = dict.fromkeys(memory.said)\n",
+        r"was sent again",
+    ),
+    "the session is marked before its CLI has ended": (
+        "bullpen.agents.session_file",
+        "    size = file.stat().st_size\n    return FileMark",
+        "    size = file.stat().st_size - 1\n    return FileMark",
+        r"without a cause|half a line",
+    ),
+    "a turn that was killed is not ours": (
+        "bullpen.conversation.memories",
+        "            is_ours = not is_borrowed and self._ended_badly(agent.member.name, after=reply.sequence)\n",
+        "            is_ours = False\n",
+        r"without a cause",
+    ),
+    "a second prompt is not stored": (
+        "bullpen.conversation.turn_loop",
+        "            await self._journal.shielded(lambda: self._state.give_again(running.turn.id, given))\n",
+        "",
+        r"never got the prompt that is stored",
+    ),
+    "nothing is given again after a killed turn": (
+        "bullpen.conversation.prompts",
+        "            after=memory.seen_to,\n",
+        "            after=number_of(current.id) - 1,\n",
+        r"are missing before",
+    ),
+}
+"""By name: the module, what is written there exactly once, what is written instead, and what that is seen as."""
+
+
+def plant(name: str, folder: Path) -> None:
+    """Make a mistake in this process, before anything has imported its module; "" makes none."""
+    if not name:
+        return
+    module, right, wrong, _ = MISTAKES[name]
+    spec = importlib.util.find_spec(module)
+    assert spec is not None
+    assert spec.origin is not None
+    source = Path(spec.origin).read_text(encoding="utf-8")
+    if source.count(right) != 1:
+        raise ValueError(f"{module} does not contain this exactly once: {right}")
+    if module in sys.modules:
+        raise ValueError(f"{module} was imported too early")
+    changed = folder / Path(spec.origin).name
+    changed.write_text(source.replace(right, wrong), encoding="utf-8")
+    mistaken = importlib.util.spec_from_file_location(module, changed)
+    assert mistaken is not None
+    assert mistaken.loader is not None
+    made = importlib.util.module_from_spec(mistaken)
+    sys.modules[module] = made
+    package, _, last = module.rpartition(".")
+    setattr(importlib.import_module(package), last, made)
+    mistaken.loader.exec_module(made)
