@@ -2,6 +2,7 @@
 
 import os
 import sys
+from collections.abc import Awaitable, Callable
 from typing import ClassVar
 
 from textual import on, work
@@ -131,16 +132,28 @@ class BullpenApp(App[None]):
     @work(exclusive=True, group="opening")
     async def open_conversation(self, event: ChatScreen.Left) -> None:
         """Show another conversation, or a new one. In this one, turns continue and what was being written is kept."""
+        await self._open(lambda opened: opened.open(event.conversation_id, event.team_path))
+
+    @on(ChatScreen.ForkWanted)
+    @work(group="opening")
+    async def fork_conversation(self, event: ChatScreen.ForkWanted) -> None:
+        """Fork a conversation, and show the new one."""
+        if await self._open(lambda opened: opened.fork(event.conversation_id, event.at)):
+            self.notify("This is the fork. ctrl+l goes back to the other one.", markup=False)
+
+    async def _open(self, wanted: Callable[[OpenConversations], Awaitable[Conversation]]) -> bool:
+        """Show the conversation that is wanted, or say why that is not possible."""
         if self._conversations is None:
             self.notify("Other conversations cannot be opened here.", markup=False)
-            return
+            return False
         try:
-            conversation = await self._conversations.open(event.conversation_id, event.team_path)
+            conversation = await wanted(self._conversations)
         except BullpenError as error:
             self.notify(one_line(str(error), 500), severity="warning", markup=False)
-            return
+            return False
         if conversation is not self._conversation and isinstance(self.screen, ChatScreen):
             await self._show(conversation, self.screen)
+        return True
 
     async def _show(self, conversation: Conversation, leaving: ChatScreen) -> None:
         """Show a conversation. The first one stays below all others, with what is being written in it."""

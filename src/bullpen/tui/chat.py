@@ -76,7 +76,7 @@ class ChatScreen(Screen[None]):
             show=True,
         ),
         _key("f9", "cancel", "Cancel", "Stop the selected turn, or every running turn; asks first"),
-        _key("f10", "forget", "Forget", "Let an agent begin a new session; the list shows what each one remembers"),
+        _key("f10", "forget", "Forget", "What each agent remembers; let one begin a new session"),
         Binding("escape", "stop", "Stop", tooltip="Stop every running turn; asks first. Else back to writing"),
         _key("ctrl+o", "prompt", "Prompt", "What an agent was given for a message, exactly", show=True),
         _key("ctrl+g", "queue", "Queue", "To the queue"),
@@ -111,6 +111,14 @@ class ChatScreen(Screen[None]):
             super().__init__()
             self.conversation_id = conversation_id
             self.team_path = team_path
+
+    class ForkWanted(Message):
+        """A person wants a new conversation with the messages up to a number, or with all."""
+
+        def __init__(self, conversation_id: str, at: int | None) -> None:
+            super().__init__()
+            self.conversation_id = conversation_id
+            self.at = at
 
     def __init__(
         self,
@@ -266,6 +274,12 @@ class ChatScreen(Screen[None]):
             self.post_message(
                 self.Left(chosen or None, next((one.team_path for one in listed if one.id == chosen), ""))
             )
+
+    def action_fork(self, at: int | None = None) -> None:
+        """Fork the conversation at the message with this number, else at the selected one, else at its end."""
+        selected = self.query_one(Transcript).selected
+        number = at if at is not None or selected is None else selected.sequence
+        self.post_message(self.ForkWanted(self.conversation.id, number))
 
     def begin_command(self, command: Command) -> None:
         """Run a command, or let the person type what it needs; what they were writing is one key up."""

@@ -17,7 +17,7 @@ from bullpen.tui.step_folds import LoadSteps, RecordedFold, StepsFold
 from bullpen.tui.text import beginning, one_line, shown
 from bullpen.tui.theme import color_of
 from bullpen.tui.unanswered_fold import UnansweredFold
-from bullpen.view.messages import ShownMessage
+from bullpen.view.messages import ShownMessage, rebuilt_words
 from bullpen.view.steps import Steps
 from bullpen.view.unanswered import UnansweredTurn
 
@@ -25,7 +25,10 @@ from bullpen.view.unanswered import UnansweredTurn
 class MessageView(Vertical, can_focus=True):
     """One message. It has the focus when a person moves to it."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "whole", "The whole text of a message", show=False)]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "whole", "The whole text of a message", show=False),
+        Binding("ctrl+f", "screen.fork", "Fork: a new conversation with the messages up to this one", show=False),
+    ]
     DEFAULT_CSS = """
     MessageView { height: auto; padding: 0 1; margin: 0 0 1 0; border-left: outer $border-blurred; }
     MessageView:focus { background: $primary 8%; }
@@ -60,6 +63,7 @@ class MessageView(Vertical, can_focus=True):
         """Its place in the conversation."""
         self.turn_id = shown_message.turn
         """The turn that ended with it, if an agent said it."""
+        self._rebuilt = shown_message.rebuilt
         self._unanswered = shown_message.unanswered
         """Turns that ended after it without a reply."""
         self._colors = colors
@@ -87,6 +91,8 @@ class MessageView(Vertical, can_focus=True):
         if part.left_out:
             more = f"… {part.left_out:,} more characters: enter shows all of it"
             yield Static(Content(more), classes="more", markup=False)
+        if self._rebuilt:
+            yield Static(Content(shown(rebuilt_words(self._rebuilt))), classes="note", markup=False)
         for note in self._notes:
             yield Static(Content(f"! {shown(note)}"), classes="note", markup=False)
         for turn in self._unanswered:

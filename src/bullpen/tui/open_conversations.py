@@ -10,6 +10,7 @@ from bullpen.conversation.conversation import Conversation
 from bullpen.conversation.running_turn import RunningTurn
 from bullpen.database import Database
 from bullpen.errors import BullpenError
+from bullpen.exchange.forking import fork_conversation
 from bullpen.team.file import LoadedTeam, load_team
 from bullpen.team.trust import Trust
 
@@ -19,11 +20,12 @@ Open = Callable[[LoadedTeam, str | None], AbstractAsyncContextManager[Conversati
 class OpenConversations:
     """Opens conversations once, and closes all of them at the end."""
 
-    def __init__(self, loaded: LoadedTeam, open_one: Open, stack: AsyncExitStack) -> None:
+    def __init__(self, loaded: LoadedTeam, open_one: Open, stack: AsyncExitStack, database: Database) -> None:
         self.loaded = loaded
         """The team of the conversation that was opened last."""
         self._open_one = open_one
         self._stack = stack
+        self._database = database
         self._opened: dict[str, tuple[Conversation, LoadedTeam]] = {}
         self.latest = ""
         """The id of the conversation that was opened last."""
@@ -49,6 +51,12 @@ class OpenConversations:
         self.latest = conversation_id
         return conversation
 
+    async def fork(self, conversation_id: str, at: int | None) -> Conversation:
+        """Return a new conversation with the messages of another one up to a number, or with all, opened."""
+        # Not in the database's own thread, where turns wait for it: a long conversation takes a while.
+        fork = await asyncio.to_thread(fork_conversation, self._database, conversation_id, at)
+        return await self.open(fork.id, fork.team_path)
+
     def _team_at(self, path: Path) -> LoadedTeam:
         """Return the team in a file: the one that is open already, or one that a person has trusted before."""
         if path == self.loaded.path:
@@ -63,4 +71,6 @@ class OpenConversations:
 async def open_conversations(loaded: LoadedTeam, db: Database | Path | str | None) -> AsyncIterator[OpenConversations]:
     """Open the database for as long as conversations are shown."""
     async with open_store(db) as (store, thread), AsyncExitStack() as stack:
-        yield OpenConversations(loaded, lambda team, resume: open_conversation(team, store, thread, resume), stack)
+        yield OpenConversations(
+            loaded, lambda team, resume: open_conversation(team, store, thread, resume), stack, store
+        )

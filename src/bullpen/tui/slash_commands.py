@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
 from bullpen.conversation.conversation import Conversation
+from bullpen.errors import BullpenError
 from bullpen.exchange.files import export_named
 from bullpen.tui.text import one_line
 from bullpen.view.command_arguments import Member, Nothing, Text
@@ -14,11 +15,21 @@ from bullpen.view.turn_lookup import LAST, find_turn
 if TYPE_CHECKING:
     from textual.screen import Screen
 
+LONGEST_NUMBER = 15
+
 SCREEN_COMMANDS = (
     Command(
         name="open",
         argument="[WORDS]",
         purpose="open another conversation of this folder, or a new one",
+        takes=Text,
+        read=lambda text, _team: Text(text=text),
+    ),
+    Command(
+        name="fork",
+        argument="[N]",
+        purpose="open a new conversation with the messages up to number N, or up to the selected one, or with all",
+        example="/fork 14",
         takes=Text,
         read=lambda text, _team: Text(text=text),
     ),
@@ -67,6 +78,13 @@ class SlashCommands:
         """Show the other conversations of this folder."""
         await self._screen.run_action(f"conversations({given.text!r})")
 
+    async def fork(self, given: Text) -> None:
+        """Fork the conversation at a message, and open the new one."""
+        number = given.text.removeprefix("#")
+        if number and not (number.isascii() and number.isdecimal() and len(number) <= LONGEST_NUMBER):
+            raise BullpenError("/fork takes the number of a message, for example: /fork 14")
+        await self._screen.run_action(f"fork({int(number) if number else None})")
+
     async def export(self, given: Text) -> None:
         """Write the conversation to a file."""
         path = await self._conversation.read(export_named, given.text)
@@ -104,5 +122,6 @@ HANDLERS: dict[str, Callable[[SlashCommands, Any], Awaitable[None]]] = {
     "help": SlashCommands.help,
     "quit": SlashCommands.quit,
     "open": SlashCommands.open,
+    "fork": SlashCommands.fork,
     "theme": SlashCommands.theme,
 }

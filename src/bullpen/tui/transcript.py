@@ -98,13 +98,17 @@ class Transcript(VerticalScroll, can_focus=False):
         return self._live.views
 
     @property
-    def chosen(self) -> MessageView | None:
-        """The message that a person has moved to, else the newest of an agent."""
+    def selected(self) -> MessageView | None:
+        """The message that a person has moved to."""
         focused = self.screen.focused
         within = focused.ancestors_with_self if focused is not None else []
-        chosen = next((node for node in within if isinstance(node, MessageView)), None)
+        return next((node for node in within if isinstance(node, MessageView)), None)
+
+    @property
+    def chosen(self) -> MessageView | None:
+        """The message that a person has moved to, else the newest of an agent."""
         agents = [view for view in self.views if view.message.speaker.type == "ai"]
-        return chosen or (agents[-1] if agents else None)
+        return self.selected or (agents[-1] if agents else None)
 
     def on_resize(self) -> None:
         """Draw the scroll bar again: while it follows the end, Textual moves its place without drawing it."""
@@ -144,7 +148,11 @@ class Transcript(VerticalScroll, can_focus=False):
                 self._forget_the_oldest()
                 # What nobody followed may be in its record.
                 shown = ShownMessage(
-                    sequence=said.sequence, message=said.message, turn=said.turn_id, has_steps=done is None
+                    sequence=said.sequence,
+                    message=said.message,
+                    turn=said.turn_id,
+                    has_steps=done is None,
+                    rebuilt=said.rebuilt,
                 )
                 await self._add(shown)
                 self._show_whether_empty()
