@@ -38,7 +38,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     },
     "exchange": {
         *("agents", "context", "conversation", "errors", "markers", "messages", "routing", "store", "team", "text"),
-        *("memory", "view"),
+        *("memory", "turn_events", "view"),
     },
     "app": {"agents", "config", "conversation", "errors", "store", "team"},
     "database": {"config", "errors", "store"},

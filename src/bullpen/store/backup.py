@@ -91,7 +91,7 @@ def restore(backup: Path, path: Path) -> Restored:
         if damage := [finding for finding in findings if finding.kind != "stuck"]:
             raise _damaged(backup, damage[0].text)
         contents = _contents(draft, findings)
-        # Before the lock, since it may take long, and whoever opens the database meanwhile waits.
+        # Before the lock, since it may take long, and other processes that open the database wait meanwhile.
         files.sync(draft)
         with _locked(path) as file:
             return Restored(contents=contents, findings=(), kept=_put_in_place(draft, path, file))
@@ -146,7 +146,7 @@ def _check(draft: Path, path: Path) -> list[Finding]:
 def _findings(draft: Path, named: Path) -> list[Finding]:
     """Bring a copy into the newest format, and return what is wrong with it."""
     try:
-        # Whoever writes brings it into that format; closing puts its log into it, which it must not need any more.
+        # The first write brings it into that format; closing puts its log into it, which it must not need any more.
         with closing(Database(draft)) as database, database.writing():
             pass
         with SqliteStore(draft) as store:

@@ -364,8 +364,8 @@ class Store(Protocol):
     def memory(self, conversation_id: str, member: str, *, up_to: int | None = None) -> MemberMemory | None:
         """Return the session that a member's last turn left, or its last one up to a message; None if none did."""
 
-    def memories(self, conversation_id: str) -> list[MemberMemory]:
-        """Return the session that every turn left, oldest first."""
+    def memories(self, conversation_id: str, *, turn_ids: Sequence[str] | None = None) -> list[MemberMemory]:
+        """Return the session that every turn left, or every one of these turns, oldest first."""
 
     def decisions(self, conversation_id: str) -> list[Decision]:
         """Return what people decided, oldest first."""
@@ -392,9 +392,9 @@ class Store(Protocol):
         """Return the prompt, unless nobody wants it, and the output of a turn; None if it never started."""
 
     def short_record(self, conversation_id: str, turn_id: str, *, most: int) -> TurnRecord | None:
-        """Return the output of a turn that has ended, without its prompt, if it has at most so many bytes.
+        """Return the output of a turn that has ended, without its prompt, if it is not longer than `most` bytes.
 
-        None if it has more, or cannot be read: whoever only looks whether there is something does not stop for that.
+        None if it has more, or cannot be read: a reader who only asks whether there is something does not stop for that.
         """
 
     def claim(self, conversation_id: str, owner: Owner, *, is_alive: IsAlive) -> bool:

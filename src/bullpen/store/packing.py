@@ -44,7 +44,7 @@ def unpacked(blob: object) -> bytes:
 
 
 def unpacked_if_short(blob: bytes, most: int) -> bytes | None:
-    """Return what was packed if it has at most so many bytes, and else None; or raise DamagedData."""
+    """Return what was packed if it is short enough, and else None; or raise DamagedData."""
     deflated = blob[CHECKSUM_BYTES:]
     if blob[:CHECKSUM_BYTES] != _checksum(deflated):
         raise DamagedData("a checksum does not match")
@@ -61,7 +61,7 @@ def unpacked_if_short(blob: bytes, most: int) -> bytes | None:
 
 
 def packed_size(most: int) -> int:
-    """Return how large so many bytes are at most when they are packed, even if nothing in them repeats."""
+    """Return how large that number of bytes is at most when it is packed, even if nothing in them repeats."""
     return most + most // 1000 + 64
 
 
