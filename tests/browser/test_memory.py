@@ -7,7 +7,7 @@ from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
 from playwright.async_api import Browser, expect
-from tests.view.remembering import SECOND, TEAM, write_remembering
+from tests.view.remembering import GONE, SECOND, TEAM, write_remembering
 
 from bullpen.store.sqlite import SqliteStore
 from bullpen.testing.site import site
@@ -30,6 +30,8 @@ def test_the_session_of_a_member_is_shown_and_forgotten_with_a_button(
             page.set_default_timeout(60_000)
             await served.let_in(page)
             await page.goto(f"{served.url}/c/{id_}")
+            await expect(page.locator(".message .rebuilt")).to_have_text(f"rebuilt: {GONE}")
+            await expect(page.locator("#m6 .rebuilt")).to_be_visible()
             max_ = page.locator('.member[data-member="max"]')
             await max_.get_by_text("remembers 2 turns · 12k tokens").click()
             await expect(max_.locator("code")).to_have_text(SECOND)

@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.view.remembering import SECOND, write_remembering
+from tests.view.remembering import GONE, SECOND, write_remembering
 
 from bullpen.agents.process_tree import boot_id, process_id
 from bullpen.cli import main
@@ -379,3 +379,6 @@ def test_what_the_agents_remember(empty_home: Path, capsys: Printed) -> None:
         ("max", "own", 2, SECOND),
         ("ada", "shared", 0, ""),
     ]
+    assert f"  Answer 3\n(rebuilt: {GONE})\n" in printed(capsys, "show")
+    said = [json.loads(line) for line in printed(capsys, "show", "--json").splitlines()]
+    assert {line["sequence"]: line["rebuilt"] for line in said if "rebuilt" in line} == {6: GONE}

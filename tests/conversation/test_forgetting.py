@@ -4,7 +4,7 @@ import pytest
 from tests.conversation.stage import FAIL, Stage, events_so_far, tell, until_at_work
 
 from bullpen.conversation.conversation import Conversation
-from bullpen.conversation.events import Forgotten
+from bullpen.conversation.events import Forgotten, Said
 from bullpen.errors import NobodyToAsk, NothingToForget, UnknownMember, UnknownSender
 from bullpen.memory import SessionUse
 from bullpen.store.base import Store
@@ -44,6 +44,8 @@ async def test_the_next_turn_begins_a_new_session_and_says_who_wanted_that(shop:
         await tell(again, "[FROM: kim] And now? [NEXT: a]")
         assert await last_session(again) == ("rebuilt", "lee made it forget")
         assert again.progress.forgotten == {}
+        rebuilt = [(one.message.speaker.role_id, one.rebuilt) for one in events_so_far(again, Said)]
+        assert rebuilt == [("kim", ""), ("a", "lee made it forget")]
         decided = [(one.person, one.choice) for one in await again.read(decisions_in)]
         assert decided == [("lee", "forget")]
 

@@ -2,18 +2,21 @@
 
 import asyncio
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
 from tests.tui.stage import Stage
-from tests.view.remembering import BEGINNING, FIRST, MINUTE, SECOND, write_remembering
+from tests.view.remembering import BEGINNING, FIRST, GONE, MINUTE, SECOND, write_remembering
 
 from bullpen.app import open_team
 from bullpen.conversation.conversation import Conversation
+from bullpen.store.base import Store
 from bullpen.store.sqlite import SqliteStore
 from bullpen.text.numbers import local_time
 from bullpen.view.memory import MemoryView
+from bullpen.view.messages import ShownMessage, plain_messages, shown_messages
 from bullpen.view.state import ConversationView, conversation_view, stored_view
 from bullpen.view.status_lines import team_lines
 
@@ -103,3 +106,13 @@ def test_what_will_be_forgotten_says_so() -> None:
         "its next turn begins a new one: kim made it forget"
     )
     assert memory.short_id == FIRST[-8:]
+
+
+@pytest.mark.parametrize("read", [shown_messages, plain_messages])
+def test_a_message_says_that_its_session_was_rebuilt(
+    tmp_path: Path, read: Callable[[Store, str], list[ShownMessage]]
+) -> None:
+    with SqliteStore(tmp_path / "c.db") as store:
+        shown = read(store, write_remembering(store))
+
+    assert {one.sequence: one.rebuilt for one in shown if one.rebuilt} == {6: GONE}

@@ -13,7 +13,7 @@ from bullpen.terminal.tables import print_heading, print_indented, print_table, 
 from bullpen.text.numbers import counted, day_or_clock, local_time, money
 from bullpen.view import listing
 from bullpen.view.listing import ConversationSummary, Hit, all_conversations, find_conversation
-from bullpen.view.messages import ShownMessage, plain_messages
+from bullpen.view.messages import ShownMessage, plain_messages, rebuilt_words
 from bullpen.view.unanswered import UnansweredTurn
 
 COLUMNS = ("id", "team", "folder", "last", "messages", "cost", "state", "title")
@@ -70,7 +70,9 @@ def show(options: argparse.Namespace) -> int:
         messages = _wanted(database, conversation, options)
         if options.json:
             for shown in messages:
-                print(msgspec.json.encode({**msgspec.to_builtins(shown.message), "sequence": shown.sequence}).decode())
+                rebuilt = {"rebuilt": shown.rebuilt} if shown.rebuilt else {}
+                fields = {**msgspec.to_builtins(shown.message), "sequence": shown.sequence, **rebuilt}
+                print(msgspec.json.encode(fields).decode())
         else:
             earlier = 0 if options.all else conversation.messages - options.last
             _print_conversation(conversation, messages, earlier)
@@ -181,6 +183,8 @@ def print_message(shown: ShownMessage) -> None:
     print()
     print_heading("  ".join(_heading(shown)))
     print_indented(shown.message.content)
+    if shown.rebuilt:
+        print(f"({safe_line(rebuilt_words(shown.rebuilt))})")
     for turn in shown.unanswered:
         _print_unanswered(turn)
 

@@ -11,7 +11,7 @@ from bullpen.conversation.conversation import Conversation
 from bullpen.conversation.events import ConversationEvent
 from bullpen.terminal.tables import safe_line
 from bullpen.text.numbers import counted
-from bullpen.view.messages import plain_messages
+from bullpen.view.messages import plain_messages, rebuilt_words
 from bullpen.view.state import conversation_view
 from bullpen.view.status_lines import status_line
 
@@ -100,6 +100,8 @@ async def show_state(conversation: Conversation, show: Show) -> None:
         show.note(f"({earlier}: bullpen sessions show {conversation.id} --all)")
     for shown in messages:
         show.message(shown.message, shown.sequence)
+        if shown.rebuilt:
+            show.note(f"  {rebuilt_words(shown.rebuilt)}", "yellow")
         for turn in shown.unanswered:
             show.unanswered(turn)
     view = conversation_view(conversation)

@@ -174,7 +174,7 @@ def agent_reply(
         turns=turns,
         drops=drops,
         change=_change(route, progress, _waited_for(router, route, (*kept, *turns))),
-        said=_said(message, route, state, turn_id=end.turn_id),
+        said=_said(message, route, state, end),
         events=(
             *_queue_events(turns, drops),
             *(Unallowed.of(new, agent.name) for new in unallowed),
@@ -218,13 +218,14 @@ def undecided_event(ended: UndecidedTurn) -> Undecided:
     return Undecided(turn=ended.turn, state=state, text=ended.sentence)
 
 
-def _said(message: ConversationMessage, route: Route, state: ConversationState, turn_id: str | None = None) -> Said:
+def _said(message: ConversationMessage, route: Route, state: ConversationState, end: TurnEnd | None = None) -> Said:
     return Said(
         sequence=state.messages + 1,
         message=message,
-        turn_id=turn_id,
+        turn_id=None if end is None else end.turn_id,
         reason=route.reason,
         notes=(*route.notes, *_content_notes(message, route)),
+        rebuilt="" if end is None or end.memory is None else end.memory.reason,
     )
 
 

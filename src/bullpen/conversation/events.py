@@ -25,6 +25,8 @@ class Said(Struct, frozen=True, kw_only=True, tag="said", tag_field="type"):
     """Why it goes to its addressees, if its author did not name them."""
     notes: tuple[str, ...] = ()
     """What did not work: unknown names, hand-overs that are not allowed, markers that are not read."""
+    rebuilt: str = ""
+    """Why its turn began a new session in the place of the agent's last one."""
 
 
 class Queued(Struct, frozen=True, kw_only=True, tag="queued", tag_field="type"):

@@ -12,10 +12,13 @@ from msgspec import Struct
 from bullpen.context.manager import limited_team_task
 from bullpen.context.snapshot import EXPORT_FORMAT, message_as_json, with_export_fields
 from bullpen.exchange.formatting import all_messages, all_turns
+from bullpen.memory import Memory
 from bullpen.store.base import Store, StoredConversation, StoredMessage, Turn
 from bullpen.store.chain import first_link
 
 VERSION = 1
+NOT_EXPORTED = ("file", "firstSystem", "system", "task")
+"""Of a memory: digests."""
 
 
 def json_pieces(store: Store, conversation_id: str, *, prompts: bool = False) -> Iterator[str]:
@@ -78,9 +81,17 @@ def _message(stored: StoredMessage) -> dict[str, object]:
 
 
 def _turns(store: Store, conversation_id: str, prompts: bool) -> Iterator[dict[str, object]]:
-    for turn in all_turns(store, conversation_id):
+    for turn, memory in all_turns(store, conversation_id):
         record = _record(store, conversation_id, turn) if prompts else {}
-        yield {**_camel(turn), "usage": _camel(turn.usage), "failure": _camel(turn.failure), **record}
+        about = {"usage": _camel(turn.usage), "failure": _camel(turn.failure), "memory": _memory(memory)}
+        yield {**_camel(turn), **about, **record}
+
+
+def _memory(memory: Memory | None) -> Any:
+    """Return the session that a turn left, without what only finds out whether something has changed."""
+    if memory is None:
+        return None
+    return {name: value for name, value in _camel(memory).items() if name not in NOT_EXPORTED}
 
 
 def _record(store: Store, conversation_id: str, turn: Turn) -> dict[str, object]:

@@ -4,9 +4,11 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Protocol
 
+from bullpen.memory import Memory
 from bullpen.messages import ConversationMessage
 from bullpen.store.base import Store, StoredMessage, Turn
 from bullpen.text.clean import one_line
+from bullpen.view.messages import ShownMessage, rebuilt_replies
 from bullpen.view.unanswered import UnansweredTurn, unanswered_turns
 
 # Large enough for few queries, small enough to hold in memory.
@@ -26,19 +28,27 @@ def all_messages(store: Store, conversation_id: str, *, last: int | None = None)
         yield from page
 
 
-def all_entries(store: Store, conversation_id: str) -> Iterator[StoredMessage | UnansweredTurn]:
+def all_entries(store: Store, conversation_id: str) -> Iterator[ShownMessage | UnansweredTurn]:
     """Yield the same, and between them the turns that ended without a reply."""
     for page in _pages(store, conversation_id):
         turns = unanswered_turns(store, conversation_id, page, most=None)
+        rebuilt = rebuilt_replies(store, conversation_id, page)
         for stored in page:
-            yield stored
+            why = rebuilt.get(stored.message.id, "")
+            yield ShownMessage(sequence=stored.sequence, message=stored.message, rebuilt=why)
             yield from (turn for turn in turns if turn.after == stored.sequence)
 
 
-def all_turns(store: Store, conversation_id: str) -> Iterator[Turn]:
-    """Yield all turns, in the order of the messages that asked for them, with one page in memory at a time."""
+def all_turns(store: Store, conversation_id: str) -> Iterator[tuple[Turn, Memory | None]]:
+    """Yield all turns with the sessions that they left, in the order of the messages that asked for them.
+
+    One page is in memory at a time.
+    """
     for first in range(1, _end(store, conversation_id) + 1, PAGE_MESSAGES):
-        yield from store.turns_asked_by(conversation_id, first=first, last=first + PAGE_MESSAGES - 1)
+        turns = store.turns_asked_by(conversation_id, first=first, last=first + PAGE_MESSAGES - 1)
+        left = store.memories(conversation_id, turn_ids=[turn.id for turn in turns])
+        memories = {one.turn_id: one.memory for one in left}
+        yield from ((turn, memories.get(turn.id)) for turn in turns)
 
 
 def _pages(store: Store, conversation_id: str, last: int | None = None) -> Iterator[list[StoredMessage]]:

@@ -9,11 +9,11 @@ from pathlib import Path
 
 from bullpen.exchange.formatting import addressees_of, all_entries, sender_of, utc_time
 from bullpen.markers.stripping import text_for_people
-from bullpen.store.base import Store, StoredConversation, StoredMessage, Turn
+from bullpen.store.base import Store, StoredConversation, Turn
 from bullpen.text.clean import one_line
 from bullpen.text.numbers import counted, spent
 from bullpen.view.listing import title_of
-from bullpen.view.messages import NOTE, is_note
+from bullpen.view.messages import NOTE, ShownMessage, is_note, rebuilt_words
 from bullpen.view.turn_lookup import turn_that_said
 from bullpen.view.unanswered import UnansweredTurn
 
@@ -40,7 +40,7 @@ def html_pieces(store: Store, conversation_id: str) -> Iterator[str]:
     yield "</main>\n</body>\n</html>\n"
 
 
-def _agent_of(entry: StoredMessage | UnansweredTurn) -> str:
+def _agent_of(entry: ShownMessage | UnansweredTurn) -> str:
     if isinstance(entry, UnansweredTurn):
         return entry.member
     return entry.message.speaker.role_id if entry.message.speaker.type == "ai" else ""
@@ -82,7 +82,7 @@ def _policy(style: str) -> str:
     return f"default-src 'none'; base-uri 'none'; form-action 'none'; style-src 'sha256-{digest}'"
 
 
-def _article(stored: StoredMessage, turn: Turn | None, colours: Mapping[str, int]) -> str:
+def _article(stored: ShownMessage, turn: Turn | None, colours: Mapping[str, int]) -> str:
     message, number = stored.message, stored.sequence
     name, to, text = sender_of(message), addressees_of(message), message.content
     colour = f" c{colours[message.speaker.role_id]}" if message.speaker.role_id in colours else ""
@@ -94,7 +94,7 @@ def _article(stored: StoredMessage, turn: Turn | None, colours: Mapping[str, int
     return (
         f'<article class="{escape(message.speaker.type)}{colour}" id="m{number}">\n'
         f'<h2>{heading}<a href="#m{number}">{utc_time(message.timestamp) or f"#{number}"}</a></h2>\n'
-        f'<div class="said" dir="auto">{said}</div>\n{_below(turn)}</article>\n'
+        f'<div class="said" dir="auto">{said}</div>\n{_rebuilt(stored)}{_below(turn)}</article>\n'
     )
 
 
@@ -118,6 +118,10 @@ def _rendered(text: str) -> str:
     from bullpen.exchange.rendering import rendered_markdown
 
     return rendered_markdown(_CONTROLS.sub("\ufffd", text))
+
+
+def _rebuilt(stored: ShownMessage) -> str:
+    return f'<p class="spent">{_shown(rebuilt_words(stored.rebuilt))}</p>\n' if stored.rebuilt else ""
 
 
 def _below(turn: Turn | None) -> str:

@@ -9,12 +9,12 @@ from collections.abc import Iterator
 
 from bullpen.exchange.formatting import addressees_of, all_entries, sender_of, utc_time
 from bullpen.markers.blocks import BlockReader
-from bullpen.store.base import Store, StoredConversation, StoredMessage
+from bullpen.store.base import Store, StoredConversation
 from bullpen.text.clean import one_line
 from bullpen.text.numbers import counted
 from bullpen.view.listing import title_of
 from bullpen.view.messages import NOTE as NOBODY_ASKED
-from bullpen.view.messages import is_note
+from bullpen.view.messages import ShownMessage, is_note, rebuilt_words
 from bullpen.view.unanswered import UnansweredTurn
 
 NOTE = "Messages are quoted word for word. A heading inside a quote is part of the message."
@@ -45,12 +45,14 @@ def _beginning(conversation: StoredConversation) -> str:
     return "\n".join(lines)
 
 
-def _message(stored: StoredMessage) -> str:
+def _message(stored: ShownMessage) -> str:
     to = addressees_of(stored.message)
     names = _plain(sender_of(stored.message)) + (f" → {_plain(to)}" if to else "")
     names += f" ({NOBODY_ASKED})" if is_note(stored.message) else ""
     time = utc_time(stored.message.timestamp)
-    return f"\n## #{stored.sequence} {names}{f' · {time}' if time else ''}\n\n{quoted(stored.message.content)}\n"
+    rebuilt = f"\n{_plain(one_line(rebuilt_words(stored.rebuilt)))}\n" if stored.rebuilt else ""
+    heading = f"## #{stored.sequence} {names}{f' · {time}' if time else ''}"
+    return f"\n{heading}\n\n{quoted(stored.message.content)}\n{rebuilt}"
 
 
 def _unanswered(turn: UnansweredTurn) -> str:

@@ -1,5 +1,6 @@
 """Memories of members as rows: added with the reply of the turn that left one, and never changed."""
 
+from collections.abc import Sequence
 from sqlite3 import Connection
 
 import msgspec
@@ -13,6 +14,16 @@ SELECT = """
         JOIN turns ON turns.number = memories.turn
         LEFT JOIN messages AS reply ON reply.conversation = turns.conversation AND reply.sequence = turns.reply
     WHERE memories.conversation = ?
+"""
+
+# A cross join keeps the order: SQLite would look at all memories of the conversation.
+OF_TURNS = """
+    SELECT turns.id, reply.id, memories.memory
+    FROM json_each(?2) AS wanted
+        CROSS JOIN turns ON turns.conversation = ?1 AND turns.id = wanted.value
+        CROSS JOIN memories ON memories.turn = turns.number
+        LEFT JOIN messages AS reply ON reply.conversation = turns.conversation AND reply.sequence = turns.reply
+    ORDER BY memories.number
 """
 
 
@@ -35,6 +46,12 @@ def last_of(db: Connection, conversation: int, member: str, up_to: int) -> Membe
 def all_of(db: Connection, conversation: int) -> list[MemberMemory]:
     """Return what every turn left, oldest first."""
     rows = db.execute(f"{SELECT} ORDER BY memories.number", (conversation,))
+    return [_member_memory(row) for row in rows]
+
+
+def of_turns(db: Connection, conversation: int, turn_ids: Sequence[str]) -> list[MemberMemory]:
+    """Return what these turns left, oldest first, without a look at the memories of others."""
+    rows = db.execute(OF_TURNS, (conversation, msgspec.json.encode(turn_ids).decode()))
     return [_member_memory(row) for row in rows]
 
 

@@ -327,10 +327,11 @@ class SqliteStore:
         with self._database.reading() as db:
             return memory_rows.last_of(db, place_of(db, conversation_id).number, member, last)
 
-    def memories(self, conversation_id: str) -> list[MemberMemory]:
+    def memories(self, conversation_id: str, *, turn_ids: Sequence[str] | None = None) -> list[MemberMemory]:
         """Return the session that every turn left, oldest first."""
         with self._database.reading() as db:
-            return memory_rows.all_of(db, place_of(db, conversation_id).number)
+            number = place_of(db, conversation_id).number
+            return memory_rows.all_of(db, number) if turn_ids is None else memory_rows.of_turns(db, number, turn_ids)
 
     def decisions(self, conversation_id: str) -> list[Decision]:
         """Return what people decided, oldest first."""

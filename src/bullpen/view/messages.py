@@ -1,5 +1,7 @@
 """Messages as a door shows them: each with its place, and the turn that it ended."""
 
+from collections.abc import Sequence
+
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -32,6 +34,21 @@ class ShownMessage(Struct, frozen=True, kw_only=True):
     """Whether that turn probably did something besides answering."""
     unanswered: tuple[UnansweredTurn, ...] = ()
     """Turns that ended after it without a reply."""
+    rebuilt: str = ""
+    """Why that turn began a new session in the place of the agent's last one."""
+
+
+def rebuilt_words(why: str) -> str:
+    """Return what is written beside a message whose turn began a new session; nothing for any other."""
+    return f"rebuilt: {why}" if why else ""
+
+
+def rebuilt_replies(store: Store, conversation_id: str, stored: Sequence[StoredMessage]) -> dict[str, str]:
+    """Return which of these messages are of turns that began a new session, and why."""
+    said = [one.message for one in stored if one.message.speaker.type == "ai"]
+    turns = [turn.id for message in said if (turn := turn_that_said(store, conversation_id, message)) is not None]
+    left = store.memories(conversation_id, turn_ids=turns) if turns else []
+    return {one.reply_id: one.memory.reason for one in left if one.memory.reason}
 
 
 def shown_messages(
@@ -40,7 +57,7 @@ def shown_messages(
     """Return messages with their turns, oldest first: the newest ones, those before a number, or the first after it."""
     stored = store.messages(conversation_id, before=before, after=after, limit=limit)
     shown = [_shown(store, conversation_id, one) for one in stored]
-    return _with_unanswered(store, conversation_id, stored, shown)
+    return _with_what_followed(store, conversation_id, stored, shown)
 
 
 def plain_messages(
@@ -49,7 +66,7 @@ def plain_messages(
     """Return the same without their turns, which take longer to find."""
     stored = store.messages(conversation_id, before=before, after=after, limit=limit)
     shown = [ShownMessage(sequence=one.sequence, message=one.message) for one in stored]
-    return _with_unanswered(store, conversation_id, stored, shown)
+    return _with_what_followed(store, conversation_id, stored, shown)
 
 
 def is_note(message: ConversationMessage) -> bool:
@@ -65,14 +82,22 @@ def message_text(store: Store, conversation_id: str, sequence: int) -> str:
     return text_for_people(found[0].message.content)
 
 
-def _with_unanswered(
+def _with_what_followed(
     store: Store, conversation_id: str, stored: list[StoredMessage], shown: list[ShownMessage]
 ) -> list[ShownMessage]:
-    """Return messages with the turns that ended after them without a reply."""
+    """Return messages with the turns that ended after them without a reply, and why their own began a new session."""
     turns = unanswered_turns(store, conversation_id, stored)
-    if not turns:
+    rebuilt = rebuilt_replies(store, conversation_id, stored)
+    if not turns and not rebuilt:
         return shown
-    return [replace(one, unanswered=tuple(turn for turn in turns if turn.after == one.sequence)) for one in shown]
+    return [
+        replace(
+            one,
+            unanswered=tuple(turn for turn in turns if turn.after == one.sequence),
+            rebuilt=rebuilt.get(one.message.id, ""),
+        )
+        for one in shown
+    ]
 
 
 def _shown(store: Store, conversation_id: str, stored: StoredMessage) -> ShownMessage:

@@ -18,10 +18,9 @@ def messages_in_session(store: Store, conversation_id: str, member: str, use: Se
     The way back leads from each turn to the one that it continued, as its report says.
     """
     found: dict[str, str] = {}
-    left = {one.turn_id: one for one in store.memories(conversation_id)}
     first: MemberMemory | None = None
-    while use is not None and use.is_continued:
-        before = left.pop(use.continues, None)
+    while use is not None and use.is_continued and use.continues not in found.values():
+        before = next(iter(store.memories(conversation_id, turn_ids=[use.continues])), None)
         # A copy of another conversation's session continues a turn that is not one of ours.
         record = None if before is None else store.record(conversation_id, before.turn_id, prompt=False)
         if before is None or record is None or before.memory.session_id != use.id:

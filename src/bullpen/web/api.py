@@ -61,6 +61,8 @@ class Message(Struct, frozen=True, kw_only=True):
 
     sequence: int
     message: ConversationMessage
+    rebuilt: str = ""
+    """Why its turn began a new session in the place of the agent's last one."""
 
 
 class Say(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -167,7 +169,7 @@ async def read_messages(request: Request) -> Response:
     limit = exact_number_in(request, "limit", least=1)
     most = min(limit or DEFAULT_MESSAGES, MOST_MESSAGES)
     shown = await hub_of(request).read(plain_messages, id_in(request), after=after, before=before, limit=most)
-    return json([Message(sequence=one.sequence, message=one.message) for one in shown])
+    return json([Message(sequence=one.sequence, message=one.message, rebuilt=one.rebuilt) for one in shown])
 
 
 async def say(request: Request) -> Response:

@@ -10,7 +10,7 @@ from markupsafe import Markup, escape
 from bullpen.markers.stripping import text_for_people
 from bullpen.text import numbers
 from bullpen.view.attention import attention
-from bullpen.view.messages import NOTE, is_note
+from bullpen.view.messages import NOTE, is_note, rebuilt_words
 from bullpen.web.access import Need, may
 from bullpen.web.assets import address
 from bullpen.web.identity import visitor
@@ -82,11 +82,11 @@ def _environment() -> Environment:
         auto_reload=False,
     )
     spellings = (numbers.counted, numbers.duration, numbers.money, numbers.short_number, numbers.size, numbers.tokens)
-    filters = (*spellings, clock, said, initials, exact, file_name, moved_up, code, plain, render, is_note)
+    shown = (clock, said, initials, exact, file_name, moved_up, code, plain, render, is_note, rebuilt_words)
     environment.globals.update(
         address=address, attention=attention, used=numbers.used, may=visitor_may, visitor=visitor, note=NOTE
     )
-    environment.filters.update({function.__name__: function for function in filters})
+    environment.filters.update({function.__name__: function for function in (*spellings, *shown)})
     return environment
 
 

@@ -94,6 +94,7 @@ def _said(said: Said, conversation: Conversation) -> Update:
         # Told when the turn ends.
         spent="",
         unanswered=(),
+        rebuilt=said.rebuilt,
         **_where(conversation),
     )
     return _json("said", turn=said.turn_id, sequence=said.sequence, html=html)
