@@ -82,7 +82,7 @@ class ClaudeParser:
                 yield usage_of_models(record)
                 yield _failed(record)
             case _:
-                yield Notice(kind="unknown", text=str(record)[:1000])
+                yield Notice(kind="unknown", text=str(record))
 
     def _streamed_event(self, event: Any) -> Iterator[Event]:
         match event:

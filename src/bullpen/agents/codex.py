@@ -50,7 +50,7 @@ class CodexParser:
             case {"type": "turn.failed"}:
                 yield Failed(kind="crashed", message="It reported a failed turn without giving a reason.")
             case _:
-                yield Notice(kind="unknown", text=str(record)[:1000])
+                yield Notice(kind="unknown", text=str(record))
 
 
 def _item(item: dict[str, Any], *, started: bool, completed: bool) -> Iterator[Event]:
@@ -68,7 +68,7 @@ def _item(item: dict[str, Any], *, started: bool, completed: bool) -> Iterator[E
             elif completed:
                 yield _tool_finished(item_id, item)
         case _:
-            yield Notice(kind="unknown", text=str(item)[:1000])
+            yield Notice(kind="unknown", text=str(item))
 
 
 def _todo(todo: Any) -> TodoItem:

@@ -57,7 +57,7 @@ class GeminiParser:
             case {"type": "result"}:
                 yield Failed(kind="crashed", message="It reported an error without giving a reason.")
             case _:
-                yield Notice(kind="unknown", text=str(record)[:1000])
+                yield Notice(kind="unknown", text=str(record))
 
 
 def _parameters(parameters: Any) -> dict[str, Any]:

@@ -64,7 +64,7 @@ class QwenParser:
             case {"type": "result"}:
                 yield Failed(kind="crashed", message=f"It ended with {record.get('subtype', 'an error')}.")
             case _:
-                yield Notice(kind="unknown", text=str(record)[:1000])
+                yield Notice(kind="unknown", text=str(record))
 
 
 def _delta(delta: Any) -> Iterator[Event]:
