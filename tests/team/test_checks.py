@@ -308,3 +308,38 @@ def test_allowed_commands_that_change_nothing(folder: Path, settings: str, remar
 
     said = [re.sub(r"line \d+, member.2.allow: ", "", problem) for problem in problems if ".allow" in problem]
     assert said == ([remark] if remark else [])
+
+
+def test_a_memory_of_its_own_for_an_agent_that_cannot_have_one(folder: Path) -> None:
+    (folder / "bin" / "gemini").symlink_to(folder / "bin" / "claude")
+    assert found(folder, 'agent = "claude"\nmemory = "own"\nmemory_tokens = 5_000\n') == []
+    assert found(folder, f'command = ["{sys.executable}"]\nmemory = "own"\n') == [
+        (
+            'error: line 6, member.2.memory: "own" is not possible: bullpen does not know of sessions of its program. '
+            'Write "shared", or choose claude, codex or qwen as the agent'
+        )
+    ]
+    assert found(folder, 'agent = "gemini"\nmemory = "own"\n') == [
+        (
+            "warning: line 6, member.2.memory: gemini does not continue a session exactly as it was: its model gets "
+            'things twice, such as the results of tools. With "shared", each turn is given the conversation instead'
+        )
+    ]
+    assert found(folder, f'agent = "claude"\ncommand = ["{sys.executable}"]\nmemory = "own"\n') == [
+        (
+            "remark: line 7, member.2.memory: works only if this command keeps sessions as claude does; "
+            "if not, every turn begins one"
+        )
+    ]
+
+
+def test_a_size_of_a_memory_that_there_is_not(folder: Path) -> None:
+    assert found(folder, f'agent = "claude"\ncommand = ["{sys.executable}"]\nmemory_tokens = 5_000\n') == [
+        (
+            "remark: line 7, member.2.memory_tokens: has no effect: its command may not keep sessions; "
+            'if it does as claude does, write memory = "own"'
+        )
+    ]
+    assert found(folder, 'agent = "claude"\nmemory = "shared"\nmemory_tokens = 5_000\n') == [
+        'remark: line 7, member.2.memory_tokens: has no effect: the team file says memory = "shared"'
+    ]

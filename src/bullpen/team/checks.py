@@ -14,6 +14,7 @@ from bullpen.context.manager import task_too_long
 from bullpen.context.prompt import DEFAULT_MAX_BYTES
 from bullpen.errors import InstructionFileProblem, Severity, TeamProblem, UnknownAgent
 from bullpen.team.instruction_files import find_instruction_file, read_instruction_file
+from bullpen.team.own_memory import why_shared
 from bullpen.team.reach import agents_reached
 from bullpen.team.reader import examine_team
 from bullpen.team.team import Member, Team
@@ -104,6 +105,7 @@ class _Checks:
         yield from self._permissions(path, member)
         yield from self._may_address(path, member)
         yield from self._allow(path, member)
+        yield from self._memory(path, member)
 
     def _program(self, path: KeyPath, member: Member) -> Iterator[TeamProblem]:
         if not member.command and not member.agent:
@@ -168,6 +170,27 @@ class _Checks:
             text = f"has no effect: with allowed commands, this CLI could do more than {member.permissions}"
             yield self._problem((*path, "allow"), text, "warning")
 
+    def _memory(self, path: KeyPath, member: Member) -> Iterator[TeamProblem]:
+        """Check that an agent can remember what the team file says it remembers."""
+        if not member.command and not is_known(member.agent):
+            return
+        spec = spec_for(member.agent, member.command)
+        why = why_shared(member, spec)
+        if member.memory == "own" and why:
+            text = f'"own" is not possible: {why}. Write "shared", or choose {_with_sessions()} as the agent'
+            yield self._problem((*path, "memory"), text)
+        elif member.memory == "own" and spec.sessions is not None and not spec.sessions.is_proven:
+            text = (
+                f"{member.agent} does not continue a session exactly as it was: its model gets things twice, such as "
+                'the results of tools. With "shared", each turn is given the conversation instead'
+            )
+            yield self._problem((*path, "memory"), text, "warning")
+        elif member.memory == "own" and member.command:
+            text = f"works only if this command keeps sessions as {member.agent} does; if not, every turn begins one"
+            yield self._problem((*path, "memory"), text, "remark")
+        if member.memory_tokens is not None and why:
+            yield self._problem((*path, "memory_tokens"), f"has no effect: {why}", "remark")
+
     def _finds(self, spec: AgentSpec, member: Member) -> bool:
         passed = {name: self._environ[name] for name in member.env if name in self._environ}
         environment = child_environment(spec, passed, self._environ)
@@ -228,6 +251,13 @@ def _not_found(spec: AgentSpec, folder: Path) -> str:
         return f"the program {spec.program!r} is not in your PATH. For the file in {folder}, write ./{spec.program}"
     hint = spec.hints.get("not_installed", "Install it, or check your PATH.")
     return f"the program {spec.program!r} was not found. {hint}"
+
+
+def _with_sessions() -> str:
+    """Return the agent types that have a memory of their own, as people write them."""
+    specs = known_agents().values()
+    names = [(*spec.aliases, spec.name)[0] for spec in specs if spec.sessions and spec.sessions.is_proven]
+    return " or ".join([", ".join(names[:-1]), names[-1]])
 
 
 def _level(agent: Member) -> str:
