@@ -276,6 +276,29 @@ class other_process_holds:  # noqa: N801 - used as a function
         self._process.communicate()
 
 
+async def test_the_file_is_looked_at_only_when_nobody_else_can_change_it(
+    team: RememberingStage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another turn in the same session ends just before this one gets the lock."""
+    real = SessionLock.hold
+
+    def hold(lock: SessionLock) -> bool:
+        _longer(team)
+        return real(lock)
+
+    async with team.open() as conversation:
+        await tell(conversation, "one [NEXT: a]")
+        session = team.memory("a").session_id
+        monkeypatch.setattr(SessionLock, "hold", hold)
+        await tell(conversation, "two [NEXT: a]")
+
+    assert team.origins("a")[1].startswith("rebuilt: somebody else ")
+    monkeypatch.setattr(SessionLock, "hold", real)
+    lock = SessionLock(session)
+    assert lock.hold(), "it was let go of"
+    lock.release()
+
+
 async def test_the_lock_is_held_while_a_turn_runs_and_only_then(team: RememberingStage) -> None:
     team.remembering("a", "a:1 says so.", SLOW)
     async with team.open() as conversation:

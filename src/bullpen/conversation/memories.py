@@ -107,13 +107,19 @@ class Memories:
         use = SessionUse(origin=origin, id=memory.session_id, continues=left.turn_id, turns=memory.turns)
         return SessionPlan(use=use, left=left, longer_file=file if is_longer else None)
 
-    def enter(self, agent: MemberAgent, plan: SessionPlan) -> SessionPlan:
-        """Take the session for a turn. If another turn runs in it, this one runs in a copy, or in a new one."""
-        sessions = agent.spec.sessions
-        if plan.left is None or sessions is None:
+    def enter(self, agent: MemberAgent, progress: Progress) -> SessionPlan | None:
+        """Take the session for a turn. If another turn runs in it, this one runs in a copy, or in a new one.
+
+        The lock comes first: until we have it, another turn may change the file that the plan is made from.
+        """
+        lock = self._lock(agent, progress)
+        is_ours = lock is not None and lock.hold()
+        plan, sessions = self.plan(agent, progress), agent.spec.sessions
+        if plan is None or sessions is None or plan.left is None or lock is None:
+            if lock is not None:
+                lock.release()
             return plan
-        lock = SessionLock(plan.use.id)
-        if lock.hold():
+        if is_ours:
             try:
                 if plan.longer_file is not None:
                     put_back(plan.longer_file, plan.left.memory.file)
@@ -125,6 +131,14 @@ class Memories:
         if not sessions.fork or plan.longer_file is not None or plan.use.origin == "forked":
             return _new(sessions, "another turn runs in its session")
         return replace(plan, use=replace(plan.use, origin="forked"))
+
+    def _lock(self, agent: MemberAgent, progress: Progress) -> SessionLock | None:
+        """Return the lock of the session that the member's next turn may continue."""
+        name = agent.member.name
+        if not has_own_memory(agent) or name in progress.forgotten:
+            return None
+        left = self._store.memory(self._conversation_id, name) or progress.borrowed.get(name)
+        return SessionLock(left.memory.session_id) if left and is_session_id(left.memory.session_id) else None
 
     def _ended_badly(self, member: str, after: int) -> list[Turn]:
         """Return the member's turns that ended without a reply after a message."""

@@ -19,11 +19,8 @@ class TurnSession:
 
     async def enter(self, progress: Progress) -> SessionPlan | None:
         """Decide for a session and take it."""
-        plan = await self._state.in_store(self._memories.plan, self._agent, progress)
-        if plan is not None:
-            plan = await self._state.in_store(self._memories.enter, self._agent, plan)
-        self._plan = plan
-        return plan
+        self._plan = await self._state.in_store(self._memories.enter, self._agent, progress)
+        return self._plan
 
     async def begin_again(self, reason: str) -> SessionPlan | None:
         """Begin a new session in the place of one that the CLI could not continue."""
