@@ -50,6 +50,7 @@ NEEDS: dict[tuple[str, str], Need] = {
     # Taking part
     ("POST", "/c"): "member",
     ("GET", "/teams"): "member",
+    ("POST", "/c/{id}/fork"): "member",
     ("POST", "/c/{id}/rename"): "member",
     ("POST", "/c/{id}/archive"): "member",
     ("POST", "/c/{id}/unarchive"): "member",
@@ -60,6 +61,7 @@ NEEDS: dict[tuple[str, str], Need] = {
     ("POST", "/c/{id}/close"): "member",
     ("POST", "/c/{id}/do/{action}"): "member",
     ("POST", "/api/conversations"): "member",
+    ("POST", f"{CONVERSATION}/fork"): "member",
     ("POST", f"{CONVERSATION}/open"): "member",
     ("POST", f"{CONVERSATION}/close"): "member",
     ("POST", f"{CONVERSATION}/messages"): "member",

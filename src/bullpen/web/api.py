@@ -21,6 +21,7 @@ from bullpen.view.messages import plain_messages
 from bullpen.view.state import ConversationView, QueuedTurn
 from bullpen.web.access import CONVERSATION as ONE
 from bullpen.web.access import OLD_ACTIONS, Endpoint
+from bullpen.web.forking import ForkAt, fork_for_program
 from bullpen.web.frames import server_sent
 from bullpen.web.identity import Identity
 from bullpen.web.invitations import Invitation
@@ -356,6 +357,15 @@ CALLS = (
         summary="Close a conversation here, so that another process can continue it.",
         endpoint=release,
         gives=ConversationView,
+    ),
+    Call(
+        method="POST",
+        path=f"{ONE}/fork",
+        summary="Fork a conversation: begin a new one with its messages up to a number. Returns the state of that one.",
+        endpoint=fork_for_program,
+        takes=ForkAt,
+        gives=ConversationView,
+        status=201,
     ),
     Call(
         method="GET",

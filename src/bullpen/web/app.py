@@ -13,7 +13,19 @@ from starlette.responses import Response
 from starlette.routing import Match, Route
 
 from bullpen.errors import BullpenError
-from bullpen.web import entering, inspector, invitations, openapi, pages, people, renaming, sidebar, teams, timeline
+from bullpen.web import (
+    entering,
+    forking,
+    inspector,
+    invitations,
+    openapi,
+    pages,
+    people,
+    renaming,
+    sidebar,
+    teams,
+    timeline,
+)
 from bullpen.web.access import NEEDS, Endpoint, allowed
 from bullpen.web.address import Place
 from bullpen.web.api import CALLS
@@ -42,6 +54,7 @@ ROUTES: tuple[tuple[str, str, Endpoint], ...] = (
     ("POST", "/teams/{key}/check", teams.check),
     ("GET", "/sidebar", sidebar.sidebar),
     ("GET", "/c/{id}", pages.conversation),
+    ("POST", "/c/{id}/fork", forking.fork),
     ("POST", "/c/{id}/rename", renaming.rename),
     ("POST", "/c/{id}/archive", renaming.archive),
     ("POST", "/c/{id}/unarchive", renaming.unarchive),

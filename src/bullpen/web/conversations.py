@@ -13,6 +13,7 @@ from bullpen.conversation.member_agent import Extra
 from bullpen.conversation.running_turn import milliseconds
 from bullpen.database import Database, SharedDatabase
 from bullpen.errors import BullpenError, ReadOnlyHere, UnknownConversation
+from bullpen.exchange.forking import fork_conversation
 from bullpen.team.file import LoadedTeam, load_team
 from bullpen.team.trust import Trust
 from bullpen.view.listing import (
@@ -102,6 +103,14 @@ class Hub:
         stored = await self.read(conversation_summary, conversation_id)
         opened = self.get(conversation_id)
         return opened or await self._opened(await asyncio.to_thread(self._team_of, stored), conversation_id)
+
+    async def fork(self, conversation_id: str, at: int | None) -> str:
+        """Fork a conversation at a message, or at its end, and open the new one if it can be continued here."""
+        # Not in the database's own thread, where turns wait for it: a long conversation takes a while.
+        fork = await asyncio.to_thread(fork_conversation, self.database, conversation_id, at)
+        with suppress(BullpenError):
+            await self.resume(fork.id)
+        return fork.id
 
     async def release(self, conversation_id: str) -> None:
         """Close a conversation without running turns, so that another process may open it."""

@@ -1,4 +1,4 @@
-// What can be done with a message: copy it, quote it, copy its code; and a way back to the newest one.
+// What can be done with a message: copy it, quote it, fork there, copy its code; and a way back to the newest one.
 "use strict";
 
 document.addEventListener("DOMContentLoaded", () => {
@@ -12,6 +12,7 @@ document.addEventListener("DOMContentLoaded", () => {
   const DRAWINGS = {
     Copy: "M5.5 5.5v-3h8v8h-3M2.5 5.5h8v8h-8z",
     Quote: "M6.5 4.5c-2 .5-3 2-3 4v3h3v-3h-2M12.5 4.5c-2 .5-3 2-3 4v3h3v-3h-2",
+    "Fork here": "M5 4v8M5 8c4 0 6-1 6-4M3.5 2.5h3v1.5h-3zM3.5 12h3v1.5h-3zM9.5 2.5h3v1.5h-3z",
     Copied: "M3 8.5l3.2 3.2L13 4.8",
     "Not copied": "M4 4l8 8M12 4l-8 8",
   };
@@ -60,6 +61,22 @@ document.addEventListener("DOMContentLoaded", () => {
     box.scrollTop = box.scrollHeight;
   }
 
+  // A plain form: the answer is the page of the new conversation.
+  function forkForm(sequence) {
+    const form = document.createElement("form");
+    form.method = "post";
+    form.action = `${base}/fork`;
+    const at = document.createElement("input");
+    at.type = "hidden";
+    at.name = "at";
+    at.value = sequence;
+    const made = button("Fork here", () => {});
+    made.type = "submit";
+    made.title = "Fork here: a new conversation with the messages up to this one";
+    form.append(at, made);
+    return form;
+  }
+
   function addActions(article) {
     const actions = document.createElement("span");
     actions.className = "actions";
@@ -71,6 +88,7 @@ document.addEventListener("DOMContentLoaded", () => {
       made.addEventListener("keydown", () => { made.selected = selectedIn(article); });
       actions.append(made);
     }
+    if (!document.body.classList.contains("reads")) actions.append(forkForm(article.dataset.sequence));
     article.querySelector(":scope > header .when").before(actions);
   }
 
