@@ -15,6 +15,7 @@ from shutil import which
 
 import pytest
 from docs.tables import tables, with_table
+from tests.view.remembering import write_remembering
 
 from bullpen.store.sqlite import SqliteStore
 from bullpen.testing.conversations import write_example
@@ -63,6 +64,42 @@ def test_the_commands_about_sessions_print_what_the_page_says(tmp_path: Path, mo
         commands += 1
 
     assert commands == 9
+
+
+def test_the_commands_about_memory_print_what_the_page_says(tmp_path: Path) -> None:
+    with SqliteStore(tmp_path / "conversations.db") as store:
+        write_remembering(store)
+    environment = {**os.environ, "BULLPEN_HOME": str(tmp_path), "TZ": "UTC"}
+    pairs = pairwise(blocks(ROOT / "docs" / "memory.md"))
+    shown = [
+        (code, expected) for (language, code), (kind, expected) in pairs if (language, kind) == ("console", "text")
+    ]
+    for code, expected in shown:
+        program, *words = shlex.split(code.removeprefix("$ "))
+        assert program == "bullpen"
+        command = [sys.executable, "-m", "bullpen", *words]
+        done = subprocess.run(command, check=True, capture_output=True, encoding="utf-8", env=environment)
+        assert done.stdout.replace(f"{sys.executable} -m bullpen", "bullpen") == expected
+
+    assert len(shown) == 3
+
+
+def test_the_page_on_memory_has_every_reason_and_a_team_file_that_works() -> None:
+    from bullpen.conversation import memories, session_rules
+    from bullpen.memory import made_to_forget
+    from bullpen.team.reader import read_team
+
+    page = (ROOT / "docs" / "memory.md").read_text(encoding="utf-8")
+    sources = [Path(str(module.__file__)).read_text(encoding="utf-8") for module in (memories, session_rules)]
+    source = "\n".join([made_to_forget("kim"), *sources])
+    quoted = [part.strip() for quote in re.findall("“(.+?)”", page) for part in quote.split("…") if part.strip()]
+
+    assert [part for part in quoted if part not in source] == []
+    said = re.findall(r'yield f?"([^"{]+)|None, f?"([^"{(]+)', sources[1])
+    assert len(said) >= 9
+    assert [words for pair in said for words in pair if words.strip() not in page] == []
+    (team,) = [code for language, code in blocks(ROOT / "docs" / "memory.md") if language == "toml"]
+    assert [member.memory_tokens for member in read_team(f'[[member]]\nname = "kim"\n{team}').agents] == [None, 100_000]
 
 
 def test_the_demo_prints_what_the_readme_shows(tmp_path: Path) -> None:
