@@ -60,10 +60,11 @@ def test_the_commands_about_sessions_print_what_the_page_says(tmp_path: Path, mo
         command = [sys.executable, "-m", "bullpen", *words]
         done = subprocess.run(command, check=True, capture_output=True, encoding="utf-8", env=environment)
         printed = re.sub(r"imported-\w+", "imported-4f2a1c", done.stdout)
+        printed = re.sub(r"forked-\w+", "forked-9c3e51", printed)
         assert printed.replace(str(tmp_path), "~") == expected
         commands += 1
 
-    assert commands == 9
+    assert commands == 10
 
 
 def test_the_commands_about_memory_print_what_the_page_says(tmp_path: Path) -> None:
