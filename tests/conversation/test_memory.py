@@ -4,6 +4,8 @@ import asyncio
 import os
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -274,6 +276,45 @@ class other_process_holds:  # noqa: N801 - used as a function
     def __exit__(self, *error: object) -> None:
         self._process.kill()
         self._process.communicate()
+
+
+async def test_turns_that_follow_at_once_continue_the_session(team: RememberingStage) -> None:
+    team.limits["identical_replies"] = 1000
+    async with team.open() as conversation:
+        for number in range(8):
+            await conversation.say(f"{number} [NEXT: a]")
+        await conversation.until_quiet()
+
+    assert team.origins("a") == ["new"] + ["resumed"] * 7
+
+
+async def test_a_turn_that_is_cancelled_while_it_takes_its_session_does_not_keep_it(
+    team: RememberingStage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, taking = SessionLock.hold, threading.Event()
+
+    def hold(lock: SessionLock) -> bool:
+        taking.set()
+        time.sleep(0.3)
+        return real(lock)
+
+    async with team.open() as conversation:
+        await tell(conversation, "one [NEXT: a]")
+        monkeypatch.setattr(SessionLock, "hold", hold)
+        await conversation.say("two [NEXT: a]")
+        while not taking.is_set():
+            await asyncio.sleep(0.01)
+        monkeypatch.setattr(SessionLock, "hold", real)
+        for task in list(conversation._turns.tasks.values()):
+            # Twice, since whoever cleans up must not be stopped by that either.
+            task.cancel()
+            await asyncio.sleep(0)
+            task.cancel()
+        await conversation.until_quiet()
+        assert [ended.state for ended in conversation.undecided] == ["cancelled"]
+        await tell(conversation, "three [NEXT: a]")
+
+    assert team.origins("a")[-1] == "resumed"
 
 
 async def test_the_file_is_looked_at_only_when_nobody_else_can_change_it(

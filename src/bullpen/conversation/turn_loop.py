@@ -117,12 +117,13 @@ class TurnLoop:
             await self._journal.shielded(lambda: self._begin(running, prepared.output))
             async with self._keeping_output(running):
                 await self._run(running, prepared, session)
+            # Before the reply is stored: the member's next turn may begin at once.
+            session.leave()
             ending = partial(self._reply, running, running.end("done"))
         except (StoreError, StoreConflict) as error:
             ending = partial(self._put_back, running, error)
         except (asyncio.CancelledError, Exception) as error:
-            await to_the_end(session.put_back())
-            ending = partial(self._end, running, running.end(*how_it_ended(error)))
+            ending = partial(self._end_badly, running, running.end(*how_it_ended(error)), session)
         try:
             await to_the_end(self._stored(ending))
         except Exception as error:
@@ -191,6 +192,11 @@ class TurnLoop:
         )
         await self._journal.commit_message(build)
         self._forget(running)
+
+    async def _end_badly(self, running: RunningTurn, end: TurnEnd, session: TurnSession) -> None:
+        """Take what the turn left out of its session, and record its end."""
+        await session.put_back()
+        await self._end(running, end)
 
     async def _end(self, running: RunningTurn, end: TurnEnd) -> None:
         """Record that a turn ended without a reply, unless its reply was stored just before."""

@@ -19,8 +19,12 @@ class TurnSession:
 
     async def enter(self, progress: Progress) -> SessionPlan | None:
         """Decide for a session and take it."""
-        self._plan = await self._state.in_store(self._memories.enter, self._agent, progress)
+        await self._state.in_store(self._enter, progress)
         return self._plan
+
+    def _enter(self, progress: Progress) -> None:
+        # In the store's thread: the one who waits for it may be cancelled, and the session is taken all the same.
+        self._plan = self._memories.enter(self._agent, progress)
 
     async def begin_again(self, reason: str) -> SessionPlan | None:
         """Begin a new session in the place of one that the CLI could not continue."""
@@ -41,9 +45,14 @@ class TurnSession:
         return await self._state.in_store(self._memories.after, self._agent, self._plan, seen, started, usage, at=at)
 
     async def put_back(self) -> None:
-        """Take out of the session what a turn left in it that did not end well."""
+        """Take out of the session what a turn left in it that did not end well, and leave it."""
+        await self._state.in_store(self._put_back)
+
+    def _put_back(self) -> None:
         if self._plan is not None:
-            await self._state.in_store(self._memories.put_back, self._agent, self._plan)
+            self._memories.put_back(self._agent, self._plan)
+            self.leave()
+            self._plan = None
 
     def leave(self) -> None:
         """Let others use the session."""
