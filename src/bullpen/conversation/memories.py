@@ -165,9 +165,11 @@ class Memories:
         use, sessions, before = plan.use, agent.spec.sessions, plan.left.memory if plan.left else None
         if sessions is None or (use.origin == "forked" and plan.lock is None):
             return None
-        session_id = started.session_id or use.id
+        session_id = _session_after(use, started)
         file = find_session_file(sessions, agent.environment, session_id) if is_session_id(session_id) else None
-        mark, is_shortened = _read(file, before.file.size if before else 0, sessions.shortened)
+        # A copy is another file, so there is no place in it that is known.
+        known = before.file.size if before and use.origin == "resumed" else 0
+        mark, is_shortened = _read(file, known, sessions.shortened)
         return Memory(
             session_id=session_id if mark.size else "",
             origin=use.origin,
@@ -203,6 +205,13 @@ class Memories:
             file, reason = session_file(memory, agent.spec.sessions, agent.environment)
             if file is not None and reason == "longer":
                 put_back(file, memory.file)
+
+
+def _session_after(use: SessionUse, started: Started) -> str:
+    """Return the session that a turn ran in; nothing if it was to be a copy, and is not known to be one."""
+    if use.origin == "forked":
+        return started.session_id if started.session_id and started.session_id != use.id else ""
+    return started.session_id or use.id
 
 
 def _new(sessions: SessionSpec, reason: str = "") -> SessionPlan:
