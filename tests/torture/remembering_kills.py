@@ -42,7 +42,7 @@ from bullpen.store.sqlite import SqliteStore
 Tell = Callable[..., None]
 
 AROUND: dict[str, tuple[Any, str]] = {
-    "planning a session": (Memories, "plan"),
+    "planning a session": (Memories, "_planned"),
     "taking a session": (Memories, "enter"),
     "locking a session": (SessionLock, "hold"),
     "unlocking a session": (SessionLock, "release"),

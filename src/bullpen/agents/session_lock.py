@@ -19,8 +19,7 @@ class SessionLock:
         """Take the lock, and return whether nobody else had it. Where there cannot be one, nobody else has it."""
         while True:
             try:
-                self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-                file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+                file = self._opened()
             except OSError:
                 return True
             try:
@@ -36,6 +35,14 @@ class SessionLock:
             except OSError:
                 os.close(file)
                 return True
+
+    def _opened(self) -> int:
+        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+        try:
+            return os.open(self._path, flags, 0o600)
+        except FileNotFoundError:
+            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            return os.open(self._path, flags, 0o600)
 
     def release(self) -> None:
         """Let go of the lock; nothing if it is not held."""

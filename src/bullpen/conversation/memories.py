@@ -71,10 +71,15 @@ class Memories:
 
         The rules that forbid continuing come first: if one of them applies, a new session begins.
         """
+        return self._planned(agent, progress, self._left(agent))
+
+    def _left(self, agent: MemberAgent) -> MemberMemory | None:
+        return self._store.memory(self._conversation_id, agent.member.name) if has_own_memory(agent) else None
+
+    def _planned(self, agent: MemberAgent, progress: Progress, left: MemberMemory | None) -> SessionPlan | None:
         sessions, name = agent.spec.sessions, agent.member.name
         if sessions is None or not has_own_memory(agent):
             return None
-        left = self._store.memory(self._conversation_id, name)
         goes_on = left or progress.borrowed.get(name)
         if name in progress.forgotten:
             return _new(sessions, made_to_forget(progress.forgotten[name]))
@@ -112,9 +117,11 @@ class Memories:
 
         The lock comes first: until we have it, another turn may change the file that the plan is made from.
         """
-        lock = self._lock(agent, progress)
+        left = self._left(agent)
+        goes_on = left or progress.borrowed.get(agent.member.name)
+        lock = SessionLock(goes_on.memory.session_id) if goes_on and goes_on.memory.session_id else None
         is_ours = lock is not None and lock.hold()
-        plan, sessions = self.plan(agent, progress), agent.spec.sessions
+        plan, sessions = self._planned(agent, progress, left), agent.spec.sessions
         if plan is None or sessions is None or plan.left is None or lock is None:
             if lock is not None:
                 lock.release()
@@ -131,14 +138,6 @@ class Memories:
         if not sessions.fork or plan.longer_file is not None or plan.use.origin == "forked":
             return _new(sessions, "another turn runs in its session")
         return replace(plan, use=replace(plan.use, origin="forked"))
-
-    def _lock(self, agent: MemberAgent, progress: Progress) -> SessionLock | None:
-        """Return the lock of the session that the member's next turn may continue."""
-        name = agent.member.name
-        if not has_own_memory(agent) or name in progress.forgotten:
-            return None
-        left = self._store.memory(self._conversation_id, name) or progress.borrowed.get(name)
-        return SessionLock(left.memory.session_id) if left and is_session_id(left.memory.session_id) else None
 
     def _ended_badly(self, member: str, after: int) -> list[Turn]:
         """Return the member's turns that ended without a reply after a message."""
