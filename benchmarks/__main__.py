@@ -1,5 +1,7 @@
 """Run every benchmark and write docs/benchmarks.md; with --quick or with names, only print smaller or named ones.
 
+With names and --update, only their sections of the page are written.
+
 A benchmark is a module with `measure(*, quick: bool) -> Figure`; to add one, name it in BENCHMARKS.
 """
 
@@ -28,6 +30,8 @@ from benchmarks import (
     memory,
     misbehaviour,
     ready,
+    remembering_bytes,
+    remembering_cpu,
     screen_latency,
     snapshot,
     trimming,
@@ -35,7 +39,7 @@ from benchmarks import (
     web_streaming,
     window,
 )
-from benchmarks.report import Figure, section, write
+from benchmarks.report import Figure, section, update, write
 
 ABOUT_CONTEXT = (fit, trimming, window, snapshot, memory, imports, markers)
 ABOUT_AGENTS = (agents_cpu, agents_events, agents_flood, agents_latency, misbehaviour)
@@ -47,17 +51,18 @@ ABOUT_CONVERSATIONS = (
     conversation_crowd,
     cli_start,
 )
+ABOUT_MEMORY = (remembering_bytes, remembering_cpu)
 ABOUT_DOORS = (ready, screen_latency, web, web_streaming)
-BENCHMARKS = (*ABOUT_CONTEXT, *ABOUT_AGENTS, *ABOUT_CONVERSATIONS, *ABOUT_DOORS)
+BENCHMARKS = (*ABOUT_CONTEXT, *ABOUT_AGENTS, *ABOUT_CONVERSATIONS, *ABOUT_DOORS, *ABOUT_MEMORY)
 
 
 def main(arguments: list[str]) -> None:
     """Print each figure as soon as it is measured, then write the page; with names, only those, and no page."""
     quick = "--quick" in arguments
-    names = [argument for argument in arguments if argument != "--quick"]
+    names = [argument for argument in arguments if argument not in ("--quick", "--update")]
     chosen = [benchmark for benchmark in BENCHMARKS if not names or _name(benchmark) in names]
     if len(chosen) < len(names):
-        raise SystemExit(f"Usage: python -m benchmarks [--quick] [{' | '.join(map(_name, BENCHMARKS))}]")
+        raise SystemExit(f"Usage: python -m benchmarks [--quick] [--update] [{' | '.join(map(_name, BENCHMARKS))}]")
     figures, failed = [], []
     for name, figure in measured(chosen, quick=quick):
         if figure is None:
@@ -67,6 +72,8 @@ def main(arguments: list[str]) -> None:
             figures.append(figure)
     if not quick and not names:
         write(figures)
+    elif names and "--update" in arguments:
+        update(figures)
     if failed:
         raise SystemExit(f"Not measured, see above: {', '.join(failed)}")
 

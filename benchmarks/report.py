@@ -61,6 +61,34 @@ def write(figures: Sequence[Figure]) -> None:
     PAGE.write_text(page(figures), encoding="utf-8")
 
 
+def update(figures: Sequence[Figure]) -> None:
+    """Write the sections of some figures into the page, with their pictures and their rows of the summary."""
+    for plot in (plot for figure in figures for plot in figure.plots):
+        (PICTURES / _file(plot)).write_text(plot.svg(), encoding="utf-8")
+    PAGE.write_text(updated(PAGE.read_text(encoding="utf-8"), figures), encoding="utf-8")
+
+
+def updated(text: str, figures: Sequence[Figure]) -> str:
+    """Return the page with other sections for some figures; new ones come last."""
+    first, *rest = text.rstrip("\n").split("\n\n## ")
+    sections = {part.partition("\n")[0]: part for part in rest}
+    for figure in figures:
+        sections[figure.title] = section(figure).removeprefix("## ")
+        sections["Summary"] = _with_row(sections["Summary"], figure)
+    return "\n\n## ".join([first, *sections.values()]) + "\n"
+
+
+def _with_row(text: str, figure: Figure) -> str:
+    row = next(line for line in summary([figure]).splitlines() if line.startswith("| ["))
+    start = f"| [{figure.title}]("
+    lines = text.splitlines()
+    place = next((number for number, line in enumerate(lines) if line.startswith(start)), len(lines))
+    lines[place : place + 1] = [row]
+    rows = [line for line in lines if line.startswith("| [")]
+    met = sum(line.endswith("| met |") for line in rows)
+    return "\n".join(f"{met} of {len(rows)} goals are met." if " goals are met." in line else line for line in lines)
+
+
 def summary(figures: Sequence[Figure]) -> str:
     """Return every goal and whether it is met, in one table."""
     met = sum(figure.met for figure in figures)

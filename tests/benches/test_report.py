@@ -91,3 +91,16 @@ def test_pictures_of_the_docs_are_small() -> None:
     }
 
     assert {name: size for name, size in sizes.items() if size >= LARGEST_PICTURE} == {}
+
+
+def test_some_figures_are_written_into_the_page_and_the_others_stay() -> None:
+    before = page([figure("One", met=True), figure("Two", met=True), figure("Three", met=False)])
+
+    after = report.updated(before, [figure("Two", met=False), figure("Four", met=True)])
+
+    assert "2 of 4 goals are met." in after
+    assert after.count("\n## Two\n") == after.count("| [Two](") == 1
+    assert after.split("\n## Two\n")[1].startswith("\nGoal: at most 2. **Missed.**")
+    assert after.split("\n## One\n")[1].startswith("\nGoal: at most 2. **Met.**")
+    assert after.rindex("## Four") > after.rindex("## Three")
+    assert report.updated(after, [figure("Four", met=True)]) == after
