@@ -32,6 +32,7 @@ from bullpen.conversation.broadcast import Broadcast
 from bullpen.conversation.events import TurnEvent
 from bullpen.conversation.state import ConversationState
 from bullpen.exchange.files import write_export
+from bullpen.exchange.forking import fork_conversation
 from bullpen.exchange.markdown import quoted
 from bullpen.messages import ConversationMessage, Routing
 from bullpen.routing.missed_hand_overs import missed_hand_over
@@ -368,6 +369,7 @@ def _about_stores(folder: Path, team: LoadedTeam) -> Iterator[Case]:
     yield Case("check a store", 200, lambda size: stored(size, lambda store, _: store.fsck()))
     yield Case("export Markdown", 100, lambda size: stored(size, lambda s, i: write_export(s, i, io.StringIO(), "md")))
     yield Case("export HTML", 100, lambda size: stored(size, lambda s, i: write_export(s, i, io.StringIO(), "html")))
+    yield Case("fork a conversation", 200, lambda size: stored(size, fork_conversation))
 
 
 def _append_all(folder: Path, team: LoadedTeam, size: int) -> Run:

@@ -1,6 +1,7 @@
 """A conversation that is made of messages from elsewhere: complete, or not there at all."""
 
 import secrets
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from itertools import islice
@@ -12,6 +13,8 @@ from bullpen.store.base import StateChange, Store
 
 STORED_AT_ONCE = 500
 """Messages in one transaction: others write to the same file, and wait for it."""
+PAUSE = 0.5
+"""How long others may write then, as a part of the time that it took: without it, some would wait very long."""
 
 
 @contextmanager
@@ -35,7 +38,10 @@ def fill(store: Store, conversation_id: str, messages: Iterable[ConversationMess
     """Store messages in their order, some at a time."""
     left = iter(messages)
     while some := list(islice(left, STORED_AT_ONCE)):
+        began = time.perf_counter()
         store.extend(conversation_id, some)
+        if len(some) == STORED_AT_ONCE:
+            time.sleep(PAUSE * (time.perf_counter() - began))
 
 
 def _created(store: Store, kind: str, **about: Any) -> str:
