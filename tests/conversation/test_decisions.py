@@ -129,6 +129,7 @@ async def test_decision_37_what_an_agent_is_given_again(tmp_path: Path, monkeypa
 
 
 async def test_decision_38_what_bullpen_itself_tells_an_agent(stage: Stage) -> None:
+    stage.settings["hand_over_note"] = True
     stage.person("kim")
     stage.agent("a", "Over to ben.")
     stage.agent("ben")
