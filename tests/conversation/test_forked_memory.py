@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from tests.conversation.remembering import RememberingStage
 from tests.conversation.stage import tell, until_at_work
 from tests.conversation.test_memory import SLOW, other_process_holds
@@ -11,11 +12,13 @@ from bullpen.agents.session_lock import SessionLock
 from bullpen.conversation.member_agent import agent_for
 from bullpen.conversation.memories import Memories, Seen, SessionPlan
 from bullpen.exchange.forking import fork_conversation
+from bullpen.exchange.importing import Imported, import_conversation
 from bullpen.memory import SessionUse
 from bullpen.store.base import TurnRecord
 from bullpen.store.sqlite import SqliteStore
 from bullpen.team.file import load_team
 from bullpen.turn_events import Started
+from bullpen.view.explanation import explain
 
 every_cli = pytest.mark.parametrize("cli", ["claude", "codex"])
 
@@ -155,6 +158,32 @@ async def test_who_forgot_has_forgotten_in_the_fork(team: ForkedStage) -> None:
         await tell(forked, "three [NEXT: a]")
 
     assert team.origins("a") == ["rebuilt: kim made it forget", "resumed"]
+
+
+async def test_people_see_what_was_in_the_copy(team: ForkedStage) -> None:
+    async with team.open() as conversation:
+        await tell(conversation, "one [NEXT: a]")
+    session = team.session_at(conversation.id)
+    fork = team.fork(conversation.id)
+    with SqliteStore(team.db) as store:
+        left = store.memory(conversation.id, "a")
+        assert left is not None
+        said = [stored.message for stored in store.messages(conversation.id)]
+        own = replace(left, turn_id="")
+        content = Imported(messages=said, team="t", team_task=None, started_at=1, sessions={"a": own})
+        imported = import_conversation(store, content, team_path=str(team.path))
+    seen = []
+    for copy in (fork, imported):
+        async with team.open(resume=copy) as forked:
+            await tell(forked, "two [NEXT: a]")
+        with SqliteStore(team.db) as store:
+            explained = explain(store, copy, store.turns(copy)[0].id)
+        seen.append((explained.in_session, [known.sequence for known in explained.known]))
+
+    assert seen == [
+        (f"a copy of {session}, after turn 1, with 1 turn in it", [1, 2]),
+        (f"a copy of {session}, with 1 turn in it", [1, 2]),
+    ]
 
 
 @pytest.mark.parametrize("reported", [None, "session-of-the-other"])

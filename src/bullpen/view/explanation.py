@@ -132,7 +132,8 @@ class Explanation(Struct, frozen=True, kw_only=True):
         use = self.session
         if use is None:
             return ""
-        held = f"after turn {use.continues}, with {counted(use.turns, 'turn')} in it"
+        # A copy of a session that a person had with the CLI continues no turn.
+        held = f"{f'after turn {use.continues}, ' if use.continues else ''}with {counted(use.turns, 'turn')} in it"
         match use.origin:
             case "new":
                 return f"a new one{f', {use.id}' if use.id else ''}"
@@ -173,9 +174,10 @@ def explain(store: Store, conversation_id: str, turn_id: str) -> Explanation:
             decisions=decisions_about(store, conversation_id, turn_id),
         )
     answered = asked_by
-    if record.report.message_id not in ("", asked_by.message.id):
-        answered = store.message(conversation_id, record.report.message_id)
-    explained = _explained(store, conversation_id, turn.member, record.report, answered, prompt=record.prompt)
+    report = record.report
+    if report.message_id not in ("", asked_by.message.id):
+        answered = store.message(conversation_id, report.message_id)
+    explained = _explained(store, conversation_id, turn.member, report, answered, prompt=record.prompt, turn_id=turn.id)
     not_offered = _not_offered(store, conversation_id, turn, answered.sequence, explained)
     return replace(
         explained,
@@ -213,12 +215,20 @@ def explain_output(
 
 
 def _explained(
-    store: Store, conversation_id: str, member: str, report: PromptReport, answered: StoredMessage, *, prompt: str
+    store: Store,
+    conversation_id: str,
+    member: str,
+    report: PromptReport,
+    answered: StoredMessage,
+    *,
+    prompt: str,
+    turn_id: str = "",
 ) -> Explanation:
     """Return what a prompt and its report say by themselves."""
     offered = [_find(store, conversation_id, message_id) for message_id in report.context_ids]
     answers = _current(report, answered, is_sent=bool(prompt))
-    known = messages_in_session(store, conversation_id, member, report.session)
+    new = (*report.kept_ids, answered.message.id) if turn_id else ()
+    known = messages_in_session(store, conversation_id, member, report.session, turn_id=turn_id, new=new)
     return Explanation(
         conversation_id=conversation_id,
         member=member,

@@ -12,19 +12,29 @@ COPIED = ""
 """In place of a turn: the message was in the session of which this one is a copy."""
 
 
-def messages_in_session(store: Store, conversation_id: str, member: str, use: SessionUse | None) -> dict[str, str]:
+def messages_in_session(
+    store: Store,
+    conversation_id: str,
+    member: str,
+    use: SessionUse | None,
+    *,
+    turn_id: str = "",
+    new: Sequence[str] = (),
+) -> dict[str, str]:
     """Return the ids of messages that a session held before a turn, each with the turn that brought it, newest first.
 
-    The way back leads from each turn to the one that it continued, as its report says.
+    The way back leads from each turn to the one that it continued, as its report says. `turn_id` is the turn, unless it
+    has not begun, and `new` is what it was given.
     """
     found: dict[str, str] = {}
-    first: MemberMemory | None = None
+    # What the first turn in a copy has left tells what came with the copy.
+    first: MemberMemory | None = next(iter(store.memories(conversation_id, turn_ids=[turn_id])), None)
     while use is not None and use.is_continued and use.continues not in found.values():
         before = next(iter(store.memories(conversation_id, turn_ids=[use.continues])), None)
         # A copy of another conversation's session continues a turn that is not one of ours.
         record = None if before is None else store.record(conversation_id, before.turn_id, prompt=False)
         if before is None or record is None or before.memory.session_id != use.id:
-            return found | _copied(store, conversation_id, member, first, found)
+            return found | _copied(store, conversation_id, member, first, found or new)
         asked_by = store.turn(conversation_id, before.turn_id).message_id
         report = record.report
         for message_id in (*report.kept_ids, report.message_id or asked_by, before.reply_id):
