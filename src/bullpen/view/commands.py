@@ -410,7 +410,7 @@ _ALL = (
         read=_read_forget,
         run=_forget,
     ),
-    Command(name="who", purpose="show who is in the team"),
+    Command(name="who", purpose="show who is in the team, and what each agent remembers"),
     Command(
         name="prompt",
         argument="NAME",
