@@ -96,6 +96,22 @@ def test_a_command_forks_at_a_number_or_at_the_end(stage: Stage) -> None:
     asyncio.run(story())
 
 
+def test_the_palette_forks_at_the_selected_message(stage: Stage) -> None:
+    async def story() -> None:
+        async with talked(stage) as (scene, conversations):
+            here = conversations.latest
+            await scene.press("tab")
+            while selected(scene) != 3:
+                await scene.press("up")
+            await scene.press("ctrl+p")
+            await scene.type("fork")
+            await scene.sees("/fork")
+            await scene.press("enter")
+            assert len(said(stage, await forked(scene, conversations, here))) == 3
+
+    asyncio.run(story())
+
+
 def test_where_no_other_conversation_can_be_opened_nothing_is_forked(stage: Stage) -> None:
     stage.agent("max", [{"say": "Yes."}])
 
