@@ -14,7 +14,7 @@ SYSTEM_FLAG = "--append-system-prompt-file"
 
 
 class ClaudeSession(Session):
-    """--session-id begins one, --resume goes on, and --fork-session with it goes on in a copy."""
+    """--session-id begins one, --resume continues it, and --fork-session with it continues a copy."""
 
     def __init__(self, home: str, arguments: list[str]) -> None:
         self._projects = os.path.join(home, "projects")
@@ -111,7 +111,7 @@ class ClaudeSession(Session):
         return any(os.path.exists(os.path.join(self._projects, folder, f"{self.id}.jsonl")) for folder in folders)
 
     def _first_system(self) -> str:
-        """Return the system text of the first request: the CLI records it, and sends it for ever."""
+        """Return the system text of the first request: the CLI records it, and sends it forever."""
         for asked in records_in(self.base.removesuffix(".jsonl") + ".asked"):
             return str(asked["system"])
         return ""

@@ -99,7 +99,7 @@ class Renderer(ABC):
         raise NotImplementedError
 
     def refuse(self, reason: str) -> None:
-        """Say why a session cannot go on."""
+        """Say why a session cannot be continued."""
         write_text(f"{reason}\n", STDERR)
 
     def wait_for_end_of_input(self) -> None:

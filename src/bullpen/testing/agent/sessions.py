@@ -18,7 +18,7 @@ NOBODY_ELSE = 0o600
 
 
 class SessionRefused(Exception):
-    """The session that was asked for cannot go on, in the CLI's own words."""
+    """The session that was asked for cannot be continued, in the CLI's own words."""
 
 
 class Session(ABC):
