@@ -58,6 +58,8 @@ window = 0
 window_bytes = 1_000
 visibility = "addressed"
 max_bytes = 100_000
+memory = "own"
+memory_tokens = 90_000
 idle_timeout = 30
 total_timeout = 120.5
 may_address = ["kailai", "sarah"]
@@ -120,6 +122,8 @@ def test_a_file_with_every_key() -> None:
                 window_bytes=1_000,
                 visibility="addressed",
                 max_bytes=100_000,
+                memory="own",
+                memory_tokens=90_000,
                 idle_timeout=30.0,
                 total_timeout=120.5,
                 may_address=("kailai", "sarah"),
