@@ -77,18 +77,15 @@ class TurnLoop:
 
     async def prompt_for(self, turn: WaitingTurn) -> AssemblerOutput:
         """Return the prompt that a turn would be given now."""
-        plan = await self._plan(turn)
-        return (await self._prepared(turn, plan)).output
+        agent, progress = self._agents[turn.member], self._state.progress
+        prepared = await self._state.in_store(lambda: self._prepared(turn, self._memories.plan(agent, progress)))
+        return prepared.output
 
-    async def _plan(self, turn: WaitingTurn) -> SessionPlan | None:
-        return await self._state.in_store(self._memories.plan, self._agents[turn.member], self._state.progress)
-
-    async def _prepared(self, turn: WaitingTurn, plan: SessionPlan | None) -> PreparedTurn:
-        agent = self._agents[turn.member]
+    def _prepared(self, turn: WaitingTurn, plan: SessionPlan | None) -> PreparedTurn:
+        """Return what an agent is given for a turn. Reads the store and files."""
         missed = self._state.progress.misses.get(turn.member, "") if self._team.hand_over_note else ""
-        unfinished = await self._state.in_store(self._memories.unfinished_note, turn)
-        remark = " ".join(filter(None, (missed, unfinished)))
-        return await self._state.in_store(self._prompts.for_turn, turn, agent, plan=plan, remark=remark)
+        remark = " ".join(filter(None, (missed, self._memories.unfinished_note(turn))))
+        return self._prompts.for_turn(turn, self._agents[turn.member], plan=plan, remark=remark)
 
     async def _next_turns(self) -> tuple[WaitingTurn, ...]:
         """Take the turns out of the queue that may begin now: none while one is running, in a pause, or at a limit."""
@@ -113,7 +110,7 @@ class TurnLoop:
         running = self.running[turn.id]
         session = TurnSession(self._state, self._memories, self._agents[turn.member])
         try:
-            prepared = await self._prepared(turn, await session.enter(self._state.progress))
+            prepared = await session.enter(self._state.progress, partial(self._prepared, turn))
             await self._journal.shielded(lambda: self._begin(running, prepared.output))
             async with self._keeping_output(running):
                 await self._run(running, prepared, session)
@@ -141,8 +138,7 @@ class TurnLoop:
             running.used_before = session.used_before
             reply = await agent.take_turn(prepared.output, running, emit=emit)
         except SessionLost as error:
-            plan = await session.begin_again(error.event.sentence)
-            prepared = await self._prepared(running.turn, plan)
+            prepared = await session.begin_again(error.event.sentence, partial(self._prepared, running.turn))
             given = prepared.output
             await self._journal.shielded(lambda: self._state.give_again(running.turn.id, given))
             running.used_before = None

@@ -1,11 +1,17 @@
 """TurnSession: the session of one turn, from taking it to leaving it; files and locks belong in the store's thread."""
 
+from collections.abc import Callable
+
 from bullpen.conversation.member_agent import MemberAgent
 from bullpen.conversation.memories import Memories, Seen, SessionPlan
+from bullpen.conversation.prompts import PreparedTurn
 from bullpen.conversation.state import ConversationState
 from bullpen.memory import Memory
 from bullpen.routing.progress import Progress
 from bullpen.turn_events import Started, Usage
+
+Prepare = Callable[[SessionPlan | None], PreparedTurn]
+"""Returns what the agent is given for a turn in a session."""
 
 
 class TurnSession:
@@ -17,20 +23,20 @@ class TurnSession:
         self._agent = agent
         self._plan: SessionPlan | None = None
 
-    async def enter(self, progress: Progress) -> SessionPlan | None:
-        """Decide for a session and take it."""
-        await self._state.in_store(self._enter, progress)
-        return self._plan
+    async def enter(self, progress: Progress, prepare: Prepare) -> PreparedTurn:
+        """Decide for a session, take it, and prepare the turn in it."""
+        return await self._state.in_store(self._enter, progress, prepare)
 
-    def _enter(self, progress: Progress) -> None:
+    def _enter(self, progress: Progress, prepare: Prepare) -> PreparedTurn:
         # In the store's thread: the one who waits for it may be cancelled, and the session is taken all the same.
         self._plan = self._memories.enter(self._agent, progress)
+        return prepare(self._plan)
 
-    async def begin_again(self, reason: str) -> SessionPlan | None:
-        """Begin a new session in the place of one that the CLI could not continue."""
+    async def begin_again(self, reason: str, prepare: Prepare) -> PreparedTurn:
+        """Begin a new session in the place of one that the CLI could not continue, and prepare the turn in it."""
         self.leave()
-        self._plan = await self._state.in_store(self._memories.rebuilt, self._agent, reason)
-        return self._plan
+        self._plan = self._memories.rebuilt(self._agent, reason)
+        return await self._state.in_store(prepare, self._plan)
 
     @property
     def used_before(self) -> Usage | None:

@@ -394,7 +394,7 @@ class Store(Protocol):
     def short_record(self, conversation_id: str, turn_id: str, *, most: int) -> TurnRecord | None:
         """Return the output of a turn that has ended, without its prompt, if it is not longer than `most` bytes.
 
-        None if it has more, or cannot be read: a reader who only asks whether there is something does not stop for that.
+        None if it has more, or cannot be read: a reader who asks only whether there is anything continues.
         """
 
     def claim(self, conversation_id: str, owner: Owner, *, is_alive: IsAlive) -> bool:

@@ -14,7 +14,7 @@ UUID_LENGTH = 36
 
 
 class CodexSession(Session):
-    """`resume ID` continues one, and `fork ID` continues a copy in another thread. What is not an id begins a new thread."""
+    """`resume ID` continues one, and `fork ID` a copy in another thread. What is not an id begins a new thread."""
 
     def __init__(self, home: str, arguments: list[str]) -> None:
         self._sessions = os.path.join(home, "sessions")
