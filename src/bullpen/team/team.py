@@ -71,7 +71,7 @@ class Member(Struct, frozen=True, kw_only=True):
     may_address: tuple[str, ...] | None = None
     """Whom it may hand over to; None means everyone, but a member with full permissions only with a person's yes."""
     memory: MemoryKind | None = None
-    """Whether its CLI's own session goes on from turn to turn, or each turn is given a window of the conversation.
+    """Whether its CLI's own session continues from turn to turn, or each turn is given a window of the conversation.
     None: its own, where that is proven for the CLI."""
     memory_tokens: int | None = None
     """How large its session may become before a new one begins; None: what fits the CLI's usual models."""

@@ -24,7 +24,7 @@ from bullpen.web.responses import API, Problem, json, page
 
 MOST_BODY_BYTES = 1024 * 1024
 MOST_COOKIES = 4
-"""So many with our name are looked at: a browser has one, and a few if other servers of this machine set it, too."""
+"""How many with our name are looked at: a browser has one, and a few if other servers of this machine set it, too."""
 SAFE_METHODS = frozenset({"GET", "HEAD"})
 
 POLICY = "; ".join(
