@@ -136,13 +136,17 @@ def _parts(request: ModelRequest) -> list[str]:
 
 
 def _plain(message: Mapping[str, Any]) -> str:
-    """Return a message without what only says where a cache ends: claude writes one text as a text or as a block."""
-    content = message.get("content")
+    """Return what a model reads of a message, without ids and marks of where a cache ends.
+
+    claude writes one text as a text or as a block.
+    """
+    read = {key: message[key] for key in message if key != "id" and "metadata" not in key}
+    content = read.get("content")
     if isinstance(content, list):
         blocks = [{key: block[key] for key in block if key != "cache_control"} for block in content]
         texts = [block["text"] for block in blocks if list(block) == ["type", "text"]]
         content = texts[0] if len(texts) == len(blocks) == 1 else blocks
-    return json.dumps({**message, "content": content}, ensure_ascii=False)
+    return json.dumps({**read, "content": content}, ensure_ascii=False)
 
 
 def _figure(sent: Mapping[str, Mapping[str, list[Sent]]], turns: int) -> Figure:
@@ -165,8 +169,9 @@ def _figure(sent: Mapping[str, Mapping[str, list[Sent]]], turns: int) -> Figure:
         "cache of whole messages, as Anthropic's, counts in whole messages: a window of the conversation is one "
         "message, new in every turn. A cache of any beginning, as OpenAI's, counts in bytes: a window that drops "
         "nothing begins as the one before it did, up to what follows the history. qwen sends its last message again "
-        "without the date that it had added. `shared` has a window that holds the whole conversation here; one that "
-        "drops its oldest messages has next to nothing in common with the one before it.",
+        "without the date that it had added, so there its own session can send more than such a window. `shared` has "
+        "a window that holds the whole conversation; one that drops its oldest messages begins differently in every turn, "
+        "which is not measured here. No vendor's cache was observed.",
         reason=f"in {GOAL_TURNS} turns each of three agents has 10, and is sent 6 messages in each: 6 of 12, 6 of 18, "
         f"and at last 6 of 60. That is a sixth of all windows together, even if nothing else is sent. What an own "
         f"session sends stays the same, and a window grows, so the share shrinks with every turn.",
