@@ -16,6 +16,7 @@ from tests.newest.recording import RECORDINGS, record
 from tests.real_cli import install, isolation
 
 ROOT = Path(__file__).parents[2]
+AT_ONCE = ("-n", "logical", "--dist", "worksteal")
 TESTS = ("tests/real_cli", "tests/agents/test_recordings.py")
 NPM_TIMEOUT_SECONDS = 120
 
@@ -92,7 +93,7 @@ def _record(into: Path) -> list[str]:
 def failures(log: Path) -> list[str]:
     """Run the tests with the newest CLIs, and return those that fail."""
     print(f"Running their tests; what they say is in {log} ...", flush=True)
-    command = [sys.executable, "-m", "pytest", "-q", "-rfE", "-n", "logical", "--dist", "worksteal", *TESTS]
+    command = [sys.executable, "-m", "pytest", "-q", "-rfE", *AT_ONCE, *TESTS]
     with log.open("w", encoding="utf-8") as output:
         code = subprocess.run(command, cwd=ROOT, stdout=output, stderr=subprocess.STDOUT, check=False).returncode
     lines = log.read_text(encoding="utf-8").splitlines()

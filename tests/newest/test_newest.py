@@ -149,6 +149,7 @@ def test_the_newest_versions_are_what_npm_says(tmp_path: Path, monkeypatch: pyte
 def test_tests_that_fail_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "test_it.py").write_text("def test_good(): pass\n\n\ndef test_bad(): assert 1 == 2\n")
     monkeypatch.setattr(newest, "TESTS", (str(tmp_path / "test_it.py"),))
+    monkeypatch.setattr(newest, "AT_ONCE", ("-n", "0"))
 
     (failed,) = newest.failures(tmp_path / "tests.txt")
 
@@ -158,6 +159,7 @@ def test_tests_that_fail_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 def test_tests_that_cannot_run_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(newest, "TESTS", (str(tmp_path / "nothing.py"),))
+    monkeypatch.setattr(newest, "AT_ONCE", ("-n", "0"))
 
     assert len(newest.failures(tmp_path / "tests.txt")) == 1
 
