@@ -170,8 +170,8 @@ def _figure(sent: Mapping[str, Mapping[str, list[Sent]]], turns: int) -> Figure:
         "message, new in every turn. A cache of any beginning, as OpenAI's, counts in bytes: a window that drops "
         "nothing begins as the one before it did, up to what follows the history. qwen sends its last message again "
         "without the date that it had added, so there its own session can send more than such a window. `shared` has "
-        "a window that holds the whole conversation; one that drops its oldest messages begins differently in every turn, "
-        "which is not measured here. No vendor's cache was observed.",
+        "a window that holds the whole conversation; one that drops its oldest messages begins differently in every "
+        "turn, which is not measured here. No vendor's cache was observed.",
         reason=f"in {GOAL_TURNS} turns each of three agents has 10, and is sent 6 messages in each: 6 of 12, 6 of 18, "
         f"and at last 6 of 60. That is a sixth of all windows together, even if nothing else is sent. What an own "
         f"session sends stays the same, and a window grows, so the share shrinks with every turn.",
