@@ -449,7 +449,7 @@ def test_two_turns_at_once_in_one_session_run_apart(cli: str, tmp_path: Path) ->
             assert use is not None
             other = SessionLock(file.stem[-36:])
             assert other.hold()
-            models.script(Reply(text="Blue, says the copy."))
+            models.script(Reply(text="Blue, says the new one."))
             await said(conversation, "Which colour?")
             assert file.read_bytes() == before
             other.release()
@@ -457,12 +457,12 @@ def test_two_turns_at_once_in_one_session_run_apart(cli: str, tmp_path: Path) ->
             await said(conversation, "And again?")
             return models.requests
 
-    _, copy, session = asyncio.run(converse())
+    _, other, last = asyncio.run(converse())
 
-    assert scene.origins == ["new", "forked", "resumed"]
-    for request in (copy, session):
+    assert scene.origins == ["new", "rebuilt", "resumed"]
+    for request in (other, last):
         assert "\n".join(request.texts).count("The colour is blue.") == 1
-    assert "Blue, says the copy." in "\n".join(session.texts), "what it said in the copy is news to the session"
+    assert "Blue, says the new one." in "\n".join(last.texts)
 
 
 @pytest.mark.parametrize(

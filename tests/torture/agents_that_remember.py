@@ -1,31 +1,49 @@
 """Agents that remember, and kill -9 around their sessions; remembering_kills.py does it."""
 
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+from msgspec.structs import replace
 from tests.torture.kill_nine import tortured
 from tests.torture.outcome import Outcome, Size, Torture
 from tests.torture.remembering_mistakes import MISTAKES
 
 KILLS: dict[Size, int] = {"small": 40, "full": 1000}
+KEYS = ("kills", "counts", "reached")
 FAULT = "what a killed turn left stays in the session"
 
 
 def run(size: Size, seed: int) -> Outcome:
-    """Kill conversations whose agents remember."""
-    return outcome_of(KILLS[size], seed)
+    """Kill conversations whose agents remember, several of them at the same time if there are many."""
+    count = 4 if size == "full" else 1
+    with ThreadPoolExecutor(count) as threads:
+        found = list(threads.map(lambda part: found_by(KILLS[size] // count, seed * count + part), range(count)))
+    outcome = outcome_of(*found)
+    reached = len(set[str]().union(*(part["reached"] for part in found)))
+    if size == "full" and reached < found[0]["points"]:
+        missed = f"only {reached} of {found[0]['points']} named points were reached"
+        return replace(outcome, failures=(*outcome.failures, missed))
+    return outcome
 
 
 def run_with_fault(seed: int) -> Outcome:
     """Do it with sessions that are not put back."""
-    return outcome_of(KILLS["small"], seed, FAULT)
+    return outcome_of(found_by(KILLS["small"], seed, FAULT))
 
 
-def outcome_of(kills: int, seed: int, mistake: str = "") -> Outcome:
-    """Return what came out, with a mistake or without one."""
-    found: dict[str, Any] = tortured("remembering_kills", str(kills), str(seed), mistake)
-    figures = {f"killed {where}": count for where, count in sorted(found["kills"].items(), reverse=True)}
-    figures |= {"different named points": found["points"], **dict(sorted(found["counts"].items()))}
-    return Outcome(tried=sum(found["kills"].values()), unit="kills", failures=tuple(found["problems"]), figures=figures)
+def found_by(kills: int, seed: int, mistake: str = "") -> dict[str, Any]:
+    """Return what so many kills found, with a mistake or without one."""
+    return tortured("remembering_kills", str(kills), str(seed), mistake)
+
+
+def outcome_of(*found: dict[str, Any]) -> Outcome:
+    """Return what came out of all that was found."""
+    kills, counts, reached = (sum((Counter(part[key]) for part in found), Counter[str]()) for key in KEYS)
+    figures = {f"killed {where}": count for where, count in sorted(kills.items(), reverse=True)}
+    figures |= {"different named points": len(reached), **dict(sorted(counts.items()))}
+    failures = tuple(problem for part in found for problem in part["problems"])
+    return Outcome(tried=kills.total(), unit="kills", failures=failures, figures=figures)
 
 
 TORTURE = Torture(

@@ -6,23 +6,31 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from bullpen.memory import MemberMemory
-from bullpen.store.base import Store
+from bullpen.store.base import Store, Turn
 
-CAUSES = re.compile(r"made it forget|its CLI had replaced")
+CAUSES = re.compile(r"made it forget|another turn runs in its session")
 
 
 def rebuilt_without_cause(store: Store, conversation_id: str, broken: set[str]) -> Iterator[str]:
     """Yield which sessions did not go on although nobody had touched them, and nobody had made them forget."""
-    last: dict[str, str] = {}
-    left = {one.turn_id: one.memory.session_id for one in store.memories(conversation_id)}
-    for turn in store.turns(conversation_id):
+    turns = {turn.id: turn for turn in store.turns(conversation_id)}
+    memories = [(turns[left.turn_id], left.memory.session_id) for left in store.memories(conversation_id)]
+    for turn in turns.values():
         record = store.record(conversation_id, turn.id) if turn.started_at else None
         session = None if record is None else record.report.session
         reason = "" if session is None or CAUSES.search(session.reason) else session.reason
-        if reason and last.get(turn.member) not in broken:
-            yield f"turn {turn.id} of {turn.member} began a new session without a cause: {reason}"
-        if turn.id in left:
-            last[turn.member] = left[turn.id]
+        if not reason or any(one in reason for one in broken):
+            continue
+        # A turn that is tried again keeps its number, so the order of numbers is not that of time.
+        before = [
+            one for ended, one in memories if ended.member == turn.member and _at(ended) <= (turn.started_at or 0)
+        ]
+        if not broken.intersection(before[-1:]):
+            yield f"turn {turn.id} of {turn.member} began anew without a cause: {reason} (after {before[-2:]})"
+
+
+def _at(turn: Turn) -> int:
+    return turn.ended_at or 0
 
 
 def seen_too_early(store: Store, conversation_id: str, homes: Path, broken: set[str]) -> Iterator[str]:

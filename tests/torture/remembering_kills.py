@@ -68,7 +68,6 @@ POINTS = (
 RARE = ("given again", "file is cut")
 KILLS_PER_CONVERSATION = 20
 LONGEST_LIFE_SECONDS = 6.0
-ENOUGH_KILLS = 900
 WHOM = ("a", "b", "c", "a & b", "a, b", "b & c, a", "a & b & c", "c, a & b")
 
 
@@ -89,9 +88,13 @@ class Torture:
         for first in range(0, kills, KILLS_PER_CONVERSATION):
             stage = self._stage(self.folder / f"conversation-{first}")
             self._torture(stage, points[first : first + KILLS_PER_CONVERSATION], first)
-        if kills >= ENOUGH_KILLS:
-            self.problems += [f"the point {point!r} was never reached" for point in POINTS if not self.reached[point]]
-        return {"kills": self.ends, "points": len(self.reached), "problems": self.problems, "counts": self.counts}
+        return {
+            "kills": self.ends,
+            "reached": self.reached,
+            "points": len(POINTS),
+            "problems": self.problems,
+            "counts": self.counts,
+        }
 
     def _torture(self, stage: RememberingStage, points: list[str], first: int) -> None:
         conversation_id = asyncio.run(_begin(stage))

@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from tests.torture.agents_that_remember import KILLS, outcome_of
+from tests.torture.agents_that_remember import KILLS, found_by, outcome_of
 from tests.torture.outcome import DEFAULT_SEED, shown
 from tests.torture.remembering_mistakes import MISTAKES
 
@@ -16,7 +16,7 @@ def test_a_mistake_is_seen(mistake: str) -> None:
     """What processes do at the same moment is never the same again, so one run may happen to miss a mistake."""
     failures: tuple[str, ...] = ()
     for seed in range(DEFAULT_SEED, DEFAULT_SEED + MOST_RUNS):
-        failures = outcome_of(KILLS["small"] // 2, seed, mistake).failures
+        failures = outcome_of(found_by(KILLS["small"] // 2, seed, mistake)).failures
         if any(re.search(MISTAKES[mistake][-1], failure) for failure in failures):
             return
     pytest.fail(f"{mistake}: this was not seen in {MOST_RUNS} runs.\n{shown(failures)}")

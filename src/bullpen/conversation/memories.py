@@ -51,7 +51,7 @@ class SessionPlan(Struct, frozen=True, kw_only=True):
     longer_file: Path | None = None
     """Its file, if a turn that ended badly has left something in it."""
     lock: SessionLock | None = None
-    """Held while the turn runs; None: it is new, or a copy made beside another turn."""
+    """Held while the turn runs; None: it is new."""
 
     def release(self) -> None:
         """Let others use the session."""
@@ -113,7 +113,7 @@ class Memories:
         return SessionPlan(use=use, left=left, longer_file=file if is_longer else None)
 
     def enter(self, agent: MemberAgent, progress: Progress) -> SessionPlan | None:
-        """Take the session for a turn. If another turn runs in it, this one runs in a copy, or in a new one.
+        """Take the session for a turn. If another turn runs in it, this one runs in a new one.
 
         The lock comes first: until we have it, another turn may change the file that the plan is made from.
         """
@@ -122,22 +122,24 @@ class Memories:
         lock = SessionLock(goes_on.memory.session_id) if goes_on and goes_on.memory.session_id else None
         is_ours = lock is not None and lock.hold()
         plan, sessions = self._planned(agent, progress, left), agent.spec.sessions
-        if plan is None or sessions is None or plan.left is None or lock is None:
+        if plan is None or sessions is None or lock is None:
             if lock is not None:
                 lock.release()
             return plan
-        if is_ours:
-            try:
-                if plan.longer_file is not None:
-                    put_back(plan.longer_file, plan.left.memory.file)
-            except OSError as error:
-                lock.release()
-                return _new(sessions, f"the file of its session cannot be written ({error.strerror})")
-            return replace(plan, lock=lock)
-        # What that turn has written so far would be in a copy of the session, so one that is borrowed is not copied.
-        if not sessions.fork or plan.longer_file is not None or plan.use.origin == "forked":
-            return _new(sessions, "another turn runs in its session")
-        return replace(plan, use=replace(plan.use, origin="forked"))
+        if not is_ours:
+            # Not in a copy: that would have what the other turn has written so far.
+            is_forgotten = agent.member.name in progress.forgotten
+            return plan if is_forgotten else _new(sessions, "another turn runs in its session")
+        if plan.left is None:
+            lock.release()
+            return plan
+        try:
+            if plan.longer_file is not None:
+                put_back(plan.longer_file, plan.left.memory.file)
+        except OSError as error:
+            lock.release()
+            return _new(sessions, f"the file of its session cannot be written ({error.strerror})")
+        return replace(plan, lock=lock)
 
     def _ended_badly(self, member: str, after: int) -> list[Turn]:
         """Return the member's turns that ended without a reply after a message."""
@@ -157,12 +159,9 @@ class Memories:
     def after(
         self, agent: MemberAgent, plan: SessionPlan, seen: Seen, started: Started, usage: Usage | None, *, at: int
     ) -> Memory | None:
-        """Return what the member's session holds after a turn that ended well.
-
-        A turn that ran beside another one in a copy leaves nothing: the session that it was copied from continues.
-        """
+        """Return what the member's session holds after a turn that ended well."""
         use, sessions, before = plan.use, agent.spec.sessions, plan.left.memory if plan.left else None
-        if sessions is None or (use.origin == "forked" and plan.lock is None):
+        if sessions is None:
             return None
         session_id = _session_after(use, started)
         file = find_session_file(sessions, agent.environment, session_id) if is_session_id(session_id) else None
