@@ -14,8 +14,8 @@ MISTAKES = {
     ),
     "what a killed turn left stays in the session": (
         "bullpen.conversation.memories",
-        "                    put_back(plan.longer_file, plan.left.memory.file)\n",
-        "                    pass\n",
+        "                put_back(plan.longer_file, plan.left.memory.file)\n",
+        "                pass\n",
         r"was sent again",
     ),
     "its own replies are forgotten": (
