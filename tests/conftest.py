@@ -14,6 +14,10 @@ import psutil
 import pytest
 from hypothesis import HealthCheck, settings
 
+# Scripted agents keep sessions where these say: never in those of the person who runs the tests.
+for _variable in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "QWEN_HOME"):
+    os.environ.pop(_variable, None)
+
 # Before anything imports it.
 pytest.register_assert_rewrite("bullpen.testing.store_contract")
 

@@ -20,6 +20,8 @@ class FileMark(Struct, frozen=True, kw_only=True):
 
     size: int
     digest: str
+    changed_at: int = 0
+    """When it was last changed, in nanoseconds since 1970."""
 
 
 class SessionUse(Struct, frozen=True, kw_only=True):
