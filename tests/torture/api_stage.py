@@ -49,7 +49,10 @@ async def staged(folder: Path) -> AsyncIterator[Stage]:
     team = folder / "team.toml"
     team.write_text(TEAM, encoding="utf-8")
     async with site(folder, team) as served:
-        closed = (await served.hub.begin()).conversation.id
+        other = (await served.hub.begin()).conversation
+        # One in which nothing was said would be gone.
+        await other.note("This one is closed.")
+        closed = other.id
         await served.hub.release(closed)
         conversation = (await served.hub.begin()).conversation
         for text, id_ in ((SAID, SAID_AS), ("And you? [NEXT: sarah]", None)):
