@@ -59,9 +59,10 @@ def measure(*, quick: bool) -> Figure:
             for name, times in taken.items()
         ],
         meaning=f"The median of {turns} turns from the person's message to the stored reply, without the agent's own "
-        "process. The session's file is read twice in each turn, before it and after it, to know that it is what the "
-        "last turn left; a session becomes 600 kB large before a new one begins, unless the team file says otherwise.",
-        reason="the file of a session is hashed twice in each turn, which takes as long as it is large.",
+        "process. The session's file is read after each turn, to know later that it is what the turn left, and before "
+        "a turn only if somebody has touched it; a session becomes 600 kB large before a new one begins, unless the "
+        "team file says otherwise.",
+        reason="the file of a session is hashed after each turn, which takes as long as it is large.",
     )
 
 

@@ -23,6 +23,8 @@ async def draw(folder: Path, chromium: str) -> None:
     """Let the team play, and take pictures."""
     os.environ["PATH"] = f"{put_on_path(folder, SCRIPTS)}{os.pathsep}{os.environ['PATH']}"
     os.environ["XDG_STATE_HOME"] = os.environ["BULLPEN_HOME"] = str(folder / "home")
+    # Where the agents keep their sessions.
+    os.environ["CLAUDE_CONFIG_DIR"] = os.environ["CODEX_HOME"] = str(folder / "sessions")
     team = folder / "shop" / "team.toml"
     team.parent.mkdir()
     team.write_text(TEAM, encoding="utf-8")

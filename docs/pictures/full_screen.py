@@ -67,6 +67,8 @@ CHECK: Script = [{"say": "The docs are up to date."}]
 def draw_full_screen(folder: Path) -> None:
     """Play the conversation, and draw it in both themes."""
     os.environ["BULLPEN_HOME"] = str(folder / "home")
+    # Where the agents keep their sessions.
+    os.environ["CLAUDE_CONFIG_DIR"] = os.environ["CODEX_HOME"] = str(folder / "sessions")
     os.environ["PATH"] = f"{folder / 'bin'}:{os.environ['PATH']}"
     stage = Stage(folder)
     stage.head('name = "Shop"\ntask = "Nobody can guess a password by trying."\n')
