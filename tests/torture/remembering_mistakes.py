@@ -26,8 +26,8 @@ MISTAKES = {
     ),
     "the session is marked before its CLI has ended": (
         "bullpen.agents.session_file",
-        "    size = file.stat().st_size\n    return FileMark",
-        "    size = file.stat().st_size - 1\n    return FileMark",
+        "    return FileMark(size=now.st_size, digest=_digest(file, now.st_size), ",
+        "    return FileMark(size=now.st_size - 1, digest=_digest(file, now.st_size - 1), ",
         r"without a cause|half a line",
     ),
     "a turn that was killed is not ours": (
