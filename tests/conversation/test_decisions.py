@@ -1,7 +1,5 @@
 """One test for each decision on routing in docs/decisions.md, named after it."""
 
-from pathlib import Path
-
 import pytest
 from tests.conversation.remembering import RememberingStage
 from tests.conversation.stage import Stage, events_so_far, said, tell
@@ -113,18 +111,15 @@ async def test_decision_36_whom_an_agent_reaches(stage: Stage) -> None:
         assert (await tell(conversation, "Go [NEXT: c, b]"))[-2:] == ["c: I am c.", "b: I am b."]
 
 
-async def test_decision_37_what_an_agent_is_given_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    stage = RememberingStage(tmp_path)
-    for name, value in stage.environment().items():
-        monkeypatch.setenv(name, value)
-    stage.person("kim")
-    stage.remembering("a")
-    stage.agent("b", "Hello.")
-    async with stage.open() as conversation:
+async def test_decision_37_what_an_agent_is_given_again(remembering: RememberingStage) -> None:
+    remembering.person("kim")
+    remembering.remembering("a")
+    remembering.agent("b", "Hello.")
+    async with remembering.open() as conversation:
         await tell(conversation, "The first thing [NEXT: a]")
         await tell(conversation, "The second thing [NEXT: b, a]")
 
-    news = stage.prompt_texts("a")[1]
+    news = remembering.prompt_texts("a")[1]
     assert ["The second thing" in news, "Hello." in news, "The first thing" in news] == [True, True, False]
 
 

@@ -7,7 +7,6 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from tests.conversation.remembering import RememberingStage
@@ -23,18 +22,13 @@ SLOW: Script = [{"say": "half of it"}, {"hang": True}]
 
 
 @pytest.fixture
-def team(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RememberingStage:
+def team(remembering: RememberingStage) -> RememberingStage:
     """A person, an agent that remembers, and two that do not."""
-    monkeypatch.setenv("BULLPEN_HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    stage = RememberingStage(tmp_path)
-    for name, value in stage.environment().items():
-        monkeypatch.setenv(name, value)
-    stage.person("kim")
-    stage.remembering("a")
+    remembering.person("kim")
+    remembering.remembering("a")
     for other in "bc":
-        stage.agent(other, *(f"{other}:{number} says so." for number in range(1, 20)))
-    return stage
+        remembering.agent(other, *(f"{other}:{number} says so." for number in range(1, 20)))
+    return remembering
 
 
 async def ended_badly(conversation: Conversation, text: str, *, cancel: bool = True) -> None:

@@ -1,7 +1,5 @@
 """What an explanation lists, already known and new, is what the model got: with agents that keep real session files."""
 
-from pathlib import Path
-
 import pytest
 from tests.conversation.remembering import RememberingStage
 from tests.conversation.stage import tell
@@ -11,17 +9,12 @@ from bullpen.view.explanation import Explanation, explain, explain_now
 
 
 @pytest.fixture
-def team(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RememberingStage:
+def team(remembering: RememberingStage) -> RememberingStage:
     """A person, and two agents that remember."""
-    monkeypatch.setenv("BULLPEN_HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    stage = RememberingStage(tmp_path)
-    for name, value in stage.environment().items():
-        monkeypatch.setenv(name, value)
-    stage.person("kim")
-    stage.remembering("a")
-    stage.remembering("b", cli="codex")
-    return stage
+    remembering.person("kim")
+    remembering.remembering("a")
+    remembering.remembering("b", cli="codex")
+    return remembering
 
 
 def listed(explanation: Explanation) -> list[str]:

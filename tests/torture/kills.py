@@ -19,6 +19,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from tests.torture.killing_itself import dying, wrap
 from tests.torture.teams import LoopingTeam, tell_agents_their_turns
 
 from bullpen import open_team
@@ -257,19 +258,12 @@ async def _do_something(conversation: Conversation, chance: random.Random) -> No
 
 def _die_at(point: str, times: int, last_word: Callable[[], None]) -> None:
     """Let this process kill itself when it reaches a point for the nth time. The product knows nothing of it."""
-    left = [times]
-
-    def die() -> None:
-        left[0] -= 1
-        if left[0] == 0:
-            last_word()
-            os.kill(os.getpid(), signal.SIGKILL)
-
+    die = dying(times, last_word)
     when, _, method = point.partition(" ")
     if method in METHODS:
-        _wrap(SqliteStore, method, die, before=when == "before")
+        wrap(SqliteStore, method, die, before=when == "before")
     elif point == "within a commit":
-        _wrap(conversation_rows, "apply", die, before=False)
+        wrap(conversation_rows, "apply", die, before=False)
     elif point:
         real = MemberAgent.take_turn
 
@@ -281,20 +275,6 @@ def _die_at(point: str, times: int, last_word: Callable[[], None]) -> None:
             return reply
 
         setattr(MemberAgent, "take_turn", take_turn)  # noqa: B010
-
-
-def _wrap(owner: Any, name: str, die: Callable[[], None], *, before: bool) -> None:
-    real = getattr(owner, name)
-
-    def wrapped(*args: Any, **keys: Any) -> Any:
-        if before:
-            die()
-        result = real(*args, **keys)
-        if not before:
-            die()
-        return result
-
-    setattr(owner, name, wrapped)
 
 
 if __name__ == "__main__":

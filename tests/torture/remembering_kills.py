@@ -26,6 +26,7 @@ if __name__ == "__main__":
 
 from tests.conversation.remembering import RememberingStage
 from tests.conversation.what_models_got import problems, what_was_asked
+from tests.torture.killing_itself import dying, wrap
 from tests.torture.kills import read_until
 from tests.torture.remembering_checks import rebuilt_without_cause, seen_too_early
 
@@ -276,39 +277,18 @@ def _move(file: Path) -> None:
 
 def _die_at(point: str, times: int, last_word: Callable[[], None]) -> None:
     """Let this process kill itself when it reaches a point for the nth time. The product knows nothing of it."""
-    left = [times]
-
-    def die() -> None:
-        left[0] -= 1
-        if left[0] == 0:
-            last_word()
-            os.kill(os.getpid(), signal.SIGKILL)
-
+    die = dying(times, last_word)
     when, _, what = point.partition(" ")
     if what in AROUND:
-        _wrap(*AROUND[what], die, before=when == "before")
+        wrap(*AROUND[what], die, before=when == "before")
     elif point == "within a commit":
-        _wrap(conversation_rows, "apply", die, before=False)
+        wrap(conversation_rows, "apply", die, before=False)
     elif point == "when the CLI has taken the prompt":
         _wrap_output(die, b"")
     elif point == "when the CLI has replied":
         _wrap_output(die, b" says so")
     elif point:
         _wrap_turn(die, before=when == "before")
-
-
-def _wrap(owner: Any, name: str, die: Callable[[], None], *, before: bool) -> None:
-    real = getattr(owner, name)
-
-    def wrapped(*args: Any, **keys: Any) -> Any:
-        if before:
-            die()
-        result = real(*args, **keys)
-        if not before:
-            die()
-        return result
-
-    setattr(owner, name, wrapped)
 
 
 def _wrap_output(die: Callable[[], None], wanted: bytes) -> None:

@@ -80,18 +80,18 @@ class Memories:
         sessions, name = agent.spec.sessions, agent.member.name
         if sessions is None or not has_own_memory(agent):
             return None
-        goes_on = left or progress.borrowed.get(name)
+        continued = left or progress.borrowed.get(name)
         if name in progress.forgotten:
             return _new(sessions, made_to_forget(progress.forgotten[name]))
-        if goes_on is None:
+        if continued is None:
             return _new(sessions)
-        return self._going_on(agent, sessions, goes_on, is_borrowed=left is None)
+        return self._continuing(agent, sessions, continued, is_borrowed=left is None)
 
     def rebuilt(self, agent: MemberAgent, reason: str) -> SessionPlan | None:
         """Return a new session in the place of one that the CLI could not continue."""
         return None if agent.spec.sessions is None else _new(agent.spec.sessions, reason)
 
-    def _going_on(
+    def _continuing(
         self, agent: MemberAgent, sessions: SessionSpec, left: MemberMemory, *, is_borrowed: bool
     ) -> SessionPlan:
         memory = left.memory
@@ -118,8 +118,8 @@ class Memories:
         The lock comes first: until we have it, another turn may change the file that the plan is made from.
         """
         left = self._left(agent)
-        goes_on = left or progress.borrowed.get(agent.member.name)
-        lock = SessionLock(goes_on.memory.session_id) if goes_on and goes_on.memory.session_id else None
+        continued = left or progress.borrowed.get(agent.member.name)
+        lock = SessionLock(continued.memory.session_id) if continued and continued.memory.session_id else None
         is_ours = lock is not None and lock.hold()
         plan, sessions = self._planned(agent, progress, left), agent.spec.sessions
         if plan is None or sessions is None or lock is None:
