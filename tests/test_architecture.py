@@ -18,6 +18,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "messages": set(),
     "turn_events": set(),
     "memory": {"turn_events"},
+    "file_changes": set(),
     "errors": {"turn_events"},
     "cache": set(),
     "config": set(),
@@ -25,22 +26,23 @@ MAY_IMPORT: dict[str, set[str]] = {
     "markers": {"text"},
     "context": {"cache", "errors", "markers", "memory", "messages", "text"},
     "agents": {"context", "errors", "memory", "text", "turn_events"},
+    "files": {"errors", "file_changes", "text"},
     "team": {"agents", "config", "context", "errors", "text"},
     "routing": {"errors", "markers", "memory", "team", "text", "turn_events"},
-    "store": {"context", "errors", "markers", "memory", "messages", "routing", "text", "turn_events"},
+    "store": {"context", "errors", "file_changes", "markers", "memory", "messages", "routing", "text", "turn_events"},
     "conversation": {
         *("agents", "context", "errors", "markers", "memory", "messages", "routing", "store", "team", "text"),
-        "turn_events",
+        *("file_changes", "files", "turn_events"),
     },
     "view": {
         *("agents", "context", "conversation", "errors", "markers", "messages", "routing", "store", "team", "text"),
-        *("memory", "turn_events"),
+        *("file_changes", "files", "memory", "turn_events"),
     },
     "exchange": {
         *("agents", "context", "conversation", "errors", "markers", "messages", "routing", "store", "team", "text"),
-        *("memory", "turn_events", "view"),
+        *("file_changes", "files", "memory", "turn_events", "view"),
     },
-    "app": {"agents", "config", "conversation", "errors", "store", "team"},
+    "app": {"agents", "config", "conversation", "errors", "files", "store", "team"},
     "database": {"config", "errors", "store"},
     "doctor": {"agents", "context", "errors", "turn_events"},
     "rehearsal": {"agents", "app", "conversation", "store", "team", "testing"},
@@ -48,7 +50,7 @@ MAY_IMPORT: dict[str, set[str]] = {
 }
 # A door renders what `view` works out. It may not reach past it into the parts that a conversation is made of, and it
 # may not use another door; only the command line opens the others.
-INSIDE = {"agents", "context", "routing", "store"}
+INSIDE = {"agents", "context", "files", "routing", "store"}
 FOR_DOORS = set(MAY_IMPORT) - INSIDE
 MAY_IMPORT |= {"tui": set(FOR_DOORS), "web": set(FOR_DOORS)}
 MAY_IMPORT |= {"cli": {*FOR_DOORS, "tui", "web", "testing"}, "__main__": {"cli"}}
