@@ -78,6 +78,8 @@ class ChangeRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
     at: int
     after_message: int = 0
     """How many messages there were."""
+    undoes: int = 0
+    """Of an undo, the number of the record that it takes back; of a redo, of the undo."""
     state: Literal["begun", "done"] = "done"
     """Files are put back between "begun" and "done"; what is found begun on opening is completed."""
     changes: FolderChanges
