@@ -17,6 +17,7 @@ BullpenError
 ├── CannotListen            no address to serve pages at
 ├── ConversationClosed      the conversation was closed in this process
 ├── ConversationInUse       another running process owns the conversation
+├── FolderInUse             agents are at work in a folder whose files should be put back
 ├── InstructionFileProblem  an agent's instruction file cannot be used
 ├── InvalidImport           the file cannot be imported; nothing was written
 ├── InvalidSnapshot         the snapshot cannot be loaded; nothing was changed
@@ -30,6 +31,7 @@ BullpenError
 ├── NothingSaid             the message is empty
 ├── NothingToDecide         no turn is waiting for a decision
 ├── NothingToForget         the member has no session of its own
+├── NothingToUndo           no changes of files can be taken back, or brought back
 ├── OutputExists            the output file exists already
 ├── PromptTooLarge          the parts that may not be cut exceed the byte budget; nothing was sent
 ├── ReadOnlyHere            the conversation can be read from here, but not continued
@@ -278,6 +280,20 @@ class NothingToDecide(BullpenError):
 
 class NothingToForget(BullpenError):
     """A member has no session of its own, or none yet."""
+
+
+class NothingToUndo(BullpenError):
+    """There are no changes of files to take back, to bring back, or to go back to."""
+
+
+class FolderInUse(BullpenError):
+    """Agents are at work in a folder, so its files cannot be put back."""
+
+    def __init__(self, folder: str, members: Iterable[str]) -> None:
+        names = ", ".join(members)
+        super().__init__(
+            f"{names} may be changing files in {folder} now. Wait until the turn has ended, or cancel it."
+        )
 
 
 class ConversationClosed(BullpenError):

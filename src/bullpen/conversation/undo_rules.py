@@ -1,0 +1,84 @@
+"""Which changes of files an undo takes back, a redo brings back, or a rewind goes to; pure."""
+
+from collections.abc import Collection, Sequence
+
+from msgspec.structs import replace
+
+from bullpen.errors import NothingToUndo
+from bullpen.file_changes import ChangeRecord, FileChange, FileKind
+
+CAN_BE_UNDONE = ("turn", "merge", "rewind")
+INVERSE: dict[FileKind, FileKind] = {"added": "deleted", "deleted": "added"}
+
+
+def taken_back(records: Sequence[ChangeRecord]) -> frozenset[int]:
+    """Return the numbers of the records that are taken back; an undo that is taken back itself does not count."""
+    gone: set[int] = set()
+    for record in reversed(records):
+        if record.undoes and record.state == "done" and record.number not in gone:
+            gone.add(record.undoes)
+    return frozenset(gone)
+
+
+def to_undo(records: Sequence[ChangeRecord], turn_id: str | None) -> ChangeRecord:
+    """Return the record to take back: the one of a turn, or else the last one that is not taken back."""
+    gone = taken_back(records)
+    mine = [record for record in records if record.kind in CAN_BE_UNDONE and _has_files(record)]
+    if turn_id is not None:
+        mine = [record for record in mine if record.kind != "rewind" and record.turn_id == turn_id]
+        if not mine:
+            raise NothingToUndo(f"Turn {turn_id} changed no files that bullpen knows of, so there is nothing to undo.")
+    left = [record for record in mine if record.number not in gone]
+    if not left and turn_id is not None:
+        raise NothingToUndo(f"Turn {turn_id} is taken back already. To bring it back, redo it.")
+    if not left:
+        raise NothingToUndo("There is nothing to undo: no turn has changed files, or all of them are taken back.")
+    return left[-1]
+
+
+def to_redo(records: Sequence[ChangeRecord], turn_id: str | None) -> ChangeRecord:
+    """Return the undo to take back: the one of a turn, or else the last one."""
+    gone = taken_back(records)
+    undone = [record for record in records if record.kind == "undo" and record.number not in gone]
+    mine = [record for record in undone if turn_id is None or record.turn_id == turn_id]
+    if not mine:
+        what = "nothing was taken back" if turn_id is None else f"turn {turn_id} is not taken back"
+        raise NothingToUndo(f"There is nothing to redo: {what}.")
+    return mine[-1]
+
+
+def to_rewind_to(records: Sequence[ChangeRecord], turn_id: str) -> ChangeRecord:
+    """Return the record of a turn whose files a rewind goes back to."""
+    mine = [record for record in records if record.kind == "turn" and record.turn_id == turn_id]
+    if not mine or not mine[-1].changes.after:
+        raise NothingToUndo(f"bullpen does not know what the files were after turn {turn_id}: it did not look at them.")
+    return mine[-1]
+
+
+def inverse(files: Collection[FileChange]) -> tuple[FileChange, ...]:
+    """Return the changes that undo changes."""
+    return tuple(_inverse(file) for file in files)
+
+
+def _inverse(file: FileChange) -> FileChange:
+    turned = replace(
+        file,
+        kind=INVERSE.get(file.kind, file.kind),
+        old=file.new,
+        new=file.old,
+        added=file.removed,
+        removed=file.added,
+    )
+    if file.kind != "renamed":
+        return turned
+    return replace(
+        turned,
+        path=file.renamed_from,
+        raw_path=file.raw_renamed_from,
+        renamed_from=file.path,
+        raw_renamed_from=file.raw_path,
+    )
+
+
+def _has_files(record: ChangeRecord) -> bool:
+    return record.state == "done" and bool(record.changes.files)
