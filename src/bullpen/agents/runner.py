@@ -69,28 +69,17 @@ async def run_turn(
     command line before it runs, and `on_output` the program's raw output. With `session` the CLI begins that session or
     continues it; if it begins another one instead, it is stopped, and SessionLost is raised.
     """
-    if output.system_flag and spec.system_file_flag is None:
-        raise ValueError(
-            f"{spec.name} accepts no system text besides the prompt; use an assembler that puts it into the prompt"
-        )
+    _refuse_system_text_without_a_flag(spec, output.system_flag)
     began = time.monotonic()
     folder = Path(cwd).absolute()
     options = (*spec.arguments(permissions, model, allow), *arguments)
-    session_arguments = spec.sessions.arguments(session) if spec.sessions and session else ()
     environment = child_environment(spec, env)
-    masked = partial(without_secrets, environment={**os.environ, **environment})
-    transcript = Transcript(spec, emit, masked)
-    command: list[str] = []
+    transcript = _transcript(spec, emit, environment, session, on_output)
     try:
-        while not (were_leftovers_ended() and guardian.is_one_ready()):
-            await asyncio.to_thread(_prepare)
-        with _system_file(spec, output.system_flag) as system_arguments:
-            program = _program(spec, environment, folder)
-            command = [program, *options, *system_arguments, *session_arguments, *spec.last_arguments]
+        await _prepare_for_agents()
+        with _command_line(spec, options, output.system_flag, session, environment, folder) as command:
             prompt = _encoded_prompt(spec, output.prompt)
-            on_command(tuple(command))
-            transcript.on_output = on_output
-            transcript.expected_session = session.id if session and session.origin == "resumed" else None
+            on_command(command)
             ending = await _run_program(
                 spec, transcript, command, prompt, folder, environment, idle_timeout, total_timeout
             )
@@ -98,22 +87,35 @@ async def run_turn(
         emit(Failed(kind="cancelled", message="The turn was cancelled.", partial_text=transcript.text))
         raise
     except _TurnFailed as error:
-        ending = error.failure
-    seconds = time.monotonic() - began
-    logger.info("turn ended agent=%s ending=%s seconds=%.1f", spec.name, type(ending).__name__, seconds)
-    if isinstance(ending, Failed):
-        ending = replace(ending, message=masked(ending.message), partial_text=transcript.text)
-        failure = classified(spec, ending)
-        emit(failure)
-        raise error_for(spec, failure)
-    emit(ending)
-    return Reply(
-        text=ending.text,
-        usage=transcript.usage,
-        started=transcript.started,
-        command=tuple(command),
-        seconds=seconds,
-    )
+        command, ending = (), error.failure
+    return _reply(spec, emit, transcript, ending, command, time.monotonic() - began)
+
+
+def _refuse_system_text_without_a_flag(spec: AgentSpec, text: str | None) -> None:
+    if text and spec.system_file_flag is None:
+        raise ValueError(
+            f"{spec.name} accepts no system text besides the prompt; use an assembler that puts it into the prompt"
+        )
+
+
+def _transcript(
+    spec: AgentSpec,
+    emit: Emit,
+    environment: Mapping[str, str],
+    session: SessionUse | None,
+    on_output: Callable[[bytes], None],
+) -> Transcript:
+    """Return what reads the program's output, and emits it without the secrets of its environment."""
+    transcript = Transcript(spec, emit, partial(without_secrets, environment={**os.environ, **environment}))
+    transcript.on_output = on_output
+    transcript.expected_session = session.id if session and session.origin == "resumed" else None
+    return transcript
+
+
+async def _prepare_for_agents() -> None:
+    """Wait until nothing is left of agents before a crash, and a guardian is ready for the next one."""
+    while not (were_leftovers_ended() and guardian.is_one_ready()):
+        await asyncio.to_thread(_prepare)
 
 
 def _prepare() -> None:
@@ -126,6 +128,22 @@ class _TurnFailed(Exception):
     def __init__(self, failure: Failed) -> None:
         super().__init__(failure)
         self.failure = failure
+
+
+@contextmanager
+def _command_line(
+    spec: AgentSpec,
+    options: tuple[str, ...],
+    system_text: str | None,
+    session: SessionUse | None,
+    environment: Mapping[str, str],
+    cwd: Path,
+) -> Iterator[tuple[str, ...]]:
+    """Yield the command that runs the agent's program; the files that it names are there meanwhile."""
+    session_arguments = spec.sessions.arguments(session) if spec.sessions and session else ()
+    with _system_file(spec, system_text) as system_arguments:
+        program = _program(spec, environment, cwd)
+        yield (program, *options, *system_arguments, *session_arguments, *spec.last_arguments)
 
 
 @contextmanager
@@ -185,7 +203,7 @@ def _encoded_prompt(spec: AgentSpec, prompt: str) -> bytes:
 async def _run_program(
     spec: AgentSpec,
     transcript: Transcript,
-    command: list[str],
+    command: tuple[str, ...],
     prompt: bytes,
     cwd: Path,
     environment: Mapping[str, str],
@@ -274,6 +292,25 @@ def _ending(spec: AgentSpec, transcript: Transcript, exit_code: int) -> Finished
         case _:
             message = _how_it_ended(exit_code, tail)
             return Failed(kind="crashed", message=message, exit_code=exit_code, stderr_tail=tail)
+
+
+def _reply(
+    spec: AgentSpec,
+    emit: Emit,
+    transcript: Transcript,
+    ending: Finished | Failed,
+    command: tuple[str, ...],
+    seconds: float,
+) -> Reply:
+    """Emit how the turn ended, and return the agent's reply or raise its failure."""
+    logger.info("turn ended agent=%s ending=%s seconds=%.1f", spec.name, type(ending).__name__, seconds)
+    if isinstance(ending, Failed):
+        ending = replace(ending, message=transcript.masked(ending.message), partial_text=transcript.text)
+        failure = classified(spec, ending)
+        emit(failure)
+        raise error_for(spec, failure)
+    emit(ending)
+    return Reply(text=ending.text, usage=transcript.usage, started=transcript.started, command=command, seconds=seconds)
 
 
 def _how_it_ended(exit_code: int, stderr_tail: str) -> str:

@@ -49,7 +49,7 @@ class Transcript:
     def __init__(self, spec: AgentSpec, emit: Emit, masked: Callable[..., str] = without_secrets) -> None:
         self._agent = spec.name
         self._emit = emit
-        self._masked = masked
+        self.masked = masked
         self._parse = spec.parser().parse
         self._lines = LineSplitter() if spec.stream == "json" else None
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
@@ -91,7 +91,7 @@ class Transcript:
     def stderr_tail(self) -> str:
         """The last lines of the program's standard error, without its secrets."""
         text = strip_escape_sequences(self._stderr.decode(errors="replace"))
-        masked = self._masked(text, is_cut=self._is_stderr_cut).strip()
+        masked = self.masked(text, is_cut=self._is_stderr_cut).strip()
         return masked.encode(errors="replace")[-STDERR_TAIL_BYTES:].decode(errors="ignore")
 
     def feed(self, chunk: bytes) -> None:
@@ -149,7 +149,7 @@ class Transcript:
         record = record_from(line)
         self._line = line
         if self._logs_lines:
-            logger.debug("[Debug][Receive] agent=%s %s", self._agent, self._masked(line.decode(errors="replace")))
+            logger.debug("[Debug][Receive] agent=%s %s", self._agent, self.masked(line.decode(errors="replace")))
         if record is None:
             self._emit_notice("noise", line)
         else:
@@ -160,7 +160,7 @@ class Transcript:
             events = list(self._parse(record))
         except Exception:
             # A vendor's new release may write anything; a record that we cannot read is shown as a notice.
-            logger.debug("unreadable record %s", self._masked(str(record)), exc_info=True)
+            logger.debug("unreadable record %s", self.masked(str(record)), exc_info=True)
             self._emit_notice("unknown", str(record))
             return
         for event in events:
@@ -182,7 +182,7 @@ class Transcript:
             if event.kind == "unknown":
                 self._emit_notice(event.kind, event.text)
                 return
-            event = replace(event, text=self._masked(event.text))
+            event = replace(event, text=self.masked(event.text))
         if isinstance(event, Usage):
             self.usage = event
         elif isinstance(event, Started):
@@ -208,7 +208,7 @@ class Transcript:
     def _shown(self, text: str | bytes) -> str:
         """Return the beginning of a notice without secrets: more than is shown, so that all in it are whole."""
         text = text[: 8 * MAX_NOTICE_CHARACTERS]
-        return self._masked(text if isinstance(text, str) else text.decode(errors="replace"))
+        return self.masked(text if isinstance(text, str) else text.decode(errors="replace"))
 
 
 def _may_have_escapes(line: bytes) -> bool:
