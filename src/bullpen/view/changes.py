@@ -1,0 +1,224 @@
+"""Changes: what turns, people and undos changed in folders, in words and in lists, for every door."""
+
+from collections.abc import Iterable, Sequence
+
+from msgspec import Struct
+
+from bullpen.file_changes import ChangeRecord, FileChange, FileKind, FileState, FolderChanges
+from bullpen.text.numbers import counted
+from bullpen.view.diff import file_words, plus_minus
+
+SOMEBODY = "Somebody"
+"""Whoever changed files between two turns: nothing tells us who."""
+
+
+class ChangedFile(Struct, frozen=True, kw_only=True):
+    """One file, and all that happened to it in some records."""
+
+    folder: str
+    path: str
+    renamed_from: str = ""
+    kind: FileKind
+    added: int = 0
+    removed: int = 0
+    is_binary: bool = False
+    records: tuple[int, ...] = ()
+    """The numbers of the records that changed it, oldest first."""
+
+    @property
+    def title(self) -> str:
+        """Its path, and the one it had before."""
+        return f"{self.renamed_from} → {self.path}" if self.renamed_from else self.path
+
+    @property
+    def about(self) -> str:
+        """What became of it, in a few words."""
+        return file_words(self.kind, self.added, self.removed, is_binary=self.is_binary)
+
+
+class ChangeGroup(Struct, frozen=True, kw_only=True):
+    """Changes that are listed under one heading: of a turn, of a member, or all of them."""
+
+    key: str
+    """The number of a record, the name of a member, or "all"."""
+    title: str
+    summary: str
+    files: tuple[ChangedFile, ...]
+    records: tuple[int, ...]
+    notes: tuple[str, ...] = ()
+    """What is not known, in sentences."""
+
+
+class Changes(Struct, frozen=True, kw_only=True):
+    """What was changed in a conversation."""
+
+    turns: tuple[ChangeGroup, ...] = ()
+    """One for each record, oldest first: also what people changed and what was taken back."""
+    members: tuple[ChangeGroup, ...] = ()
+    together: ChangeGroup
+
+
+def files_words(files: Sequence[FileChange | ChangedFile]) -> str:
+    """Return how much was changed: "3 files, +24 −7"."""
+    lines = plus_minus(sum(file.added for file in files), sum(file.removed for file in files))
+    binary = "binary" if files and all(file.is_binary for file in files) else ""
+    return ", ".join(part for part in (counted(len(files), "file"), lines or binary) if part)
+
+
+def change_summary(changes: FolderChanges) -> str:
+    """Return what is written on a message: "3 files, +24 −7"; nothing if nothing has changed and that is known."""
+    if changes.files:
+        return files_words(changes.files)
+    return "what changed is not known" if changes.note else ""
+
+
+def record_words(record: ChangeRecord) -> str:
+    """Return a record in a sentence: who changed what, how much, and what is not known about it."""
+    changes = record.changes
+    lines = plus_minus(changes.added, changes.removed)
+    unfinished = " (not finished yet)" if record.state == "begun" else ""
+    note = f" {changes.note}" if changes.note else ""
+    return f"{_sentence(record)}{f' ({lines})' if lines else ''}{unfinished}.{note}"
+
+
+def _sentence(record: ChangeRecord) -> str:
+    who, turn = author_of(record), f"turn {record.turn_id}"
+    is_known = bool(record.changes.files) or not record.changes.note
+    much = counted(len(record.changes.files), "file") if is_known else "which files is not known"
+    match record.kind:
+        case "turn" if not is_known:
+            return f"What {who} changed in {turn} is not known"
+        case "people" if not is_known:
+            return "What was changed between turns is not known"
+        case "turn":
+            return f"{who} changed {much} in {turn}"
+        case "people":
+            return f"{who} changed {much} between turns"
+        case "undo":
+            return f"{who} took back {turn}: {much}"
+        case "redo":
+            return f"{who} brought back {turn}: {much}"
+        case "rewind":
+            return f"{who} put the files back to how they were after {turn}: {much}"
+        case "merge":
+            return f"What {who} did in {turn} was brought into the shared folder: {much}"
+
+
+def author_of(record: ChangeRecord) -> str:
+    """Return who made a change: a member, the person who wanted it, or somebody between turns."""
+    if record.kind in ("turn", "merge"):
+        return record.member or "An agent"
+    return record.person or SOMEBODY
+
+
+def changes_of(records: Sequence[ChangeRecord]) -> Changes:
+    """Return what was changed in a conversation: per turn, per member, and all together. Patches are not needed."""
+    made = [record for record in records if record.changes.files or record.changes.note]
+    authors: dict[str, list[ChangeRecord]] = {}
+    for record in made:
+        # What was brought together is counted for the turn that did it.
+        if record.kind != "merge":
+            authors.setdefault(author_of(record), []).append(record)
+    return Changes(
+        turns=tuple(group_of([one], key=str(one.number), title=_heading(one)) for one in made),
+        members=tuple(group_of(theirs, key=author, title=author) for author, theirs in authors.items()),
+        together=group_of([one for one in made if one.kind != "merge"], key="all", title="All together"),
+    )
+
+
+def group_of(records: Sequence[ChangeRecord], *, key: str, title: str) -> ChangeGroup:
+    """Return records as one group: each file once, from what it was before the first to what it is after the last."""
+    files = tuple(_summed(records))
+    return ChangeGroup(
+        key=key,
+        title=title,
+        summary=files_words(files),
+        files=files,
+        records=tuple(record.number for record in records),
+        notes=tuple(dict.fromkeys(one.changes.note for one in records if one.changes.note)),
+    )
+
+
+def _heading(record: ChangeRecord) -> str:
+    person, turn = record.person or SOMEBODY, f"turn {record.turn_id}"
+    return {
+        "turn": f"{turn} · {record.member}" if record.member else turn,
+        "people": f"{person}, between turns",
+        "undo": f"{person} took back {turn}",
+        "redo": f"{person} brought back {turn}",
+        "rewind": f"{person} went back to after {turn}",
+        "merge": f"{turn} · {record.member}, brought into the shared folder",
+    }[record.kind]
+
+
+class _Life(Struct):
+    """What happened to one file in several records."""
+
+    folder: str
+    first_path: str
+    first_kind: FileKind
+    old: FileState | None
+    last: FileChange
+    added: int = 0
+    removed: int = 0
+    is_binary: bool = False
+    records: tuple[int, ...] = ()
+
+    def went_on(self, file: FileChange, number: int) -> None:
+        self.last = file
+        self.added, self.removed = self.added + file.added, self.removed + file.removed
+        self.is_binary = self.is_binary or file.is_binary
+        self.records = (*self.records, number)
+
+
+def _summed(records: Iterable[ChangeRecord]) -> Iterable[ChangedFile]:
+    """Yield each file once, in the order of their first change, unless it is again what it was."""
+    lives: dict[tuple[str, str], _Life] = {}
+    for record in records:
+        folder = record.changes.folder
+        # A rename first takes the old name away: two files may change places.
+        begun = {file: lives.pop((folder, file.renamed_from or file.path), None) for file in record.changes.files}
+        for file, life in begun.items():
+            if life is None:
+                before = file.renamed_from or file.path
+                life = _Life(folder=folder, first_path=before, first_kind=file.kind, old=file.old, last=file)
+            life.went_on(file, record.number)
+            lives[folder, file.path] = life
+    return [_ended(life) for life in lives.values() if not _is_as_before(life)]
+
+
+def _is_as_before(life: _Life) -> bool:
+    if len(life.records) < 2 or life.first_path != life.last.path:
+        return False
+    if life.old is None or life.last.new is None:
+        # Where only names and sizes are known, that there is no state says nothing.
+        return (life.first_kind, life.last.kind) == ("added", "deleted")
+    return life.old == life.last.new
+
+
+def _ended(life: _Life) -> ChangedFile:
+    path, new = life.last.path, life.last.new
+    renamed_from = life.first_path if life.old is not None and new is not None and life.first_path != path else ""
+    kind: FileKind = life.last.kind
+    if len(life.records) > 1:
+        kind = _kind(life, is_renamed=bool(renamed_from))
+    return ChangedFile(
+        folder=life.folder,
+        path=path,
+        renamed_from=renamed_from,
+        kind=kind,
+        added=life.added,
+        removed=life.removed,
+        is_binary=life.is_binary,
+        records=life.records,
+    )
+
+
+def _kind(life: _Life, *, is_renamed: bool) -> FileKind:
+    old, new = life.old, life.last.new
+    if life.first_kind == "added" or life.last.kind == "deleted":
+        return "added" if life.first_kind == "added" else "deleted"
+    if is_renamed:
+        return "renamed"
+    only_mode = old is not None and new is not None and old.blob == new.blob and old.mode != new.mode
+    return "mode" if only_mode else "changed"
