@@ -18,6 +18,10 @@ BullpenError
 ├── ConversationClosed      the conversation was closed in this process
 ├── ConversationInUse       another running process owns the conversation
 ├── FolderInUse             agents are at work in a folder whose files should be put back
+├── FilesError              the files of a workspace were not put into another state
+│   ├── FilesDiffer         some were changed since; nothing was touched
+│   ├── FilesFailed         the disk failed, perhaps in the middle
+│   └── FilesNotKept        their contents are not known, or not any more; nothing was touched
 ├── InstructionFileProblem  an agent's instruction file cannot be used
 ├── InvalidImport           the file cannot be imported; nothing was written
 ├── InvalidSnapshot         the snapshot cannot be loaded; nothing was changed
@@ -72,6 +76,7 @@ from bullpen.turn_events import Failed
 
 Severity = Literal["error", "warning", "remark"]
 LONGEST_SHOWN = 200
+FEW_PATHS = 5
 
 
 class BullpenError(Exception):
@@ -291,9 +296,7 @@ class FolderInUse(BullpenError):
 
     def __init__(self, folder: str, members: Iterable[str]) -> None:
         names = ", ".join(members)
-        super().__init__(
-            f"{names} may be changing files in {folder} now. Wait until the turn has ended, or cancel it."
-        )
+        super().__init__(f"{names} may be changing files in {folder} now. Wait until the turn has ended, or cancel it.")
 
 
 class ConversationClosed(BullpenError):
@@ -337,6 +340,39 @@ class MissingExtra(BullpenError):
 def how_to_install(extra: str) -> str:
     """Return the command that installs an optional feature."""
     return f"pip install 'bullpen-chat[{extra}]'"
+
+
+class FilesError(BullpenError):
+    """The files of a workspace that were not put into another state."""
+
+
+class FilesDiffer(FilesError):
+    """Files that are neither as they were before a change nor as they were after it."""
+
+    def __init__(self, folder: object, paths: Sequence[str]) -> None:
+        few = ", ".join(map(repr, paths[:FEW_PATHS])) + (", …" if len(paths) > FEW_PATHS else "")
+        verb = "has" if len(paths) == 1 else "have"
+        super().__init__(f"In {folder}, {few} {verb} changed since, so nothing was touched. Keep or undo that first.")
+        self.folder = str(folder)
+        self.paths = tuple(paths)
+
+
+class FilesFailed(FilesError):
+    """The disk failed while files were put into another state."""
+
+    def __init__(self, folder: object, reason: str) -> None:
+        super().__init__(f"Not all files in {folder} could be written: {reason}. Solve that and do it again.")
+        self.folder = str(folder)
+        self.reason = reason
+
+
+class FilesNotKept(FilesError):
+    """Contents of files that are not known, or not any more."""
+
+    def __init__(self, folder: object, reason: str) -> None:
+        super().__init__(f"Earlier contents of {folder} are not known: {reason}. Nothing was touched.")
+        self.folder = str(folder)
+        self.reason = reason
 
 
 class ReadOnlyHere(BullpenError):

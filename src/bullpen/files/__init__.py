@@ -1,0 +1,1 @@
+"""Files of a folder: kept as they were at a moment, compared, put back, merged. Everything here blocks."""
