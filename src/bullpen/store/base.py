@@ -8,6 +8,7 @@ from msgspec import UNSET, Struct, UnsetType
 from bullpen.context.history import Envelope
 from bullpen.context.prompt import AssemblerOutput
 from bullpen.context.report import PromptReport
+from bullpen.file_changes import ChangeRecord
 from bullpen.markers.grammar import DEFAULT_INTENT
 from bullpen.memory import MemberMemory, Memory
 from bullpen.messages import ConversationMessage, Speaker
@@ -366,6 +367,52 @@ class Store(Protocol):
 
     def memories(self, conversation_id: str, *, turn_ids: Sequence[str] | None = None) -> list[MemberMemory]:
         """Return the session that every turn left, or every one of these turns, oldest first."""
+
+    def add_changes(
+        self,
+        conversation_id: str,
+        record: ChangeRecord,
+        *,
+        decision: Decision | None = None,
+        owner: Owner | None = None,
+    ) -> ChangeRecord:
+        """Store what changed in a folder, or is about to, and return it with its number.
+
+        What is begun is finished by finish_changes. A patch that is too large is stored without its last files.
+        """
+
+    def finish_changes(
+        self, conversation_id: str, number: int, record: ChangeRecord, *, owner: Owner | None = None
+    ) -> ChangeRecord:
+        """Put a record that is done in the place of one that was begun: of the same kind, turn and folder.
+
+        If it was not begun, or is done already, this raises StoreConflict.
+        """
+
+    def copy_changes(
+        self, conversation_id: str, records: Sequence[ChangeRecord], *, owner: Owner | None = None
+    ) -> None:
+        """Store what changed in another conversation, under the same numbers, all or none. Its turns are not here."""
+
+    def changes(
+        self,
+        conversation_id: str,
+        *,
+        turn_ids: Sequence[str] | None = None,
+        first: int | None = None,
+        last: int | None = None,
+        patches: bool = True,
+    ) -> list[ChangeRecord]:
+        """Return what changed, oldest first: about some turns, or after some messages, by their numbers.
+
+        Those about a turn are also the undo, the redo and the rewind of it. Without patches, this is faster.
+        """
+
+    def last_changes(self, conversation_id: str, folder: str) -> ChangeRecord | None:
+        """Return the record of a folder that was done last, unless it is a copy from another conversation."""
+
+    def begun_changes(self, conversation_id: str) -> list[ChangeRecord]:
+        """Return the records that were begun and are not done, oldest first."""
 
     def decisions(self, conversation_id: str) -> list[Decision]:
         """Return what people decided, oldest first."""

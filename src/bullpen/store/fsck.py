@@ -10,7 +10,16 @@ from msgspec import Struct
 
 from bullpen.errors import UnknownConversation
 from bullpen.memory import MemberMemory
-from bullpen.store import conversation_rows, decision_rows, memory_rows, message_rows, search, stuck, turn_rows
+from bullpen.store import (
+    change_rows,
+    conversation_rows,
+    decision_rows,
+    memory_rows,
+    message_rows,
+    search,
+    stuck,
+    turn_rows,
+)
 from bullpen.store.base import Finding, FindingKind
 from bullpen.store.chain import first_link, next_link
 from bullpen.store.packing import DamagedData, unpacked
@@ -102,7 +111,7 @@ def check_conversations(db: Connection, conversation_id: str | None) -> Iterator
 def _check_conversation(db: Connection, conversation: Conversation) -> list[Finding]:
     findings: list[Finding] = []
     with _damaged_text_allowed(db):
-        for check in (_check_beginning, _check_chain, _check_order, _check_turns, _check_records):
+        for check in (_check_beginning, _check_chain, _check_order, _check_turns, _check_records, _check_changes):
             findings += _readable(check, db, conversation)
     # The checks above describe the same problem better.
     return findings or list(_readable(_check_state, db, conversation))
@@ -213,3 +222,8 @@ def _check_records(db: Connection, conversation: Conversation) -> Iterator[Findi
             unpacked(data)
         except DamagedData as error:
             yield conversation.finding("record", f"output of the running turn {turn_id!r} cannot be read: {error}")
+
+
+def _check_changes(db: Connection, conversation: Conversation) -> Iterator[Finding]:
+    for kind, problem in change_rows.problems(db, conversation.number, conversation.messages or 0):
+        yield conversation.finding(kind, problem)

@@ -110,6 +110,7 @@ def _touch(db: Connection) -> None:
         "stream_parts",
         "memories",
         "decisions",
+        "changes",
         "said_data",
         "indexed",
     ):

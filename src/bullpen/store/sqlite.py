@@ -13,10 +13,21 @@ from msgspec.structs import replace
 from bullpen.context.history import Envelope
 from bullpen.context.prompt import AssemblerOutput
 from bullpen.errors import StoreError, UnknownConversation, UnknownMessage
+from bullpen.file_changes import ChangeRecord
 from bullpen.memory import MemberMemory
 from bullpen.messages import ConversationMessage, Speaker
 from bullpen.routing.queue import WaitingTurn
-from bullpen.store import conversation_rows, decision_rows, fsck, memory_rows, message_rows, search, stuck, turn_rows
+from bullpen.store import (
+    change_rows,
+    conversation_rows,
+    decision_rows,
+    fsck,
+    memory_rows,
+    message_rows,
+    search,
+    stuck,
+    turn_rows,
+)
 from bullpen.store.base import (
     NO_CHANGE,
     Decision,
@@ -332,6 +343,66 @@ class SqliteStore:
         with self._database.reading() as db:
             number = place_of(db, conversation_id).number
             return memory_rows.all_of(db, number) if turn_ids is None else memory_rows.of_turns(db, number, turn_ids)
+
+    def add_changes(
+        self,
+        conversation_id: str,
+        record: ChangeRecord,
+        *,
+        decision: Decision | None = None,
+        owner: Owner | None = None,
+    ) -> ChangeRecord:
+        """Store what changed in a folder, or is about to."""
+        with self._database.writing() as db:
+            place = place_for(db, conversation_id, owner)
+            stored = change_rows.add(db, place.number, place.messages, record)
+            if decision is not None:
+                conversation_rows.apply(db, place.number, StateChange(decision=decision), decision.at)
+            return stored
+
+    def finish_changes(
+        self, conversation_id: str, number: int, record: ChangeRecord, *, owner: Owner | None = None
+    ) -> ChangeRecord:
+        """Put a record that is done in the place of one that was begun."""
+        with self._database.writing() as db:
+            place = place_for(db, conversation_id, owner)
+            return change_rows.finish(db, place.number, place.messages, number, record)
+
+    def copy_changes(
+        self, conversation_id: str, records: Sequence[ChangeRecord], *, owner: Owner | None = None
+    ) -> None:
+        """Store what changed in another conversation, all or none."""
+        with self._database.writing() as db:
+            place = place_for(db, conversation_id, owner)
+            for record in records:
+                change_rows.add(db, place.number, place.messages, record, is_copy=True)
+
+    def changes(
+        self,
+        conversation_id: str,
+        *,
+        turn_ids: Sequence[str] | None = None,
+        first: int | None = None,
+        last: int | None = None,
+        patches: bool = True,
+    ) -> list[ChangeRecord]:
+        """Return what changed, oldest first."""
+        start, end = first or 0, message_rows.NO_END if last is None else last
+        with self._database.reading() as db:
+            number = place_of(db, conversation_id).number
+            if turn_ids is None:
+                return change_rows.between(db, number, start, end, patches=patches)
+            return change_rows.of_turns(db, number, turn_ids, start, end, patches=patches)
+
+    def last_changes(self, conversation_id: str, folder: str) -> ChangeRecord | None:
+        """Return the record of a folder that was done last."""
+        with self._database.reading() as db:
+            return change_rows.last_of(db, place_of(db, conversation_id).number, folder)
+
+    def begun_changes(self, conversation_id: str) -> list[ChangeRecord]:
+        """Return the records that were begun and are not done."""
+        with self._database.reading() as db:
+            return change_rows.begun(db, place_of(db, conversation_id).number)
 
     def decisions(self, conversation_id: str) -> list[Decision]:
         """Return what people decided, oldest first."""

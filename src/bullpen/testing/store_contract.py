@@ -21,16 +21,19 @@ from bullpen.errors import (
     ConversationExists,
     MessageDiffers,
     NotTheOwner,
+    StoreConflict,
     TurnConflict,
     TurnNumberTaken,
     UnknownConversation,
     UnknownMessage,
     UnknownTurn,
 )
+from bullpen.file_changes import MOST_PATCH_BYTES, ChangeKind, ChangeRecord, FileChange, FileState, FolderChanges
 from bullpen.memory import FileMark, Memory
 from bullpen.messages import ConversationMessage, Routing, Speaker, SpeakerType
 from bullpen.routing.queue import WaitingTurn
 from bullpen.store.base import (
+    Decision,
     EndState,
     Owner,
     StateChange,
@@ -71,6 +74,42 @@ MEMORY = Memory(
     visibility="all",
     file=FileMark(size=1, digest=""),
 )
+
+FOLDER = "/project 你好"
+CHANGES = ChangeRecord(
+    kind="turn",
+    turn_id="m1-max",
+    member="max",
+    at=120,
+    after_message=1,
+    changes=FolderChanges(
+        folder=FOLDER,
+        before="a" * 40,
+        after="b" * 40,
+        files=(
+            FileChange(
+                path="src/\x1b[31m<b>.py",
+                kind="changed",
+                old=FileState(blob="c" * 40),
+                new=FileState(blob="d" * 40, mode="100755"),
+                added=2,
+                removed=1,
+            ),
+            FileChange(
+                path="caf\ufffd",
+                raw_path=b"caf\xe9",
+                kind="renamed",
+                renamed_from="cof\ufffd",
+                raw_renamed_from=b"cof\xe9",
+                is_binary=True,
+            ),
+        ),
+        patch="diff --git a/x b/x\n+```\r\n+你好\n",
+        patch_is_cut=True,
+        note="One file could not be read.",
+    ),
+)
+"""Changes of the turn that `start` starts."""
 
 
 def said(message_id: str, content: str = "hello", speaker: Speaker = KAI, at: int = 100) -> ConversationMessage:
@@ -115,6 +154,16 @@ def _prompt(store: Store, turn_id: str) -> str:
     return "" if record is None else record.prompt
 
 
+def without_patch(record: ChangeRecord) -> ChangeRecord:
+    """Return changes as they are read without patches."""
+    return replace(record, changes=replace(record.changes, patch=""))
+
+
+def numbers(records: list[ChangeRecord]) -> list[int]:
+    """Return the numbers of changes."""
+    return [record.number for record in records]
+
+
 def read_stream(store: Store) -> bytes:
     """Return what that turn has written."""
     record = store.record("c", "m1-max")
@@ -132,6 +181,9 @@ WRITES: dict[str, Callable[[Store, Owner | None], object]] = {
     "keep_output": lambda store, owner: store.keep_output("c", "m1-max", b"more", owner=owner),
     "requeue": lambda store, owner: store.requeue("c", "m1-carol", asked("m1", turn_id="again"), at=1, owner=owner),
     "reorder": lambda store, owner: store.reorder("c", ["m1-sarah"], owner=owner),
+    "add_changes": lambda store, owner: store.add_changes("c", CHANGES, owner=owner),
+    "finish_changes": lambda store, owner: store.finish_changes("c", 1, CHANGES, owner=owner),
+    "copy_changes": lambda store, owner: store.copy_changes("c", [replace(CHANGES, number=7)], owner=owner),
     "recover": lambda store, owner: store.recover("c", at=1, owner=owner),
     "discard": lambda store, owner: store.discard("c", owner=owner),
     "delete": lambda store, owner: store.delete("c", at=1, owner=owner),
@@ -144,7 +196,8 @@ WRITES: dict[str, Callable[[Store, Owner | None], object]] = {
 def everything(store: Store) -> object:
     """Return all that a store says of the conversation."""
     record = store.record("c", "m1-max")
-    return store.conversation("c"), store.messages("c"), store.turns("c"), store.queued("c"), record
+    changes = store.changes("c")
+    return store.conversation("c"), store.messages("c"), store.turns("c"), store.queued("c"), record, changes
 
 
 class StoreContract:
@@ -541,6 +594,163 @@ class StoreContract:
 
         assert store.record("c", "m1-max") == record(command=command, stream=b'{"event":"text"}\n' * 100)
 
+    # Changes
+
+    def test_changes_come_back_as_they_were(self, store: Store) -> None:
+        start(store)
+        stored = store.add_changes("c", CHANGES, owner=OWNER)
+
+        assert stored == replace(CHANGES, number=1)
+        assert store.changes("c") == store.changes("c", turn_ids=["m1-max"]) == [stored]
+        assert store.changes("c", patches=False) == [without_patch(stored)]
+        assert store.last_changes("c", FOLDER) == stored
+        assert store.last_changes("c", "/elsewhere") is None
+        assert store.changes("c", turn_ids=["m2-max"]) == store.changes("c", turn_ids=[]) == []
+        assert store.begun_changes("c") == []
+        assert store.fsck() == []
+
+    def test_a_page_of_messages_has_the_changes_after_them(self, store: Store) -> None:
+        start(store)
+        for number in range(2, 7):
+            store.append("c", said(f"m{number}"), owner=OWNER)
+        for after in (0, 2, 2, 4, 6):
+            kind: ChangeKind = "people" if after % 4 else "rewind"
+            store.add_changes("c", replace(CHANGES, kind=kind, turn_id="", after_message=after), owner=OWNER)
+        store.add_changes("c", replace(CHANGES, after_message=3), owner=OWNER)
+
+        assert numbers(store.changes("c")) == [1, 2, 3, 6, 4, 5]
+        assert numbers(store.changes("c", first=2, last=4)) == [2, 3, 6, 4]
+        assert numbers(store.changes("c", first=5)) == numbers(store.changes("c", first=5, last=9)) == [5]
+        assert numbers(store.changes("c", last=1, patches=False)) == [1]
+        assert numbers(store.changes("c", turn_ids=["m1-max"], first=3, last=4)) == [6]
+        assert store.changes("c", turn_ids=["m1-max"], first=4) == []
+
+    @pytest.mark.parametrize("kind", ["turn", "undo", "redo", "rewind", "merge"])
+    def test_what_was_begun_is_finished_once(self, store: Store, kind: ChangeKind) -> None:
+        start(store)
+        done = replace(CHANGES, kind=kind)
+        begun = replace(done, state="begun", changes=FolderChanges(folder=FOLDER, before="a" * 40))
+        number = store.add_changes("c", begun, owner=OWNER).number
+
+        assert store.begun_changes("c") == [replace(begun, number=number)]
+        assert store.last_changes("c", FOLDER) is None
+        store.append("c", said("m2"), owner=OWNER)
+        finished = store.finish_changes("c", number, replace(done, after_message=2), owner=OWNER)
+
+        assert finished == replace(done, number=number, after_message=2)
+        assert store.changes("c", first=2) == [store.last_changes("c", FOLDER)] == [finished]
+        assert store.begun_changes("c") == []
+        for again in (done, begun):
+            with pytest.raises(StoreConflict, match="are done already"):
+                store.finish_changes("c", number, again, owner=OWNER)
+        with pytest.raises(StoreConflict, match="were not begun"):
+            store.finish_changes("c", number + 1, done, owner=OWNER)
+        assert store.changes("c") == [finished]
+
+    def test_what_was_begun_is_not_finished_as_something_else(self, store: Store) -> None:
+        start(store)
+        begun = store.add_changes("c", replace(CHANGES, state="begun"), owner=OWNER)
+        for other in (
+            begun,
+            replace(CHANGES, kind="undo"),
+            replace(CHANGES, turn_id=""),
+            replace(CHANGES, changes=replace(CHANGES.changes, folder="/elsewhere")),
+        ):
+            with pytest.raises(StoreConflict, match="can only be finished as what they began"):
+                store.finish_changes("c", begun.number, other, owner=OWNER)
+
+        assert store.begun_changes("c") == [begun]
+
+    def test_the_last_changes_are_those_that_were_done_last(self, store: Store) -> None:
+        start(store)
+        first, second = (
+            store.add_changes("c", replace(CHANGES, kind=kind, state="begun"), owner=OWNER).number
+            for kind in ("turn", "merge")
+        )
+        store.finish_changes("c", second, replace(CHANGES, kind="merge"), owner=OWNER)
+        last = store.finish_changes("c", first, CHANGES, owner=OWNER)
+
+        assert store.last_changes("c", FOLDER) == last
+        assert numbers(store.changes("c")) == [second, first]
+
+    def test_a_decision_is_stored_with_the_changes_or_not_at_all(self, store: Store) -> None:
+        start(store)
+        undo = Decision(at=130, person="kai", choice="undo", turns=("m1-max",))
+        record = replace(CHANGES, kind="undo", state="begun", person="kai")
+        with pytest.raises(UnknownTurn):
+            store.add_changes("c", replace(record, turn_id="nowhere"), decision=undo, owner=OWNER)
+        assert (store.decisions("c"), store.changes("c")) == ([], [])
+
+        store.add_changes("c", record, decision=undo, owner=OWNER)
+
+        assert store.decisions("c") == [undo]
+        assert store.conversation("c").last_at == 130
+
+    def test_changes_that_cannot_be_are_not_stored(self, store: Store) -> None:
+        start(store)
+        for wrong, error in (
+            (replace(CHANGES, turn_id="m9-max"), UnknownTurn),
+            (replace(CHANGES, turn_id=""), UnknownTurn),
+            (replace(CHANGES, after_message=2), ValueError),
+            (replace(CHANGES, after_message=-1), ValueError),
+            (replace(CHANGES, kind="people", turn_id="", state="begun"), ValueError),
+            (replace(CHANGES, kind=cast("ChangeKind", "magic")), TypeError),
+            (replace(CHANGES, member="\ud83d"), ValueError),
+        ):
+            with pytest.raises(error):
+                store.add_changes("c", wrong, owner=OWNER)
+        with pytest.raises(UnknownConversation):
+            store.add_changes("nowhere", CHANGES)
+        with pytest.raises(UnknownConversation):
+            store.changes("nowhere")
+
+        assert store.changes("c") == []
+        assert store.fsck() == []
+
+    def test_a_patch_that_is_too_large_loses_its_last_files(self, store: Store) -> None:
+        start(store)
+        one = "diff --git a/x b/x\n" + "+你\n" * (MOST_PATCH_BYTES // 20)
+        large = replace(CHANGES.changes, patch=one * 5, patch_is_cut=False)
+        stored = store.add_changes("c", replace(CHANGES, changes=large), owner=OWNER)
+
+        assert (stored.changes.patch, stored.changes.patch_is_cut) == (one * 3, True)
+        assert store.changes("c") == [stored]
+        single = replace(CHANGES.changes, patch="diff --git a/x b/x\n" + "+" * MOST_PATCH_BYTES)
+        assert store.add_changes("c", replace(CHANGES, changes=single), owner=OWNER).changes.patch == ""
+
+    def test_copied_changes_keep_their_numbers_and_are_not_the_last(self, store: Store) -> None:
+        store.append("c", said("m1"), owner=OWNER)
+        copies = [replace(CHANGES, number=number, turn_id=f"there-{number}") for number in (5, 2)]
+        store.copy_changes("c", copies, owner=OWNER)
+
+        assert store.changes("c") == copies
+        assert store.last_changes("c", FOLDER) is None
+        for taken in (5, 6, 0):
+            with pytest.raises(StoreConflict, match=f"number {taken}, which is not free"):
+                store.copy_changes("c", [replace(CHANGES, number=number) for number in (6, taken)], owner=OWNER)
+        with pytest.raises(ValueError, match="cannot be only begun"):
+            store.copy_changes("c", [replace(CHANGES, number=6, state="begun")], owner=OWNER)
+        assert store.changes("c") == copies
+        # A person may take back what was done in the other conversation.
+        undone = store.add_changes("c", replace(CHANGES, kind="undo", turn_id="there-5"), owner=OWNER)
+        assert undone.number == 6
+        assert store.last_changes("c", FOLDER) == undone
+        assert numbers(store.changes("c", turn_ids=["there-5"])) == [5, 6]
+        assert store.fsck() == []
+
+    def test_changes_go_with_their_conversation(self, store: Store) -> None:
+        begin(store, "discarded")
+        store.add_changes("discarded", replace(CHANGES, kind="people", turn_id="", after_message=0))
+        start(store)
+        store.add_changes("c", CHANGES, owner=OWNER)
+
+        store.discard("discarded")
+        store.delete("c", at=9, owner=OWNER)
+
+        begin(store, "discarded")
+        assert store.changes("discarded") == []
+        assert store.fsck() == []
+
     # Ownership
 
     def test_one_process_owns_a_conversation(self, store: Store) -> None:
@@ -577,6 +787,7 @@ class StoreContract:
         store.start_turn("c", "m1-max", owner=OWNER, given=GIVEN, at=110)
         store.start_turn("c", "m1-carol", owner=OWNER, given=GIVEN, at=110)
         store.end_turn("c", TurnEnd(turn_id="m1-carol", state="failed", at=120), owner=OWNER)
+        store.add_changes("c", replace(CHANGES, state="begun"), owner=OWNER)
         assert store.claim("c", OTHER, is_alive=dead)
         before = everything(store)
 

@@ -1,0 +1,229 @@
+"""What changed in folders, as rows: added with a number, finished once if it was only begun, and else never changed.
+
+The columns repeat what queries look for. They are compared with the packed record when it is read, and so is the hash
+of the patch, so that a row in which only one of them was changed is noticed.
+"""
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from sqlite3 import Connection
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from bullpen.errors import StoreConflict, UnknownTurn
+from bullpen.file_changes import MOST_PATCH_BYTES, ChangeRecord, FolderChanges
+from bullpen.store.base import FindingKind
+from bullpen.store.packing import DamagedData, packed, unpacked
+
+COLUMNS = "sequence, turn, folder, after_message, finished IS NOT NULL, record"
+SELECT = f"SELECT {COLUMNS}, patch FROM changes WHERE conversation = ?1"  # noqa: S608
+SELECT_WITHOUT_PATCH = f"SELECT {COLUMNS}, NULL FROM changes WHERE conversation = ?1"  # noqa: S608
+ORDER = "ORDER BY after_message, finished IS NULL, finished, sequence"
+OF_TURNS = "AND turn IN (SELECT value FROM json_each(?2))"
+# SQLite would rather look for all messages in this range than for some turns.
+AND_BETWEEN = "AND +after_message BETWEEN ?3 AND ?4"
+BETWEEN = "AND after_message BETWEEN ?2 AND ?3"
+CHECKED = f"SELECT sequence, is_copy, {COLUMNS}, patch FROM changes WHERE conversation = ? ORDER BY sequence"  # noqa: S608
+FILE_BEGINS = b"\ndiff --git "
+
+Row = tuple[object, ...]
+
+
+class Kept(Struct, frozen=True, array_like=True):
+    """What is packed of a record."""
+
+    record: ChangeRecord
+    """Without its patch."""
+    patch_hash: bytes
+    """The SHA-256 of the patch; nothing if there is none."""
+
+
+_decoder = msgspec.json.Decoder(Kept)
+
+
+def add(
+    db: Connection, conversation: int, messages: int, record: ChangeRecord, *, is_copy: bool = False
+) -> ChangeRecord:
+    """Add a record under the next number, or under its own if it is a copy, and return it as it is stored."""
+    _check(db, conversation, messages, record, is_copy=is_copy)
+    number = record.number if is_copy else _highest(db, conversation, "sequence") + 1
+    if is_copy and (number < 1 or _row(db, conversation, number) is not None):
+        raise StoreConflict(f"Changes cannot be copied to number {number}, which is not free. Nothing was stored.")
+    stored = _as_stored(record, number)
+    row = (conversation, stored.number, *_values(db, conversation, stored), is_copy)
+    db.execute(
+        "INSERT INTO changes (conversation, sequence, turn, folder, after_message, finished, record, patch, is_copy)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        row,
+    )
+    return stored
+
+
+def finish(db: Connection, conversation: int, messages: int, number: int, record: ChangeRecord) -> ChangeRecord:
+    """Put a record that is done in the place of one that was begun, or raise StoreConflict."""
+    row = _row(db, conversation, number)
+    begun = None if row is None else read(row, has_patch=False)
+    if begun is None or begun.state != "begun":
+        why = "were not begun" if begun is None else "are done already"
+        raise StoreConflict(f"Changes number {number} {why}, so they cannot be finished. Nothing was stored.")
+    if record.state != "done" or _subject(record) != _subject(begun):
+        raise StoreConflict(f"Changes number {number} can only be finished as what they began. Nothing was stored.")
+    _check(db, conversation, messages, record, is_copy=False)
+    stored = _as_stored(record, number)
+    db.execute(
+        "UPDATE changes SET turn = ?, folder = ?, after_message = ?, finished = ?, record = ?, patch = ?"
+        " WHERE conversation = ? AND sequence = ?",
+        (*_values(db, conversation, stored), conversation, number),
+    )
+    return stored
+
+
+def between(db: Connection, conversation: int, first: int, last: int, *, patches: bool) -> list[ChangeRecord]:
+    """Return the changes after these messages, in their order, and those that are only begun at the end of each."""
+    rows = db.execute(f"{_select(patches)} {BETWEEN} {ORDER}", (conversation, first, last))
+    return [read(row, has_patch=patches) for row in rows]
+
+
+def of_turns(
+    db: Connection, conversation: int, turn_ids: Sequence[str], first: int, last: int, *, patches: bool
+) -> list[ChangeRecord]:
+    """Return those of some turns, without a look at the changes of others."""
+    values = (conversation, msgspec.json.encode(turn_ids).decode(), first, last)
+    rows = db.execute(f"{_select(patches)} {OF_TURNS} {AND_BETWEEN} {ORDER}", values)
+    return [read(row, has_patch=patches) for row in rows]
+
+
+def last_of(db: Connection, conversation: int, folder: str) -> ChangeRecord | None:
+    """Return the record of a folder that was done last in this conversation itself."""
+    last = "AND is_copy = 0 AND folder = ?2 AND finished IS NOT NULL ORDER BY finished DESC LIMIT 1"
+    row = db.execute(f"{SELECT} {last}", (conversation, folder)).fetchone()
+    return None if row is None else read(row)
+
+
+def begun(db: Connection, conversation: int) -> list[ChangeRecord]:
+    """Return what was begun and is not done, oldest first."""
+    rows = db.execute(f"{SELECT} AND finished IS NULL ORDER BY sequence", (conversation,))
+    return [read(row) for row in rows]
+
+
+def read(row: Row, *, has_patch: bool = True) -> ChangeRecord:
+    """Return the record in a row, or raise DamagedData; without its patch if that was left out of the row."""
+    *columns, blob, patch = row
+    try:
+        kept = _decoder.decode(unpacked(blob))
+    except msgspec.MsgspecError as error:
+        raise DamagedData(f"changes cannot be read: {error}") from error
+    if list(_columns(kept.record)) != columns:
+        raise DamagedData(f"changes number {kept.record.number} are not those that their row is about")
+    if not has_patch:
+        return kept.record
+    return replace(kept.record, changes=replace(kept.record.changes, patch=_patch(patch, kept)))
+
+
+def problems(db: Connection, conversation: int, messages: int) -> Iterator[tuple[FindingKind, str]]:
+    """Yield which records cannot be read, and what others say that cannot be."""
+    for sequence, is_copy, *row in db.execute(CHECKED, (conversation,)):
+        try:
+            record = read(tuple(row))
+        except DamagedData as error:
+            yield "record", f"changes number {sequence} cannot be read: {error}"
+            continue
+        if not is_copy and _needs_turn(record) and not _has_turn(db, conversation, record.turn_id):
+            yield "turn", f"changes number {sequence} are of turn {record.turn_id!r}, which does not exist"
+        if not 0 <= record.after_message <= messages:
+            yield "turn", f"changes number {sequence} came after message {record.after_message}, which does not exist"
+        if record.state == "done" and record.changes.patch and not record.changes.files:
+            yield "turn", f"changes number {sequence} have a patch, but name no files"
+
+
+def _as_stored(record: ChangeRecord, number: int) -> ChangeRecord:
+    return replace(record, number=number, changes=_bounded(record.changes))
+
+
+def _bounded(changes: FolderChanges) -> FolderChanges:
+    """Return changes whose patch is not too large: whole files at its end are left out."""
+    data = changes.patch.encode()
+    if len(data) <= MOST_PATCH_BYTES:
+        return changes
+    end = data.rfind(FILE_BEGINS, 0, MOST_PATCH_BYTES)
+    return replace(changes, patch=data[: end + 1].decode(), patch_is_cut=True)
+
+
+def _check(db: Connection, conversation: int, messages: int, record: ChangeRecord, *, is_copy: bool) -> None:
+    """Raise an error for a record that cannot be."""
+    if not is_copy and _needs_turn(record) and not _has_turn(db, conversation, record.turn_id):
+        raise UnknownTurn(record.turn_id)
+    if not 0 <= record.after_message <= messages:
+        raise ValueError(f"Changes cannot come after message {record.after_message} of {messages}.")
+    if record.state == "begun" and (is_copy or record.kind == "people"):
+        raise ValueError("What people changed, and what is copied, cannot be only begun.")
+
+
+def _needs_turn(record: ChangeRecord) -> bool:
+    return record.kind == "turn" or bool(record.turn_id)
+
+
+def _has_turn(db: Connection, conversation: int, turn_id: str) -> bool:
+    """Return whether there is such a turn here, or was in the conversation that changes were copied from."""
+    key = (conversation, turn_id)
+    here = "SELECT 1 FROM turns WHERE conversation = ? AND id = ?"
+    copied = "SELECT 1 FROM changes WHERE conversation = ? AND turn = ? AND is_copy = 1"
+    return bool(db.execute(here, key).fetchone() or db.execute(copied, key).fetchone())
+
+
+def _subject(record: ChangeRecord) -> tuple[str, str, str]:
+    return record.kind, record.turn_id, record.changes.folder
+
+
+def _columns(record: ChangeRecord) -> Row:
+    """Return what COLUMNS must be, up to the record itself."""
+    is_done = int(record.state == "done")
+    return record.number, record.turn_id, record.changes.folder, record.after_message, is_done
+
+
+def _values(db: Connection, conversation: int, record: ChangeRecord) -> Row:
+    """Return the columns of a record, after its number."""
+    patch = record.changes.patch.encode()
+    kept = Kept(replace(record, changes=replace(record.changes, patch="")), _hash(patch))
+    data = msgspec.json.encode(kept)
+    _check_readable(data, kept)
+    finished = _highest(db, conversation, "finished") + 1 if record.state == "done" else None
+    place = (record.turn_id, record.changes.folder, record.after_message, finished)
+    return (*place, packed(data), packed(patch) if patch else None)
+
+
+def _check_readable(data: bytes, kept: Kept) -> None:
+    """Raise TypeError for a record that could be written but not read: of an unknown kind, for example."""
+    try:
+        is_unchanged = _decoder.decode(data) == kept
+    except msgspec.MsgspecError as error:
+        raise TypeError(f"These changes cannot be stored: {error}.") from error
+    if not is_unchanged:
+        raise TypeError("These changes cannot be stored: they would not be the same when read again.")
+
+
+def _row(db: Connection, conversation: int, number: int) -> Row | None:
+    row: Row | None = db.execute(f"{SELECT_WITHOUT_PATCH} AND sequence = ?2", (conversation, number)).fetchone()
+    return row
+
+
+def _highest(db: Connection, conversation: int, column: str) -> int:
+    query = f"SELECT max({column}) FROM changes WHERE conversation = ?"  # noqa: S608
+    return int(db.execute(query, (conversation,)).fetchone()[0] or 0)
+
+
+def _select(patches: bool) -> str:
+    return SELECT if patches else SELECT_WITHOUT_PATCH
+
+
+def _patch(blob: object, kept: Kept) -> str:
+    patch = b"" if blob is None else unpacked(blob)
+    if _hash(patch) != kept.patch_hash:
+        raise DamagedData(f"the patch of changes number {kept.record.number} is not the one that was stored")
+    return patch.decode()
+
+
+def _hash(patch: bytes) -> bytes:
+    return hashlib.sha256(patch).digest() if patch else b""
