@@ -391,6 +391,35 @@ def test_a_plan_is_shown_in_place_of_the_tool_that_changes_it() -> None:
     assert page.splitlines()[2:] == ["  ☐ build", "    ✗ no"]
 
 
+def test_an_edit_shows_its_first_lines() -> None:
+    old = "def x():\n\treturn 1\n"
+    content = "".join(f"{number}\n" for number in range(20))
+    page = shown(
+        began("1", "ada"),
+        *does(
+            "1",
+            ToolStarted(
+                id="a",
+                name="Edit",
+                input={"file_path": "a.py", "old_string": old, "new_string": old.replace("1", "2")},
+            ),
+            ToolFinished(id="a", output="ok"),
+            ToolStarted(id="b", name="Write", input={"file_path": "b.py", "content": content}),
+        ),
+    )
+
+    assert page.splitlines()[2:] == [
+        "  ▸ Edit  a.py +1 −1",
+        "      def x():",
+        "    −     return 1",
+        "    +     return 2",
+        "    ✓ ok",
+        "  ▸ Write  b.py +20",
+        *(f"    + {number}" for number in range(12)),
+        "    … 8 more lines",
+    ]
+
+
 @pytest.mark.parametrize(
     "event",
     [
@@ -399,6 +428,11 @@ def test_a_plan_is_shown_in_place_of_the_tool_that_changes_it() -> None:
             turn_id="1", member="x", event=ToolStarted(id="a", name="\x1b[2J", input={"command": "\x1b]0;x\x07"})
         ),
         TurnEvent(turn_id="1", member="x", event=ToolStarted(id="a", name="t", input={"\x9b": ["\x1b\u2066"]})),
+        TurnEvent(
+            turn_id="1",
+            member="x",
+            event=ToolStarted(id="a", name="Write", input={"file_path": "\x1b[A", "content": "\x1b[2J\r\u202e"}),
+        ),
         TurnEvent(turn_id="1", member="x", event=ToolFinished(id="a", output="\x1b[2J\r", changed_files=("\x1b[A",))),
         TurnEvent(turn_id="1", member="x", event=TodoList((TodoItem("\x1b[A\r", done=False),))),
         TurnEvent(turn_id="1", member="x", event=Notice(kind="noise", text="\x1b[A\x08")),

@@ -43,6 +43,7 @@ def test_nothing_an_agent_says_reaches_the_terminal_as_a_command(stage: Stage, a
         {"think": attack},
         {"tool": {"name": f"Bash{attack[:20]}", "input": {"command": attack, attack: attack}, "output": attack}},
         {"tool": {"name": "Edit", "input": {"file_path": attack}, "output": attack, "failed": True}},
+        {"tool": {"name": "Write", "input": {"file_path": f"{attack}.py", "content": attack}, "output": attack}},
         {"say": f"BEGIN\n\n{attack}\n\nEND", "chunk": 7},
     ]
     stage.agent("max", script, [{"error": 500, "message": attack}])

@@ -111,3 +111,22 @@ def test_of_a_thousand_tools_the_last_ones_are_on_the_screen(stage: Stage) -> No
         assert len(transcript.query(StepFold)) == MOST_FOLDS
 
     stage.play(story)
+
+
+def test_an_edit_shows_its_diff_and_not_what_it_was_given(stage: Stage) -> None:
+    stage.agent("max", [{"say": "Yes."}])
+    given = {"file_path": "深.py", "old_string": "def x():\n\treturn 1", "new_string": "def x():\n\treturn '深'"}
+
+    async def story(scene: Scene) -> None:
+        transcript = scene.app.screen.query_one(Transcript)
+        running = RunningTurn(WaitingTurn(id="7", member="max", message_id="m"))
+        await transcript.begin("7", running, at=0)
+        for event in (ToolStarted(id="1", name="Edit", input=given), ToolFinished(id="1", output="ok")):
+            running.on_event(event)
+            await transcript.on_turn_event("7", event)
+        await scene.sees("✓ Edit 深.py +1 −1")
+        await transcript.query_one(StepFold).toggle()
+        await scene.sees("  def x():", "−     return 1", "+     return '深'")
+        assert "old_string" not in scene.text
+
+    stage.play(story)

@@ -7,6 +7,7 @@ from textual.widget import Widget
 from textual.widgets import Static
 
 from bullpen.text.numbers import duration
+from bullpen.tui.edits import edits_content
 from bullpen.tui.fold import Fold
 from bullpen.tui.text import beginning, one_line, shown
 from bullpen.view.steps import Step, Steps
@@ -38,6 +39,8 @@ def inside_of(step: Step) -> Iterable[Widget]:
     """Yield everything that is known about a step."""
     if step.input:
         yield _text(step.input, "input")
+    if step.edits:
+        yield Static(edits_content(step.edits, MOST_LINES), classes="edits", markup=False)
     if step.output:
         yield _text(step.output, "thought" if step.kind == "thinking" else "output")
     elif step.kind == "tool" and not step.is_open:

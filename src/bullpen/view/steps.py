@@ -1,7 +1,7 @@
 """Steps: what an agent did in a turn besides answering: its tools, its plan, its thoughts, and notices."""
 
 import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -13,6 +13,8 @@ from bullpen.text.clean import one_line
 from bullpen.text.numbers import counted
 from bullpen.text.tool_words import asked_of
 from bullpen.turn_events import Event, Notice, Thinking, TodoItem, TodoList, ToolFinished, ToolStarted
+from bullpen.view.diff import FileDiff, plus_minus
+from bullpen.view.edits import edits_of
 
 MOST_STEPS = 500
 MOST_CHARACTERS = 20_000
@@ -35,7 +37,9 @@ class Step(Struct, kw_only=True):
     summary: str = ""
     """What it was about, on one line."""
     input: str = ""
-    """Everything that the tool was given."""
+    """Everything that the tool was given, unless it edits files."""
+    edits: tuple[FileDiff, ...] = ()
+    """What it is to change in which files."""
     output: str = ""
     """What the tool answered, what was thought, what the notice says."""
     is_open: bool = False
@@ -174,14 +178,23 @@ def shortened(text: str, most: int = MOST_CHARACTERS) -> str:
 
 
 def _tool(event: ToolStarted) -> Step:
+    edits = edits_of(event.name, event.input)
+    lines = plus_minus(sum(file.added for file in edits), sum(file.removed for file in edits))
+    about = " ".join(asked_of(event.input)[: 4 * MOST_SUMMARY].split())[:MOST_SUMMARY]
     return Step(
         key=f"tool-{event.id}",
         kind="tool",
         title=one_line(event.name),
-        summary=" ".join(asked_of(event.input)[: 4 * MOST_SUMMARY].split())[:MOST_SUMMARY],
-        input=shortened(_input_text(event.input)),
+        summary=f"{_edited(edits) or about} {lines}".rstrip(),
+        input="" if edits else shortened(_input_text(event.input)),
+        edits=edits,
         is_open=True,
     )
+
+
+def _edited(edits: Sequence[FileDiff]) -> str:
+    """Return which files a tool edits, on one line."""
+    return " ".join(", ".join(file.path[:MOST_SUMMARY] for file in edits[:5]).split())[:MOST_SUMMARY]
 
 
 def _input_text(given: dict[str, Any]) -> str:

@@ -9,9 +9,10 @@ from bullpen.terminal.page import Page
 from bullpen.terminal.tables import safe_line
 from bullpen.terminal.wrapping import Wrapper, wrapped
 from bullpen.text.clean import clean_text
-from bullpen.text.numbers import clock, duration, used_by
+from bullpen.text.numbers import clock, counted, duration, used_by
 from bullpen.text.safe import printable
 from bullpen.turn_events import Event, TextDelta, Thinking, TodoItem
+from bullpen.view.diff import SIGNS
 from bullpen.view.steps import Step, Steps
 
 THINKING = "  ~ "
@@ -19,6 +20,9 @@ MOST_THOUGHT = 100
 """Columns of a thought that are shown; the rest is left out."""
 MOST_COLUMNS = 110
 """Of what a tool was asked, and of its result."""
+MOST_ROWS = 12
+"""Lines of an edit; /diff shows all of them."""
+ROW_COLOURS = {"added": "green", "removed": "red", "context": "dim", "note": "dim"}
 
 
 class TurnView:
@@ -126,6 +130,7 @@ class TurnView:
             case "tool" if step.is_open:
                 self._begun.append(step.key)
                 self._line(f"▸ {_cut(f'{step.title}  {step.summary}'.rstrip())}", "blue")
+                self._edits(step)
             case "tool":
                 self._result(step)
             case "plan" if step.items and step.items != self._plan:
@@ -136,6 +141,15 @@ class TurnView:
                 self._line(f"· {cut(safe_line(step.output), 2 * MOST_THOUGHT)}", "yellow")
             case _:
                 pass
+
+    def _edits(self, step: Step) -> None:
+        """Write the first lines of what a tool changes."""
+        rows = [row for file in step.edits for row in file.rows]
+        for row in rows[:MOST_ROWS]:
+            line = f"    {SIGNS[row.kind] or ' '} {cut(printable(row.text.expandtabs(4)), MOST_COLUMNS)}".rstrip()
+            self._write(self._colours.paint(line, ROW_COLOURS[row.kind]) + "\n")
+        if len(rows) > MOST_ROWS:
+            self._line(f"… {counted(len(rows) - MOST_ROWS, 'more line')}", "dim", indent="    ")
 
     def _result(self, step: Step) -> None:
         # Below another tool's line it says which tool it is about.
