@@ -20,11 +20,13 @@ from bullpen.store.packing import DamagedData, packed, unpacked
 COLUMNS = "sequence, turn, folder, after_message, finished IS NOT NULL, record"
 SELECT = f"SELECT {COLUMNS}, patch FROM changes WHERE conversation = ?1"  # noqa: S608
 SELECT_WITHOUT_PATCH = f"SELECT {COLUMNS}, NULL FROM changes WHERE conversation = ?1"  # noqa: S608
-ORDER = "ORDER BY after_message, finished IS NULL, finished, sequence"
 OF_TURNS = "AND turn IN (SELECT value FROM json_each(?2))"
-# SQLite would rather look for all messages in this range than for some turns.
+# With the plus signs, SQLite uses the index of what is looked for, and not one that is in this order already.
+ORDER = "ORDER BY +after_message, finished IS NULL, finished, sequence"
 AND_BETWEEN = "AND +after_message BETWEEN ?3 AND ?4"
 BETWEEN = "AND after_message BETWEEN ?2 AND ?3"
+LAST_OF_FOLDER = "AND is_copy = 0 AND folder = ?2 AND finished IS NOT NULL ORDER BY finished DESC LIMIT 1"
+BEGUN = "AND finished IS NULL ORDER BY +sequence"
 CHECKED = f"SELECT sequence, is_copy, {COLUMNS}, patch FROM changes WHERE conversation = ? ORDER BY sequence"  # noqa: S608
 FILE_BEGINS = b"\ndiff --git "
 
@@ -97,14 +99,13 @@ def of_turns(
 
 def last_of(db: Connection, conversation: int, folder: str) -> ChangeRecord | None:
     """Return the record of a folder that was done last in this conversation itself."""
-    last = "AND is_copy = 0 AND folder = ?2 AND finished IS NOT NULL ORDER BY finished DESC LIMIT 1"
-    row = db.execute(f"{SELECT} {last}", (conversation, folder)).fetchone()
+    row = db.execute(f"{SELECT} {LAST_OF_FOLDER}", (conversation, folder)).fetchone()
     return None if row is None else read(row)
 
 
 def begun(db: Connection, conversation: int) -> list[ChangeRecord]:
     """Return what was begun and is not done, oldest first."""
-    rows = db.execute(f"{SELECT} AND finished IS NULL ORDER BY sequence", (conversation,))
+    rows = db.execute(f"{SELECT} {BEGUN}", (conversation,))
     return [read(row) for row in rows]
 
 
