@@ -55,6 +55,7 @@ BullpenError
 │   ├── StoreReadOnly       we may not write to it, or not even read it
 │   └── StoreTooNew         a newer bullpen wrote it
 ├── UnknownAgent            no module provides this agent type
+├── UnknownChange           this conversation has no changes with this number
 ├── UnknownCommand          the word after a slash is not a command
 ├── UnknownConversation     the store has no conversation with this id
 ├── UnknownMember           no member has this name, or more than one has
@@ -530,6 +531,14 @@ class UnknownSession(BullpenError, LookupError):
 
     def __init__(self, session_id: str) -> None:
         super().__init__(f"Nobody who has access has the id {session_id!r}. It may have ended, or was revoked before.")
+
+
+class UnknownChange(BullpenError, LookupError):
+    """A number of changes that is not in the conversation."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(f"There are no changes with the number {number} in this conversation.")
+        self.number = number
 
 
 class UnknownTurn(BullpenError, LookupError):

@@ -1,0 +1,137 @@
+"""Changes as they are read from the store: beside messages, page by page, and one with its patch."""
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from bullpen.errors import UnknownChange
+from bullpen.file_changes import ChangeKind, ChangeRecord
+from bullpen.store.base import Store
+from bullpen.view.changes import change_summary, record_words
+from bullpen.view.messages import ShownMessage
+
+MOST_RECORDS = 1_000
+MOST_PATCHES = 20
+"""Records with their patches that are read at once: a patch may have a megabyte."""
+LATE = 10
+"""Messages since which changes are told again to a page that has missed some: those of a turn are known after it."""
+
+
+class ChangeLine(Struct, frozen=True, kw_only=True):
+    """One record, as a line beside a message or between two."""
+
+    number: int
+    kind: ChangeKind
+    turn: str
+    after: int
+    """The number of the message that it comes after."""
+    words: str
+    """Of a turn: "3 files, +24 −7"; of others, a sentence."""
+    note: str = ""
+    """What is not known about it."""
+
+
+class ChangeLines(Struct, frozen=True, kw_only=True):
+    """The lines of some messages."""
+
+    lines: tuple[ChangeLine, ...] = ()
+
+    def of_turn(self, turn_id: str | None) -> list[ChangeLine]:
+        """Return what a turn itself has changed."""
+        return [one for one in self.lines if one.kind == "turn" and one.turn == turn_id]
+
+    def after(self, sequence: int) -> list[ChangeLine]:
+        """Return what came after a message: what people changed, took back and brought back."""
+        return [one for one in self.lines if one.kind != "turn" and one.after == sequence]
+
+
+def change_line(record: ChangeRecord) -> ChangeLine | None:
+    """Return a record as a line; None if nothing has changed."""
+    words = change_summary(record.changes)
+    if record.kind != "turn" and (words or record.state == "begun"):
+        words = record_words(record)
+    if not words:
+        return None
+    return ChangeLine(
+        number=record.number,
+        kind=record.kind,
+        turn=record.turn_id,
+        after=record.after_message,
+        words=words,
+        note=record.changes.note if record.kind == "turn" else "",
+    )
+
+
+def lines_beside(store: Store, conversation_id: str, messages: Sequence[ShownMessage]) -> ChangeLines:
+    """Return what changed in the turns of these messages, which follow each other, and after each of them."""
+    if not messages:
+        return ChangeLines()
+    said = [one.turn for one in messages if one.turn is not None]
+    turns = [*said, *(turn.turn for one in messages for turn in one.unanswered)]
+    first = messages[0].sequence
+    # What came before everything is shown after the first message.
+    between = store.changes(conversation_id, first=first if first > 1 else 0, last=messages[-1].sequence, patches=False)
+    records = [record for record in between if record.kind != "turn"]
+    if turns:
+        of_turns = store.changes(conversation_id, turn_ids=turns, patches=False)
+        records += [record for record in of_turns if record.kind == "turn"]
+    return ChangeLines(lines=tuple(_at_least(line, first) for one in records if (line := change_line(one)) is not None))
+
+
+def late_lines(store: Store, conversation_id: str, after: int) -> list[ChangeLine]:
+    """Return what may have changed since a page has read its last message."""
+    records = store.changes(conversation_id, first=max(0, after - LATE), patches=False)
+    return [line for one in records if (line := change_line(one)) is not None]
+
+
+def recorded_changes(store: Store, conversation_id: str, turn_id: str = "") -> list[ChangeRecord]:
+    """Return what changed, without patches, oldest first: everything, or what is about one turn."""
+    if not turn_id:
+        return store.changes(conversation_id, patches=False)
+    found = store.changes(conversation_id, turn_ids=[turn_id], patches=False)
+    if not found:
+        # A turn that changed nothing is told apart from one that is not there.
+        store.turn(conversation_id, turn_id)
+    return found
+
+
+def change_page(
+    store: Store,
+    conversation_id: str,
+    *,
+    turn_id: str = "",
+    after: int = 0,
+    limit: int = MOST_RECORDS,
+    patches: bool = False,
+) -> list[ChangeRecord]:
+    """Return the records with higher numbers than one, at most so many, in the order of their numbers."""
+    records = sorted(recorded_changes(store, conversation_id, turn_id), key=lambda record: record.number)
+    wanted = [record for record in records if record.number > after][: min(limit, MOST_RECORDS)]
+    if not patches:
+        return wanted
+    return [change_record(store, conversation_id, one.number, one) for one in wanted[:MOST_PATCHES]]
+
+
+def change_record(store: Store, conversation_id: str, number: int, known: ChangeRecord | None = None) -> ChangeRecord:
+    """Return one record with its patch."""
+    if known is None:
+        records = store.changes(conversation_id, patches=False)
+        known = next((record for record in records if record.number == number), None)
+    if known is None:
+        raise UnknownChange(number)
+    place = known.after_message
+    turns = [known.turn_id] if known.turn_id else None
+    found = store.changes(conversation_id, turn_ids=turns, first=place, last=place)
+    return next(record for record in found if record.number == number)
+
+
+def turn_patch(store: Store, conversation_id: str, turn_id: str) -> str:
+    """Return what a turn changed, as a patch."""
+    store.turn(conversation_id, turn_id)
+    records = [one for one in store.changes(conversation_id, turn_ids=[turn_id]) if one.kind == "turn"]
+    return "".join(record.changes.patch for record in records)
+
+
+def _at_least(line: ChangeLine, first: int) -> ChangeLine:
+    return line if line.after >= first else replace(line, after=first)
