@@ -4,7 +4,9 @@ from typing import Literal
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
+from bullpen.file_changes import ChangeRecord
 from bullpen.messages import ConversationMessage
 from bullpen.routing.missed_hand_overs import MissedHandOver
 from bullpen.routing.queue import WaitingTurn
@@ -200,6 +202,18 @@ class Trouble(Struct, frozen=True, kw_only=True, tag="trouble", tag_field="type"
     text: str
 
 
+class FilesChanged(Struct, frozen=True, kw_only=True, tag="files_changed", tag_field="type"):
+    """Files were changed: by a turn, by people between turns, or because somebody took changes back."""
+
+    record: ChangeRecord
+    """Without its patch, which can be read from the store."""
+
+    @classmethod
+    def of(cls, record: ChangeRecord) -> "FilesChanged":
+        """Return the event for a record."""
+        return cls(record=replace(record, changes=replace(record.changes, patch="")))
+
+
 class Lagged(Struct, frozen=True, kw_only=True, tag="lagged", tag_field="type"):
     """This viewer was too slow and missed this many events. Messages can be read again."""
 
@@ -225,6 +239,7 @@ ConversationEvent = (
     | TaskSet
     | Renamed
     | Forgotten
+    | FilesChanged
     | Quiet
     | Trouble
     | Lagged

@@ -1,0 +1,142 @@
+"""FileHistory: what turns and people changed, stored with a conversation; taken back and brought back."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Literal
+
+from msgspec.structs import replace
+
+from bullpen.conversation.undo_rules import inverse, to_redo, to_rewind_to, to_undo
+from bullpen.errors import FilesDiffer, NothingToUndo
+from bullpen.file_changes import ChangeRecord, FileChange, FolderChanges
+from bullpen.files.workspace import FolderSnapshots, Workspace
+from bullpen.store.base import Decision, Owner, Store
+
+FOUND_LATER = "bullpen stopped during this turn, so what others have changed since then is among these changes."
+COMPLETED_LATER = "bullpen stopped while it put these files back, and has completed that."
+
+CheckFolder = Callable[[Workspace], None]
+"""Raises an error if the files of a folder cannot be put back now."""
+
+
+class FileHistory:
+    """The changes of one conversation that this process owns. Everything here blocks."""
+
+    def __init__(self, store: Store, conversation_id: str, owner: Owner, snapshots: FolderSnapshots) -> None:
+        self.snapshots = snapshots
+        self._store = store
+        self._id = conversation_id
+        self._owner = owner
+
+    def last_id(self, folder: str) -> str:
+        """Return the id of all files of a folder as they were last seen; empty: never."""
+        last = self._store.last_changes(self._id, folder)
+        return "" if last is None else last.changes.after
+
+    def add(self, record: ChangeRecord, decision: Decision | None = None) -> ChangeRecord:
+        """Store a record, and return it with its number."""
+        messages = self._store.conversation(self._id).messages
+        record = replace(record, after_message=messages)
+        return self._store.add_changes(self._id, record, decision=decision, owner=self._owner)
+
+    def finish(self, begun: ChangeRecord, changes: FolderChanges) -> ChangeRecord:
+        """Store what came of a begun record."""
+        done = replace(begun, state="done", changes=changes)
+        self._store.finish_changes(self._id, begun.number, done, owner=self._owner)
+        return done
+
+    # What a person decides
+
+    def undo(self, turn_id: str | None, person: str, *, at: int, check: CheckFolder) -> ChangeRecord:
+        """Put the files back to what they were before a turn; without an id, before the last one that changed any."""
+        return self._take_back("undo", to_undo(self._records(), turn_id), person, at, check)
+
+    def redo(self, turn_id: str | None, person: str, *, at: int, check: CheckFolder) -> ChangeRecord:
+        """Bring back what an undo took back; without an id, what the last one did."""
+        return self._take_back("redo", to_redo(self._records(), turn_id), person, at, check)
+
+    def rewind(self, turn_id: str, person: str, *, at: int, check: CheckFolder) -> ChangeRecord:
+        """Put the files into the state that they had after a turn, whoever has changed them since."""
+        goal = to_rewind_to(self._records(), turn_id)
+        workspace = self._workspace(goal, check)
+        # What is overwritten is kept with this, so that the rewind can be undone.
+        now = workspace.snapshot()
+        changes = workspace.compare(now.id, goal.changes.after)
+        if not changes.files:
+            why = f" {changes.note}" if changes.note else ""
+            raise NothingToUndo(f"The files are as they were after turn {turn_id}.{why}")
+        wanted = ChangeRecord(
+            kind="rewind", turn_id=turn_id, member=goal.member, person=person, at=at, state="begun", changes=changes
+        )
+        return self._put(workspace, wanted)
+
+    def _take_back(
+        self, kind: Literal["undo", "redo"], record: ChangeRecord, person: str, at: int, check: CheckFolder
+    ) -> ChangeRecord:
+        workspace = self._workspace(record, check)
+        before = record.changes
+        patch = workspace.compare(before.after, before.before)
+        changes = replace(
+            before, files=inverse(before.files), patch=patch.patch, patch_is_cut=patch.patch_is_cut, note=""
+        )
+        wanted = ChangeRecord(
+            kind=kind,
+            turn_id=record.turn_id,
+            member=record.member,
+            person=person,
+            at=at,
+            undoes=record.number,
+            state="begun",
+            changes=replace(changes, before=workspace.snapshot().id, after=""),
+        )
+        return self._put(workspace, wanted)
+
+    def _put(self, workspace: Workspace, wanted: ChangeRecord) -> ChangeRecord:
+        """Store what is about to be done, do it, and store that it is done: after a crash it can be completed."""
+        if changed := _in_neither_state(workspace, wanted.changes.files):
+            raise FilesDiffer(workspace.root, changed)
+        turns = (wanted.turn_id,) if wanted.turn_id else ()
+        decision = Decision(at=wanted.at, person=wanted.person, choice=wanted.kind, turns=turns)
+        begun = self.add(wanted, decision)
+        try:
+            workspace.apply(begun.changes.files, back=False)
+        except FilesDiffer as error:
+            self.finish(begun, replace(begun.changes, files=(), patch="", note=str(error)))
+            raise
+        return self.finish(begun, replace(begun.changes, after=workspace.snapshot().id))
+
+    # What a crash left
+
+    def complete(self) -> list[ChangeRecord]:
+        """Complete what was begun when the process before this one was killed."""
+        return [self._completed(begun) for begun in self._store.begun_changes(self._id)]
+
+    def _completed(self, begun: ChangeRecord) -> ChangeRecord:
+        workspace = self.snapshots.workspace(Path(begun.changes.folder))
+        if begun.kind == "turn":
+            changes = workspace.compare(begun.changes.before, workspace.snapshot().id)
+            return self.finish(begun, _with_note(changes, FOUND_LATER))
+        changed = _in_neither_state(workspace, begun.changes.files)
+        files = tuple(file for file in begun.changes.files if file.path not in changed)
+        workspace.apply(files, back=False)
+        left = f"Somebody has changed these since, so they stay as they are: {', '.join(changed)}." if changed else ""
+        changes = replace(begun.changes, files=files, after=workspace.snapshot().id)
+        return self.finish(begun, _with_note(changes, COMPLETED_LATER, left))
+
+    def _records(self) -> list[ChangeRecord]:
+        return self._store.changes(self._id, patches=False)
+
+    def _workspace(self, record: ChangeRecord, check: CheckFolder) -> Workspace:
+        workspace = self.snapshots.workspace(Path(record.changes.folder))
+        check(workspace)
+        return workspace
+
+
+def _in_neither_state(workspace: Workspace, files: Sequence[FileChange]) -> list[str]:
+    """Return the files that somebody else has changed: they are neither as before nor as wanted."""
+    already = frozenset(workspace.differs(files, "new"))
+    return [path for path in workspace.differs(files, "old") if path in already]
+
+
+def _with_note(changes: FolderChanges, *notes: str) -> FolderChanges:
+    return replace(changes, note=" ".join(filter(None, [changes.note, *notes])))

@@ -1,0 +1,169 @@
+"""TurnFiles: what turns change in their folders: a look at the folder before each one, and another one after it."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from bullpen.conversation.events import FilesChanged, Trouble
+from bullpen.conversation.file_history import FileHistory
+from bullpen.conversation.journal import Journal
+from bullpen.conversation.member_agent import MemberAgent
+from bullpen.conversation.running_turn import milliseconds
+from bullpen.errors import BullpenError, FolderInUse
+from bullpen.file_changes import ChangeRecord, FolderChanges
+from bullpen.files.workspace import Workspace
+from bullpen.routing.queue import WaitingTurn
+
+logger = logging.getLogger(__name__)
+
+PersonsDecision = Callable[..., ChangeRecord]
+"""One of FileHistory's undo, redo and rewind, with its arguments except for the last ones."""
+
+
+class WatchedFolder:
+    """A folder in which turns may change files."""
+
+    def __init__(self, workspace: Workspace, known: str) -> None:
+        self.workspace = workspace
+        self.known = known
+        """The id of all files as they were last seen; empty: never."""
+        self.at_work: dict[str, ChangeRecord] = {}
+        """The begun records of the turns at work there, by their ids."""
+        self.last_looks: set[asyncio.Task[None]] = set()
+        """Those at what turns have changed that have ended."""
+
+    @property
+    def path(self) -> str:
+        """Where it is."""
+        return str(self.workspace.root)
+
+
+class TurnFiles:
+    """Records what each turn changes. Nothing that goes wrong here makes a turn fail."""
+
+    def __init__(self, journal: Journal, history: FileHistory | None, agents: Mapping[str, MemberAgent]) -> None:
+        self._journal = journal
+        self._state = journal.state
+        self._history = history
+        self._agents = agents
+        self._folders: dict[Path, WatchedFolder] = {}
+        self._of_turns: dict[str, WatchedFolder] = {}
+
+    @property
+    def is_looking(self) -> bool:
+        """Whether it is not known yet what a turn has changed that has ended."""
+        return any(folder.last_looks for folder in self._folders.values())
+
+    async def start(self) -> None:
+        """Complete what the process before this one had begun when it was killed."""
+        if self._history is not None:
+            for record in await self._state.in_store(self._history.complete):
+                self._publish(record)
+
+    async def before(self, turn: WaitingTurn) -> None:
+        """Look at the folder of a turn that is about to begin, if its agent may change files."""
+        agent = self._agents[turn.member]
+        if self._history is None or not may_change_files(agent):
+            return
+        folder = await self._folder(self._history, agent.folder)
+        await _all_of(folder.last_looks)
+        begun = ChangeRecord(
+            kind="turn",
+            turn_id=turn.id,
+            member=turn.member,
+            at=milliseconds(),
+            state="begun",
+            changes=FolderChanges(folder=folder.path, before=await self._look(self._history, folder)),
+        )
+        folder.at_work[turn.id] = await self._state.in_store(self._history.add, begun)
+        self._of_turns[turn.id] = folder
+
+    def after(self, turn_id: str) -> None:
+        """Begin to look at what a turn has changed whose agent has ended. The next turn there waits for it."""
+        folder = self._of_turns.pop(turn_id, None)
+        if folder is not None and self._history is not None:
+            task = asyncio.create_task(self._last_look(self._history, folder, folder.at_work[turn_id]))
+            folder.last_looks.add(task)
+            task.add_done_callback(folder.last_looks.discard)
+            task.add_done_callback(lambda _: self._journal.changed.set())
+
+    async def finish(self) -> None:
+        """Wait until all that has ended is recorded."""
+        await _all_of(task for folder in self._folders.values() for task in folder.last_looks)
+
+    async def decided(self, decision: PersonsDecision) -> ChangeRecord:
+        """Put files back, or bring them back, as a person wants it. The journal's lock is held meanwhile."""
+        record = await self._state.in_store(decision, at=milliseconds(), check=self._check_nobody_works_in)
+        for folder in self._folders.values():
+            if folder.path == record.changes.folder:
+                folder.known = record.changes.after
+        self._publish(record)
+        return record
+
+    def _check_nobody_works_in(self, workspace: Workspace) -> None:
+        """Raise FolderInUse if a turn may change files there now. Called in the store's thread."""
+        running = [turn.member for turn in list(self._state.running.values())]
+        at_work = [name for name in running if self._is_in(workspace, self._agents[name])]
+        looking = [folder for folder in self._folders.values() if folder.path == str(workspace.root)]
+        at_work += [record.member for folder in looking for record in folder.at_work.values()]
+        if at_work:
+            raise FolderInUse(str(workspace.root), dict.fromkeys(at_work))
+
+    def _is_in(self, workspace: Workspace, agent: MemberAgent) -> bool:
+        if self._history is None or not may_change_files(agent):
+            return False
+        return self._history.snapshots.workspace(agent.folder).root == workspace.root
+
+    async def _folder(self, history: FileHistory, path: Path) -> WatchedFolder:
+        workspace = await asyncio.to_thread(history.snapshots.workspace, path)
+        if workspace.root not in self._folders:
+            known = await self._state.in_store(history.last_id, str(workspace.root))
+            self._folders.setdefault(workspace.root, WatchedFolder(workspace, known))
+        return self._folders[workspace.root]
+
+    async def _look(self, history: FileHistory, folder: WatchedFolder) -> str:
+        """Return the id of all files now, and record what changed while no turn was at work."""
+        now, before = (await asyncio.to_thread(folder.workspace.snapshot)).id, folder.known
+        folder.known = now
+        if before and now and now != before and not folder.at_work:
+            changes = await asyncio.to_thread(folder.workspace.compare, before, now)
+            if changes.files:
+                record = ChangeRecord(kind="people", at=milliseconds(), changes=changes)
+                self._publish(await self._state.in_store(history.add, record))
+        return now
+
+    async def _last_look(self, history: FileHistory, folder: WatchedFolder, begun: ChangeRecord) -> None:
+        others = [record.member for turn_id, record in folder.at_work.items() if turn_id != begun.turn_id]
+        try:
+            after = await asyncio.to_thread(folder.workspace.snapshot)
+            folder.known = after.id
+            changes = await asyncio.to_thread(folder.workspace.compare, begun.changes.before, after.id)
+            note = " ".join(filter(None, [changes.note, after.note, _at_the_same_time(others)]))
+            done = await self._state.in_store(history.finish, begun, replace(changes, note=note))
+            if done.changes.files or note:
+                self._publish(done)
+        except BullpenError as error:
+            logger.warning("changes not recorded conversation=%s error=%s", self._state.conversation_id, error)
+            self._journal.publish(Trouble(text=f"What turn {begun.turn_id} changed could not be recorded: {error}"))
+        finally:
+            del folder.at_work[begun.turn_id]
+
+    def _publish(self, record: ChangeRecord) -> None:
+        self._journal.publish(FilesChanged.of(record))
+
+
+def may_change_files(agent: MemberAgent) -> bool:
+    """Return whether an agent's permissions let it change files."""
+    return agent.member.permissions != "read-only"
+
+
+def _at_the_same_time(members: Iterable[str]) -> str:
+    names = ", ".join(dict.fromkeys(members))
+    return f"{names} worked here at the same time, so what it changed may be among these changes." if names else ""
+
+
+async def _all_of(tasks: Iterable[Awaitable[None]]) -> None:
+    await asyncio.gather(*tasks, return_exceptions=True)
