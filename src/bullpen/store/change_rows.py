@@ -17,7 +17,7 @@ from bullpen.file_changes import MOST_PATCH_BYTES, ChangeRecord, FolderChanges
 from bullpen.store.base import FindingKind
 from bullpen.store.packing import DamagedData, packed, unpacked
 
-COLUMNS = "sequence, turn, folder, after_message, finished IS NOT NULL, record"
+COLUMNS = "sequence, turn, folder, after_message, finished, is_copy, record"
 SELECT = f"SELECT {COLUMNS}, patch FROM changes WHERE conversation = ?1"  # noqa: S608
 SELECT_WITHOUT_PATCH = f"SELECT {COLUMNS}, NULL FROM changes WHERE conversation = ?1"  # noqa: S608
 OF_TURNS = "AND turn IN (SELECT value FROM json_each(?2))"
@@ -27,7 +27,7 @@ AND_BETWEEN = "AND +after_message BETWEEN ?3 AND ?4"
 BETWEEN = "AND after_message BETWEEN ?2 AND ?3"
 LAST_OF_FOLDER = "AND is_copy = 0 AND folder = ?2 AND finished IS NOT NULL ORDER BY finished DESC LIMIT 1"
 BEGUN = "AND finished IS NULL ORDER BY +sequence"
-CHECKED = f"SELECT sequence, is_copy, {COLUMNS}, patch FROM changes WHERE conversation = ? ORDER BY sequence"  # noqa: S608
+CHECKED = f"SELECT is_copy, {COLUMNS}, patch FROM changes WHERE conversation = ? ORDER BY sequence"  # noqa: S608
 FILE_BEGINS = b"\ndiff --git "
 
 Row = tuple[object, ...]
@@ -40,6 +40,8 @@ class Kept(Struct, frozen=True, array_like=True):
     """Without its patch."""
     patch_hash: bytes
     """The SHA-256 of the patch; nothing if there is none."""
+    finished: int | None
+    is_copy: bool
 
 
 _decoder = msgspec.json.Decoder(Kept)
@@ -54,12 +56,7 @@ def add(
     if is_copy and (number < 1 or _row(db, conversation, number) is not None):
         raise StoreConflict(f"Changes cannot be copied to number {number}, which is not free. Nothing was stored.")
     stored = _as_stored(record, number)
-    row = (conversation, stored.number, *_values(db, conversation, stored), is_copy)
-    db.execute(
-        "INSERT INTO changes (conversation, sequence, turn, folder, after_message, finished, record, patch, is_copy)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        row,
-    )
+    _insert(db, conversation, stored, is_copy=is_copy)
     return stored
 
 
@@ -74,11 +71,8 @@ def finish(db: Connection, conversation: int, messages: int, number: int, record
         raise StoreConflict(f"Changes number {number} can only be finished as what they began. Nothing was stored.")
     _check(db, conversation, messages, record, is_copy=False)
     stored = _as_stored(record, number)
-    db.execute(
-        "UPDATE changes SET turn = ?, folder = ?, after_message = ?, finished = ?, record = ?, patch = ?"
-        " WHERE conversation = ? AND sequence = ?",
-        (*_values(db, conversation, stored), conversation, number),
-    )
+    db.execute("DELETE FROM changes WHERE conversation = ? AND sequence = ?", (conversation, number))
+    _insert(db, conversation, stored, is_copy=False)
     return stored
 
 
@@ -116,7 +110,7 @@ def read(row: Row, *, has_patch: bool = True) -> ChangeRecord:
         kept = _decoder.decode(unpacked(blob))
     except msgspec.MsgspecError as error:
         raise DamagedData(f"changes cannot be read: {error}") from error
-    if list(_columns(kept.record)) != columns:
+    if _columns(kept) != tuple(columns):
         raise DamagedData(f"changes number {kept.record.number} are not those that their row is about")
     if not has_patch:
         return kept.record
@@ -125,7 +119,8 @@ def read(row: Row, *, has_patch: bool = True) -> ChangeRecord:
 
 def problems(db: Connection, conversation: int, messages: int) -> Iterator[tuple[FindingKind, str]]:
     """Yield which records cannot be read, and what others say that cannot be."""
-    for sequence, is_copy, *row in db.execute(CHECKED, (conversation,)):
+    for is_copy, *row in db.execute(CHECKED, (conversation,)):
+        sequence = row[0]
         try:
             record = read(tuple(row))
         except DamagedData as error:
@@ -178,21 +173,27 @@ def _subject(record: ChangeRecord) -> tuple[str, str, str]:
     return record.kind, record.turn_id, record.changes.folder
 
 
-def _columns(record: ChangeRecord) -> Row:
+def _columns(kept: Kept) -> Row:
     """Return what COLUMNS must be, up to the record itself."""
-    is_done = int(record.state == "done")
-    return record.number, record.turn_id, record.changes.folder, record.after_message, is_done
+    record = kept.record
+    place = (record.number, record.turn_id, record.changes.folder, record.after_message)
+    return (*place, kept.finished, int(kept.is_copy))
 
 
-def _values(db: Connection, conversation: int, record: ChangeRecord) -> Row:
-    """Return the columns of a record, after its number."""
+def _insert(db: Connection, conversation: int, record: ChangeRecord, *, is_copy: bool) -> None:
     patch = record.changes.patch.encode()
-    kept = Kept(replace(record, changes=replace(record.changes, patch="")), _hash(patch))
+    kept = Kept(
+        record=replace(record, changes=replace(record.changes, patch="")),
+        patch_hash=_hash(patch),
+        finished=_highest(db, conversation, "finished") + 1 if record.state == "done" else None,
+        is_copy=is_copy,
+    )
     data = msgspec.json.encode(kept)
     _check_readable(data, kept)
-    finished = _highest(db, conversation, "finished") + 1 if record.state == "done" else None
-    place = (record.turn_id, record.changes.folder, record.after_message, finished)
-    return (*place, packed(data), packed(patch) if patch else None)
+    db.execute(
+        f"INSERT INTO changes (conversation, {COLUMNS}, patch) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",  # noqa: S608
+        (conversation, *_columns(kept), packed(data), packed(patch) if patch else None),
+    )
 
 
 def _check_readable(data: bytes, kept: Kept) -> None:
