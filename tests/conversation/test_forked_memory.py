@@ -148,6 +148,19 @@ async def test_a_first_turn_that_is_cancelled_leaves_the_copy_to_the_next(team: 
     assert ["two" in prompt for prompt in team.prompt_texts("a")] == [True, True]
 
 
+async def test_a_copy_that_is_too_long_for_its_model_is_not_tried_again(team: ForkedStage) -> None:
+    team.remembering("a", "a:1 says so.", [{"error": 400, "message": "prompt is too long"}])
+    async with team.open() as conversation:
+        await tell(conversation, "one [NEXT: a]")
+    fork = team.fork(conversation.id)
+    async with team.open(resume=fork) as forked:
+        await tell(forked, "two [NEXT: a]")
+        await forked.retry()
+        await forked.until_quiet()
+
+    assert team.origins("a") == ["forked", "rebuilt: its last turn in its session was too long for its model"]
+
+
 async def test_who_forgot_has_forgotten_in_the_fork(team: ForkedStage) -> None:
     async with team.open() as conversation:
         await tell(conversation, "one [NEXT: a]")

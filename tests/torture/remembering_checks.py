@@ -8,7 +8,7 @@ from pathlib import Path
 from bullpen.memory import MemberMemory
 from bullpen.store.base import Store, Turn
 
-CAUSES = re.compile(r"made it forget|another turn runs in its session")
+CAUSES = re.compile(r"made it forget|another turn runs in its session|its last two turns in its session failed")
 
 
 def rebuilt_without_cause(store: Store, conversation_id: str, broken: set[str]) -> Iterator[str]:

@@ -32,7 +32,7 @@ MISTAKES = {
     ),
     "a turn that was killed is not ours": (
         "bullpen.conversation.memories",
-        "            is_ours = not is_borrowed and self._ended_badly(agent.member.name, after=reply.sequence)\n",
+        "            is_ours = not is_borrowed and is_left_by(bad, file)\n",
         "            is_ours = False\n",
         r"without a cause",
     ),

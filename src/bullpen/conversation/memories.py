@@ -13,8 +13,8 @@ from bullpen.agents.session_file import find_session_file, is_session_id, mark_o
 from bullpen.agents.session_lock import SessionLock
 from bullpen.agents.spec import SessionSpec
 from bullpen.conversation.member_agent import MemberAgent
-from bullpen.conversation.session_rules import has_own_memory, session_file, why_not
-from bullpen.conversation.unfinished_turns import unfinished_note
+from bullpen.conversation.session_rules import has_own_memory, is_left_by, session_file, why_not, why_not_after
+from bullpen.conversation.unfinished_turns import turns_in_session, unfinished_note
 from bullpen.memory import FileMark, MemberMemory, Memory, Origin, SessionUse, made_to_forget
 from bullpen.routing.progress import Progress
 from bullpen.routing.queue import WaitingTurn
@@ -99,11 +99,13 @@ class Memories:
             return _new(sessions, reason)
         if is_borrowed and not sessions.fork:
             return _new(sessions, "its CLI cannot continue in a copy of a session")
+        bad = self._ended_badly_in(left, agent.member.name)
+        if reason := why_not_after(bad):
+            return _new(sessions, reason)
         file, reason = session_file(memory, sessions, agent.environment)
         is_longer = reason == "longer"
-        if is_longer:
-            reply = self._store.message(self._conversation_id, left.reply_id)
-            is_ours = not is_borrowed and self._ended_badly(agent.member.name, after=reply.sequence)
+        if file is not None and is_longer:
+            is_ours = not is_borrowed and is_left_by(bad, file)
             by_others = "its session was continued elsewhere" if is_borrowed else "somebody else continued its session"
             reason = "" if is_ours else by_others
         if reason:
@@ -140,6 +142,12 @@ class Memories:
             lock.release()
             return _new(sessions, f"the file of its session cannot be written ({error.strerror})")
         return replace(plan, lock=lock)
+
+    def _ended_badly_in(self, left: MemberMemory, member: str) -> list[Turn]:
+        """Return the member's last turns that ended without a reply in a session, since the one that left this."""
+        reply = self._store.message(self._conversation_id, left.reply_id)
+        turns = self._ended_badly(member, after=reply.sequence)
+        return turns_in_session(self._store, self._conversation_id, turns, left.memory.session_id)
 
     def _ended_badly(self, member: str, after: int) -> list[Turn]:
         """Return the member's turns that ended without a reply after a message."""

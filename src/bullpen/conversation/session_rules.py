@@ -4,15 +4,20 @@ A session that continues wrongly is worse than none: the agent would not know wh
 uncertain, a new session begins, built from the shared history.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from bullpen.agents.session_file import compared, find_session_file
 from bullpen.agents.spec import SessionSpec
 from bullpen.conversation.member_agent import MemberAgent
+from bullpen.conversation.owner import BEAT_SECONDS
 from bullpen.memory import Memory
+from bullpen.store.base import Turn
 from bullpen.team.own_memory import why_shared
 from bullpen.text.numbers import tokens
+
+UNKNOWN_END_MS = int(3 * BEAT_SECONDS * 1000)
+"""A turn whose process was killed has ended this long, at most, after the process was last seen."""
 
 
 def has_own_memory(agent: MemberAgent) -> bool:
@@ -43,6 +48,34 @@ def _reasons(memory: Memory, agent: MemberAgent, sessions: SessionSpec) -> Itera
     most = member.memory_tokens or memory.window * 3 // 4 or sessions.most_tokens
     if memory.tokens > most:
         yield f"its session had grown to {tokens(memory.tokens)}, and {tokens(most)} are the most"
+
+
+def why_not_after(turns: Sequence[Turn]) -> str:
+    """Return why a session cannot be continued after these turns in it, which ended badly; nothing if it can.
+
+    Each began where the session had been before. If that is what is wrong with it, every other turn would fail, too.
+    """
+    kinds = [turn.failure.kind if turn.failure else "" for turn in turns]
+    if kinds[-1:] == ["prompt_too_long"]:
+        return "its last turn in its session was too long for its model"
+    if len(kinds) > 1 and {"crashed", "protocol_broken"}.issuperset(kinds[-2:]):
+        return "its last two turns in its session failed"
+    return ""
+
+
+def is_left_by(turns: Sequence[Turn], file: Path) -> bool:
+    """Return whether what was added to a session's file may be cut off: a turn that ended badly was the last to write.
+
+    If somebody wrote to it later, that is a person, who continued the session with the CLI itself.
+    """
+    last = next(reversed(turns), None)
+    if last is None or last.ended_at is None:
+        return False
+    ended_at = last.ended_at + (UNKNOWN_END_MS if last.state == "interrupted" else 0)
+    try:
+        return file.stat().st_mtime_ns // 1_000_000 <= ended_at
+    except OSError:
+        return False
 
 
 def session_file(memory: Memory, sessions: SessionSpec, environment: Mapping[str, str]) -> tuple[Path | None, str]:

@@ -1,6 +1,6 @@
-"""What an agent is told about its turns that did not end well: it may have changed files, and does not know of them."""
+"""An agent's turns that did not end well: it may have changed files, and is told so, since it does not know of them."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from bullpen.conversation.recorded_events import recorded_events
 from bullpen.store.base import Store, Turn, TurnRecord
@@ -18,6 +18,17 @@ def unfinished_note(store: Store, conversation_id: str, turns: Iterable[Turn]) -
     """Return what an agent should know about its last turns that ended without a reply; nothing if they did nothing."""
     notes = (_note(turn, store.record(conversation_id, turn.id, prompt=False)) for turn in list(turns)[-MOST_TURNS:])
     return " ".join(filter(None, notes))
+
+
+def turns_in_session(store: Store, conversation_id: str, turns: Sequence[Turn], session_id: str) -> list[Turn]:
+    """Return those of an agent's last turns that continued a session, or a copy of it."""
+    records = ((turn, store.record(conversation_id, turn.id, prompt=False)) for turn in turns[-MOST_TURNS:])
+    return [turn for turn, record in records if record is not None and _continued(record) == session_id]
+
+
+def _continued(record: TurnRecord) -> str:
+    use = record.report.session
+    return use.id if use is not None and use.is_continued else ""
 
 
 def _note(turn: Turn, record: TurnRecord | None) -> str:
