@@ -112,7 +112,7 @@ def test_a_file_is_followed_through_its_names() -> None:
         3, file("x", "1", "1", kind="renamed", source="y"), file("y", "2", "2", kind="renamed", source="x")
     )
 
-    assert [(one.title, one.kind) for one in changes_of(moved).together.files] == [("a → c", "renamed"), ("b", "added")]
+    assert [(one.title, one.kind) for one in changes_of(moved).together.files] == [("b", "added"), ("a → c", "renamed")]
     assert [one.title for one in changes_of([swapped]).together.files] == ["y → x", "x → y"]
 
 

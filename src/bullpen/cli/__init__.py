@@ -19,6 +19,7 @@ COMMANDS = {
     "preview": "show the exact prompt that an agent would be given",
     "sessions": "list, show, search, fork, export and delete conversations",
     "explain": "show what an agent was given in a turn, what was left out, and why",
+    "diff": "show what turns changed in the files, line by line",
     "fsck": "check that every conversation is still as it was written",
     "backup": "write all conversations to one file, also while they are in use",
     "restore": "put a backup in the place of your conversations, which are kept under another name",

@@ -171,8 +171,8 @@ class _Life(Struct):
         self.records = (*self.records, number)
 
 
-def _summed(records: Iterable[ChangeRecord]) -> Iterable[ChangedFile]:
-    """Yield each file once, in the order of their first change, unless it is again what it was."""
+def _summed(records: Iterable[ChangeRecord]) -> list[ChangedFile]:
+    """Return each file once, by their names, unless it is again what it was."""
     lives: dict[tuple[str, str], _Life] = {}
     for record in records:
         folder = record.changes.folder
@@ -184,7 +184,8 @@ def _summed(records: Iterable[ChangeRecord]) -> Iterable[ChangedFile]:
                 life = _Life(folder=folder, first_path=before, first_kind=file.kind, old=file.old, last=file)
             life.went_on(file, record.number)
             lives[folder, file.path] = life
-    return [_ended(life) for life in lives.values() if not _is_as_before(life)]
+    ended = [_ended(life) for life in lives.values() if not _is_as_before(life)]
+    return sorted(ended, key=lambda file: (file.folder, file.path))
 
 
 def _is_as_before(life: _Life) -> bool:

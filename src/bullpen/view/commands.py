@@ -426,6 +426,14 @@ _ALL = (
         read=_read_text,
     ),
     Command(
+        name="diff",
+        argument="[TURN | A..B]",
+        purpose="show what a turn changed in the files; without a number, the latest that did; all: everything",
+        example="/diff 14",
+        takes=Text,
+        read=_read_text,
+    ),
+    Command(
         name="search",
         argument="WORDS",
         purpose="find what was said",

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from difflib import SequenceMatcher
 from typing import Literal
 
 from msgspec import Struct
@@ -323,6 +322,9 @@ def _changed_runs(left: list[str], right: list[str]) -> list[_Run]:
     ends = len(left) - tail, len(right) - tail
     middle: list[_Run] = [("replace", head, ends[0], head, ends[1])]
     if max(ends[0] - head, ends[1] - head) <= MOST_COMPARED:
+        # Nothing else needs it, and a chat is ready for input sooner.
+        from difflib import SequenceMatcher
+
         matcher = SequenceMatcher(None, left[head : ends[0]], right[head : ends[1]], autojunk=False)
         middle = [(tag, a + head, b + head, c + head, d + head) for tag, a, b, c, d in matcher.get_opcodes()]
     runs = [("equal", 0, head, 0, head), *middle, ("equal", ends[0], len(left), ends[1], len(right))]

@@ -52,6 +52,9 @@ LINES: dict[str, Lines] = {
 ADDRESSES: dict[str, Address] = {
     "prompt": lambda base, typed: f"{base}/prompt/next-{quote(typed.given.member, safe='')}",
     "explain": lambda base, typed: f"{base}/prompt/turn-{quote(typed.given.text or LAST, safe='')}",
+    "diff": lambda base, typed: (
+        f"{base}/changes?turns={quote(typed.given.text)}" if typed.given.text else f"{base}/changes"
+    ),
     "search": lambda _, typed: f"/?q={quote(typed.given.text)}",
     "export": _export,
     "quit": lambda _base, _typed: "/",

@@ -148,6 +148,17 @@ class Show:
         lines = [(line[: len(line) - len(line.lstrip(" "))], line.lstrip(" ")) for line in text.split("\n")]
         self._block("".join(wrapped(line, self._page.columns, indent) or "\n" for indent, line in lines))
 
+    def lines(self, painted: Callable[[Colours], Iterable[str]], *, most: int) -> int:
+        """Write lines that are made safe and coloured already; return how many more than these there are."""
+        written = left = 0
+        for line in painted(self._colours):
+            if written < most:
+                self._block(f"{line}\n")
+                written += 1
+            else:
+                left += 1
+        return left
+
     def table(self, rows: Iterable[tuple[str, str]], style: str = "", indent: str = "") -> None:
         """Write rows of two columns, made safe; the second one is wrapped."""
         safe = [(safe_line(left), safe_line(right)) for left, right in rows]

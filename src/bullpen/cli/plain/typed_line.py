@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bullpen.cli.plain.transcript import Show
+from bullpen.cli.typed_commands import to_type
 from bullpen.conversation.conversation import Conversation
 from bullpen.database import Database
 from bullpen.errors import BullpenError
@@ -20,6 +21,8 @@ from bullpen.view.status_lines import queue_lines, team_lines
 if TYPE_CHECKING:
     from bullpen.view.explanation import Explanation
 
+MOST_DIFF_LINES = 300
+"""That /diff writes between the lines of a chat."""
 HELP = """
 Everything else is said to the team. [NEXT: name] says who answers; without it the lead does, or who spoke last.
 Tab completes names and commands. A line that ends in \\ continues in the next. Arrow up: what you sent before.
@@ -65,6 +68,21 @@ class ShownCommands:
             print_explanation(explanation, self._db)
         self._show.text(printed.getvalue().rstrip("\n"))
 
+    async def _diff(self, given: Text) -> None:
+        from bullpen.cli.diff import nothing_changed
+        from bullpen.cli.plain.diff import diff_lines
+        from bullpen.view.change_lookup import find_changes
+
+        records = await self._conversation.read(find_changes, given.text)
+        if not records:
+            self._show.note(await self._conversation.read(nothing_changed, given.text))
+            return
+        left = self._show.lines(lambda colours: diff_lines(records, colours), most=MOST_DIFF_LINES)
+        if left:
+            command = f"diff {given.text}".rstrip()
+            words = to_type(f"{shlex.join(command.split())} --session {self._conversation.id}", self._db)
+            self._show.note(f"… {counted(left, 'more line')}: {words}")
+
     async def _search(self, given: Text) -> None:
         from bullpen.view.listing import search_in
 
@@ -94,6 +112,7 @@ HANDLERS: dict[str, Callable[[ShownCommands, Any], Awaitable[None]]] = {
     "who": ShownCommands._who,
     "prompt": ShownCommands._prompt,
     "explain": ShownCommands._explain,
+    "diff": ShownCommands._diff,
     "search": ShownCommands._search,
     "export": ShownCommands._export,
     "help": ShownCommands._help,
