@@ -3,6 +3,7 @@
 from tests.tui.stage import Scene, Script, Stage
 from tests.view.remembering import GONE, SECOND, write_remembering
 
+from bullpen.exchange.forking import fork_conversation
 from bullpen.store.sqlite import SqliteStore
 
 SAID: Script = [{"say": "All of it."}]
@@ -20,7 +21,9 @@ def test_the_session_of_a_member_is_shown_and_forgotten_with_a_key(stage: Stage)
         await scene.sees(f"rebuilt: {GONE}")
         assert scene.text.count("rebuilt:") == 1
         await scene.press("f10")
-        await scene.sees("Who begins a new session?", "1 max  remembers 2 turns · 12k tokens", "no memory of its own")
+        await scene.sees(
+            "Who should begin a new session?", "1 max  remembers 2 turns · 12k tokens", "no memory of its own"
+        )
         await scene.press("2")
         await scene.sees("ada has no memory of its own")
         assert not scene.conversation.progress.forgotten
@@ -29,3 +32,34 @@ def test_the_session_of_a_member_is_shown_and_forgotten_with_a_key(stage: Stage)
         assert scene.conversation.progress.forgotten == {"max": "kim"}
 
     stage.play(story, resume=id_)
+
+
+def test_a_narrow_panel_breaks_what_a_member_remembers_between_its_parts(stage: Stage) -> None:
+    stage.agent("max", SAID)
+    with SqliteStore(stage.db) as store:
+        id_ = write_remembering(store)
+
+    async def story(scene: Scene) -> None:
+        await scene.press("f2")
+        await scene.sees("remembers 2 turns")
+        panel = [line.rpartition("▏")[2].rstrip() for line in scene.text.splitlines()]
+        start = panel.index("   remembers 2 turns")
+        assert panel[start + 1] == "   12k tokens"
+
+    stage.play(story, resume=id_, size=(80, 24))
+
+
+def test_in_a_fork_a_member_that_continues_a_copy_can_forget_it(stage: Stage) -> None:
+    stage.agent("max", SAID)
+    with SqliteStore(stage.db) as store:
+        fork = fork_conversation(store, write_remembering(store)).id
+
+    async def story(scene: Scene) -> None:
+        await scene.sees("  continues a copy")
+        await scene.press("f10")
+        await scene.sees("1 max  continues a copy")
+        await scene.press("1")
+        await scene.until(lambda: "continues a copy" not in scene.text)
+        assert scene.conversation.progress.forgotten == {"max": "kim"}
+
+    stage.play(story, resume=fork)

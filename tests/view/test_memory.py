@@ -12,6 +12,7 @@ from tests.view.remembering import BEGINNING, FIRST, GONE, MINUTE, SECOND, write
 
 from bullpen.app import open_team
 from bullpen.conversation.conversation import Conversation
+from bullpen.exchange.forking import fork_conversation
 from bullpen.store.base import Store
 from bullpen.store.sqlite import SqliteStore
 from bullpen.text.numbers import local_time
@@ -74,7 +75,7 @@ def test_an_open_conversation_shows_what_another_process_sees(stage: Stage) -> N
 
     assert [memories(own) == memories(other) for own, other in told] == [True] * 3
     before, after, forgotten = [memories(own) for own, _ in told]
-    assert before["max"] == MemoryView(kind="own", why="it has not answered yet")
+    assert before["max"] == MemoryView(kind="own", why="it has not had a turn here")
     assert before["bob"] == MemoryView(kind="shared", why='the team file says memory = "shared"')
     assert before["kim"] is None
     assert after["max"] != before["max"]
@@ -106,6 +107,20 @@ def test_what_will_be_forgotten_says_so() -> None:
         "its next turn begins a new one: kim made it forget"
     )
     assert memory.short_id == FIRST[-8:]
+
+
+def test_a_fork_shows_whose_copy_it_continues_and_does_not_promise_that_it_can(tmp_path: Path) -> None:
+    with SqliteStore(tmp_path / "c.db") as store:
+        fork = fork_conversation(store, write_remembering(store), 2).id
+        memory = memories(stored_view(store, fork))["max"]
+
+    assert memory == MemoryView(kind="own", copy_of=FIRST)
+    assert memory.short == "continues a copy"
+    assert memory.sentence == (
+        f"no session: its first turn continues a copy of {FIRST}, if that can still be continued"
+    )
+    forgotten = replace(memory, why="kim made it forget")
+    assert (forgotten.short, forgotten.sentence) == ("no session yet", "no session: kim made it forget")
 
 
 @pytest.mark.parametrize("read", [shown_messages, plain_messages])

@@ -340,7 +340,7 @@ class ChatScreen(Screen[None]):
         from bullpen.tui.member_screen import MemberScreen
 
         remembered = {one.name: one.memory.short for one in self._updates.view.members if one.memory is not None}
-        member = await self.app.push_screen_wait(MemberScreen("Who begins a new session?", remembered))
+        member = await self.app.push_screen_wait(MemberScreen("Who should begin a new session?", remembered))
         if member is not None:
             await self.attempt(self.conversation.forget(member, by=self._sender))
 

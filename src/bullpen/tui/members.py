@@ -54,7 +54,7 @@ class MembersPanel(Static):
         )
         doing = [_doing(member.working)] if member.working else []
         width = max(LEAST_WIDTH, self.content_size.width)
-        remembered = list(_remembered(member.memory)) if member.memory and member.memory.session_id else []
+        remembered = list(_remembered(member.memory)) if member.memory else []
         parts = [*_lines(list(_spent(member)), width), *_lines(remembered, width)]
         return Content("\n").join([first, *doing, *parts])
 
@@ -82,7 +82,11 @@ def _spent(member: MemberView) -> Iterator[Words]:
 
 
 def _remembered(memory: MemoryView) -> Iterator[Words]:
-    yield memory.short, "dim"
+    if not memory.session_id and not memory.copy_of:
+        return
+    yield from ((part, "dim") for part in memory.parts)
+    if not memory.session_id:
+        return
     yield f"since {day_or_clock(memory.since or 0)}", "dim"
     yield f"session {memory.short_id}", "dim"
     if memory.why:

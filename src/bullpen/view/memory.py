@@ -21,6 +21,8 @@ class MemoryView(Struct, frozen=True, kw_only=True):
     """Shared: it knows only what each turn gives it of the conversation."""
     why: str = ""
     """Why it has no memory of its own, or no session to continue in its next turn."""
+    copy_of: str = ""
+    """The session of another conversation, or of a person, that its first turn continues in a copy, if it still can."""
     session_id: str = ""
     since: int | None = None
     """When the session began, in milliseconds since 1970."""
@@ -29,12 +31,19 @@ class MemoryView(Struct, frozen=True, kw_only=True):
 
     @property
     def short(self) -> str:
-        """How much there is, for a narrow place: "remembers 3 turns · 12k tokens"."""
+        """How much there is, on one line: "remembers 3 turns · 12k tokens"."""
+        return " · ".join(self.parts)
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """How much there is, in parts that a narrow place can put on lines of their own."""
         if self.kind == "shared":
-            return "no memory of its own"
-        return (
-            f"remembers {counted(self.turns, 'turn')} · {tokens(self.tokens)}" if self.session_id else "no session yet"
-        )
+            return ("no memory of its own",)
+        if self.copy_of and not self.why:
+            return ("continues a copy",)
+        if not self.session_id:
+            return ("no session yet",)
+        return f"remembers {counted(self.turns, 'turn')}", tokens(self.tokens)
 
     @property
     def sentence(self) -> str:
@@ -42,7 +51,8 @@ class MemoryView(Struct, frozen=True, kw_only=True):
         if self.kind == "shared":
             return f"no memory of its own: {self.why}"
         if not self.session_id:
-            return f"no session: {self.why}"
+            copied = f"its first turn continues a copy of {self.copy_of}, if that can still be continued"
+            return f"no session: {self.why or copied}"
         began = f"{self.short} since {local_time(self.since or 0)}, session {self.session_id}"
         return f"{began}; its next turn begins a new one: {self.why}" if self.why else began
 
@@ -59,10 +69,9 @@ def memory_view(member: Member, memory: Memory | None, progress: Progress) -> Me
     person, borrowed = progress.forgotten.get(member.name), progress.borrowed.get(member.name)
     forgets = made_to_forget(person) if person is not None else ""
     if memory is None and borrowed is not None:
-        copied = f"its first turn continues a copy of {borrowed.memory.session_id}"
-        return MemoryView(kind="own", why=forgets or copied)
+        return MemoryView(kind="own", why=forgets, copy_of=borrowed.memory.session_id)
     if memory is None:
-        return MemoryView(kind="own", why=forgets or "it has not answered yet")
+        return MemoryView(kind="own", why=forgets or "it has not had a turn here")
     if not memory.session_id:
         return MemoryView(kind="own", why=forgets or "its last turn left none")
     return MemoryView(
