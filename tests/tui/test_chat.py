@@ -423,7 +423,7 @@ def test_the_last_turn_is_explained_and_compared_with_the_one_before(stage: Stag
         await scene.press("escape", "escape")
         await scene.say("/prompt max")
         await scene.press("ctrl+d")
-        await scene.sees("If asked now of max, compared with turn 2")
+        await scene.sees("The next turn of max, compared with turn 2")
 
     stage.play(story, size=(120, 60))
 

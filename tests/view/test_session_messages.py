@@ -94,4 +94,6 @@ def test_what_came_with_a_copy_of_a_session_is_known_too(store: SqliteStore) -> 
     store.update(ID, at=1, change=StateChange(progress=progress), owner=OWNER)
     use = SessionUse(origin="forked", id="another-session", continues="9", turns=5)
 
-    assert messages_in_session(store, ID, "max", use) == dict.fromkeys(["msg-1", "msg-2", "msg-3", "msg-5"], "")
+    assert messages_in_session(store, ID, "max", use) == dict.fromkeys(
+        ["msg-1", "msg-2", "msg-3", "msg-5", "msg-6"], ""
+    )

@@ -114,7 +114,7 @@ class Explanation(Struct, frozen=True, kw_only=True):
     @property
     def title(self) -> str:
         """Which turn it is, or that there is none yet."""
-        return "If asked now" if self.turn is None else f"Turn {self.turn.id}"
+        return "The next turn" if self.turn is None else f"Turn {self.turn.id}"
 
     @property
     def messages(self) -> tuple[SeenMessage, ...]:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from bullpen.memory import MemberMemory, Memory, SessionUse
+from bullpen.memory import MemberMemory, SessionUse
 from bullpen.routing.progress import Progress
 from bullpen.store.base import Store
 
@@ -47,15 +47,18 @@ def _copied(
     store: Store, conversation_id: str, member: str, first: MemberMemory | None, known: Iterable[str]
 ) -> dict[str, str]:
     """Return the messages that came with a copy of a session: those that it had been offered, less what is known."""
-    memory: Memory | None = first.memory if first else None
-    if memory is None:
+    left = first
+    replies: tuple[str, ...] = ()
+    if left is None:
         progress = msgspec.convert(store.conversation(conversation_id).progress, Progress)
-        borrowed = progress.borrowed.get(member)
-        memory = borrowed.memory if borrowed else None
-    if memory is None:
+        left = progress.borrowed.get(member)
+        # Before the first turn in a copy, what the agent itself said last is after what it had been offered.
+        replies = (*left.memory.said, left.reply_id) if left else ()
+    if left is None:
         return {}
+    memory = left.memory
     numbers = [store.message(conversation_id, message_id).sequence for message_id in known]
     end = min([*numbers, memory.seen_to + 1])
     offered = store.messages(conversation_id, after=memory.since - 1, before=end)
-    ids: Sequence[str] = [*memory.early, *(one.message.id for one in offered)]
+    ids: Sequence[str] = [*memory.early, *(one.message.id for one in offered), *replies]
     return dict.fromkeys((one for one in ids if one not in (*memory.pending, *known)), COPIED)

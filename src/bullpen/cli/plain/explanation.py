@@ -161,6 +161,6 @@ def prompt_lines(explanation: Explanation) -> Iterator[str]:
     if explanation.session is not None:
         yield f"session: {explanation.in_session}"
     if explanation.known:
-        yield f"{explanation.known_sentence}; with these the model gets all that it knows"
+        yield f"{explanation.known_sentence}; the model gets these and the prompt"
     for remark in explanation.remarks:
         yield f"! {remark}"
