@@ -14,6 +14,7 @@ ID = "11111111-2222-4333-8444-555555555501"
 PATHS = {
     "claude": f".claude/projects/-home-kai/{ID}.jsonl",
     "codex": f".codex/sessions/2026/11/16/rollout-2026-11-16T11-10-14-{ID}.jsonl",
+    "gemini": f".gemini/tmp/kai/chats/session-2026-11-16T11-10-{ID[:8]}.jsonl",
     "qwen": f".qwen/projects/-home-kai/chats/{ID}.jsonl",
 }
 every_cli = pytest.mark.parametrize("cli", list(PATHS))
@@ -35,12 +36,13 @@ def made(path: Path, text: bytes = b"one\n") -> Path:
 def test_it_is_found_in_the_home_folder_and_where_the_clis_variable_says(cli: str, tmp_path: Path) -> None:
     spec = sessions_of(cli)
     usual = made(tmp_path / "home" / PATHS[cli])
-    named = made(tmp_path / "named" / Path(*Path(PATHS[cli]).parts[1:]))
+    inside = Path(PATHS[cli]).relative_to(spec.home)
+    named = made(tmp_path / "named" / inside)
     home = {"HOME": str(tmp_path / "home")}
 
     assert find_session_file(spec, home, ID) == usual
     assert find_session_file(spec, {**home, spec.home_variable: str(tmp_path / "named")}, ID) == named
-    assert find_session_file(spec, home, ID.replace("5", "6")) is None
+    assert find_session_file(spec, home, ID.replace("1", "2")) is None
 
 
 def test_without_a_home_folder_in_the_environment_it_is_the_users(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -107,6 +109,22 @@ def test_it_is_put_back_to_what_it_was_without_being_written_anew(tmp_path: Path
 
     assert file.read_bytes() == b"one\ntwo\n"
     assert (compared(file, mark), file.stat().st_ino) == ("same", inode)
+
+
+def test_a_link_in_its_place_is_not_followed(tmp_path: Path) -> None:
+    """Whoever puts it there could let us cut any file."""
+    file = made(tmp_path / "projects" / "p" / f"{ID}.jsonl")
+    file.rename(tmp_path / "elsewhere")
+    file.symlink_to(tmp_path / "elsewhere")
+
+    assert find_session_file(sessions_of("claude"), {"CLAUDE_CONFIG_DIR": str(tmp_path)}, ID) is None
+
+
+def test_a_pipe_in_its_place_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "file")
+
+    with pytest.raises(OSError, match="not a file"):
+        mark_of(tmp_path / "file")
 
 
 def test_what_cannot_be_read_is_an_error_for_whoever_asks(tmp_path: Path) -> None:

@@ -4,13 +4,19 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.exchange.recorded_sessions import FIRST, FOLDER, HOMES, TYPED, copy_homes
+from msgspec.structs import replace
+from tests.exchange.recorded_sessions import FIRST, FOLDER, HOMES, TYPED, copy_homes, session_files
 
 from bullpen.agents.session_file import compared
+from bullpen.conversation.member_agent import agent_for
+from bullpen.conversation.memories import Memories
 from bullpen.exchange.cli_sessions.finding import READERS, CliSession, CliSessions
+from bullpen.exchange.importing import import_conversation
 from bullpen.exchange.native_sessions import memory_of
 from bullpen.exchange.session_import import cast_of, imported_session
-from bullpen.memory import Memory
+from bullpen.memory import MemberMemory, Memory
+from bullpen.routing.progress import Progress
+from bullpen.store.sqlite import SqliteStore
 from bullpen.team.reader import read_team
 from bullpen.team.team import Member, Team
 from bullpen.turn_events import Usage
@@ -118,3 +124,32 @@ def test_a_member_that_runs_another_cli_continues_from_the_text() -> None:
     assert memory_of(session, member("codex")) is None
     assert memory_of(session, member("claude")) is not None
     assert imported_session(session, cast_of("claude", team("codex"), "ann")).sessions == {}
+
+
+@pytest.mark.parametrize("name", ["Cargo", "../Cargo", "a\0b"])
+def test_a_session_that_calls_itself_a_path_is_imported_and_never_continued(
+    name: str, homes: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its lock would be the file of that name with .lock, which is removed when the turn has ended."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    precious = tmp_path / "Cargo.lock"
+    precious.write_text("precious", encoding="utf-8")
+    hostile = str(tmp_path / name) if name == "Cargo" else name
+    for file in session_files(homes["gemini"]):
+        file.write_text(file.read_text(encoding="utf-8").replace(FIRST["gemini"], json.dumps(hostile)[1:-1]))
+    imported = imported_session(session_of("gemini", hostile), cast_of("gemini", team("gemini")))
+    assert not imported.sessions
+
+    # As an earlier version would have stored it.
+    left = MemberMemory(turn_id="", reply_id="msg-2", memory=replace(claude_memory(), session_id=hostile))
+    with SqliteStore(tmp_path / "c.db") as store:
+        conversation_id = import_conversation(store, replace(imported, sessions={"ann": left}))
+        progress = Progress(borrowed={"ann": left})
+        for cli in ("gemini", "claude"):
+            plan = Memories(store, conversation_id).enter(agent_for(member(cli), tmp_path), progress)
+            assert plan is None or plan.use.origin == "rebuilt"
+    assert precious.read_text(encoding="utf-8") == "precious"
+
+
+def claude_memory() -> Memory:
+    return memory(session_of("claude", FIRST["claude"]), member("claude"))

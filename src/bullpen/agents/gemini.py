@@ -110,7 +110,7 @@ SPEC = AgentSpec(
         # The variable names another home folder, not another folder in it.
         home=".",
         home_variable="GEMINI_CLI_HOME",
-        files=".gemini/tmp/*/chats/session-*.jsonl",
+        files=".gemini/tmp/*/chats/session-*-{id:.8}.jsonl",
         shortened='"type":"summary"',
         # Each time it is resumed it repeats the results of all tools to the model.
         is_proven=False,

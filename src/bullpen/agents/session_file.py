@@ -1,8 +1,10 @@
 """The file in which a CLI keeps a session: found, compared with what it was, and put back to that."""
 
+import errno
 import hashlib
 import os
 import re
+import stat
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
@@ -20,11 +22,14 @@ def is_session_id(text: str | None) -> bool:
 
 
 def find_session_file(spec: SessionSpec, environment: Mapping[str, str], session_id: str) -> Path | None:
-    """Return the file of a session; None if there is none, or more than one."""
+    """Return the file of a session; None if there is none, or more than one.
+
+    What is only a link is not one: it could lead to any other file, and this one may be cut.
+    """
     if not is_session_id(session_id):
         return None
     found = list(session_home(spec, environment).glob(spec.files.format(id=session_id)))
-    return found[0] if len(found) == 1 else None
+    return found[0] if len(found) == 1 and not found[0].is_symlink() else None
 
 
 def session_home(spec: SessionSpec, environment: Mapping[str, str]) -> Path:
@@ -36,6 +41,8 @@ def session_home(spec: SessionSpec, environment: Mapping[str, str]) -> Path:
 def mark_of(file: Path) -> FileMark:
     """Return what a file is now."""
     now = file.stat()
+    if not stat.S_ISREG(now.st_mode):
+        raise OSError(errno.EINVAL, "it is not a file", str(file))
     return FileMark(size=now.st_size, digest=_digest(file, now.st_size), changed_at=now.st_mtime_ns)
 
 

@@ -66,7 +66,7 @@ class SessionSpec(Struct, frozen=True, kw_only=True):
     home_variable: str
     """The environment variable that names another place."""
     files: str
-    """The session's file in there, as a pattern. It is only ever appended to: each line is a record."""
+    """The session's file in there, as a pattern with {id}. It is only ever appended to: each line is a record."""
     is_bound_to_folder: bool = True
     """Whether it is found only from the folder in which it began."""
     takes_other_model: bool = True

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from bullpen.agents.registry import agent_spec
+from bullpen.agents.session_file import is_session_id
 from bullpen.conversation.memories import BYTES_PER_TOKEN, digest
 from bullpen.exchange.cli_sessions.finding import READERS, CliSession
 from bullpen.memory import MemberMemory, Memory
@@ -14,12 +15,13 @@ PIECE = 1024 * 1024
 def memory_of(session: CliSession, member: Member | None) -> MemberMemory | None:
     """Return what the session holds: all messages that were imported; None if the agent has said nothing in it.
 
-    None also if a member was named that runs another CLI. Whether a copy can be continued is decided before its turn.
+    None also if a member was named that runs another CLI, or if the file calls the session what cannot be an id.
+    Whether a copy can be continued is decided before its turn.
     """
     spec = agent_spec(READERS[session.cli].agent)
     replies = [number for number, message in enumerate(session.messages, start=1) if not message.by_person]
     runs_it = member is None or (bool(member.agent) and agent_spec(member.agent).name == spec.name)
-    if spec.sessions is None or not replies or not runs_it:
+    if spec.sessions is None or not replies or not runs_it or not is_session_id(session.id):
         return None
     asked_for = member.model if member else None
     memory = Memory(

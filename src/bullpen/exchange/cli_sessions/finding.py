@@ -176,7 +176,7 @@ def _files_by_id(reader: SessionReader, spec: AgentSpec) -> dict[str, list[Path]
 def _files(spec: AgentSpec) -> Iterable[Path]:
     # More than the id may be there: if a session has several files, something follows it in their names.
     sessions = spec.sessions
-    return session_home(sessions, os.environ).glob(sessions.files.replace("{id}", "*")) if sessions else []
+    return session_home(sessions, os.environ).glob(sessions.files.format(id="*")) if sessions else []
 
 
 def _mark_of(path: Path) -> FileMark:
