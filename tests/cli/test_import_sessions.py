@@ -90,6 +90,19 @@ def test_the_messages_are_shown_with_their_times(capsys: Printed) -> None:
     ) in capsys.readouterr().out
 
 
+def test_without_a_team_it_says_who_could_remember_it(empty_home: Path, capsys: Printed) -> None:
+    assert main(["import", "--from", "claude", FIRST["claude"]]) == 0
+    capsys.readouterr()
+
+    assert main(["sessions", "show", "--memory"]) == 0
+
+    id_ = imported(empty_home).id
+    assert capsys.readouterr().out == (
+        f"{id_}  team imported: what its agents remember\n"
+        f"  It has no agents yet. Continue it with a team: bullpen chat TEAM.toml --resume {id_}\n"
+    )
+
+
 def test_the_team_here_continues_with_the_member_who_is_that_agent(empty_home: Path, capsys: Printed) -> None:
     Path("team.toml").write_text(EXAMPLE_TEAM)
 
@@ -99,7 +112,7 @@ def test_the_team_here_continues_with_the_member_who_is_that_agent(empty_home: P
     assert (conversation.team, conversation.team_path) == ("Builders", str(Path("team.toml").absolute()))
     assert speakers(empty_home)[:2] == [("kai", "Kai", "human"), ("max", "Max", "ai")]
     printed = capsys.readouterr().out
-    assert "Max of your team said what claude said.\n" in printed
+    assert "What claude said is now from Max of your team.\n" in printed
     assert f"Continue it with: bullpen chat --resume {conversation.id}\n" in printed
 
 
@@ -264,4 +277,6 @@ def test_no_sessions_are_not_an_error(tmp_path: Path, monkeypatch: pytest.Monkey
 
     assert main(["import", "--list"]) == 0
 
-    assert re.match(r"No session of claude, codex, gemini, qwen was found", capsys.readouterr().out)
+    assert re.match(
+        r"No session of claude, codex, gemini or qwen was found, or none that can be read", capsys.readouterr().out
+    )

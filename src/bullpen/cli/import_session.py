@@ -29,7 +29,8 @@ def list_sessions(options: argparse.Namespace) -> int:
     by_cli = [CliSessions(cli).listed(Path.cwd()) for cli in clis]
     listed = sorted((session for sessions in by_cli for session in sessions), key=here_and_newest_first)
     if not listed:
-        print(f"No session of {', '.join(clis)} was found: nobody has talked with it here.")
+        names = f"{', '.join(clis[:-1])} or {clis[-1]}" if clis[1:] else clis[0]
+        print(f"No session of {names} was found, or none that can be read.")
         return 0
     print_table(COLUMNS, map(_row, listed))
     if any(len(sessions) == MOST_LISTED for sessions in by_cli):
@@ -65,7 +66,7 @@ def _remarks(session: CliSession, cast: Cast, copies: Sequence[str], *, has_team
     """Return what people should know about what was imported."""
     left_out = f"{counted(session.unreadable, 'line')} of its file could not be read and"
     remarks = {
-        f"{cast.agent.role_name} of your team said what {session.cli} said.": cast.member,
+        f"What {session.cli} said is now from {cast.agent.role_name} of your team.": cast.member,
         f"No single member of your team is {session.cli}: --as NAME would name one.": has_team and not cast.member,
         f"{left_out} {'was' if session.unreadable == 1 else 'were'} left out.": session.unreadable,
         f"Its beginning is in the session {session.missing}, which is gone.": session.missing,

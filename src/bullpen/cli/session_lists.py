@@ -6,6 +6,7 @@ from pathlib import Path
 
 import msgspec
 
+from bullpen.cli.typed_commands import to_type
 from bullpen.database import Database, open_database
 from bullpen.errors import NoConversations
 from bullpen.exchange.formatting import addressees_of, sender_of
@@ -65,7 +66,7 @@ def show(options: argparse.Namespace) -> int:
     with open_database(options.db) as database:
         conversation = find_conversation(database, options.id)
         if options.memory:
-            _show_memories(database, conversation, as_json=options.json)
+            _show_memories(database, conversation, options)
             return 0
         messages = _wanted(database, conversation, options)
         if options.json:
@@ -79,15 +80,18 @@ def show(options: argparse.Namespace) -> int:
     return 0
 
 
-def _show_memories(database: Database, conversation: ConversationSummary, *, as_json: bool) -> None:
+def _show_memories(database: Database, conversation: ConversationSummary, options: argparse.Namespace) -> None:
     """Print what each agent remembers between its turns."""
     from bullpen.view.state import stored_view
 
     memories = {member.name: member.memory for member in stored_view(database, conversation.id).members}
-    if not as_json:
+    if not options.json:
         print_heading(f"{conversation.id}  team {conversation.team}: what its agents remember")
+        if not any(memories.values()):
+            command = to_type(f"chat TEAM.toml --resume {conversation.id}", options.db)
+            print_indented(f"It has no agents yet. Continue it with a team: {command}")
     for name, memory in memories.items():
-        if memory is not None and as_json:
+        if memory is not None and options.json:
             print(msgspec.json.encode({"member": name, **msgspec.to_builtins(memory)}).decode())
         elif memory is not None:
             print_indented(safe_line(f"{name}: {memory.sentence}"))
