@@ -315,7 +315,8 @@ def test_a_memory_of_its_own_for_an_agent_that_cannot_have_one(folder: Path) -> 
     assert found(folder, 'agent = "claude"\nmemory = "own"\nmemory_tokens = 5_000\n') == []
     assert found(folder, f'command = ["{sys.executable}"]\nmemory = "own"\n') == [
         (
-            'error: line 6, member.2.memory: "own" is not possible: bullpen does not know of sessions of its program. '
+            'error: line 6, member.2.memory: "own" is not possible: '
+            "bullpen does not know whether its program keeps sessions. "
             'Write "shared", or choose claude, codex or qwen as the agent'
         )
     ]

@@ -7,9 +7,11 @@ from pathlib import Path
 
 import httpx
 import pytest
+from tests.view.remembering import write_remembering
 
 from bullpen import open_team
 from bullpen.errors import ReadOnlyHere, UnknownConversation
+from bullpen.store.sqlite import SqliteStore
 from bullpen.team.file import load_team
 from bullpen.team.trust import Trust
 from bullpen.testing.site import site
@@ -82,6 +84,23 @@ asyncio.run(main())
         assert owner.stdout is not None
         asyncio.run(story(owner.stdout.readline().strip()))
         owner.communicate("\n")
+
+
+def test_a_conversation_without_a_team_file_says_how_to_continue_it(tmp_path: Path) -> None:
+    team = write_team(tmp_path, {"max": [{"say": "Yes."}]})
+    with SqliteStore(tmp_path / "conversations.db") as store:
+        id_ = write_remembering(store)
+
+    async def story() -> None:
+        async with (
+            site(tmp_path, team) as served,
+            httpx.AsyncClient(base_url=served.url, headers=served.headers) as client,
+        ):
+            page = (await client.get(f"/c/{id_}")).text
+            assert "It was not started from a team file." in page
+            assert f"bullpen chat TEAM.toml --resume {id_}" in page
+
+    asyncio.run(story())
 
 
 def test_a_browser_that_goes_away_ends_no_agent(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from bullpen.agents.spec import AgentSpec
 from bullpen.errors import UnknownAgent
 from bullpen.team.team import Member
 
-NO_SESSIONS = "bullpen does not know of sessions of its program"
+NO_SESSIONS = "bullpen does not know whether its program keeps sessions"
 
 
 def why_shared(member: Member, spec: AgentSpec) -> str:

@@ -195,7 +195,8 @@ class Hub:
     def _team_of(self, stored: ConversationSummary) -> LoadedTeam:
         """Return the team of a stored conversation, or raise an error that says why it may not run."""
         if not stored.team_path:
-            raise ReadOnlyHere("It was not started from a team file, so it cannot be continued here.")
+            way = f"In a terminal: bullpen chat TEAM.toml --resume {stored.id}"
+            raise ReadOnlyHere(f"It was not started from a team file. {way}")
         return self.trusted_team(Path(stored.team_path))
 
     def trusted_team(self, path: Path) -> LoadedTeam:
