@@ -37,6 +37,7 @@ from bullpen.exchange.markdown import quoted
 from bullpen.messages import ConversationMessage, Routing
 from bullpen.routing.missed_hand_overs import missed_hand_over
 from bullpen.routing.progress import Progress, sketch
+from bullpen.routing.obstacles import Situation, may_begin
 from bullpen.routing.queue import TurnQueue, WaitingTurn
 from bullpen.routing.router import Router
 from bullpen.store.sqlite import SqliteStore
@@ -305,12 +306,13 @@ def _route(router: Router, sender: Member, unit: str, size: int) -> Run:
 
 
 def _queue(size: int) -> Run:
-    turns = [WaitingTurn(id=str(n), member="max", message_id=str(n // 3), intent=1 + n % 3) for n in range(size)]
+    turns = [WaitingTurn(id=str(n), member=f"m{n % 7}", message_id=str(n // 3), intent=1 + n % 3) for n in range(size)]
+    situation = Situation(people=("kim",), held=("7",), workspaces={f"m{n}": f"/{n % 3}" for n in range(5)})
 
     def work() -> None:
         queue = TurnQueue(turns)
         queue.put_first(turns[-3:])
-        queue.remove(turn.id for turn in queue.next_group(people=("kim",), held=("7",)))
+        queue.remove(turn.id for turn in may_begin(queue.waiting, situation))
 
     return work
 

@@ -62,6 +62,12 @@ class Stage:
         for name in agents.split():
             self.agent(name)
 
+    def let_all_edit(self) -> None:
+        """Let every agent edit the same folder, so that turns of different messages begin one after the other."""
+        for member in self.members.values():
+            if "command" in member or "agent" in member:
+                member["permissions"] = "edit"
+
     @property
     def path(self) -> Path:
         return self.folder / "team.toml"

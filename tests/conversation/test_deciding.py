@@ -220,6 +220,7 @@ async def test_nobody_is_asked_twice_about_one_message(stage: Stage) -> None:
 async def test_the_queue_can_be_put_in_another_order_which_a_restart_keeps(stage: Stage) -> None:
     stage.people_and_agents("kim", "b c d")
     stage.agent("a", HANG)
+    stage.let_all_edit()
     async with stage.open() as conversation:
         await conversation.say("Go [NEXT: a]")
         await until_at_work(conversation, "a")
@@ -244,6 +245,7 @@ async def test_a_decision_during_a_pause_lets_only_that_relay_continue(stage: St
     stage.people_and_agents("kim", "b c d")
     stage.agent("a", FAIL, "Now it works.")
     stage.agent("h", HANG)
+    stage.let_all_edit()
     async with stage.open() as conversation:
         await tell(conversation, "Go [NEXT: a, b]")
         await conversation.say("Wait [NEXT: h]")

@@ -301,6 +301,7 @@ async def test_people_are_told_of_a_task_that_is_too_long_or_takes_all_of_a_mess
 
 async def test_what_was_said_after_the_message_that_is_answered_is_not_offered(team: Stage) -> None:
     team.agent("a", [{"sleep": 0.3}, {"say": "I am a."}])
+    team.let_all_edit()
     async with team.open() as conversation:
         await conversation.say("First [NEXT: a]")
         await conversation.say("Second [NEXT: b]")

@@ -62,6 +62,7 @@ async def test_a_parallel_turn_that_a_cap_delays_still_does_not_see_the_others_r
 async def test_intents_decide_who_is_next_in_line(stage: Stage) -> None:
     stage.people_and_agents("kim", "b c d e")
     stage.agent("a", HANG, "Done.")
+    stage.let_all_edit()
     async with stage.open() as conversation:
         await conversation.say("Begin [NEXT: a]")
         await until_at_work(conversation, "a")
@@ -87,6 +88,7 @@ async def test_nobody_answers_one_message_twice_and_the_strongest_intent_wins(te
 async def test_drop_clears_what_waits_before_next_is_read(stage: Stage) -> None:
     stage.people_and_agents("kim", "b c")
     stage.agent("a", HANG)
+    stage.let_all_edit()
     async with stage.open() as conversation:
         await conversation.say("Begin [NEXT: a, b, c]")
         await until_at_work(conversation, "a")

@@ -1,4 +1,4 @@
-"""The queue: intents, relays, groups, drops."""
+"""The queue: intents, drops, another order."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -8,10 +8,6 @@ from bullpen.routing.queue import TurnQueue, WaitingTurn
 
 def turn(member: str, message: str = "m1", *, intent: int = 2, step: int = 0) -> WaitingTurn:
     return WaitingTurn(id=f"{message}-{member}-{intent}", member=member, message_id=message, intent=intent, step=step)
-
-
-def taken(queue: TurnQueue) -> tuple[WaitingTurn, ...]:
-    return queue.remove(turn.id for turn in queue.next_group())
 
 
 def members(turns: tuple[WaitingTurn, ...]) -> list[str]:
@@ -24,21 +20,6 @@ def test_first_in_first_out_within_an_intent() -> None:
     )
 
     assert members(queue.waiting) == ["d", "a", "b", "e", "c"]
-
-
-def test_a_relay_begins_one_after_the_other() -> None:
-    queue = TurnQueue([turn("a"), turn("b", step=1)])
-
-    assert members(taken(queue)) == ["a"]
-    assert members(taken(queue)) == ["b"]
-    assert taken(queue) == ()
-
-
-def test_a_group_begins_together() -> None:
-    queue = TurnQueue([turn("a"), turn("b"), turn("c", step=1)])
-
-    assert members(taken(queue)) == ["a", "b"]
-    assert members(taken(queue)) == ["c"]
 
 
 def test_a_members_turns_can_be_found_and_taken_out() -> None:
@@ -60,45 +41,10 @@ def test_turns_that_are_put_first_stay_first_also_when_the_queue_is_restored() -
     assert members(TurnQueue(queue.waiting).waiting) == ["c", "d", "a", "b"]
 
 
-def test_a_person_holds_up_the_relay_behind_them_and_nothing_else() -> None:
-    queue = TurnQueue([turn("kim"), turn("a", step=1), turn("b", "m2")])
-
-    assert members(queue.next_group(people={"kim"})) == ["b"]
-    queue.remove(["m1-kim-2"])
-    assert members(queue.next_group(people={"kim"})) == ["a"]
-
-
-def test_what_is_held_does_not_begin_nor_does_what_stands_behind_it() -> None:
-    queue = TurnQueue([turn("a"), turn("b", step=1), turn("c", "m2")])
-
-    assert members(queue.next_group(held={"m1-a-2"})) == ["c"]
-    assert queue.next_group(held={"m1-a-2", "m2-c-2"}) == ()
-
-
-def test_a_failed_turn_holds_up_its_relay_until_somebody_decides() -> None:
-    queue = TurnQueue([turn("b", step=1), turn("c", "m2")])
-
-    assert members(queue.next_group(undecided=[turn("a")])) == ["c"]
-    assert members(queue.next_group()) == ["b"]
-
-
 TURNS = st.builds(
     turn, st.sampled_from("abcd"), st.sampled_from(["m1", "m2", "m3"]), intent=st.integers(1, 3), step=st.integers(0, 2)
 )
 QUEUES = st.lists(TURNS, max_size=12, unique_by=lambda turn: (turn.member, turn.message_id))
-
-
-@given(turns=QUEUES)
-def test_everything_that_waits_begins_once(turns: list[WaitingTurn]) -> None:
-    queue = TurnQueue(turns)
-    waiting = queue.waiting
-    begun: list[WaitingTurn] = []
-    while group := taken(queue):
-        begun.extend(group)
-
-    assert sorted(begun, key=lambda t: t.id) == sorted(waiting, key=lambda t: t.id)
-    assert len({(t.member, t.message_id) for t in begun}) == len(begun)
-    assert [t.intent for t in begun] == sorted(t.intent for t in begun)
 
 
 @given(turns=QUEUES)

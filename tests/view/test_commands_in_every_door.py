@@ -326,9 +326,10 @@ async def played(
 @pytest.mark.parametrize("door", DOORS)
 @pytest.mark.parametrize("lines", [BUSY, STOPPED], ids=["busy", "stopped"])
 def test_a_command_does_the_same_in_every_door(door: str, lines: Lines, stage: Stage) -> None:
-    stage.agent("max", HANGING)
-    stage.agent("sarah", HANGING, cli="codex")
-    stage.agent("ada", HANGING, cli="gemini")
+    # They may edit one folder, so one works at a time.
+    stage.agent("max", HANGING, more='permissions = "edit"')
+    stage.agent("sarah", HANGING, cli="codex", more='permissions = "edit"')
+    stage.agent("ada", HANGING, cli="gemini", more='permissions = "edit"')
 
     seen = asyncio.run(played(door, stage.team, stage.folder, [text for text, *_ in lines]))
 

@@ -27,6 +27,7 @@ from bullpen.conversation.resume import opening_events, resume
 from bullpen.conversation.running_turn import RunningTurn, milliseconds
 from bullpen.conversation.state import ConversationState, UndecidedTurn
 from bullpen.conversation.turn_loop import TurnLoop
+from bullpen.conversation.workspaces import workspaces
 from bullpen.errors import MessageDiffers, NobodyToAsk, NothingSaid, UnknownMessage, UnknownSender
 from bullpen.markers.grammar import DEFAULT_INTENT, Markers, read_markers
 from bullpen.memory import Memory
@@ -66,7 +67,9 @@ class Conversation:
         self._journal = Journal(team, state, history)
         prompts = Prompts(self._journal.context, store, state.conversation_id, team, root)
         memories = Memories(store, state.conversation_id)
-        self._turns = TurnLoop(team, self._router, self._journal, agents, prompts, memories)
+        self.workspaces = workspaces(team.agents, root)
+        """For each member that may edit files, the folder in which it may."""
+        self._turns = TurnLoop(team, self._router, self._journal, agents, prompts, memories, self.workspaces)
         self._loops: list[asyncio.Task[None]] = []
 
     # What a person says

@@ -7,8 +7,9 @@ from bullpen.conversation.decisions import turn_names
 from bullpen.conversation.entry import Change, Entry
 from bullpen.conversation.events import ConversationEvent, Dropped, Paused, PauseKind, Unallowed
 from bullpen.conversation.state import ConversationState
+from bullpen.routing.obstacles import Situation, may_begin
 from bullpen.routing.progress import Progress, usage_of_turn, with_usage, without_questions
-from bullpen.routing.queue import TurnQueue, WaitingTurn
+from bullpen.routing.queue import WaitingTurn
 from bullpen.team.reach import reach
 from bullpen.team.team import Member, Team
 
@@ -73,12 +74,12 @@ def _reason_to_pause(
     if state.lost:
         return f"bullpen stopped during {turn_names(state.lost)}. Files may have been changed."
     waiting = [turn for turn in state.queue.waiting if turn not in gone]
-    may_begin = TurnQueue(waiting).next_group(
+    situation = Situation(
         people=[person.name for person in team.people],
         held=progress.blocked,
         undecided=[ended.turn for ended in state.undecided.values()],
     )
-    if state.paused is not None or not may_begin:
+    if state.paused is not None or not may_begin(waiting, situation):
         return state.paused
     count = len(waiting)
     return f"{count} turn{'s were' if count != 1 else ' was'} waiting when bullpen stopped."

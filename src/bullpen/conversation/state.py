@@ -1,6 +1,6 @@
 """ConversationState: the state of one conversation. Every change is on disk before it is applied in memory."""
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Concatenate, ParamSpec, TypeVar
 
 import msgspec
@@ -11,6 +11,7 @@ from bullpen.context.prompt import AssemblerOutput
 from bullpen.conversation.entry import Change, Entry
 from bullpen.errors import UnknownMessage
 from bullpen.memory import Memory
+from bullpen.routing.obstacles import Situation
 from bullpen.routing.progress import MemberUsage, Progress, usage_of_turn
 from bullpen.routing.queue import TurnQueue, WaitingTurn
 from bullpen.store.base import EndState, Owner, StateChange, Store, StoredConversation, StoredMessage, Turn, first_words
@@ -148,10 +149,15 @@ class ConversationState:
         """The waiting turns that begin only if a person allows them, by their ids."""
         return {turn.id: turn for turn in self.queue.waiting if turn.id in self.progress.unallowed}
 
-    def next_group(self, people: Collection[str]) -> tuple[WaitingTurn, ...]:
-        """Return the turns that may begin together."""
-        undecided = [ended.turn for ended in self.undecided.values()]
-        return self.queue.next_group(people=people, held=self.progress.blocked, undecided=undecided)
+    def situation(self, people: Collection[str], workspaces: Mapping[str, str]) -> Situation:
+        """Return what decides, besides the queue, which turns may begin."""
+        return Situation(
+            running=tuple(self.running.values()),
+            people=people,
+            held=self.progress.blocked,
+            undecided=tuple(ended.turn for ended in self.undecided.values()),
+            workspaces=workspaces,
+        )
 
     def is_blocked(self, turn: WaitingTurn) -> bool:
         """Return whether an earlier step of its relay is waiting, running, or failed."""

@@ -22,6 +22,7 @@ from bullpen.conversation.running_turn import RunningTurn, how_it_ended, millise
 from bullpen.conversation.turn_session import TurnSession
 from bullpen.errors import BullpenError, NotTheOwner, SessionLost, StoreConflict, StoreError
 from bullpen.markers.grammar import read_markers
+from bullpen.routing.obstacles import may_begin
 from bullpen.routing.progress import cap_reached, room_for_turns
 from bullpen.routing.queue import WaitingTurn
 from bullpen.routing.router import Router
@@ -49,6 +50,7 @@ class TurnLoop:
         agents: Mapping[str, MemberAgent],
         prompts: Prompts,
         memories: Memories,
+        workspaces: Mapping[str, str],
     ) -> None:
         self.running: dict[str, RunningTurn] = {}
         """The running turns, by their ids."""
@@ -60,6 +62,7 @@ class TurnLoop:
         self._agents = agents
         self._prompts = prompts
         self._memories = memories
+        self._workspaces = workspaces
         self._people = frozenset(person.name for person in team.people)
         self._was_busy = False
         self._warned: set[str] = set()
@@ -88,19 +91,19 @@ class TurnLoop:
         return self._prompts.for_turn(turn, self._agents[turn.member], plan=plan, remark=remark)
 
     async def _next_turns(self) -> tuple[WaitingTurn, ...]:
-        """Take the turns out of the queue that may begin now: none while one is running, in a pause, or at a limit."""
+        """Take the turns out of the queue that may begin now, beside those that run: none in a pause, or at a limit."""
         state, limits = self._state, self._team.limits
-        if state.running:
-            return ()
-        group = state.next_group(self._people)
-        if not group or state.paused is not None:
+        situation = state.situation(self._people, self._workspaces)
+        ready = may_begin(state.queue.waiting, situation) if state.paused is None else ()
+        if not ready:
             self._become_quiet()
             return ()
         if reason := cap_reached(state.progress, limits, milliseconds()):
             await self._pause_at_limit(reason)
             self._become_quiet()
             return ()
-        turns = state.begin(group[: room_for_turns(state.progress, limits)])
+        uncounted = sum(not running.is_recorded for running in self.running.values())
+        turns = state.begin(ready[: room_for_turns(state.progress, limits, uncounted)])
         self.running.update({turn.id: RunningTurn(turn) for turn in turns})
         self._was_busy = True
         return turns
@@ -275,6 +278,9 @@ class TurnLoop:
         self._journal.publish(Paused(kind="trouble", text=text))
 
     def _become_quiet(self) -> None:
+        """Say that nothing runs and nothing can begin, if so."""
+        if self._state.running:
+            return
         if self._was_busy:
             self._was_busy = False
             self._journal.publish(Quiet(waits_for=self._state.waits_for))

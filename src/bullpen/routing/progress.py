@@ -225,6 +225,6 @@ def cap_reached(progress: Progress, limits: Limits, now: int) -> str | None:
     return None
 
 
-def room_for_turns(progress: Progress, limits: Limits) -> int:
-    """Return how many more turns may start before a person must speak."""
-    return max(0, limits.turns_per_message - progress.turns)
+def room_for_turns(progress: Progress, limits: Limits, uncounted: int = 0) -> int:
+    """Return how many more turns may start before a person must speak; `uncounted` have started and are not counted."""
+    return max(0, limits.turns_per_message - progress.turns - uncounted)

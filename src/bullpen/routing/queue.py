@@ -1,6 +1,6 @@
-"""TurnQueue: the waiting turns, and which of them may start. Plain data that can be stored and restored."""
+"""TurnQueue: the waiting turns in their order. Plain data that can be stored and restored."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 
 from msgspec import Struct
 
@@ -23,7 +23,7 @@ class WaitingTurn(Struct, frozen=True, kw_only=True):
 
 
 class TurnQueue:
-    """Turns in the order in which they will start: by intent, then first in, first out."""
+    """Turns in their order: by intent, then first in, first out. See obstacles.py for which of them may begin."""
 
     def __init__(self, waiting: Iterable[WaitingTurn] = ()) -> None:
         self._waiting = sorted(waiting, key=lambda turn: turn.intent)
@@ -53,36 +53,6 @@ class TurnQueue:
     def of(self, member: str | None = None) -> tuple[WaitingTurn, ...]:
         """Return a member's waiting turns, or everyone's."""
         return tuple(turn for turn in self._waiting if member is None or turn.member == member)
-
-    def next_group(
-        self, *, people: Collection[str] = (), held: Collection[str] = (), undecided: Iterable[WaitingTurn] = ()
-    ) -> tuple[WaitingTurn, ...]:
-        """Return the turns that may start together: those of one message, one step of its relay, and one intent.
-
-        A person's turn never starts, nor does one that is held. The turns after it in its relay wait, and so do those
-        after an undecided turn: it has failed, and nobody has decided yet what to do about it.
-        """
-        blocking = [turn for turn in self._waiting if turn.member in people or turn.id in held]
-        blocking_ids = {turn.id for turn in blocking}
-        last_steps = _first_steps([*blocking, *undecided])
-        startable = [
-            turn
-            for turn in self._waiting
-            if turn.id not in blocking_ids and turn.step <= last_steps.get(turn.message_id, turn.step)
-        ]
-        return tuple(turn for turn in startable if _group(turn) == _group(startable[0]))
-
-
-def _first_steps(turns: Iterable[WaitingTurn]) -> dict[str, int]:
-    """Return the first step of each message's relay among these turns."""
-    steps: dict[str, int] = {}
-    for turn in turns:
-        steps[turn.message_id] = min(steps.get(turn.message_id, turn.step), turn.step)
-    return steps
-
-
-def _group(turn: WaitingTurn) -> tuple[str, int, int]:
-    return turn.message_id, turn.step, turn.intent
 
 
 def _with_intent(turn: WaitingTurn, intent: int) -> WaitingTurn:

@@ -4,6 +4,7 @@ For a conversation that this process owns it is worked out from memory; for any 
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Literal
 
 from msgspec import Struct
@@ -14,17 +15,20 @@ from bullpen.conversation.events import Unallowed
 from bullpen.conversation.owner import is_alive
 from bullpen.conversation.running_turn import RunningTurn
 from bullpen.conversation.state import UndecidedTurn, last_memories, stored_progress, undecided_turn
+from bullpen.conversation.workspaces import workspaces
 from bullpen.errors import InvalidTeam
 from bullpen.memory import Memory
 from bullpen.routing.missed_hand_overs import MissedHandOver
+from bullpen.routing.obstacles import Obstacle, Situation, obstacles
 from bullpen.routing.progress import MemberUsage, Progress, usage_of_turn
-from bullpen.routing.queue import TurnQueue, WaitingTurn
+from bullpen.routing.queue import WaitingTurn
 from bullpen.store.base import Store, StoredConversation, Turn
 from bullpen.team.reader import examine_team
 from bullpen.team.team import Member, Team, colours_of
 from bullpen.view.decisions import Decision, decisions, shortened_partial
 from bullpen.view.listing import title_of
 from bullpen.view.memory import MemoryView, memory_view
+from bullpen.view.waiting import after, waits_for
 
 MemberStatus = Literal["working", "undecided", "your_turn", "idle"]
 Status = Literal["working", "paused", "your_turn", "idle"]
@@ -80,6 +84,10 @@ class QueuedTurn(Struct, frozen=True, kw_only=True):
     """It does not begin until a person continues, or allows it."""
     at_once: bool = False
     """It begins together with the one before it."""
+    waits_for: str = ""
+    """Why it waits, such as "waits for max (turn 7): both may edit /repo"; empty if it is held or about to begin."""
+    after: str = ""
+    """The id of the turn that it waits for, if it does."""
 
 
 class UndecidedView(Struct, frozen=True, kw_only=True):
@@ -139,6 +147,8 @@ def conversation_view(conversation: Conversation, epoch: str = "") -> Conversati
     return _view(
         team=conversation.team,
         working=[_working(running) for running in conversation.running.values()],
+        running=[running.turn for running in conversation.running.values()],
+        workspaces=conversation.workspaces,
         waiting=conversation.waiting,
         held={turn.id for turn in conversation.held},
         undecided=conversation.undecided,
@@ -165,10 +175,13 @@ def stored_view(store: Store, conversation_id: str) -> ConversationView:
     is_owned = stored.owner is not None and is_alive(stored.owner, store)
     running = store.running(conversation_id)
     ended = [store.turn(conversation_id, turn_id) for turn_id in progress.undecided]
+    team = team_of(stored)
     # What still runs in a conversation that no process owns was interrupted: the process was killed.
     return _view(
-        team=team_of(stored),
+        team=team,
         working=[_stored_working(turn) for turn in running] if is_owned else (),
+        running=[turn.waiting for turn in running] if is_owned else (),
+        workspaces=workspaces(team.agents, Path(stored.team_path).parent) if team else {},
         waiting=tuple(turn.waiting for turn in store.queued(conversation_id)),
         held=set(progress.held),
         undecided=tuple(map(undecided_turn, [*ended, *(() if is_owned else running)])),
@@ -199,6 +212,8 @@ def _view(
     *,
     team: Team | None,
     working: Sequence[Working],
+    running: Sequence[WaitingTurn],
+    workspaces: Mapping[str, str],
     waiting: Sequence[WaitingTurn],
     held: set[str],
     undecided: Sequence[UndecidedTurn],
@@ -210,6 +225,14 @@ def _view(
     missed = None if working or waiting else progress.missed
     unallowed = [Unallowed.of(turn, progress.unallowed[turn.id]) for turn in waiting if turn.id in progress.unallowed]
     blocked = held | {asked.turn.id for asked in unallowed}
+    situation = Situation(
+        running=running,
+        people=[person.name for person in team.people] if team else (),
+        held=blocked,
+        undecided=[ended.turn for ended in undecided],
+        workspaces=workspaces,
+    )
+    waits = obstacles(waiting, situation)
     found = decisions(
         undecided=undecided,
         unallowed=unallowed,
@@ -225,11 +248,11 @@ def _view(
             known,
             working,
             needs_decision=bool(undecided or unallowed),
-            can_begin=_can_begin(team, waiting, blocked, undecided),
+            can_begin=len(waits) < len(waiting),
         ),
         members=tuple(_members(team, progress, memories, working, undecided, known.waits_for)),
         working=tuple(working),
-        queue=tuple(_queue(waiting, blocked)),
+        queue=tuple(_queue(waiting, blocked, waits)),
         decisions=found,
         undecided=tuple(map(_undecided, undecided)),
         missed=None if missed is None else _missed(missed),
@@ -243,17 +266,6 @@ def _status(known: ConversationView, working: Sequence[Working], *, needs_decisi
     if needs_decision or known.paused is not None:
         return "paused"
     return "idle" if known.waits_for is None else "your_turn"
-
-
-def _can_begin(
-    team: Team | None, waiting: Sequence[WaitingTurn], blocked: set[str], undecided: Sequence[UndecidedTurn]
-) -> bool:
-    """Return whether a waiting turn is about to begin, unless the conversation is paused."""
-    if not waiting:
-        return False
-    people = [person.name for person in team.people] if team else ()
-    blocking = [ended.turn for ended in undecided]
-    return bool(TurnQueue(waiting).next_group(people=people, held=blocked, undecided=blocking))
 
 
 def _members(
@@ -314,11 +326,19 @@ def _stored_working(turn: Turn) -> Working:
     return Working(turn=turn.id, member=turn.member, doing="working", since=turn.started_at or 0)
 
 
-def _queue(waiting: Iterable[WaitingTurn], blocked: set[str]) -> Iterable[QueuedTurn]:
+def _queue(waiting: Iterable[WaitingTurn], blocked: set[str], waits: Mapping[str, Obstacle]) -> Iterable[QueuedTurn]:
     before: tuple[str, int, int] | None = None
     for turn in waiting:
         group = turn.message_id, turn.step, turn.intent
-        yield QueuedTurn(turn=turn.id, member=turn.member, held=turn.id in blocked, at_once=group == before)
+        obstacle = waits.get(turn.id)
+        yield QueuedTurn(
+            turn=turn.id,
+            member=turn.member,
+            held=turn.id in blocked,
+            at_once=group == before,
+            waits_for=waits_for(turn, obstacle),
+            after=after(turn, obstacle),
+        )
         before = group
 
 

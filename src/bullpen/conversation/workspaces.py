@@ -1,0 +1,31 @@
+"""Workspaces: where the members of a team may edit files. Two of them in one workspace could collide."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from bullpen.team.team import Member
+
+MAY_EDIT = frozenset({"edit", "full"})
+
+
+def workspaces(members: Iterable[Member], root: Path) -> dict[str, str]:
+    """Return for each agent that may edit files the folder that it shares with others: its repository, else its own.
+
+    `root` is the folder of the team file.
+    """
+    return {
+        member.name: workspace_of(root / member.cwd)
+        for member in members
+        if member.type == "ai" and member.permissions in MAY_EDIT
+    }
+
+
+def workspace_of(folder: Path) -> str:
+    """Return the root of the git repository or worktree that a folder is in; without one, the folder."""
+    try:
+        real = folder.resolve()
+        top = next((parent for parent in (real, *real.parents) if (parent / ".git").exists()), real)
+    except (OSError, RuntimeError):
+        # A folder that cannot be looked at; or, for RuntimeError, links in a circle.
+        return folder.absolute().as_posix()
+    return top.as_posix()

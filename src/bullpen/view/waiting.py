@@ -1,0 +1,30 @@
+"""What a waiting turn waits for, in words. Worked out once here, for every door."""
+
+from bullpen.routing.obstacles import Obstacle
+from bullpen.routing.queue import WaitingTurn
+
+
+def waits_for(turn: WaitingTurn, obstacle: Obstacle | None) -> str:
+    """Return what a turn waits for; nothing if it is about to begin, or on hold itself."""
+    if obstacle is None:
+        return ""
+    other = obstacle.turn
+    named = f"{other.member} (turn {other.id})"
+    match obstacle.kind:
+        case "person":
+            return f"waits for {other.member} to speak"
+        case "hold":
+            return "" if other.id == turn.id else f"waits for {named}, which is on hold"
+        case "decision":
+            return f"waits for a decision about {named}"
+        case "step":
+            return f"waits for {named}: the step before"
+        case "member":
+            return f"waits for its own turn {other.id}"
+        case "workspace":
+            return f"waits for {named}: both may edit {obstacle.workspace}"
+
+
+def after(turn: WaitingTurn, obstacle: Obstacle | None) -> str:
+    """Return the id of the other turn that a turn waits for; nothing if there is none."""
+    return "" if obstacle is None or obstacle.turn.id == turn.id else obstacle.turn.id
