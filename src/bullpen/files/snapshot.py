@@ -1,6 +1,27 @@
-"""A snapshot: all files of a workspace at one moment."""
+"""A snapshot: all files of a workspace at one moment, as a tree in our repository."""
+
+import os
+import stat
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 from msgspec import Struct
+
+from bullpen.files.git import Git, GitFailed
+from bullpen.files.paths import shown
+from bullpen.files.repository import Repository
+from bullpen.files.seed import seed, tracked_but_ignored
+from bullpen.text.numbers import counted, size
+
+MOST_NEW_FILES = 20_000
+MOST_NEW_BYTES = 500_000_000
+"""What is kept at once of files that are in no repository; if there is more, only names and sizes are."""
+MOST_FILE_BYTES = 100_000_000
+MOST_COPIED = 500
+MOST_NESTED = 1000
+FEW = 3
+PLACEHOLDER = b".bullpen-placeholder"
+GONE = b"D"
 
 
 class Snapshot(Struct, frozen=True, kw_only=True):
@@ -10,3 +31,155 @@ class Snapshot(Struct, frozen=True, kw_only=True):
     """What compare() and merge() take; empty: nothing is known."""
     note: str = ""
     """What is not in it, and why, in sentences."""
+
+
+class TooMuch(Exception):
+    """More than we keep the contents of."""
+
+
+def take_snapshot(repository: Repository) -> Snapshot:
+    """Keep all files as they are now; raises GitFailed, TooMuch or OSError."""
+    with repository.locked():
+        repository.prepare()
+        try:
+            return _taken(repository)
+        except GitFailed as error:
+            if "index" not in str(error):
+                raise
+            # Ours is damaged. Everything that it knows can be found out again.
+            repository.forget_index()
+            return _taken(repository)
+
+
+def _taken(repository: Repository) -> Snapshot:
+    tree = repository.last_tree()
+    unread = [] if repository.is_seeded else seed(repository)
+    unread += tracked_but_ignored(repository)
+    new, stale = _look(repository)
+    left_out = _too_large(repository, new, stale, unread)
+    paths = [path for path in dict.fromkeys((*unread, *new)) if path not in left_out]
+    stale = {path: letter for path, letter in stale.items() if path not in left_out}
+    note = _note([*left_out], "is too large to be kept", "are too large to be kept")
+    if paths or stale:
+        note += _update(repository, paths, stale)
+    if paths or stale or not tree:
+        # An object that is missing was taken away in somebody's repository; all other files are still known.
+        tree = repository.git().run("write-tree", "--missing-ok").decode().strip()
+        repository.remember_tree(tree)
+    return Snapshot(id=tree, note=note.strip())
+
+
+def _look(repository: Repository) -> tuple[list[bytes], dict[bytes, bytes]]:
+    """Return the files that are not in our index, and those that may differ from it with git's letter for how."""
+    git = repository.git()
+    with ThreadPoolExecutor(1) as beside:
+        differing = beside.submit(git.run, "diff-files", "--raw", "-z", "--ignore-submodules=all")
+        new = _others(repository, git)
+        parts = differing.result().split(b"\0")
+    stale = {path: words[-1:] for words, path in zip(parts[:-1:2], parts[1::2], strict=True)}
+    nested = [path for path in new if path.endswith(b"/")]
+    if nested:
+        new = [path for path in new if not path.endswith(b"/")]
+        inside, placeholders = _nested(repository, nested)
+        new += inside
+        stale |= dict.fromkeys(placeholders, GONE)
+    return new, stale
+
+
+def _nested(repository: Repository, nested: list[bytes]) -> tuple[list[bytes], list[bytes]]:
+    """Return the files in repositories within ours, and what our index must lose again.
+
+    Such a repository is listed as one name, unless our index has a file in it.
+    """
+    found: list[bytes] = []
+    placeholders: list[bytes] = []
+    while nested and len(placeholders) < MOST_NESTED:
+        _hold_places(repository, nested)
+        placeholders += [folder + PLACEHOLDER for folder in nested]
+        listed = _others(repository, repository.git(), *map(os.fsdecode, nested))
+        found += [path for path in listed if not path.endswith(b"/")]
+        nested = [path for path in listed if path.endswith(b"/") and path + PLACEHOLDER not in placeholders]
+    return found, placeholders
+
+
+def _others(repository: Repository, git: Git, *within: str) -> list[bytes]:
+    options = ("ls-files", "--others", "-z", "--exclude-standard", *repository.excludes())
+    return git.run(*options, "--", *within).split(b"\0")[:-1]
+
+
+def _hold_places(repository: Repository, nested: Iterable[bytes]) -> None:
+    git = repository.git()
+    empty = git.run("hash-object", "-w", "--stdin").strip()
+    lines = [b"100644 %b\t%b%b\0" % (empty, folder, PLACEHOLDER) for folder in nested]
+    git.run("update-index", "-z", "--index-info", given=b"".join(lines))
+    for folder in nested:
+        repository.borrow(repository.place.root / os.fsdecode(folder))
+
+
+def _too_large(
+    repository: Repository, new: Sequence[bytes], stale: Iterable[bytes], unread: Sequence[bytes]
+) -> dict[bytes, int]:
+    """Return the files that are too large; raises TooMuch if those in no repository are too much together."""
+    root, tracked = os.fsencode(repository.place.root), set(unread)
+    untracked = [path for path in new if path not in tracked]
+    if len(untracked) > MOST_NEW_FILES:
+        raise TooMuch(f"it has {counted(len(untracked), 'file')} that are in no repository")
+    sizes = {path: _size(root + b"/" + path) for path in (*untracked, *stale, *unread)}
+    large = {path: length for path, length in sizes.items() if length > MOST_FILE_BYTES}
+    total = sum(sizes[path] for path in untracked if path not in large)
+    if total > MOST_NEW_BYTES:
+        raise TooMuch(f"it has {size(total)} in files that are in no repository")
+    return large
+
+
+def _size(path: bytes) -> int:
+    try:
+        status = os.lstat(path)
+    except OSError:
+        return 0
+    return status.st_size if stat.S_ISREG(status.st_mode) else 0
+
+
+def _update(repository: Repository, new: Sequence[bytes], stale: dict[bytes, bytes]) -> str:
+    """Bring our index up to date, and return what could not be read."""
+    # A few are kept whole in ours, whatever becomes of other repositories; many share what is there.
+    git = repository.git(alone=len(new) + len(stale) <= MOST_COPIED)
+    root = os.fsencode(repository.place.root)
+    gone = [path for path, status in stale.items() if status == GONE]
+    if gone:
+        nothing = b"0" * (64 if repository.place.is_sha256 else 40)
+        lines = [b"0 %b\t%b\0" % (nothing, path) for path in gone]
+        git.run("update-index", "-z", "--index-info", given=b"".join(lines))
+    paths = [*new, *(path for path in stale if stale[path] != GONE)]
+    for _ in range(2):
+        try:
+            _add(git, paths)
+            return ""
+        except GitFailed:
+            # It stops at the first file that it cannot read, or that changes while it is read.
+            unreadable = [path for path in paths if not _is_readable(root + b"/" + path)]
+            paths = [path for path in paths if path not in set(unreadable)]
+    _add(git, paths)
+    return _note(unreadable, "cannot be read", "cannot be read")
+
+
+def _add(git: Git, paths: Sequence[bytes]) -> None:
+    given = b"".join(path + b"\0" for path in paths)
+    git.run("update-index", "-z", "--add", "--remove", "--replace", "--stdin", given=given)
+
+
+def _is_readable(path: bytes) -> bool:
+    try:
+        if stat.S_ISREG(os.lstat(path).st_mode):
+            os.close(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK))
+    except OSError:
+        return False
+    return True
+
+
+def _note(paths: Sequence[bytes], one: str, many: str) -> str:
+    if not paths:
+        return ""
+    names = ", ".join(shown(path)[0] for path in paths[:FEW])
+    more = f" and {len(paths) - FEW:,} more" if len(paths) > FEW else ""
+    return f"{names}{more} {one if len(paths) == 1 else many}, so changes of it are not known. "

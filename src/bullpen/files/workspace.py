@@ -1,42 +1,133 @@
 """FolderSnapshots: what is in a folder at a moment, compared with another, put back, and merged."""
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
+from bullpen.errors import FilesFailed, FilesNotKept
 from bullpen.file_changes import FileChange, FolderChanges
-from bullpen.files.merge import Merged
-from bullpen.files.snapshot import Snapshot
+from bullpen.files import apply as applying
+from bullpen.files.compare import checked_tree, compare_trees, is_tree, sizes_in
+from bullpen.files.git import GitFailed, find_git
+from bullpen.files.keep import keep
+from bullpen.files.listing import (
+    PREFIX,
+    Listed,
+    Listing,
+    TooManyFiles,
+    compare_listings,
+    list_folder,
+    read_listing,
+    write_listing,
+)
+from bullpen.files.merge import Merged, merge_trees
+from bullpen.files.patch import write_patch
+from bullpen.files.place import Place, find_place
+from bullpen.files.repository import Repository
+from bullpen.files.snapshot import Snapshot, TooMuch, take_snapshot
+
+ONLY_NAMES = "Only names and sizes are known: {}."
+NO_GIT = "git is not installed"
 
 
 class FolderSnapshots:
     """Everything that is kept of folders, in one private folder of ours."""
 
     def __init__(self, home: Path) -> None:
-        self._home = home
+        self._home = home.absolute()
+        self._known: dict[Place, Workspace] = {}
 
     def workspace(self, folder: Path) -> "Workspace":
         """Return the workspace that a folder is in: its git repository or worktree, else the folder itself."""
-        raise NotImplementedError
+        place = find_place(folder)
+        if place not in self._known:
+            self._known[place] = Workspace(self._home, place)
+        return self._known[place]
 
 
 class Workspace:
     """The files below one root."""
 
-    def __init__(self, root: Path) -> None:
-        self.root = root
+    def __init__(self, home: Path, place: Place) -> None:
+        self.root = place.root
+        self._place = place
+        self._repository = Repository(home, place, find_git() or "git")
 
     def snapshot(self) -> Snapshot:
         """Keep all files as they are now; never fails, and says in a note what is not known."""
-        raise NotImplementedError
+        try:
+            if find_git() is None:
+                return self._listed(NO_GIT)
+            return take_snapshot(self._repository)
+        except (GitFailed, TooMuch) as error:
+            return self._listed(str(error))
+        except OSError as error:
+            return self._listed(error.strerror or str(error))
+
+    def _listed(self, reason: str) -> Snapshot:
+        try:
+            name = write_listing(self._repository.own, list_folder(self.root))
+            return Snapshot(id=name, note=ONLY_NAMES.format(reason))
+        except TooManyFiles:
+            return Snapshot(id="", note=f"What is in {self.root} is not known: it has too many files.")
+        except OSError as error:
+            return Snapshot(id="", note=f"What is in {self.root} is not known: {error.strerror or error}.")
 
     def compare(self, before: str, after: str) -> FolderChanges:
         """Return what changed between two snapshots, given by their ids; never fails, and says what is not known."""
-        raise NotImplementedError
+        folder = os.fsencode(self.root).decode(errors="replace")
+        nothing = FolderChanges(folder=folder, before=before, after=after)
+        if before == after and before:
+            return nothing
+        try:
+            if is_tree(before) and is_tree(after):
+                return self._compared(folder, before, after)
+            files = compare_listings(self._listing(before), self._listing(after))
+            note = ONLY_NAMES.format("contents were not kept")
+            return FolderChanges(folder=folder, before=before, after=after, files=files, note=note)
+        except (GitFailed, OSError, ValueError) as error:
+            reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+            return FolderChanges(
+                folder=folder, before=before, after=after, note=f"What changed in {folder} is not known: {reason}."
+            )
+
+    def _compared(self, folder: str, before: str, after: str) -> FolderChanges:
+        files = compare_trees(self._repository, before, after)
+        note = ""
+        try:
+            keep(self._repository, before, after)
+        except (GitFailed, OSError) as error:
+            note = f"Not all contents could be kept, so it may not be possible to undo this: {error}."
+        try:
+            patch = write_patch(self._repository, before, after, files)
+        except (GitFailed, OSError) as error:
+            note = f"{note} The lines that changed are not known: {error}.".strip()
+            return FolderChanges(folder=folder, before=before, after=after, files=files, patch_is_cut=True, note=note)
+        return FolderChanges(
+            folder=folder,
+            before=before,
+            after=after,
+            files=patch.files,
+            patch=patch.text,
+            patch_is_cut=patch.is_cut,
+            note=note,
+        )
+
+    def _listing(self, name: str) -> Listing:
+        if name.startswith(PREFIX):
+            return read_listing(self._repository.own, name)
+        return {path: Listed(mode, size) for path, mode, size in sizes_in(self._repository, checked_tree(name))}
 
     def differs(self, files: Sequence[FileChange], side: Literal["old", "new"]) -> tuple[str, ...]:
-        """Return the paths of the files that are not now as they were before ("old") or after ("new") a change."""
-        raise NotImplementedError
+        """Return the paths of the files that are not now as they were before ("old") or after ("new") a change.
+
+        Raises FilesNotKept if their states were not recorded, FilesFailed if files cannot be read.
+        """
+        try:
+            return applying.differing(self._repository, files, new=side == "new")
+        except OSError as error:
+            raise FilesFailed(self.root, error.strerror or str(error)) from error
 
     def apply(self, changes: Sequence[FileChange], *, back: bool) -> None:
         """Put files into their new states, or back to their old ones; can be called again after a crash.
@@ -44,19 +135,25 @@ class Workspace:
         Raises FilesDiffer, with nothing changed, if a file is in neither state; FilesNotKept, with nothing changed, if
         contents are missing; FilesFailed if the disk fails in the middle.
         """
-        raise NotImplementedError
+        applying.apply(self._repository, changes, back=back)
 
     def contents(self, blob: str) -> bytes:
         """Return the contents of a file by its blob; raises FilesNotKept."""
-        raise NotImplementedError
+        try:
+            return self._repository.git().run("cat-file", "blob", checked_tree(blob))
+        except (GitFailed, OSError) as error:
+            raise FilesNotKept(self.root, str(error)) from error
 
     def merge(self, base: str, ours: str, theirs: str) -> Merged:
         """Return what must change in ours so that it has what theirs changed since base; raises FilesNotKept.
 
         The three may be snapshots of several worktrees of one repository.
         """
-        raise NotImplementedError
+        try:
+            return merge_trees(self._repository, *map(checked_tree, (base, ours, theirs)))
+        except (GitFailed, OSError) as error:
+            raise FilesNotKept(self.root, str(error)) from error
 
     def remove(self) -> None:
         """Forget everything that is kept of this root; its files stay."""
-        raise NotImplementedError
+        self._repository.remove()
