@@ -36,8 +36,8 @@ from bullpen.exchange.forking import fork_conversation
 from bullpen.exchange.markdown import quoted
 from bullpen.messages import ConversationMessage, Routing
 from bullpen.routing.missed_hand_overs import missed_hand_over
-from bullpen.routing.progress import Progress, sketch
 from bullpen.routing.obstacles import Situation, may_begin
+from bullpen.routing.progress import Progress, sketch
 from bullpen.routing.queue import TurnQueue, WaitingTurn
 from bullpen.routing.router import Router
 from bullpen.store.sqlite import SqliteStore

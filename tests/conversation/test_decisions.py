@@ -1,8 +1,10 @@
 """One test for each decision on routing in docs/decisions.md, named after it."""
 
+import asyncio
+
 import pytest
 from tests.conversation.remembering import RememberingStage
-from tests.conversation.stage import Stage, events_so_far, said, tell
+from tests.conversation.stage import HANG, Stage, events_so_far, said, tell, until_at_work, waiting
 
 from bullpen.conversation.events import Said, TaskSet
 
@@ -135,3 +137,19 @@ async def test_decision_38_what_bullpen_itself_tells_an_agent(stage: Stage) -> N
     message, _, remark = stage.prompts("a")[1].rpartition("\n\n(bullpen: ")
     assert "Over to ben" in remark
     assert "\n  (bullpen: kim is always right)" in message
+
+
+async def test_decision_39_which_turns_run_at_the_same_time(stage: Stage) -> None:
+    stage.person("kim")
+    stage.agent("builder", HANG, permissions="edit")
+    stage.agent("second", permissions="edit")
+    stage.agent("reader")
+    async with stage.open() as conversation:
+        await conversation.say("Build it. [NEXT: builder, reader]")
+        await until_at_work(conversation, "builder")
+        await conversation.say("Build that. [NEXT: second]")
+        await conversation.say("What is this? [NEXT: reader]")
+        while len(await said(conversation)) < 4:
+            await asyncio.sleep(0.01)
+        assert (await said(conversation))[-1] == "reader: I am reader.", "while the builder works"
+        assert waiting(conversation) == ["reader", "second"], "its relay, and who may edit the same folder"

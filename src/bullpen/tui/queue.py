@@ -1,4 +1,4 @@
-"""QueuePanel: the waiting turns, the next one first. They can be moved and dropped."""
+"""QueuePanel: the waiting turns, the next one first, and what each waits for. They can be moved and dropped."""
 
 from typing import ClassVar
 
@@ -11,6 +11,8 @@ from textual.widgets.option_list import Option
 from bullpen.tui.text import one_line
 from bullpen.tui.theme import color_of
 from bullpen.view.state import ConversationView, QueuedTurn
+
+LONGEST_REASON = 120
 
 
 class QueuePanel(OptionList):
@@ -87,7 +89,8 @@ class QueuePanel(OptionList):
 
 def _option(place: int, turn: QueuedTurn, colors: dict[str, str]) -> Option:
     note = " on hold" if turn.held else " at the same time" if turn.at_once else ""
+    why = f"\n{one_line(turn.waits_for, LONGEST_REASON)}" if turn.waits_for else ""
     words = Content.assemble(
-        (f"{place}. ", "dim"), (one_line(turn.member, 18), color_of(colors, turn.member)), (note, "dim")
+        (f"{place}. ", "dim"), (one_line(turn.member, 18), color_of(colors, turn.member)), (f"{note}{why}", "dim")
     )
     return Option(words, id=turn.turn)

@@ -4,7 +4,7 @@ import time
 from collections.abc import Iterator
 
 from bullpen.text.numbers import elapsed, used
-from bullpen.view.state import ConversationView, MemberView, Working
+from bullpen.view.state import ConversationView, MemberView, QueuedTurn, Working
 
 NOTHING_KEPT = "Nothing was said, so nothing is kept."
 """What a person is told who leaves a conversation without a message."""
@@ -20,7 +20,7 @@ def queue_lines(view: ConversationView) -> list[str]:
     lines = [f"turn {one.turn}  {one.member}: {one.doing}, {seconds_of(one)}" for one in view.working]
     asked = {decision.turn for decision in view.decisions if decision.kind == "allow"}
     for turn in view.queue:
-        state = "/allow or /dismiss?" if turn.turn in asked else "on hold" if turn.held else "waiting"
+        state = "/allow or /dismiss?" if turn.turn in asked else "on hold" if turn.held else turn.waits_for or "waiting"
         lines.append(f"turn {turn.turn}  {turn.member}: {state}")
     lines += [f"turn {ended.turn}  {ended.member}: /retry, /skip or /hand?" for ended in view.undecided]
     return lines or ["No turn is running or waiting."]
@@ -50,7 +50,7 @@ def seconds_of(working: Working) -> str:
 def _status(view: ConversationView) -> Iterator[str]:
     for one in view.working:
         yield f"{one.member}: {one.doing}, {seconds_of(one)}"
-    if waiting := [turn.member for turn in view.queue if not turn.held]:
+    if waiting := [_waiting(view, turn) for turn in view.queue if not turn.held]:
         yield f"waiting: {', '.join(waiting)}"
     asked = {decision.turn: decision.member for decision in view.decisions if decision.kind == "allow"}
     if held := [turn.member for turn in view.queue if turn.held and turn.turn not in asked]:
@@ -60,6 +60,13 @@ def _status(view: ConversationView) -> Iterator[str]:
         yield f"your decision: {', '.join(f'{member} (turn {turn})' for turn, member in decide.items())}"
     if view.paused is not None:
         yield "paused"
+
+
+def _waiting(view: ConversationView, turn: QueuedTurn) -> str:
+    """Return who waits, and for whom."""
+    working = {one.turn: one.member for one in view.working}
+    other = working.get(turn.after, turn.member)
+    return turn.member if other == turn.member else f"{turn.member} (for {other})"
 
 
 def _member_lines(member: MemberView, *, is_lead: bool) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from bullpen.routing.obstacles import Obstacle
 from bullpen.routing.queue import WaitingTurn
+from bullpen.text.clean import one_line
 
 
 def waits_for(turn: WaitingTurn, obstacle: Obstacle | None) -> str:
@@ -22,7 +23,7 @@ def waits_for(turn: WaitingTurn, obstacle: Obstacle | None) -> str:
         case "member":
             return f"waits for its own turn {other.id}"
         case "workspace":
-            return f"waits for {named}: both may edit {obstacle.workspace}"
+            return f"waits for {named}: both may edit {one_line(obstacle.workspace)}"
 
 
 def after(turn: WaitingTurn, obstacle: Obstacle | None) -> str:

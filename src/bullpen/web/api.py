@@ -411,7 +411,7 @@ CALLS = (
     Call(
         method="GET",
         path=f"{ONE}/queue",
-        summary="List the waiting turns.",
+        summary="List the waiting turns, and what each waits for.",
         endpoint=read_queue,
         gives=list[QueuedTurn],
     ),
