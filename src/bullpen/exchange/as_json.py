@@ -11,7 +11,9 @@ from msgspec import Struct
 
 from bullpen.context.manager import limited_team_task
 from bullpen.context.snapshot import EXPORT_FORMAT, message_as_json, with_export_fields
+from bullpen.exchange.changes import all_changes
 from bullpen.exchange.formatting import all_messages, all_turns
+from bullpen.file_changes import ChangeRecord
 from bullpen.memory import Memory
 from bullpen.store.base import Store, StoredConversation, StoredMessage, Turn
 from bullpen.store.chain import first_link
@@ -37,8 +39,12 @@ def json_pieces(store: Store, conversation_id: str, *, prompts: bool = False) ->
     ours = {"format": EXPORT_FORMAT, "conversation": about, "turns": []}
     yield "{"
     for name, value in with_export_fields(snapshot, ours).items():
-        if name != "turns":
+        if name not in ("conversation", "turns"):
             yield f"{_text(name)}: {_text(value)},\n"
+    # Open at its end, for there may be too many changes to hold them in memory.
+    yield f'"conversation": {_text(about)[:-1]},\n'
+    yield from _list_pieces("changes", map(_changes, all_changes(store, conversation_id, last=conversation.messages)))
+    yield "},\n"
     yield from _list_pieces("messages", map(_message, all_messages(store, conversation_id)))
     yield ",\n"
     yield from _list_pieces("turns", _turns(store, conversation_id, prompts))
@@ -92,6 +98,11 @@ def _memory(memory: Memory | None) -> Any:
     if memory is None:
         return None
     return {name: value for name, value in _camel(memory).items() if name not in NOT_EXPORTED}
+
+
+def _changes(record: ChangeRecord) -> dict[str, object]:
+    files = [_camel(file) for file in record.changes.files]
+    return {**_camel(record), "changes": {**_camel(record.changes), "files": files}}
 
 
 def _record(store: Store, conversation_id: str, turn: Turn) -> dict[str, object]:

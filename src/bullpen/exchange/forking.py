@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from itertools import chain
 
 import msgspec
 from msgspec import Struct
@@ -9,8 +10,10 @@ from msgspec import Struct
 from bullpen.context.history import message_number
 from bullpen.conversation.running_turn import milliseconds
 from bullpen.errors import BullpenError
+from bullpen.exchange.changes import all_changes
 from bullpen.exchange.formatting import all_messages
-from bullpen.exchange.new_conversations import fill, new_conversation
+from bullpen.exchange.new_conversations import fill, fill_changes, new_conversation
+from bullpen.file_changes import ChangeRecord
 from bullpen.memory import MemberMemory
 from bullpen.messages import ConversationMessage
 from bullpen.routing.progress import Progress
@@ -42,8 +45,9 @@ def fork_conversation(store: Store, conversation_id: str, at: int | None = None)
     original = store.conversation(conversation_id)
     last = _checked(original, at)
     # Before anything is written: a damaged message is found here.
-    for _ in _messages(store, conversation_id, last):
+    for _ in chain(_messages(store, conversation_id, last), _changes(store, conversation_id, last)):
         pass
+    before = msgspec.convert(original.progress, Progress)
     title, now = _title(original, last), milliseconds()
     with new_conversation(
         store,
@@ -58,14 +62,15 @@ def fork_conversation(store: Store, conversation_id: str, at: int | None = None)
     ) as fork_id:
         end = _End()
         fill(store, fork_id, end.read(_messages(store, conversation_id, last)))
+        fill_changes(store, fork_id, _changes(store, conversation_id, last))
         progress = Progress(
-            # No turn gets the number of one in the other conversation: sessions name the turns that left them.
-            turns_made=store.highest_turn(conversation_id),
+            # No turn gets the number of one in the other conversation: sessions and changes name their turns.
+            turns_made=max(before.turns_made, store.highest_turn(conversation_id)),
             message_number=end.message_number,
             person=end.person,
             handed_over=end.handed_over,
             borrowed=_sessions(store, original, last),
-            forgotten=msgspec.convert(original.progress, Progress).forgotten,
+            forgotten=before.forgotten,
             since=now,
         )
         change = StateChange(paused=None, title=title, waits_for=end.person, progress=msgspec.to_builtins(progress))
@@ -113,6 +118,11 @@ def _checked(original: StoredConversation, at: int | None) -> int:
 
 def _messages(store: Store, conversation_id: str, last: int) -> Iterator[ConversationMessage]:
     return (stored.message for stored in all_messages(store, conversation_id, last=last))
+
+
+def _changes(store: Store, conversation_id: str, last: int) -> Iterator[ChangeRecord]:
+    """Yield what changed up to a message. What is only begun is finished in the other conversation, and there only."""
+    return (record for record in all_changes(store, conversation_id, last=last) if record.state == "done")
 
 
 def _sessions(store: Store, original: StoredConversation, last: int) -> dict[str, MemberMemory]:

@@ -4,6 +4,8 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Protocol
 
+from bullpen.exchange.changes import ShownChanges, all_changes, shown_changes
+from bullpen.file_changes import ChangeRecord
 from bullpen.memory import Memory
 from bullpen.messages import ConversationMessage
 from bullpen.store.base import Store, StoredMessage, Turn
@@ -28,15 +30,37 @@ def all_messages(store: Store, conversation_id: str, *, last: int | None = None)
         yield from page
 
 
-def all_entries(store: Store, conversation_id: str) -> Iterator[ShownMessage | UnansweredTurn]:
-    """Yield the same, and between them the turns that ended without a reply."""
+def all_entries(store: Store, conversation_id: str) -> Iterator[ShownMessage | UnansweredTurn | ShownChanges]:
+    """Yield the same, and between them the turns that ended without a reply, and what changed in folders."""
+    changes = _Following(all_changes(store, conversation_id, last=_end(store, conversation_id)))
+    yield from changes.after(0, None)
     for page in _pages(store, conversation_id):
         turns = unanswered_turns(store, conversation_id, page, most=None)
         rebuilt = rebuilt_replies(store, conversation_id, page)
         for stored in page:
             why = rebuilt.get(stored.message.id, "")
             yield ShownMessage(sequence=stored.sequence, message=stored.message, rebuilt=why)
+            changed = changes.after(stored.sequence, stored.message)
+            yield from (one for one in changed if one.is_of_reply)
             yield from (turn for turn in turns if turn.after == stored.sequence)
+            yield from (one for one in changed if not one.is_of_reply)
+
+
+class _Following:
+    """Changes beside the messages that they came after, both read in their order."""
+
+    def __init__(self, records: Iterator[ChangeRecord]) -> None:
+        self._records = records
+        self._next = next(records, None)
+
+    def after(self, sequence: int, message: ConversationMessage | None) -> list[ShownChanges]:
+        """Return what changed after a message, and was not returned yet."""
+        found: list[ShownChanges] = []
+        while (record := self._next) is not None and record.after_message <= sequence:
+            shown = shown_changes(record, message)
+            found += [] if shown is None else [shown]
+            self._next = next(self._records, None)
+        return found
 
 
 def all_turns(store: Store, conversation_id: str) -> Iterator[tuple[Turn, Memory | None]]:

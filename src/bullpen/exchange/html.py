@@ -7,6 +7,7 @@ from hashlib import sha256
 from html import escape
 from pathlib import Path
 
+from bullpen.exchange.changes import ShownChanges
 from bullpen.exchange.formatting import addressees_of, all_entries, sender_of, utc_time
 from bullpen.markers.stripping import text_for_people
 from bullpen.store.base import Store, StoredConversation, Turn
@@ -29,6 +30,9 @@ def html_pieces(store: Store, conversation_id: str) -> Iterator[str]:
     colours: dict[str, int] = {}
     yield _beginning(store.conversation(conversation_id))
     for entry in all_entries(store, conversation_id):
+        if isinstance(entry, ShownChanges):
+            yield _changes(entry)
+            continue
         member = _agent_of(entry)
         if member:
             colours.setdefault(member, len(colours) % COLOURS)
@@ -106,6 +110,21 @@ def _unanswered(turn: UnansweredTurn, colours: Mapping[str, int]) -> str:
         f'<article class="ai unanswered c{colours[turn.member]}">\n<h2>{_named(one_line(turn.member))}</h2>\n'
         f"<details><summary>{_shown(one_line(turn.heading))}</summary>\n<p>{_shown(turn.reason)}</p>\n"
         f"{f'<ul>{steps}</ul>' if steps else ''}{said}</details>\n</article>\n"
+    )
+
+
+def _changes(changes: ShownChanges) -> str:
+    """Return what changed: how much, and folded below it in which files, and the patch."""
+    # As with Markdown, commands start faster without it.
+    from bullpen.exchange.rendering import highlighted
+
+    files = "".join(f"<li><bdi><code>{_shown(path)}</code></bdi> {_shown(about)}</li>" for path, about in changes.files)
+    notes = "".join(f"<p>{_shown(note)}</p>\n" for note in changes.notes)
+    patch = f'<pre class="code" tabindex="0"><code>{highlighted(changes.patch, "diff")}</code></pre>\n'
+    return (
+        f'<div class="changes{" of-reply" if changes.is_of_reply else ""}"><details>'
+        f"<summary>{_shown(changes.heading)}</summary>\n"
+        f"{f'<ul>{files}</ul>' if files else ''}{notes}{patch if changes.patch else ''}</details></div>\n"
     )
 
 

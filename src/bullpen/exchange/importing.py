@@ -10,7 +10,9 @@ from msgspec import Struct
 from bullpen.context.snapshot import ContextSnapshot, is_export, message_from_json, without_export_fields
 from bullpen.context.validation import milliseconds
 from bullpen.errors import InvalidImport, InvalidSnapshot
-from bullpen.exchange.new_conversations import fill, new_conversation
+from bullpen.exchange.changes import highest_turn, imported_changes
+from bullpen.exchange.new_conversations import fill, fill_changes, new_conversation
+from bullpen.file_changes import ChangeRecord
 from bullpen.memory import MemberMemory
 from bullpen.messages import ConversationMessage
 from bullpen.routing.progress import Progress
@@ -41,6 +43,8 @@ class Imported(Struct, frozen=True, kw_only=True):
     """Fields of other systems, kept as they are."""
     sessions: Mapping[str, MemberMemory] = {}
     """For each agent, the session of which it continues a copy."""
+    changes: tuple[ChangeRecord, ...] = ()
+    """What changed in folders, without what only helps where that was."""
 
 
 def read_import(data: bytes) -> Imported:
@@ -69,7 +73,9 @@ def import_conversation(
         extra=imported.extra,
     ) as conversation_id:
         fill(store, conversation_id, imported.messages)
-        progress = msgspec.to_builtins(Progress(borrowed=dict(imported.sessions)))
+        fill_changes(store, conversation_id, imported.changes)
+        turns_made = highest_turn(imported.changes)
+        progress = msgspec.to_builtins(Progress(borrowed=dict(imported.sessions), turns_made=turns_made))
         change = StateChange(paused=None, title=imported.title, progress=progress)
         store.update(conversation_id, at=imported.started_at, change=change)
     return conversation_id
@@ -116,6 +122,7 @@ def _imported(document: dict[str, Any]) -> Imported:
         started_at=_started_at(started, snapshot),
         title=one_line(_text(ours.get("title")))[:LONGEST_TITLE] or None,
         extra=snapshot.extra,
+        changes=imported_changes(ours.get("changes", []), len(snapshot.messages)) if is_export(document) else (),
     )
 
 

@@ -7,6 +7,7 @@ is always ours. Markup in a message still works, but HTML does not: in a page it
 import re
 from collections.abc import Iterator
 
+from bullpen.exchange.changes import ShownChanges
 from bullpen.exchange.formatting import addressees_of, all_entries, sender_of, utc_time
 from bullpen.markers.blocks import BlockReader
 from bullpen.store.base import Store, StoredConversation
@@ -25,6 +26,7 @@ _TAG = re.compile(r"<(?=[A-Za-z/!?])(?!(?:https?|mailto):)")
 # The definition of a link, which may continue on the next line. It would not be shown, and would change how the text
 # after it is read.
 _DEFINITION = re.compile(r"^([ \t>*+\-0-9.)]*+)\[(?=(?:[^\[\]\\]|\\.)*+(?:\]:|\\?$))")
+_FENCE = re.compile("`+")
 _SPECIAL = re.compile(r"([\\`*_\[\]<>#|~&$])")
 
 
@@ -32,7 +34,13 @@ def markdown_pieces(store: Store, conversation_id: str) -> Iterator[str]:
     """Yield a conversation piece by piece."""
     yield _beginning(store.conversation(conversation_id))
     for entry in all_entries(store, conversation_id):
-        yield _unanswered(entry) if isinstance(entry, UnansweredTurn) else _message(entry)
+        match entry:
+            case UnansweredTurn():
+                yield _unanswered(entry)
+            case ShownChanges():
+                yield _changes(entry)
+            case _:
+                yield _message(entry)
 
 
 def _beginning(conversation: StoredConversation) -> str:
@@ -60,6 +68,18 @@ def _unanswered(turn: UnansweredTurn) -> str:
     lines = [f"\n### {_plain(one_line(turn.member))}, {turn.heading}", "", _plain(one_line(turn.reason))]
     lines += ["", *(f"- {_plain(one_line(line))}" for line in turn.done)] if turn.done else []
     lines += ["", quoted(turn.said)] if turn.said else []
+    return "\n".join([*lines, ""])
+
+
+def _changes(changes: ShownChanges) -> str:
+    """Return what changed: how much, in which files, and the patch as a quote, between longer fences than any in it."""
+    lines = ["", f"**{_plain(changes.heading)}**", ""]
+    lines += [f"- {_plain(path)}: {about}" for path, about in changes.files]
+    lines += ["", *(_plain(note) for note in changes.notes)] if changes.notes else []
+    if changes.patch:
+        fence = "`" * max(3, 1 + max(map(len, _FENCE.findall(changes.patch)), default=0))
+        patch = [f"{fence}diff", *changes.patch.split("\n"), fence]
+        lines += ["", *(f"> {line}" for line in patch)]
     return "\n".join([*lines, ""])
 
 

@@ -2,17 +2,22 @@
 
 import secrets
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from itertools import islice
-from typing import Any
+from typing import Any, TypeVar
 
 from bullpen.errors import ConversationExists, NotTheOwner, StoreError
+from bullpen.file_changes import ChangeRecord
 from bullpen.messages import ConversationMessage
 from bullpen.store.base import StateChange, Store
 
+Item = TypeVar("Item")
+
 STORED_AT_ONCE = 500
 """Messages in one transaction: others write to the same file, and wait for it."""
+CHANGES_AT_ONCE = 20
+"""Records in one transaction: each may have a megabyte."""
 PAUSE = 0.5
 """How long others may write then, as a part of the time that it took: without it, some would wait very long."""
 
@@ -36,11 +41,20 @@ def new_conversation(store: Store, kind: str, *, started_at: int, unfinished: st
 
 def fill(store: Store, conversation_id: str, messages: Iterable[ConversationMessage]) -> None:
     """Store messages in their order, some at a time."""
-    left = iter(messages)
-    while some := list(islice(left, STORED_AT_ONCE)):
+    _store_in_parts(messages, STORED_AT_ONCE, lambda some: store.extend(conversation_id, some))
+
+
+def fill_changes(store: Store, conversation_id: str, records: Iterable[ChangeRecord]) -> None:
+    """Store what changed between the messages, under the same numbers, some at a time."""
+    _store_in_parts(records, CHANGES_AT_ONCE, lambda some: store.copy_changes(conversation_id, some))
+
+
+def _store_in_parts(items: Iterable[Item], most: int, store_some: Callable[[Sequence[Item]], None]) -> None:
+    left = iter(items)
+    while some := list(islice(left, most)):
         began = time.perf_counter()
-        store.extend(conversation_id, some)
-        if len(some) == STORED_AT_ONCE:
+        store_some(some)
+        if len(some) == most:
             time.sleep(PAUSE * (time.perf_counter() - began))
 
 

@@ -130,7 +130,7 @@ def problems(db: Connection, conversation: int, messages: int) -> Iterator[tuple
             yield "turn", f"changes number {sequence} are of turn {record.turn_id!r}, which does not exist"
         if not 0 <= record.after_message <= messages:
             yield "turn", f"changes number {sequence} came after message {record.after_message}, which does not exist"
-        if record.state == "done" and record.changes.patch and not record.changes.files:
+        if _claims_files(record):
             yield "turn", f"changes number {sequence} have a patch, but name no files"
 
 
@@ -155,10 +155,16 @@ def _check(db: Connection, conversation: int, messages: int, record: ChangeRecor
         raise ValueError(f"Changes cannot come after message {record.after_message} of {messages}.")
     if record.state == "begun" and (is_copy or record.kind == "people"):
         raise ValueError("What people changed, and what is copied, cannot be only begun.")
+    if _claims_files(record):
+        raise ValueError("Changes with a patch must name the files that it is about.")
 
 
 def _needs_turn(record: ChangeRecord) -> bool:
     return record.kind == "turn" or bool(record.turn_id)
+
+
+def _claims_files(record: ChangeRecord) -> bool:
+    return record.state == "done" and bool(record.changes.patch) and not record.changes.files
 
 
 def _has_turn(db: Connection, conversation: int, turn_id: str) -> bool:

@@ -696,6 +696,7 @@ class StoreContract:
             (replace(CHANGES, kind="people", turn_id="", state="begun"), ValueError),
             (replace(CHANGES, kind=cast("ChangeKind", "magic")), TypeError),
             (replace(CHANGES, member="\ud83d"), ValueError),
+            (replace(CHANGES, changes=replace(CHANGES.changes, files=())), ValueError),
         ):
             with pytest.raises(error):
                 store.add_changes("c", wrong, owner=OWNER)
