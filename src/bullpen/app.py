@@ -11,12 +11,14 @@ from bullpen.agents.crash_records import end_leftover_processes, may_have_left_s
 from bullpen.agents.runner import to_the_end
 from bullpen.config import default_database
 from bullpen.conversation.conversation import Conversation
+from bullpen.conversation.file_history import FileHistory
 from bullpen.conversation.member_agent import NOTHING_EXTRA, Extra, agent_for
 from bullpen.conversation.owner import claim, this_process
 from bullpen.conversation.running_turn import milliseconds
 from bullpen.conversation.state import ConversationState
 from bullpen.conversation.stored_history import StoredHistory
 from bullpen.errors import NotTheOwner, StoreError, UnknownConversation
+from bullpen.files.workspace import FolderSnapshots
 from bullpen.store.base import Owner, StateChange, Store, StoredConversation
 from bullpen.store.sqlite import SqliteStore
 from bullpen.store.thread import StoreThread
@@ -92,7 +94,8 @@ async def open_conversation(
         state = await thread.do(_claimed, store, loaded, conversation_id, owner, thread)
         number = state.progress.message_number
         history = StoredHistory(store, conversation_id, messages=state.messages, highest_number=number)
-        conversation = Conversation(loaded.team, state, agents, history, store, loaded.root)
+        files = file_history(store, conversation_id, owner)
+        conversation = Conversation(loaded.team, state, agents, history, store, loaded.root, files)
         await conversation.start(interrupted_at=seen_at)
         try:
             yield conversation
@@ -101,6 +104,18 @@ async def open_conversation(
     finally:
         # The store's thread does this after everything else, even after calls that were cancelled.
         await to_the_end(thread.do(_release, store, conversation_id, owner, loaded))
+
+
+def file_history(store: Store, conversation_id: str, owner: Owner) -> FileHistory | None:
+    """Return what is kept of the files that a conversation changes, beside the database; None if that is not a file."""
+    if not isinstance(store, SqliteStore):
+        return None
+    return FileHistory(store, conversation_id, owner, FolderSnapshots(files_beside(store.path)))
+
+
+def files_beside(database: Path) -> Path:
+    """Return the folder in which what was in other folders is kept."""
+    return database.with_name(f"{database.name}-files")
 
 
 def _create(store: Store, loaded: LoadedTeam, conversation_id: str) -> None:

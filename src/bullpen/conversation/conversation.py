@@ -18,6 +18,7 @@ from bullpen.conversation.broadcast import Viewer
 from bullpen.conversation.consequences import note, person_message, route_of_person
 from bullpen.conversation.entry import Entry
 from bullpen.conversation.events import ConversationEvent, Trouble
+from bullpen.conversation.file_history import FileHistory
 from bullpen.conversation.heartbeat import keep_alive
 from bullpen.conversation.journal import Journal
 from bullpen.conversation.member_agent import MemberAgent
@@ -26,9 +27,11 @@ from bullpen.conversation.prompts import Prompts
 from bullpen.conversation.resume import opening_events, resume
 from bullpen.conversation.running_turn import RunningTurn, milliseconds
 from bullpen.conversation.state import ConversationState, UndecidedTurn
+from bullpen.conversation.turn_files import PersonsDecision, TurnFiles
 from bullpen.conversation.turn_loop import TurnLoop
 from bullpen.conversation.workspaces import workspaces
-from bullpen.errors import MessageDiffers, NobodyToAsk, NothingSaid, UnknownMessage, UnknownSender
+from bullpen.errors import MessageDiffers, NobodyToAsk, NothingSaid, NothingToUndo, UnknownMessage, UnknownSender
+from bullpen.file_changes import ChangeRecord
 from bullpen.markers.grammar import DEFAULT_INTENT, Markers, read_markers
 from bullpen.memory import Memory
 from bullpen.routing.progress import Progress
@@ -60,6 +63,7 @@ class Conversation:
         history: History,
         store: Store,
         root: Path,
+        file_history: FileHistory | None = None,
     ) -> None:
         self.team = team
         self._state = state
@@ -69,7 +73,11 @@ class Conversation:
         memories = Memories(store, state.conversation_id)
         self.workspaces = workspaces(team.agents, root)
         """For each member that may edit files, the folder in which it may."""
-        self._turns = TurnLoop(team, self._router, self._journal, agents, prompts, memories, self.workspaces)
+        self._file_history = file_history
+        self._files = TurnFiles(self._journal, file_history, agents)
+        self._turns = TurnLoop(
+            team, self._router, self._journal, agents, prompts, memories, self.workspaces, self._files
+        )
         self._loops: list[asyncio.Task[None]] = []
 
     # What a person says
@@ -187,6 +195,25 @@ class Conversation:
     async def forget(self, member: str, *, by: str | None = None) -> None:
         """Let an agent's next turn begin a new session, built from the conversation."""
         await self._decide(by, "forget", decisions.forget, self._router, self._decider(by), member)
+
+    async def undo(self, turn_id: str | None = None, *, by: str | None = None) -> ChangeRecord:
+        """Put the files back to what they were before a turn; without an id, before the last one that changed any."""
+        return await self._put_files(lambda history: partial(history.undo, turn_id, self._decider(by)))
+
+    async def redo(self, turn_id: str | None = None, *, by: str | None = None) -> ChangeRecord:
+        """Bring back what an undo took back; without an id, what the last one did."""
+        return await self._put_files(lambda history: partial(history.redo, turn_id, self._decider(by)))
+
+    async def rewind(self, turn_id: str, *, by: str | None = None) -> ChangeRecord:
+        """Put the files into the state that they had after a turn."""
+        return await self._put_files(lambda history: partial(history.rewind, turn_id, self._decider(by)))
+
+    async def _put_files(self, decision: Callable[[FileHistory], PersonsDecision]) -> ChangeRecord:
+        if self._file_history is None:
+            raise NothingToUndo("This conversation does not keep what its files were.")
+        chosen = decision(self._file_history)
+        await self._files.finish()
+        return await self._journal.alone(lambda: self._files.decided(chosen))
 
     async def dismiss_missed_hand_over(self, *, by: str | None = None) -> None:
         """Dismiss a missed hand-over."""
@@ -368,6 +395,7 @@ class Conversation:
         if entry is not None or self._state.lost:
             await self._journal.alone(lambda: self._resume(entry, interrupted_at))
         self._journal.publish(*opening_events(self._state))
+        await self._files.start()
         self._loops = [asyncio.create_task(self._turns.run()), asyncio.create_task(keep_alive(self._journal))]
         self._journal.changed.set()
 
@@ -378,6 +406,7 @@ class Conversation:
         for task in tasks:
             task.cancel()
         await to_the_end(_finish_all([*tasks, *self._journal.changes]))
+        await to_the_end(self._files.finish())
         self._journal.broadcast.close()
         self._journal.quiet.set()
 

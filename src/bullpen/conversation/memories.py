@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from bullpen.agents.session_file import find_session_file, is_session_id, mark_of, put_back
 from bullpen.agents.session_lock import SessionLock
 from bullpen.agents.spec import SessionSpec
+from bullpen.conversation.files_in_prompts import files_note
 from bullpen.conversation.member_agent import MemberAgent
 from bullpen.conversation.session_rules import has_own_memory, is_left_by, session_file, why_not, why_not_after
 from bullpen.conversation.unfinished_turns import turns_in_session, unfinished_note
@@ -157,12 +158,23 @@ class Memories:
 
     def unfinished_note(self, turn: WaitingTurn) -> str:
         """Return what the agent of a turn should know about its turns since its last reply."""
+        turns = self._ended_badly(turn.member, after=self._last_reply(turn.member))
+        return unfinished_note(self._store, self._conversation_id, turns)
+
+    def files_note(self, turn: WaitingTurn, plan: SessionPlan | None) -> str:
+        """Return what the agent of a turn should know of files that were put back, or that people changed."""
+        # Who is given the conversation again is told of it again.
+        knows = plan is not None and plan.left is not None
+        after = self._last_reply(turn.member) if knows else 0
+        return files_note(self._store, self._conversation_id, after)
+
+    def _last_reply(self, member: str) -> int:
+        """Return the number of a member's last message, or of one long ago."""
         last = self._store.conversation(self._conversation_id).messages
         first = max(last - LOOK_BACK, 0)
         envelopes = self._store.envelopes(self._conversation_id, after=first, before=last + 1)
-        own = (number for number, one in enumerate(envelopes, start=first + 1) if one.speaker_id == turn.member)
-        turns = self._ended_badly(turn.member, after=max(own, default=first))
-        return unfinished_note(self._store, self._conversation_id, turns)
+        own = (number for number, one in enumerate(envelopes, start=first + 1) if one.speaker_id == member)
+        return max(own, default=first)
 
     def after(
         self, agent: MemberAgent, plan: SessionPlan, seen: Seen, started: Started, usage: Usage | None, *, at: int

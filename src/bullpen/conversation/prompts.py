@@ -13,9 +13,11 @@ from bullpen.context.builder import PromptInput, build_prompt
 from bullpen.context.manager import ContextManager
 from bullpen.context.prepared import format_addressees
 from bullpen.context.prompt import AssemblerInput, AssemblerOutput
+from bullpen.conversation.files_in_prompts import wanted_diff
 from bullpen.conversation.member_agent import MemberAgent
 from bullpen.conversation.memories import Seen, SessionPlan, digest
 from bullpen.errors import InstructionFileProblem, UnknownMessage
+from bullpen.markers.grammar import read_markers
 from bullpen.memory import MemberMemory
 from bullpen.messages import ConversationMessage
 from bullpen.routing.queue import WaitingTurn
@@ -23,6 +25,7 @@ from bullpen.store.base import Store, StoredMessage
 from bullpen.team.hand_over_note import hand_over_note
 from bullpen.team.instruction_files import find_instruction_file, read_instruction_file
 from bullpen.team.team import SMALLEST_WINDOW, Member, Team
+from bullpen.text.clean import byte_length
 
 LONGEST_CHAIN = 100
 """How many messages, each an answer to the next, are followed back to what a person asked for."""
@@ -57,6 +60,15 @@ class PreparedTurn(Struct, frozen=True, kw_only=True):
     """What its session has seen when the turn has ended well."""
 
 
+class Added(Struct, frozen=True, kw_only=True):
+    """What a prompt holds besides what was said."""
+
+    remark: str = ""
+    """What the agent should know about its own last turns and about files."""
+    diff: str = ""
+    """What the message asks to be shown of files."""
+
+
 class Prompts:
     """Makes prompts for one conversation. Reads the store and files, so it is called outside of the event loop."""
 
@@ -74,7 +86,12 @@ class Prompts:
         """Return the prompt for a turn. `remark` is what the agent should know about its own last turns."""
         current, hidden_ids = self._message_to_answer(turn)
         pinned_ids = [turn.message_id, *self._requests(turn.message_id, agent.member)]
-        return self.for_message(current.message, agent, hidden_ids, pinned_ids, plan=plan, remark=remark)
+        diff = self._wanted_diff(turn, current.message, agent)
+        return self.for_message(current.message, agent, hidden_ids, pinned_ids, plan=plan, remark=remark, diff=diff)
+
+    def wants_diff(self, turn: WaitingTurn) -> bool:
+        """Return whether the agent of a turn is to be shown what another turn changed."""
+        return self._diff_marker(turn, self._message_to_answer(turn)[0].message) is not None
 
     def for_message(
         self,
@@ -85,12 +102,14 @@ class Prompts:
         *,
         plan: SessionPlan | None = None,
         remark: str = "",
+        diff: str = "",
     ) -> PreparedTurn:
         """Return the prompt for a message that the context knows. Pinned messages are in it, if they fit at all."""
+        added = Added(remark=remark, diff=diff)
         instructions = self._instructions(agent)
         if plan is not None and plan.left is not None:
-            return self._news(current, agent, instructions, hidden_ids, pinned_ids, plan, plan.left, remark)
-        output = self._window(current, agent, instructions, hidden_ids, pinned_ids, remark)
+            return self._news(current, agent, instructions, hidden_ids, pinned_ids, plan, plan.left, added)
+        output = self._window(current, agent, instructions, hidden_ids, pinned_ids, added)
         if plan is None:
             return PreparedTurn(output=output)
         kept = output.report.kept_ids
@@ -116,7 +135,7 @@ class Prompts:
         pinned_ids: Sequence[str],
         plan: SessionPlan,
         left: MemberMemory,
-        remark: str,
+        added: Added,
     ) -> PreparedTurn:
         """Return the prompt for a turn in a session that continues: what has been said since, and what has changed."""
         memory, number_of = left.memory, self._context.number_of
@@ -150,10 +169,10 @@ class Prompts:
         if task == memory.task:
             source = replace(source, team_task=None, team_task_bytes_cut=0)
         elif not source.team_task:
-            remark = _joined([remark, "The team task no longer holds."])
+            added = replace(added, remark=_joined([added.remark, "The team task no longer holds."]))
         # Where the system text is not a part of the conversation, the CLI needs it every time.
         knows = instructions.digest == memory.system and agent.spec.assembler.layout.system_header is not None
-        output = self._built(current, agent, NO_INSTRUCTIONS if knows else instructions, source, remark)
+        output = self._built(current, agent, NO_INSTRUCTIONS if knows else instructions, source, added)
         seen_to = max(memory.seen_to, number_of(current.id))
         seen = Seen(
             since=memory.since,
@@ -174,7 +193,7 @@ class Prompts:
         instructions: Instructions,
         hidden_ids: Sequence[str],
         pinned_ids: Sequence[str],
-        remark: str,
+        added: Added,
     ) -> AssemblerOutput:
         """Return the prompt for a turn that begins with nothing: a window of the conversation."""
         member = agent.member
@@ -193,12 +212,12 @@ class Prompts:
             source = context(window_size_override=SMALLEST_WINDOW, window_bytes=member.window_bytes)
         else:
             source = context(window_size_override=member.window)
-        first = output = self._built(current, agent, instructions, source, remark)
+        first = output = self._built(current, agent, instructions, source, added)
         # The oldest messages did not fit. A smaller window leaves room for pinned ones, which may be older still.
         window = output.report.kept_messages
         while window and not set(pinned_ids).isdisjoint(output.report.dropped_ids):
             window //= 2
-            output = self._built(current, agent, instructions, context(window_size_override=window), remark)
+            output = self._built(current, agent, instructions, context(window_size_override=window), added)
         # One that cannot fit at all must not cost the others their place.
         return output if set(pinned_ids).isdisjoint(output.report.dropped_ids) else first
 
@@ -208,14 +227,14 @@ class Prompts:
         agent: MemberAgent,
         instructions: Instructions,
         source: AssemblerInput,
-        remark: str,
+        added: Added,
     ) -> AssemblerOutput:
         member = agent.member
         addressees = current.routing.resolved_addressees if current.routing else ()
         output = build_prompt(
             PromptInput(
                 agent_type=agent.spec.name,
-                message=source.current_message,
+                message=_joined([source.current_message, added.diff]),
                 context_messages=source.context_messages,
                 window=None,
                 message_id=current.id,
@@ -226,7 +245,7 @@ class Prompts:
                 instruction_problems=instructions.problems,
                 team_task=source.team_task,
                 team_task_bytes_cut=source.team_task_bytes_cut,
-                remark=remark,
+                remark=added.remark,
                 max_bytes=member.max_bytes,
                 current_from=current.speaker.role_name if self._team.message_header else None,
                 current_to=format_addressees(addressees),
@@ -256,6 +275,18 @@ class Prompts:
         if member.visibility == "all":
             return chosen
         return [request for request in chosen if self._may_see(member, request)]
+
+    def _wanted_diff(self, turn: WaitingTurn, current: ConversationMessage, agent: MemberAgent) -> str:
+        if (turn_id := self._diff_marker(turn, current)) is None:
+            return ""
+        room = agent.member.max_bytes - byte_length(current.content)
+        return wanted_diff(self._store, self._conversation_id, turn_id, max(room, 0))
+
+    def _diff_marker(self, turn: WaitingTurn, current: ConversationMessage) -> str | None:
+        """Return the turn in the [DIFF: …] of the message to answer, or else of the one that asks for this turn."""
+        asking = self._store.message(self._conversation_id, turn.message_id).message
+        wanted = (read_markers(message.content).diff for message in (current, asking))
+        return next((turn_id for turn_id in wanted if turn_id is not None), None)
 
     def _may_see(self, member: Member, message_id: str) -> bool:
         return self._context.may_see(member.name, _names_of(member), message_id)

@@ -50,6 +50,7 @@ class TurnFiles:
         self._history = history
         self._agents = agents
         self._folders: dict[Path, WatchedFolder] = {}
+        self._looked: dict[str, tuple[WatchedFolder, FolderChanges]] = {}
         self._of_turns: dict[str, WatchedFolder] = {}
 
     @property
@@ -63,26 +64,29 @@ class TurnFiles:
             for record in await self._state.in_store(self._history.complete):
                 self._publish(record)
 
-    async def before(self, turn: WaitingTurn) -> None:
+    async def look(self, turn: WaitingTurn) -> None:
         """Look at the folder of a turn that is about to begin, if its agent may change files."""
         agent = self._agents[turn.member]
         if self._history is None or not may_change_files(agent):
             return
         folder = await self._folder(self._history, agent.folder)
         await _all_of(folder.last_looks)
-        begun = ChangeRecord(
-            kind="turn",
-            turn_id=turn.id,
-            member=turn.member,
-            at=milliseconds(),
-            state="begun",
-            changes=FolderChanges(folder=folder.path, before=await self._look(self._history, folder)),
-        )
-        folder.at_work[turn.id] = await self._state.in_store(self._history.add, begun)
-        self._of_turns[turn.id] = folder
+        changes = FolderChanges(folder=folder.path, before=await self._before(self._history, folder))
+        self._looked[turn.id] = folder, changes
+
+    async def begin(self, turn: WaitingTurn) -> None:
+        """Store what the folder of a turn is that begins now, so that its changes can be found even after a crash."""
+        if turn.id in self._looked and self._history is not None:
+            folder, changes = self._looked.pop(turn.id)
+            begun = ChangeRecord(
+                kind="turn", turn_id=turn.id, member=turn.member, at=milliseconds(), state="begun", changes=changes
+            )
+            folder.at_work[turn.id] = await self._state.in_store(self._history.add, begun)
+            self._of_turns[turn.id] = folder
 
     def after(self, turn_id: str) -> None:
         """Begin to look at what a turn has changed whose agent has ended. The next turn there waits for it."""
+        self._looked.pop(turn_id, None)
         folder = self._of_turns.pop(turn_id, None)
         if folder is not None and self._history is not None:
             task = asyncio.create_task(self._last_look(self._history, folder, folder.at_work[turn_id]))
@@ -124,7 +128,7 @@ class TurnFiles:
             self._folders.setdefault(workspace.root, WatchedFolder(workspace, known))
         return self._folders[workspace.root]
 
-    async def _look(self, history: FileHistory, folder: WatchedFolder) -> str:
+    async def _before(self, history: FileHistory, folder: WatchedFolder) -> str:
         """Return the id of all files now, and record what changed while no turn was at work."""
         now, before = (await asyncio.to_thread(folder.workspace.snapshot)).id, folder.known
         folder.known = now

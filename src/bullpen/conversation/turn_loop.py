@@ -19,6 +19,7 @@ from bullpen.conversation.member_agent import MemberAgent
 from bullpen.conversation.memories import Memories, SessionPlan, usage_of
 from bullpen.conversation.prompts import PreparedTurn, Prompts
 from bullpen.conversation.running_turn import RunningTurn, how_it_ended, milliseconds
+from bullpen.conversation.turn_files import TurnFiles
 from bullpen.conversation.turn_session import TurnSession
 from bullpen.errors import BullpenError, NotTheOwner, SessionLost, StoreConflict, StoreError
 from bullpen.markers.grammar import read_markers
@@ -51,6 +52,7 @@ class TurnLoop:
         prompts: Prompts,
         memories: Memories,
         workspaces: Mapping[str, str],
+        files: TurnFiles,
     ) -> None:
         self.running: dict[str, RunningTurn] = {}
         """The running turns, by their ids."""
@@ -62,6 +64,7 @@ class TurnLoop:
         self._agents = agents
         self._prompts = prompts
         self._memories = memories
+        self._files = files
         self._workspaces = workspaces
         self._people = frozenset(person.name for person in team.people)
         self._was_busy = False
@@ -87,7 +90,8 @@ class TurnLoop:
     def _prepared(self, turn: WaitingTurn, plan: SessionPlan | None) -> PreparedTurn:
         """Return what an agent is given for a turn. Reads the store and files."""
         missed = self._state.progress.misses.get(turn.member, "") if self._team.hand_over_note else ""
-        remark = " ".join(filter(None, (missed, self._memories.unfinished_note(turn))))
+        notes = (missed, self._memories.unfinished_note(turn), self._memories.files_note(turn, plan))
+        remark = " ".join(filter(None, notes))
         return self._prompts.for_turn(turn, self._agents[turn.member], plan=plan, remark=remark)
 
     async def _next_turns(self) -> tuple[WaitingTurn, ...]:
@@ -113,8 +117,10 @@ class TurnLoop:
         running = self.running[turn.id]
         session = TurnSession(self._state, self._memories, self._agents[turn.member])
         try:
+            await self._look_at_files(turn)
             prepared = await session.enter(self._state.progress, partial(self._prepared, turn))
             await self._journal.shielded(lambda: self._begin(running, prepared.output))
+            await self._files.begin(turn)
             async with self._keeping_output(running):
                 await self._run(running, prepared, session)
             # Before the reply is stored: the member's next turn may begin at once.
@@ -124,6 +130,7 @@ class TurnLoop:
             ending = partial(self._put_back, running, error)
         except (asyncio.CancelledError, Exception) as error:
             ending = partial(self._end_badly, running, running.end(*how_it_ended(error)), session)
+        self._files.after(turn.id)
         try:
             await to_the_end(self._stored(ending))
         except Exception as error:
@@ -133,6 +140,12 @@ class TurnLoop:
             self._forget(running)
             del self.tasks[turn.id]
             self._journal.changed.set()
+
+    async def _look_at_files(self, turn: WaitingTurn) -> None:
+        """Look at the turn's folder. If it is to be shown what another turn changed, that must be known."""
+        if self._files.is_looking and await self._state.in_store(self._prompts.wants_diff, turn):
+            await self._files.finish()
+        await self._files.look(turn)
 
     async def _run(self, running: RunningTurn, prepared: PreparedTurn, session: TurnSession) -> None:
         """Run the agent. If it cannot continue in its session, it has done nothing, and begins a new one."""
@@ -279,7 +292,8 @@ class TurnLoop:
 
     def _become_quiet(self) -> None:
         """Say that nothing runs and nothing can begin, if so."""
-        if self._state.running:
+        if self._state.running or self._files.is_looking:
+            # What a turn has changed that has ended is about to be told.
             return
         if self._was_busy:
             self._was_busy = False

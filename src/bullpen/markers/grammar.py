@@ -1,4 +1,4 @@
-r"""The one grammar of markers: [FROM: x], [NEXT: a, b], [TEAM_TASK] …, [TEAM_TASK: …] and [DROP: a | ALL].
+r"""The one grammar of markers: [FROM: x], [NEXT: a, b], [TEAM_TASK] …, [TEAM_TASK: …], [DROP: a | ALL], [DIFF: 7].
 
 Reading and stripping use the same grammar, so what is removed is exactly what was understood. Case does not matter;
 full-width brackets, colons, commas and exclamation marks count, since many people type Chinese. Nothing in code or in a
@@ -17,7 +17,7 @@ from msgspec import Struct
 from bullpen.markers.code import HIDDEN, visible_pieces
 from bullpen.text.patterns import pattern
 
-MarkerKind = Literal["from", "next", "drop", "team_task"]
+MarkerKind = Literal["from", "next", "drop", "team_task", "diff"]
 
 DEFAULT_INTENT = 2
 MOST_MARKERS = 1_000
@@ -31,7 +31,13 @@ LONGEST_REMEMBERED = 200
 
 T = TypeVar("T")
 
-_KINDS: dict[str, MarkerKind] = {"FROM": "from", "NEXT": "next", "DROP": "drop", "TEAM_TASK": "team_task"}
+_KINDS: dict[str, MarkerKind] = {
+    "FROM": "from",
+    "NEXT": "next",
+    "DROP": "drop",
+    "TEAM_TASK": "team_task",
+    "DIFF": "diff",
+}
 
 _OPEN, _CLOSE, _COLON = "[\\[［]", "[\\]］]", "[:：]"
 _PLAIN = rf"(?:[^\[\]［］\n]++|\n(?![ \t\r]*+[\n{HIDDEN}]))"
@@ -42,7 +48,7 @@ def _balanced(levels: int) -> str:
     """Return a pattern for text whose brackets nest at most `levels` deep and open no marker."""
     if levels == 0:
         return f"{_PLAIN}*+"
-    no_marker = f"(?!(?:FROM|NEXT|DROP|TEAM_TASK)(?:{_COLON}|{_CLOSE}))"
+    no_marker = f"(?!(?:FROM|NEXT|DROP|TEAM_TASK|DIFF)(?:{_COLON}|{_CLOSE}))"
     return f"(?:{_PLAIN}|{_OPEN}{no_marker}{_balanced(levels - 1)}{_CLOSE})*+"
 
 
@@ -51,18 +57,18 @@ def _marker(group: str) -> str:
 
     Possessive throughout: there is no backtracking, so the scan is linear.
     """
-    keyword = f"{group}FROM(?!{_COLON}{_CLOSE})|NEXT|DROP|TEAM_TASK)"
+    keyword = f"{group}FROM(?!{_COLON}{_CLOSE})|NEXT|DROP|TEAM_TASK|DIFF)"
     bracketed = f"{keyword}{_COLON}{group}{_balanced(3)}){_CLOSE}"
-    block = f"TEAM_TASK{_CLOSE}"
-    next_marker = _marker("(?:") if group == "(" else f"{_OPEN}(?:{bracketed}|{block})"
+    block, alone = f"TEAM_TASK{_CLOSE}", f"DIFF{_CLOSE}"
+    next_marker = _marker("(?:") if group == "(" else f"{_OPEN}(?:{bracketed}|{block}|{alone})"
     body = f"{group}(?:[^\\[［]++|{_OPEN}+(?![FNDT])|(?!{next_marker}){_OPEN})*+)"
-    return f"(?:{_OPEN}(?=[FNDT])(?:{bracketed}|{block}{body}))"
+    return f"(?:{_OPEN}(?=[FNDT])(?:{bracketed}|{block}{body}|{alone}))"
 
 
 MARKER = _marker("(?:")
 _MARKER = pattern(f"(?ai){MARKER}")
 _MARKER_PARTS = pattern(f"(?ai){_marker('(')}")
-_OPENS = f"(?=[FNDT])(?=(?:FROM|NEXT|DROP|TEAM_TASK)(?:{_COLON}|{_CLOSE}))"
+_OPENS = f"(?=[FNDT])(?=(?:FROM|NEXT|DROP|TEAM_TASK|DIFF)(?:{_COLON}|{_CLOSE}))"
 OPENING = pattern(f"(?ai){_OPEN}{_OPENS}")
 OPENINGS = {bracket: pattern(f"(?ai){re.escape(bracket)}{_OPENS}") for bracket in "[［"}
 """One pattern for each bracket."""
@@ -97,6 +103,8 @@ class Markers(Struct, frozen=True):
     """A relay of groups; the members of a group answer in parallel."""
     drop: tuple[str, ...] = ()
     team_task: str | None = None
+    diff: str | None = None
+    """The turn whose changes those get who are asked; empty: the last one that changed files."""
     are_cut: bool = False
     """Whether the message has too many markers or names to read all."""
 
@@ -142,6 +150,7 @@ def read_markers(text: str) -> Markers:
         next=tuple(relay),
         drop=tuple(name for (name,) in drop),
         team_task=tasks[-1] if tasks else None,
+        diff=next((marker.value for marker in reversed(found) if marker.kind == "diff"), None),
         are_cut=places.are_cut or more_names or more_dropped,
     )
 
@@ -189,9 +198,11 @@ def _without_escaped_brackets(text: str) -> str:
 def _read(text: str, found: Found) -> Iterator[Marker]:
     matches = (_MARKER_PARTS.match(found.visible, start, end) for start, end in found.spans)
     for match in filter(None, matches):
-        kind = _KINDS[match[1].upper()] if match[1] else "team_task"
-        start, end = match.span(2 if match[1] else 3)
-        yield Marker(kind, text[start:end].strip(), match.start(), match.end())
+        if match[1]:
+            kind, value = _KINDS[match[1].upper()], text[slice(*match.span(2))]
+        else:
+            kind, value = ("diff", "") if match[3] is None else ("team_task", text[slice(*match.span(3))])
+        yield Marker(kind, value.strip(), match.start(), match.end())
 
 
 def _first_groups(groups: Iterator[tuple[T, ...]], names: int) -> tuple[list[tuple[T, ...]], bool]:

@@ -4,11 +4,14 @@ import re
 
 from msgspec import Struct
 
+from bullpen.errors import BullpenError
 from bullpen.team.team import Team
 from bullpen.text.names import normalized
 
 _BETWEEN = re.compile("[,，、&＆|｜]")
 ALL = "all"
+REMOVE = "-"
+"""What removes a task or a title."""
 
 
 class Nothing(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -54,6 +57,18 @@ class Names(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     names: str
 
 
+class OneTurn(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A turn; without one, the last one that is meant."""
+
+    turn: str | None = None
+
+
+class ThatTurn(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A turn."""
+
+    turn: str
+
+
 class Turns(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Waiting turns, the first one first."""
 
@@ -94,3 +109,84 @@ def read_which(text: str, team: Team) -> Which:
     if [normalized(name) for name in members] == [ALL] and ALL not in names and not turns:
         return Which(everything=True)
     return Which(turns=tuple(turns), members=tuple(members))
+
+
+def read_names(text: str, _: Team) -> Names:
+    """Return the names that somebody typed."""
+    if not text:
+        raise BullpenError("/next needs a name, for example: /next sarah, or /next sarah & max")
+    return Names(names=text)
+
+
+def read_hand(text: str, team: Team) -> Member:
+    """Return who answers, and in which turn."""
+    which = read_which(text, team)
+    if len(which.members) != 1 or len(which.turns) > 1:
+        raise BullpenError("/hand needs one name, for example: /hand max, or /hand max 14 for turn 14")
+    return Member(member=which.members[0], turn=which.turns[0] if which.turns else None)
+
+
+def read_turns(text: str, team: Team) -> Turns:
+    """Return the numbers of turns."""
+    which = read_which(text, team)
+    if not which.turns or which.members:
+        raise BullpenError("/reorder needs the numbers of waiting turns, for example: /reorder 5 3")
+    return Turns(turns=which.turns)
+
+
+def read_task(text: str, _: Team) -> Task | Nothing:
+    """Return the task, or nothing to show it."""
+    return Task(task=text) if text else Nothing()
+
+
+def read_title(text: str, _: Team) -> Title | Nothing:
+    """Return the title, or nothing to show it."""
+    return Title(title=text) if text else Nothing()
+
+
+def read_member(text: str, _: Team) -> Member:
+    """Return a name."""
+    if not text:
+        raise BullpenError("/prompt needs a name, for example: /prompt sarah")
+    return Member(member=text)
+
+
+def read_forget(text: str, _: Team) -> Member:
+    """Return a name."""
+    if not text:
+        raise BullpenError("/forget needs a name, for example: /forget max")
+    return Member(member=text)
+
+
+def read_text(text: str, _: Team) -> Text:
+    """Return the text."""
+    return Text(text=text)
+
+
+def read_note(text: str, _: Team) -> Text:
+    """Return the text of a note."""
+    if not text:
+        raise BullpenError("/note needs a text, for example: /note the deadline is Friday")
+    return Text(text=text)
+
+
+def read_words(text: str, _: Team) -> Text:
+    """Return the words to find."""
+    if not text:
+        raise BullpenError("/search needs words, for example: /search cookie")
+    return Text(text=text)
+
+
+def read_one_turn(text: str, _: Team) -> OneTurn:
+    """Return the turn that somebody typed, if any."""
+    words = text.split()
+    if len(words) > 1:
+        raise BullpenError("One turn at a time, for example: /undo 14, or /undo for the last one that changed files")
+    return OneTurn(turn=words[0] if words else None)
+
+
+def read_that_turn(text: str, team: Team) -> ThatTurn:
+    """Return the turn that somebody typed."""
+    if (turn := read_one_turn(text, team).turn) is None:
+        raise BullpenError("/rewind needs the number of a turn, for example: /rewind 14")
+    return ThatTurn(turn=turn)

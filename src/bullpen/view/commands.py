@@ -12,11 +12,35 @@ import msgspec
 from msgspec import Struct
 
 from bullpen.conversation.conversation import Conversation
-from bullpen.errors import BullpenError, NothingRuns, NothingToDecide, UnknownCommand
+from bullpen.errors import BullpenError, UnknownCommand
 from bullpen.team.team import Team
-from bullpen.text.names import nearest, normalized
-from bullpen.view.command_arguments import Member, Names, Nothing, Task, Text, Title, Turns, Which, read_which
-from bullpen.view.listing import title_of, typed_title
+from bullpen.text.names import nearest
+from bullpen.view import command_effects
+from bullpen.view.command_arguments import (
+    Member,
+    Names,
+    Nothing,
+    OneTurn,
+    Task,
+    Text,
+    ThatTurn,
+    Title,
+    Turns,
+    Which,
+    read_forget,
+    read_hand,
+    read_member,
+    read_names,
+    read_note,
+    read_one_turn,
+    read_task,
+    read_text,
+    read_that_turn,
+    read_title,
+    read_turns,
+    read_which,
+    read_words,
+)
 
 Run = Callable[[Conversation, Any, str | None], Awaitable[str]]
 """Does it, for a person; returns what to tell them, if the events do not say it all."""
@@ -46,7 +70,6 @@ class Typed(Struct, frozen=True):
     given: Any
 
 
-REMOVE = "-"
 _COMMAND = re.compile(r"/([A-Za-z][A-Za-z-]*)(?:\s+(.*))?", re.DOTALL)
 
 
@@ -102,190 +125,6 @@ def command_table(commands: Iterable[Command]) -> str:
     return "\n".join(["| command | what it does |", "|---|---|", *rows, ""])
 
 
-# What the commands do
-
-
-async def _note(conversation: Conversation, given: Text, person: str | None) -> str:
-    await conversation.note(given.text, sender=person)
-    return ""
-
-
-async def _ask(conversation: Conversation, given: Names, person: str | None) -> str:
-    await conversation.ask(given.names, by=person)
-    return ""
-
-
-async def _cancel(conversation: Conversation, given: Which, person: str | None) -> str:
-    if given.is_empty:
-        await conversation.cancel(by=person)
-        return ""
-    running = {running.turn.id: running.turn.member for running in conversation.running.values()}
-    members = [conversation.member(name).name for name in given.all_members]
-    idle = [name for name in members if name not in running.values()]
-    if idle:
-        raise NothingRuns(members=idle)
-    turns = [turn for turn, member in running.items() if member in members]
-    await conversation.cancel(*given.all_turns, *turns, by=person)
-    return ""
-
-
-async def _continue(conversation: Conversation, _: Nothing, person: str | None) -> str:
-    await conversation.continue_turns(by=person)
-    return ""
-
-
-async def _drop(conversation: Conversation, given: Which, person: str | None) -> str:
-    if await conversation.drop(members=given.all_members, turn_ids=given.all_turns, by=person):
-        return ""
-    members = ", ".join(conversation.member(name).name for name in given.all_members)
-    return f"No turn of {members} is waiting." if members else "No turn is waiting."
-
-
-async def _allow(conversation: Conversation, given: Which, person: str | None) -> str:
-    await conversation.allow(*_meant(conversation, given, _unallowed(conversation)), by=person)
-    return ""
-
-
-async def _retry(conversation: Conversation, given: Which, person: str | None) -> str:
-    # Each goes before all others, so the last one goes first.
-    for turn in reversed(_meant(conversation, given, _undecided(conversation))):
-        await conversation.retry(turn, by=person)
-    return ""
-
-
-async def _skip(conversation: Conversation, given: Which, person: str | None) -> str:
-    for turn in _meant(conversation, given, _undecided(conversation)):
-        await conversation.skip(turn, by=person)
-    return ""
-
-
-def _undecided(conversation: Conversation) -> dict[str, str]:
-    """Return whose turns ended without a reply and wait for a decision, by turn."""
-    return {turn.id: turn.member for turn in conversation.undecided}
-
-
-def _unallowed(conversation: Conversation) -> dict[str, str]:
-    """Return whose turns begin only if a person allows them, by turn."""
-    return {turn.id: turn.member for turn in conversation.unallowed}
-
-
-def _meant(conversation: Conversation, given: Which, known: dict[str, str]) -> list[str]:
-    """Return the turns that are meant, all of them known; without any, the latest."""
-    if given.is_empty and not known:
-        raise NothingToDecide(None)
-    if given.is_empty:
-        return list(known) if given.everything else list(known)[-1:]
-    # Who has left the team can still have a turn to decide about.
-    names = {normalized(member): member for member in known.values()}
-    members = [names.get(normalized(name)) or conversation.member(name).name for name in given.all_members]
-    for turn in given.all_turns:
-        if turn not in known:
-            raise NothingToDecide(turn)
-    for name in members:
-        if name not in known.values():
-            raise BullpenError(f"No turn of {name} is waiting for a decision.")
-    return list(dict.fromkeys([*given.all_turns, *(turn for turn, member in known.items() if member in members)]))
-
-
-async def _hand_over(conversation: Conversation, given: Member, person: str | None) -> str:
-    await conversation.hand_over(given.member, given.turn, by=person)
-    return ""
-
-
-async def _reorder(conversation: Conversation, given: Turns, person: str | None) -> str:
-    await conversation.reorder(given.turns, by=person)
-    return ""
-
-
-async def _task(conversation: Conversation, given: Task | Nothing, person: str | None) -> str:
-    if isinstance(given, Nothing):
-        task = conversation.team_task
-        return f"The team's task: {task}" if task else "The team has no task. Set one: /task build the login"
-    await conversation.set_task(None if given.task in (None, "", REMOVE) else given.task, by=person)
-    return ""
-
-
-async def _rename(conversation: Conversation, given: Title | Nothing, person: str | None) -> str:
-    if isinstance(given, Title):
-        title = None if given.title in (None, REMOVE) else typed_title(given.title)
-        await conversation.rename(title, by=person)
-    return f"This conversation is called: {title_of(conversation.title, conversation.first_words)}"
-
-
-async def _forget(conversation: Conversation, given: Member, person: str | None) -> str:
-    await conversation.forget(given.member, by=person)
-    name = conversation.member(given.member).name
-    return f"{name} begins a new session in its next turn, built from the conversation."
-
-
-async def _dismiss(conversation: Conversation, given: Which, person: str | None) -> str:
-    unallowed = _unallowed(conversation)
-    if unallowed or not given.is_empty:
-        await conversation.drop(turn_ids=_meant(conversation, given, unallowed), by=person)
-    else:
-        await conversation.dismiss_missed_hand_over(by=person)
-    return ""
-
-
-# How their arguments are read
-
-
-def _read_names(text: str, _: Team) -> Names:
-    if not text:
-        raise BullpenError("/next needs a name, for example: /next sarah, or /next sarah & max")
-    return Names(names=text)
-
-
-def _read_hand(text: str, team: Team) -> Member:
-    which = read_which(text, team)
-    if len(which.members) != 1 or len(which.turns) > 1:
-        raise BullpenError("/hand needs one name, for example: /hand max, or /hand max 14 for turn 14")
-    return Member(member=which.members[0], turn=which.turns[0] if which.turns else None)
-
-
-def _read_turns(text: str, team: Team) -> Turns:
-    which = read_which(text, team)
-    if not which.turns or which.members:
-        raise BullpenError("/reorder needs the numbers of waiting turns, for example: /reorder 5 3")
-    return Turns(turns=which.turns)
-
-
-def _read_task(text: str, _: Team) -> Task | Nothing:
-    return Task(task=text) if text else Nothing()
-
-
-def _read_title(text: str, _: Team) -> Title | Nothing:
-    return Title(title=text) if text else Nothing()
-
-
-def _read_member(text: str, _: Team) -> Member:
-    if not text:
-        raise BullpenError("/prompt needs a name, for example: /prompt sarah")
-    return Member(member=text)
-
-
-def _read_forget(text: str, _: Team) -> Member:
-    if not text:
-        raise BullpenError("/forget needs a name, for example: /forget max")
-    return Member(member=text)
-
-
-def _read_text(text: str, _: Team) -> Text:
-    return Text(text=text)
-
-
-def _read_note(text: str, _: Team) -> Text:
-    if not text:
-        raise BullpenError("/note needs a text, for example: /note the deadline is Friday")
-    return Text(text=text)
-
-
-def _read_words(text: str, _: Team) -> Text:
-    if not text:
-        raise BullpenError("/search needs words, for example: /search cookie")
-    return Text(text=text)
-
-
 _ALL = (
     Command(
         name="next",
@@ -293,8 +132,8 @@ _ALL = (
         purpose="ask members to answer the last message",
         example="/next max, or /next max & sarah",
         takes=Names,
-        read=_read_names,
-        run=_ask,
+        read=read_names,
+        run=command_effects.ask,
         action="ask",
         aliases=("ask",),
     ),
@@ -304,8 +143,8 @@ _ALL = (
         purpose="store a note for everyone to read; it asks nobody",
         example="/note the deadline is Friday",
         takes=Text,
-        read=_read_note,
-        run=_note,
+        read=read_note,
+        run=command_effects.add_note,
     ),
     Command(name="queue", purpose="show who is working, who is waiting, and what needs a decision"),
     Command(
@@ -314,12 +153,12 @@ _ALL = (
         purpose="stop running turns: all, one, or a member's; the queue then waits for /continue or /drop",
         takes=Which,
         read=read_which,
-        run=_cancel,
+        run=command_effects.cancel,
     ),
     Command(
         name="continue",
         purpose="continue after a pause",
-        run=_continue,
+        run=command_effects.continue_turns,
         aliases=("go",),
     ),
     Command(
@@ -328,7 +167,7 @@ _ALL = (
         purpose="rerun a turn that ended without a reply",
         takes=Which,
         read=read_which,
-        run=_retry,
+        run=command_effects.retry,
     ),
     Command(
         name="skip",
@@ -336,7 +175,7 @@ _ALL = (
         purpose="continue without a turn that ended without a reply",
         takes=Which,
         read=read_which,
-        run=_skip,
+        run=command_effects.skip,
     ),
     Command(
         name="hand",
@@ -344,8 +183,8 @@ _ALL = (
         purpose="let another agent answer in place of one that did not",
         example="/hand max",
         takes=Member,
-        read=_read_hand,
-        run=_hand_over,
+        read=read_hand,
+        run=command_effects.hand_over,
         action="hand-over",
         aliases=("hand-over",),
     ),
@@ -356,7 +195,7 @@ _ALL = (
         example="/drop max, or /drop 3 4",
         takes=Which,
         read=read_which,
-        run=_drop,
+        run=command_effects.drop,
     ),
     Command(
         name="reorder",
@@ -364,8 +203,8 @@ _ALL = (
         purpose="move waiting turns to the front, in this order",
         example="/reorder 5 3",
         takes=Turns,
-        read=_read_turns,
-        run=_reorder,
+        read=read_turns,
+        run=command_effects.reorder,
     ),
     Command(
         name="allow",
@@ -373,7 +212,7 @@ _ALL = (
         purpose="say yes to a hand-over that needs it: to a member with full permissions",
         takes=Which,
         read=read_which,
-        run=_allow,
+        run=command_effects.allow,
     ),
     Command(
         name="dismiss",
@@ -381,7 +220,7 @@ _ALL = (
         purpose="say no to a hand-over that needs a yes, or that an agent probably meant",
         takes=Which,
         read=read_which,
-        run=_dismiss,
+        run=command_effects.dismiss,
     ),
     Command(
         name="task",
@@ -389,8 +228,8 @@ _ALL = (
         purpose="show the team's task, set it, or remove it with -",
         example="/task build the login",
         takes=Task,
-        read=_read_task,
-        run=_task,
+        read=read_task,
+        run=command_effects.set_task,
     ),
     Command(
         name="rename",
@@ -398,8 +237,8 @@ _ALL = (
         purpose="show what the conversation is called, rename it, or remove its title with -",
         example="/rename the login",
         takes=Title,
-        read=_read_title,
-        run=_rename,
+        read=read_title,
+        run=command_effects.rename,
     ),
     Command(
         name="forget",
@@ -407,8 +246,8 @@ _ALL = (
         purpose="let an agent's next turn begin a new session, built from the conversation",
         example="/forget max",
         takes=Member,
-        read=_read_forget,
-        run=_forget,
+        read=read_forget,
+        run=command_effects.forget,
     ),
     Command(name="who", purpose="show who is in the team, and what each agent remembers"),
     Command(
@@ -416,14 +255,14 @@ _ALL = (
         argument="NAME",
         purpose="show what an agent would be given now, word for word",
         takes=Member,
-        read=_read_member,
+        read=read_member,
     ),
     Command(
         name="explain",
         argument="[TURN]",
         purpose="show what an agent was given in a turn; without a number, in the last one",
         takes=Text,
-        read=_read_text,
+        read=read_text,
     ),
     Command(
         name="diff",
@@ -431,21 +270,48 @@ _ALL = (
         purpose="show what a turn changed in the files; without a number, the latest that did; all: everything",
         example="/diff 14",
         takes=Text,
-        read=_read_text,
+        read=read_text,
+    ),
+    Command(
+        name="undo",
+        argument="[TURN]",
+        purpose="take back what a turn changed in the files; without a number, the last one that changed any",
+        example="/undo 14",
+        takes=OneTurn,
+        read=read_one_turn,
+        run=command_effects.undo,
+    ),
+    Command(
+        name="redo",
+        argument="[TURN]",
+        purpose="bring back what was taken back; without a number, what was taken back last",
+        example="/redo 14",
+        takes=OneTurn,
+        read=read_one_turn,
+        run=command_effects.redo,
+    ),
+    Command(
+        name="rewind",
+        argument="TURN",
+        purpose="put the files into the state that they had after a turn",
+        example="/rewind 14",
+        takes=ThatTurn,
+        read=read_that_turn,
+        run=command_effects.rewind,
     ),
     Command(
         name="search",
         argument="WORDS",
         purpose="find what was said",
         takes=Text,
-        read=_read_words,
+        read=read_words,
     ),
     Command(
         name="export",
         argument="[FILE]",
         purpose="write the conversation to a file: .md, .html or .json",
         takes=Text,
-        read=_read_text,
+        read=read_text,
     ),
     Command(name="help", purpose="show every command"),
     Command(name="quit", purpose="leave; everything is stored", aliases=("exit",)),

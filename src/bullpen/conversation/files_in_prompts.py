@@ -1,0 +1,107 @@
+"""What an agent is told of files: the diff that a [DIFF] asks for, and what was taken back since its last turn."""
+
+import re
+from collections.abc import Iterable, Sequence
+
+from bullpen.conversation.undo_rules import taken_back
+from bullpen.errors import UnknownTurn
+from bullpen.file_changes import ChangeRecord, FileChange
+from bullpen.store.base import Store
+from bullpen.text.clean import byte_length
+from bullpen.text.numbers import counted
+
+DIFF_SHARE = 4
+"""A diff takes at most this part of the bytes that a prompt may have: 1/4."""
+MOST_NAMES = 10
+MOST_NOTES = 5
+_FILE = re.compile(r"^(?=diff --git )", re.MULTILINE)
+_FENCE = re.compile(r"`{3,}")
+
+
+def wanted_diff(store: Store, conversation_id: str, turn_id: str, max_bytes: int) -> str:
+    """Return the diff of a turn for a prompt; without an id, of the last turn that changed files and was not undone."""
+    records = store.changes(conversation_id, turn_ids=[turn_id] if turn_id else None, patches=False)
+    gone = taken_back(records)
+    turns = [record for record in records if record.kind == "turn" and record.changes.files]
+    chosen = turns if turn_id else [record for record in turns if record.number not in gone]
+    if not chosen:
+        return _no_diff(store, conversation_id, turn_id)
+    number, of_turn = chosen[-1].number, [chosen[-1].turn_id]
+    full = next(one for one in store.changes(conversation_id, turn_ids=of_turn) if one.number == number)
+    return _shown(full, max_bytes // DIFF_SHARE, is_gone=number in gone)
+
+
+def _no_diff(store: Store, conversation_id: str, turn_id: str) -> str:
+    if not turn_id:
+        return "(A diff was asked for, but no turn has changed files that bullpen knows of.)"
+    try:
+        member = store.turn(conversation_id, turn_id).member
+    except UnknownTurn:
+        return f"(The diff of turn {turn_id} was asked for, but there is no such turn.)"
+    return f"(The diff of turn {turn_id} was asked for, but {member} changed no files in it that bullpen knows of.)"
+
+
+def _shown(record: ChangeRecord, room: int, *, is_gone: bool) -> str:
+    changes = record.changes
+    left, cut = _that_fit(_FILE.split(changes.patch)[1:], room)
+    lines = f"+{changes.added} -{changes.removed}"
+    heading = f"What turn {record.turn_id} of {record.member} changed: {counted(len(changes.files), 'file')}, {lines}."
+    notes = [
+        "It was taken back since." if is_gone else "",
+        changes.note,
+        f"Not shown here, for lack of room: {counted(cut, 'file')}." if cut or changes.patch_is_cut else "",
+    ]
+    patch = "".join(left).rstrip("\n")
+    fence = "`" * max([3, *(len(found) + 1 for found in _FENCE.findall(patch))])
+    listed = "\n".join(_line(file) for file in changes.files[: 10 * MOST_NAMES])
+    body = f"{fence}diff\n{patch}\n{fence}" if patch else ""
+    return "\n\n".join(filter(None, [" ".join(filter(None, [heading, *notes])), listed, body]))
+
+
+def _that_fit(files: Sequence[str], room: int) -> tuple[list[str], int]:
+    """Return the diffs of files that fit, the first ones first, and how many do not."""
+    kept: list[str] = []
+    for file in files:
+        room -= byte_length(file)
+        if room < 0:
+            break
+        kept.append(file)
+    return kept, len(files) - len(kept)
+
+
+def _line(file: FileChange) -> str:
+    name = f"{file.renamed_from} -> {file.path}" if file.renamed_from else file.path
+    return f"- {name!r}: {file.kind}{', binary' if file.is_binary else ''}"
+
+
+def files_note(store: Store, conversation_id: str, after: int) -> str:
+    """Return what an agent should know of files that others than turns have changed after a message."""
+    records = store.changes(conversation_id, first=after, patches=False)
+    # What was taken back and brought back again since then is as it was.
+    numbers, gone = {record.number for record in records}, taken_back(records)
+    told = [
+        record
+        for record in records
+        if record.kind not in ("turn", "merge") and record.number not in gone and record.changes.files
+    ]
+    notes = [_note(record) for record in told if record.kind != "redo" or record.undoes not in numbers]
+    return " ".join(notes[-MOST_NOTES:])
+
+
+def _note(record: ChangeRecord) -> str:
+    names = _names(record.changes.files)
+    match record.kind:
+        case "undo":
+            return f"{record.person} took back what turn {record.turn_id} of {record.member} changed in {names}."
+        case "redo":
+            return f"{record.person} brought back what turn {record.turn_id} of {record.member} changed in {names}."
+        case "rewind":
+            return f"{record.person} put these files back to what they were after turn {record.turn_id}: {names}."
+        case _:
+            return f"Between turns, a person or another program changed {names}."
+
+
+def _names(files: Iterable[FileChange]) -> str:
+    names = [repr(file.path) for file in files]
+    more = len(names) - MOST_NAMES
+    return ", ".join(names[:MOST_NAMES]) + (f" and {counted(more, 'more file')}" if more > 0 else "")

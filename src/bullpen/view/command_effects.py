@@ -1,0 +1,173 @@
+"""What the commands that change a conversation do; each returns what to tell the person, if there is more to tell."""
+
+from bullpen.conversation.conversation import Conversation
+from bullpen.errors import BullpenError, NothingRuns, NothingToDecide
+from bullpen.text.names import normalized
+from bullpen.view.command_arguments import (
+    REMOVE,
+    Member,
+    Names,
+    Nothing,
+    OneTurn,
+    Task,
+    Text,
+    ThatTurn,
+    Title,
+    Turns,
+    Which,
+)
+from bullpen.view.listing import title_of, typed_title
+
+
+async def add_note(conversation: Conversation, given: Text, person: str | None) -> str:
+    """Store a note."""
+    await conversation.note(given.text, sender=person)
+    return ""
+
+
+async def ask(conversation: Conversation, given: Names, person: str | None) -> str:
+    """Ask members to answer the last message."""
+    await conversation.ask(given.names, by=person)
+    return ""
+
+
+async def cancel(conversation: Conversation, given: Which, person: str | None) -> str:
+    """Stop running turns."""
+    if given.is_empty:
+        await conversation.cancel(by=person)
+        return ""
+    running = {running.turn.id: running.turn.member for running in conversation.running.values()}
+    members = [conversation.member(name).name for name in given.all_members]
+    idle = [name for name in members if name not in running.values()]
+    if idle:
+        raise NothingRuns(members=idle)
+    turns = [turn for turn, member in running.items() if member in members]
+    await conversation.cancel(*given.all_turns, *turns, by=person)
+    return ""
+
+
+async def continue_turns(conversation: Conversation, _: Nothing, person: str | None) -> str:
+    """Continue after a pause."""
+    await conversation.continue_turns(by=person)
+    return ""
+
+
+async def drop(conversation: Conversation, given: Which, person: str | None) -> str:
+    """Remove waiting turns."""
+    if await conversation.drop(members=given.all_members, turn_ids=given.all_turns, by=person):
+        return ""
+    members = ", ".join(conversation.member(name).name for name in given.all_members)
+    return f"No turn of {members} is waiting." if members else "No turn is waiting."
+
+
+async def allow(conversation: Conversation, given: Which, person: str | None) -> str:
+    """Let turns begin that an agent may not ask for by itself."""
+    await conversation.allow(*_meant(conversation, given, _unallowed(conversation)), by=person)
+    return ""
+
+
+async def retry(conversation: Conversation, given: Which, person: str | None) -> str:
+    """Rerun turns that ended without a reply."""
+    # Each goes before all others, so the last one goes first.
+    for turn in reversed(_meant(conversation, given, _undecided(conversation))):
+        await conversation.retry(turn, by=person)
+    return ""
+
+
+async def skip(conversation: Conversation, given: Which, person: str | None) -> str:
+    """Continue without turns that ended without a reply."""
+    for turn in _meant(conversation, given, _undecided(conversation)):
+        await conversation.skip(turn, by=person)
+    return ""
+
+
+def _undecided(conversation: Conversation) -> dict[str, str]:
+    """Return whose turns ended without a reply and wait for a decision, by turn."""
+    return {turn.id: turn.member for turn in conversation.undecided}
+
+
+def _unallowed(conversation: Conversation) -> dict[str, str]:
+    """Return whose turns begin only if a person allows them, by turn."""
+    return {turn.id: turn.member for turn in conversation.unallowed}
+
+
+def _meant(conversation: Conversation, given: Which, known: dict[str, str]) -> list[str]:
+    """Return the turns that are meant, all of them known; without any, the latest."""
+    if given.is_empty and not known:
+        raise NothingToDecide(None)
+    if given.is_empty:
+        return list(known) if given.everything else list(known)[-1:]
+    # Who has left the team can still have a turn to decide about.
+    names = {normalized(member): member for member in known.values()}
+    members = [names.get(normalized(name)) or conversation.member(name).name for name in given.all_members]
+    for turn in given.all_turns:
+        if turn not in known:
+            raise NothingToDecide(turn)
+    for name in members:
+        if name not in known.values():
+            raise BullpenError(f"No turn of {name} is waiting for a decision.")
+    return list(dict.fromkeys([*given.all_turns, *(turn for turn, member in known.items() if member in members)]))
+
+
+async def hand_over(conversation: Conversation, given: Member, person: str | None) -> str:
+    """Let another agent answer."""
+    await conversation.hand_over(given.member, given.turn, by=person)
+    return ""
+
+
+async def reorder(conversation: Conversation, given: Turns, person: str | None) -> str:
+    """Move waiting turns to the front."""
+    await conversation.reorder(given.turns, by=person)
+    return ""
+
+
+async def set_task(conversation: Conversation, given: Task | Nothing, person: str | None) -> str:
+    """Show, set or remove the team's task."""
+    if isinstance(given, Nothing):
+        task = conversation.team_task
+        return f"The team's task: {task}" if task else "The team has no task. Set one: /task build the login"
+    await conversation.set_task(None if given.task in (None, "", REMOVE) else given.task, by=person)
+    return ""
+
+
+async def rename(conversation: Conversation, given: Title | Nothing, person: str | None) -> str:
+    """Show, change or remove the title."""
+    if isinstance(given, Title):
+        title = None if given.title in (None, REMOVE) else typed_title(given.title)
+        await conversation.rename(title, by=person)
+    return f"This conversation is called: {title_of(conversation.title, conversation.first_words)}"
+
+
+async def forget(conversation: Conversation, given: Member, person: str | None) -> str:
+    """Let an agent's next turn begin a new session."""
+    await conversation.forget(given.member, by=person)
+    name = conversation.member(given.member).name
+    return f"{name} begins a new session in its next turn, built from the conversation."
+
+
+async def dismiss(conversation: Conversation, given: Which, person: str | None) -> str:
+    """Say no to a hand-over."""
+    unallowed = _unallowed(conversation)
+    if unallowed or not given.is_empty:
+        await conversation.drop(turn_ids=_meant(conversation, given, unallowed), by=person)
+    else:
+        await conversation.dismiss_missed_hand_over(by=person)
+    return ""
+
+
+async def undo(conversation: Conversation, given: OneTurn, person: str | None) -> str:
+    """Take back what a turn changed in the files. The event says what was put back."""
+    await conversation.undo(given.turn, by=person)
+    return ""
+
+
+async def redo(conversation: Conversation, given: OneTurn, person: str | None) -> str:
+    """Bring back what an undo took back."""
+    await conversation.redo(given.turn, by=person)
+    return ""
+
+
+async def rewind(conversation: Conversation, given: ThatTurn, person: str | None) -> str:
+    """Put the files into the state that they had after a turn."""
+    await conversation.rewind(given.turn, by=person)
+    return ""
