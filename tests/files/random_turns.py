@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import stat
 import subprocess
 from collections.abc import Callable, Iterator
 from hashlib import sha256
@@ -11,39 +10,34 @@ from random import Random
 
 from bullpen.files.workspace import FolderSnapshots, Workspace
 
-NAMES = (
-    *(
-        b"plain.txt",
-        b"a b.md",
-        "中文.txt".encode(),
-        "表情😀.py".encode(),
-        b"new\nline",
-        b"tab\tbed",
-        b'quo"te',
-        b"back\\slash",
-    ),
-    *(
-        b"\xff\xfe.bin",
-        b"-dash",
-        b" lead",
-        b"trail ",
-        b"UPPER",
-        b"*.star",
-        b"[b]",
-        b"git~1",
-        b"x.crlf",
-        b"x.id",
-        b"x.rot",
-    ),
-    *(b"a", b"b", b"c", b"index", b"HEAD", b"{}", b"%s", b"'"),
+NAMES = tuple(
+    map(
+        os.fsdecode,
+        (
+            *(b"plain.txt", b"a b.md", "中文.txt".encode(), "表情😀.py".encode(), b"new\nline", b"tab\tbed", b'quo"te'),
+            *(
+                b"\xff\xfe.bin",
+                b"-dash",
+                b" lead",
+                b"trail ",
+                b"UPPER",
+                b"*.star",
+                b"[b]",
+                b"git~1",
+                b"x.crlf",
+                b"x.id",
+            ),
+            *(b"a", b"b", b"c", b"index", b"HEAD", b"{}", b"%s", b"'", b"x.rot", b"x.id", b"back\\slash"),
+        ),
+    )
 )
-FOLDERS = (b"src", "目录".encode(), b"deep/er/est", b"a", b"sp ace", b"\xfe", b"src/new\nline", b"nested", b"sub")
+FOLDERS = ("src", "目录", "deep/er/est", "a", "sp ace", os.fsdecode(b"\xfe"), "src/new\nline", "nested", "sub")
 KINDS = ("repository", "unborn", "plain", "sha256", "worktree", "submodule", "converting")
-IGNORED = b"ignored"
-Files = dict[bytes, tuple[str, bytes]]
-ENVIRONMENT = {
-    **{name: value for name, value in os.environ.items() if not name.startswith("GIT_")},
-    **{"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "GIT_ATTR_NOSYSTEM": "1"},
+IGNORED = "ignored"
+Files = dict[str, tuple[str, bytes]]
+ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")} | {
+    "GIT_CONFIG_GLOBAL": os.devnull,
+    "GIT_CONFIG_NOSYSTEM": "1",
     **{f"GIT_{who}_{what}": "x@y" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")},
 }
 
@@ -68,31 +62,30 @@ def git(folder: Path, *arguments: str) -> bytes:
 def files_in(root: Path) -> Files:
     """Return mode and contents of every file that is not ignored, nor in a git folder."""
     found: Files = {}
-    for folder, folders, names in os.walk(os.fsencode(root)):
-        folders[:] = [name for name in folders if name not in (b".git", IGNORED)]
-        links = [name for name in folders if os.path.islink(os.path.join(folder, name))]
-        for name in (*names, *links):
-            path = os.path.join(folder, name)
-            mode = os.lstat(path).st_mode
-            if name != b".git" and stat.S_ISLNK(mode):
-                found[os.path.relpath(path, os.fsencode(root))] = ("120000", os.readlink(path))
-            elif name != b".git":
-                data = Path(os.fsdecode(path)).read_bytes()
-                found[os.path.relpath(path, os.fsencode(root))] = ("100755" if mode & 0o100 else "100644", data)
+    for file in _walk(root):
+        name = str(file.relative_to(root))
+        if not {".git", IGNORED}.isdisjoint(file.relative_to(root).parts):
+            continue
+        if file.is_symlink():
+            found[name] = ("120000", os.fsencode(file.readlink()))
+        else:
+            found[name] = ("100755" if file.stat().st_mode & 0o100 else "100644", file.read_bytes())
     return found
 
 
-def others_in(root: Path) -> str:
-    """Return a hash of all that we may never touch: every git folder in it, and what is ignored."""
-    hasher = sha256()
-    for folder, folders, names in os.walk(os.fsencode(root)):
-        folders.sort()
-        for name in sorted(names):
-            path = os.path.join(folder, name)
-            parts = os.path.relpath(path, os.fsencode(root)).split(b"/")
-            if b".git" in parts or IGNORED in parts:
-                hasher.update(path + b"\0" + sha256(Path(os.fsdecode(path)).read_bytes()).digest())
-    return hasher.hexdigest()
+def others_in(root: Path) -> dict[str, bytes]:
+    """Return hashes of all that we may never touch: every git folder in it, and what is ignored."""
+    return {
+        str(file): sha256(file.read_bytes()).digest()
+        for file in _walk(root)
+        if not {".git", IGNORED}.isdisjoint(file.relative_to(root).parts)
+    }
+
+
+def _walk(root: Path) -> Iterator[Path]:
+    for folder, folders, names in os.walk(root):
+        links = [name for name in folders if (Path(folder) / name).is_symlink()]
+        yield from (Path(folder) / name for name in (*names, *links))
 
 
 class RandomFolder:
@@ -114,7 +107,7 @@ class RandomFolder:
         self.root.mkdir()
         if self.kind != "plain":
             getattr(self, f"_prepare_{self.kind}", self._prepare_repository)()
-        self._write(b".gitignore", b"ignored/\n*.o\n")
+        self._write(".gitignore", b"ignored/\n*.o\n")
         self.act(self.random.randrange(2, 12))
 
     def act(self, count: int) -> None:
@@ -162,8 +155,8 @@ class RandomFolder:
         git(self.root, "config", "filter.rot.clean", "tr a-z n-za-m")
         git(self.root, "config", "filter.rot.smudge", "tr a-z n-za-m")
         attributes = b"* text=auto\n*.crlf eol=crlf\n*.id ident\n"
-        self._write(b".gitattributes", attributes + (b"*.rot filter=rot\n" if self.random.random() < 0.5 else b""))
-        for name in (b"x.crlf", b"x.id", b"x.rot", b"mixed"):
+        self._write(".gitattributes", attributes + (b"*.rot filter=rot\n" if self.random.random() < 0.5 else b""))
+        for name in ("x.crlf", "x.id", "x.rot", "mixed"):
             self._write(name, b"line $Id$\r\nand\n" * 3)
         git(self.root, "add", "-A")
         git(self.root, "commit", "-q", "-m", "x")
@@ -174,12 +167,11 @@ class RandomFolder:
     # What can be done.
 
     def edit(self) -> None:
-        path = self._some()
-        if path is None or os.path.islink(self._at(path)):
-            return
-        data = Path(os.fsdecode(self._at(path))).read_bytes()
-        at = self.random.randrange(len(data) + 1)
-        Path(os.fsdecode(self._at(path))).write_bytes(data[:at] + self._contents()[:200] + data[at + 3 :])
+        file = self._some()
+        if file is not None and not file.is_symlink():
+            data = file.read_bytes()
+            at = self.random.randrange(len(data) + 1)
+            file.write_bytes(data[:at] + self._contents()[:200] + data[at + 3 :])
 
     def create(self) -> None:
         self._write(self._new(), self._contents())
@@ -188,93 +180,83 @@ class RandomFolder:
         self._write(self._new(), b"")
 
     def delete(self) -> None:
-        path = self._some()
-        if path is not None:
-            os.unlink(self._at(path))
+        file = self._some()
+        if file is not None:
+            file.unlink()
 
     def rename(self) -> None:
-        path, new = self._some(), self._new()
-        if path is not None and self._is_free(new):
-            os.renames(self._at(path), self._at(new))
-            self.root.mkdir(exist_ok=True)
+        file, new = self._some(), self.root / self._new()
+        if file is not None and self._is_free(new):
+            new.parent.mkdir(parents=True, exist_ok=True)
+            file.rename(new)
 
     def make_executable(self) -> None:
-        path = self._some()
-        if path is not None and not os.path.islink(self._at(path)):
-            os.chmod(self._at(path), 0o755 if self.random.random() < 0.6 else 0o644)
+        file = self._some()
+        if file is not None and not file.is_symlink():
+            file.chmod(0o755 if self.random.random() < 0.6 else 0o644)
 
     def touch(self) -> None:
-        path = self._some()
-        if path is not None and not os.path.islink(self._at(path)):
-            os.utime(self._at(path), ns=(10**18, self.random.choice((10**18, 2 * 10**18))))
+        file = self._some()
+        if file is not None and not file.is_symlink():
+            os.utime(file, ns=(10**18, self.random.choice((10**18, 2 * 10**18))))
 
     def link(self) -> None:
-        path = self._new()
-        target = self.random.choice((b"/etc/passwd", b"../..", b"nowhere", b"a", b"src", b"\xff", "目录".encode()))
-        if self._is_free(path):
-            os.makedirs(os.path.dirname(self._at(path)), exist_ok=True)
-            os.symlink(target, self._at(path))
+        file = self.root / self._new()
+        target = self.random.choice(("/etc/passwd", "../..", "nowhere", "a", "src", os.fsdecode(b"\xff"), "目录"))
+        if self._is_free(file):
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.symlink_to(target)
 
     def replace_by_folder(self) -> None:
-        path = self._some()
-        if path is not None:
-            os.unlink(self._at(path))
-            self._write(path + b"/inside", self._contents())
+        file = self._some()
+        if file is not None:
+            file.unlink()
+            self._write(str(file.relative_to(self.root) / "inside"), self._contents())
 
     def replace_folder(self) -> None:
-        path = self._some()
-        if path is None or b"/" not in path:
+        file = self._some()
+        if file is None or file.parent == self.root or any(".git" in one.parts for one in _walk(file.parent)):
             return
-        folder = os.path.dirname(path)
-        if any(b".git" in names for _, *lists in os.walk(self._at(folder)) for names in lists):
-            return
-        shutil.rmtree(self._at(folder))
+        shutil.rmtree(file.parent)
         if self.random.random() < 0.5:
-            os.symlink(b"/tmp", self._at(folder))
+            file.parent.symlink_to("/tmp")
         else:
-            self._write(folder, self._contents())
+            file.parent.write_bytes(self._contents())
 
     def nest(self) -> None:
-        name = self.random.choice(("nested", "sub/module", "src/in\nside"))
-        if self._is_free(os.fsencode(name)):
-            folder = self.root / name
-            folder.mkdir(parents=True)
-            sha256 = ["--object-format=sha256"] if self.random.random() < 0.2 else []
-            git(folder, "init", "-q", *sha256)
-            (folder / "in it").write_bytes(self._contents())
-            if self.random.random() < 0.5:
-                git(folder, "add", "-A")
-                git(folder, "commit", "-q", "-m", "x")
-            if self.random.random() < 0.3:
-                (folder / "in it").unlink()
+        folder = self.root / self.random.choice(("nested", "sub/module", "src/in\nside"))
+        if not self._is_free(folder):
+            return
+        folder.mkdir(parents=True)
+        git(folder, "init", "-q", *(["--object-format=sha256"] if self.random.random() < 0.2 else []))
+        (folder / "in it").write_bytes(self._contents())
+        if self.random.random() < 0.5:
+            git(folder, "add", "-A")
+            git(folder, "commit", "-q", "-m", "x")
+        if self.random.random() < 0.3:
+            (folder / "in it").unlink()
 
     def ignore(self) -> None:
-        if self._is_free(IGNORED) or os.path.isdir(self._at(IGNORED)):
-            self._write(IGNORED + b"/file", self._contents())
+        self._write(f"{IGNORED}/file", self._contents())
 
-    def _some(self) -> bytes | None:
-        files = sorted(path for path in files_in(self.root) if path not in (b".gitignore", b".gitattributes"))
-        return self.random.choice(files) if files else None
+    def _some(self) -> Path | None:
+        files = sorted(path for path in files_in(self.root) if path not in (".gitignore", ".gitattributes"))
+        return self.root / self.random.choice(files) if files else None
 
-    def _new(self) -> bytes:
+    def _new(self) -> str:
         name = self.random.choice(NAMES)
-        return name if self.random.random() < 0.4 else self.random.choice(FOLDERS) + b"/" + name
+        return name if self.random.random() < 0.4 else f"{self.random.choice(FOLDERS)}/{name}"
 
-    def _at(self, path: bytes) -> bytes:
-        return os.path.join(os.fsencode(self.root), path)
-
-    def _is_free(self, path: bytes) -> bool:
+    def _is_free(self, file: Path) -> bool:
         """Return whether nothing is there, and no file or link on the way."""
-        parts = path.split(b"/")
-        above = [b"/".join(parts[:count]) for count in range(1, len(parts))]
-        if any(os.path.islink(self._at(one)) or os.path.isfile(self._at(one)) for one in above):
-            return False
-        return not os.path.lexists(self._at(path))
+        above = [folder for folder in file.parents if folder.is_relative_to(self.root)]
+        return not any(one.is_symlink() or one.is_file() for one in above) and not os.path.lexists(file)
 
-    def _write(self, path: bytes, data: bytes) -> None:
-        if self._is_free(path) or (os.path.isfile(self._at(path)) and not os.path.islink(self._at(path))):
-            os.makedirs(os.path.dirname(self._at(path)), exist_ok=True)
-            Path(os.fsdecode(self._at(path))).write_bytes(data)
+    def _write(self, name: str, data: bytes) -> None:
+        file = self.root / name
+        if self._is_free(file) or (file.is_file() and not file.is_symlink() and self._is_free(file.with_name("~"))):
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(data)
 
     def _contents(self) -> bytes:
         random = self.random
@@ -292,23 +274,22 @@ class RandomFolder:
                 return b"\n".join(lines) + b"\n"
 
 
-def check_turns(base: Path, seed: int) -> None:
+def check_turns(base: Path, seed: int, *, turns: int = 2) -> None:
     """Let somebody take turns in a random folder; raises AssertionError if anything is not as it was or should be."""
     folder = RandomFolder(base, Random(seed))
     folder.prepare()
     snapshots = FolderSnapshots(base / "home")
-    for _ in range(3):
-        workspace = snapshots.workspace(folder.root)
-        _check_turn(folder, workspace, base)
+    for _ in range(turns):
+        _check_turn(folder, snapshots.workspace(folder.root), base)
         folder.act(folder.random.randrange(3))
 
 
 def _check_turn(folder: RandomFolder, workspace: Workspace, base: Path) -> None:
-    before_files, others = files_in(folder.root), others_in(folder.root)
+    before_files, others = files_in(folder.root), others_in(folder.base)
     before = workspace.snapshot()
-    assert others_in(folder.root) == others
+    assert others_in(folder.base) == others
     folder.act(folder.random.randrange(1, 9))
-    after_files, others = files_in(folder.root), others_in(folder.root)
+    after_files, others = files_in(folder.root), others_in(folder.base)
     after = workspace.snapshot()
     changes = workspace.compare(before.id, after.id)
 
@@ -326,13 +307,12 @@ def _check_turn(folder: RandomFolder, workspace: Workspace, base: Path) -> None:
     workspace.apply(changes.files, back=False)
     assert files_in(folder.root) == after_files
     assert workspace.snapshot().id == after.id
-    assert others_in(folder.root) == others
+    assert others_in(folder.base) == others
 
 
 def _patched(folder: Path, files: Files, patch: str, *, is_sha256: bool) -> Files:
     """Return what plain `git apply` makes of some files."""
-    for path in _written(folder, files):
-        assert os.path.lexists(path)
+    write_files(folder, files)
     if is_sha256:
         git(folder, "init", "-q", "--object-format=sha256")
     if patch:
@@ -342,18 +322,19 @@ def _patched(folder: Path, files: Files, patch: str, *, is_sha256: bool) -> File
             command, cwd=folder, env=environment, input=patch.encode(), capture_output=True, check=False
         )
         assert done.returncode == 0, (done.stderr, patch)
-    return files_in(folder)
+    found = files_in(folder)
+    shutil.rmtree(folder)
+    return found
 
 
-def _written(folder: Path, files: Files) -> Iterator[bytes]:
-    shutil.rmtree(folder, ignore_errors=True)
+def write_files(folder: Path, files: Files) -> None:
+    """Make a folder with some files in it."""
     folder.mkdir()
     for name, (mode, data) in files.items():
-        path = os.path.join(os.fsencode(folder), name)
-        os.makedirs(os.path.dirname(path), exist_ok=True)
+        file = folder / name
+        file.parent.mkdir(parents=True, exist_ok=True)
         if mode == "120000":
-            os.symlink(data, path)
+            file.symlink_to(os.fsdecode(data))
         else:
-            Path(os.fsdecode(path)).write_bytes(data)
-            os.chmod(path, int(mode, 8) & 0o777)
-        yield path
+            file.write_bytes(data)
+            file.chmod(int(mode, 8) & 0o777)

@@ -1,6 +1,8 @@
 """The patch from one tree to another, as git writes it: bounded, and as text that gives every byte."""
 
 from collections.abc import Generator, Iterator, Sequence
+from contextlib import nullcontext
+from io import BytesIO
 
 import msgspec
 from msgspec import Struct
@@ -12,6 +14,7 @@ from bullpen.files.git import Git
 from bullpen.files.paths import path_before, path_of
 from bullpen.files.repository import Repository
 
+MOST_BINARY_BYTES = 4 * MOST_PATCH_BYTES
 MOST_READ_BYTES = 64 * MOST_PATCH_BYTES
 CHUNK_BYTES = 64 * 1024
 START = b"diff --git "
@@ -34,9 +37,12 @@ def write_patch(repository: Repository, before: str, after: str, files: Sequence
     parts = _parts(repository.git(), before, after)
     texts = {number: [next(parts, None) for _ in range(_part_count(file))] for number, file in enumerate(files)}
     parts.close()
-    odd = {number for number, some in texts.items() if any(part is not None and not _is_text(part) for part in some)}
-    for number in odd:
-        texts[number] = [_rewritten(repository.git(), files[number], part) for part in texts[number]]
+    binary = set()
+    for number, file in enumerate(files):
+        texts[number] = [part and _with_plain_names(file, part) for part in texts[number]]
+        if any(part is not None and not _is_text(part) for part in texts[number]):
+            binary.add(number)
+            texts[number] = [part and _without_lines(repository.git(), part) for part in texts[number]]
     kept, room = [], MOST_PATCH_BYTES
     for some in texts.values():
         whole = [part for part in some if part is not None]
@@ -44,7 +50,7 @@ def write_patch(repository: Repository, before: str, after: str, files: Sequence
             room -= length
             kept += whole
     is_cut = len(kept) < sum(map(len, texts.values()))
-    told = [_as_binary(file) if number in odd else file for number, file in enumerate(files)]
+    told = [_as_binary(file) if number in binary else file for number, file in enumerate(files)]
     return Patch(b"".join(kept).decode(), tuple(told), is_cut)
 
 
@@ -58,16 +64,21 @@ def _as_binary(file: FileChange) -> FileChange:
     return msgspec.structs.replace(file, is_binary=True, added=0, removed=0)
 
 
-def _rewritten(git: Git, file: FileChange, part: bytes | None) -> bytes | None:
-    """Return a part without lines, and with its names in ASCII."""
-    if part is None:
-        return None
-    header = as_binary.header_of(part, path_before(file), path_of(file))
+def _with_plain_names(file: FileChange, part: bytes) -> bytes:
+    paths = (path_before(file), path_of(file))
+    is_plain = not any(as_binary.is_ambiguous(path) or not _is_text(path) for path in paths)
+    return part if is_plain else as_binary.requoted(part, *paths)
+
+
+def _without_lines(git: Git, part: bytes) -> bytes | None:
     blobs = as_binary.blobs_of(part)
     if blobs is None:
-        return header
-    old, new = (git.run("cat-file", "blob", blob) if blob.strip("0") else b"" for blob in blobs)
-    return header + as_binary.contents_of(old, new)
+        return part
+    contents = []
+    for blob in blobs:
+        with git.started("cat-file", "blob", blob) if blob.strip("0") else nullcontext(BytesIO()) as output:
+            contents.append(output.read(MOST_BINARY_BYTES + 1))
+    return None if max(map(len, contents)) > MOST_BINARY_BYTES else as_binary.without_lines(part, *contents)
 
 
 def _parts(git: Git, before: str, after: str) -> Generator[bytes | None, None, None]:
