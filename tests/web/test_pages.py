@@ -265,5 +265,7 @@ def test_the_inspector_shows_what_was_already_in_the_session_and_what_was_new(tm
             compared = (await client.get(f"/c/{id_}/prompt/turn-2?beside=turn-3")).text
             assert "Only <bdi>max</bdi>, turn 2" not in compared
             assert re.findall(r"<td><bdi>(\w+) (\d)<", compared) == [("Answer", "2"), ("Question", "3")]
+            colors = re.findall(r'class="swatch (s\d)" aria-hidden="true"></span>(\w+) ', compared)
+            assert [color for color, name in colors if name == "message"] == ["s3", "s3"]
 
     asyncio.run(story())
