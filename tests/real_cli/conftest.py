@@ -19,6 +19,8 @@ def _beside(name: str) -> ModuleType:
 
 
 install, isolation = _beside("install"), _beside("isolation")
+HOME_VARIABLES = ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_HOME", "QWEN_HOME")
+"""Where a CLI keeps its files if not in the home."""
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -31,3 +33,23 @@ def genuine_clis() -> Iterator[None]:
     with isolation.loopback_only():
         yield
     os.environ["PATH"] = path
+
+
+@pytest.fixture(autouse=True)
+def own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let bullpen keep nothing outside of the test's folder."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setenv("BULLPEN_HOME", str(tmp_path / "data"))
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the folder in which a person works, with a file, and with the test's home as the person's."""
+    folder = tmp_path / "project"
+    folder.mkdir()
+    (folder / "notes.txt").write_text("alpha\nbeta\n")
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    for variable in HOME_VARIABLES:
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.chdir(folder)
+    return folder

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.real_cli.test_turns import Turn, run, write_call
+from tests.real_cli.turn import Turn, run, write_call
 
 from bullpen.agents import Permission
 from bullpen.testing.models import Reply as Scripted
@@ -12,11 +12,6 @@ from bullpen.testing.models import ToolCall
 from bullpen.turn_events import ToolFinished
 
 OTHER = "python3 -c 'print(1)'"
-
-
-@pytest.fixture(autouse=True)
-def own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
 
 
 def shell_call(cli: str, command: str, **others: Any) -> ToolCall:

@@ -43,12 +43,6 @@ model = "qwen3-coder-plus"
 SPECS = {"claude": "claude-code", "codex": "openai-codex", "gemini": "google-gemini", "qwen": "qwen-code"}
 
 
-@pytest.fixture(autouse=True)
-def own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    monkeypatch.setenv("BULLPEN_HOME", str(tmp_path / "data"))
-
-
 def test_four_genuine_clis_hand_one_message_on(tmp_path: Path) -> None:
     (tmp_path / "team.toml").write_text(TEAM, encoding="utf-8")
     (tmp_path / "CLAUDE.md").write_text("The instruction file of this project.", encoding="utf-8")

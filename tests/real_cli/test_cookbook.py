@@ -14,13 +14,6 @@ from bullpen.testing.models import ModelServer, Reply, ToolCall
 from bullpen.testing.settings import claude_settings
 from bullpen.turn_events import ToolFinished
 
-
-@pytest.fixture(autouse=True)
-def own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    monkeypatch.setenv("BULLPEN_HOME", str(tmp_path / "data"))
-
-
 TEAM = next(code for language, code in blocks(COOKBOOK) if language == "toml")
 OTHER_PROGRAM = "python3 -c 'print(1)'"
 

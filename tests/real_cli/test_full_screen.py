@@ -3,7 +3,6 @@
 import asyncio
 from pathlib import Path
 
-import pytest
 from tests.tui.stage import Scene
 from textual.pilot import Pilot
 
@@ -27,8 +26,7 @@ agent = "codex"
 """
 
 
-def test_claude_hands_over_to_codex_and_it_is_exported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+def test_claude_hands_over_to_codex_and_it_is_exported(tmp_path: Path) -> None:
     (tmp_path / "team.toml").write_text(TEAM)
     tool = ToolCall(name="Write", arguments={"file_path": str(tmp_path / "made.txt"), "content": "made"})
 

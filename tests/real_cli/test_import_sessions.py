@@ -4,84 +4,20 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from tests.real_cli.test_turns import CLIS, Turn, run
+from tests.real_cli.person import ANSWER, QUESTION, talk
+from tests.real_cli.turn import Turn, every_cli, run
 
 from bullpen.cli import main
 from bullpen.exchange.cli_sessions.finding import CliSessions
 from bullpen.store.sqlite import SqliteStore
-from bullpen.testing.models import ModelServer, Reply, ToolCall
-from bullpen.testing.settings import SETTINGS
+from bullpen.testing.models import Reply
 
-every_cli = pytest.mark.parametrize("cli", CLIS)
-HOME_VARIABLES = ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_HOME", "QWEN_HOME")
-QUESTION = "Please read notes.txt.\n请用中文总结。😀"
-ANSWER = "文件有两行：alpha 和 beta。\n\n    indented"
-# As a person would start them, without anything of bullpen.
-COMMANDS = {
-    "claude": ["claude", "-p", "--allowedTools", "Read"],
-    "codex": ["codex", "exec", "--skip-git-repo-check"],
-    "gemini": ["gemini", "-m", "gemini-2.5-flash"],
-    "qwen": ["qwen", "-m", "qwen3-coder-plus"],
-}
 USED = {
     "claude": "Read notes.txt",
     "codex": "exec_command cat notes.txt",
     "gemini": "read_file notes.txt",
     "qwen": "read_file notes.txt",
 }
-
-
-@pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    folder = tmp_path / "project"
-    folder.mkdir()
-    (folder / "notes.txt").write_text("alpha\nbeta\n")
-    monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("BULLPEN_HOME", str(tmp_path / "data"))
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    for variable in HOME_VARIABLES:
-        monkeypatch.delenv(variable, raising=False)
-    monkeypatch.chdir(folder)
-    return folder
-
-
-def read_call(cli: str, file: Path) -> ToolCall:
-    match cli:
-        case "claude":
-            return ToolCall(name="Read", arguments={"file_path": str(file)})
-        case "codex":
-            return ToolCall(name="exec_command", arguments={"cmd": "cat notes.txt"})
-        case _:
-            return ToolCall(name="read_file", arguments={"file_path": str(file)})
-
-
-async def talk(cli: str, project: Path) -> None:
-    """Say one thing to a CLI, which reads a file and answers."""
-    async with ModelServer() as models:
-        models.script(
-            Reply(
-                thinking="I should read it.",
-                text="I will read it.",
-                tool_calls=(read_call(cli, project / "notes.txt"),),
-            ),
-            Reply(text=ANSWER),
-        )
-        settings = SETTINGS[cli](models.base_url, project.parent / "home")
-        last = ["-"] if cli == "codex" else []
-        process = await asyncio.create_subprocess_exec(
-            *[*COMMANDS[cli], *settings.arguments, *last],
-            env=settings.env,
-            cwd=project,
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.STDOUT,
-        )
-        try:
-            output, _ = await asyncio.wait_for(process.communicate(QUESTION.encode()), timeout=120)
-        except TimeoutError:
-            process.kill()
-            raise
-        assert process.returncode == 0, output.decode()
 
 
 @every_cli

@@ -5,7 +5,6 @@ import json
 from pathlib import Path
 
 import httpx
-import pytest
 
 from bullpen.conversation.member_agent import Extra
 from bullpen.testing.models import ModelServer, ToolCall
@@ -27,9 +26,7 @@ agent = "codex"
 WAIT_SECONDS = 120
 
 
-def test_claude_hands_over_to_codex_and_everything_can_be_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    monkeypatch.setenv("BULLPEN_HOME", str(tmp_path / "bullpen"))
+def test_claude_hands_over_to_codex_and_everything_can_be_seen(tmp_path: Path) -> None:
     (tmp_path / "team.toml").write_text(TEAM)
 
     async def story() -> None:
