@@ -378,7 +378,8 @@ class Store(Protocol):
     ) -> ChangeRecord:
         """Store what changed in a folder, or is about to, and return it with its number.
 
-        What is begun is finished by finish_changes. A patch that is too large is stored without its last files.
+        What is begun is finished by finish_changes. The changes of a turn that has ended come after its reply, or after
+        the message where it ended without one. A patch that is too large is stored without its last files.
         """
 
     def finish_changes(
@@ -407,6 +408,9 @@ class Store(Protocol):
 
         Those about a turn are also the undo, the redo and the rewind of it. Without patches, this is faster.
         """
+
+    def change(self, conversation_id: str, number: int) -> ChangeRecord | None:
+        """Return the record with a number, with its patch; None if there is no such record."""
 
     def last_changes(self, conversation_id: str, folder: str) -> ChangeRecord | None:
         """Return the record of a folder that was done last, unless it is a copy from another conversation."""

@@ -52,6 +52,7 @@ def add(
 ) -> ChangeRecord:
     """Add a record under the next number, or under its own if it is a copy, and return it as it is stored."""
     _check(db, conversation, messages, record, is_copy=is_copy)
+    record = record if is_copy else _after_its_reply(db, conversation, record)
     number = record.number if is_copy else _highest(db, conversation, "sequence") + 1
     if is_copy and (number < 1 or _row(db, conversation, number) is not None):
         raise StoreConflict(f"Changes cannot be copied to number {number}, which is not free. Nothing was stored.")
@@ -70,10 +71,16 @@ def finish(db: Connection, conversation: int, messages: int, number: int, record
     if record.state != "done" or _subject(record) != _subject(begun):
         raise StoreConflict(f"Changes number {number} can only be finished as what they began. Nothing was stored.")
     _check(db, conversation, messages, record, is_copy=False)
-    stored = _as_stored(record, number)
+    stored = _as_stored(_after_its_reply(db, conversation, record), number)
     db.execute("DELETE FROM changes WHERE conversation = ? AND sequence = ?", (conversation, number))
     _insert(db, conversation, stored, is_copy=False)
     return stored
+
+
+def find(db: Connection, conversation: int, number: int) -> ChangeRecord | None:
+    """Return the record with a number."""
+    row = db.execute(f"{SELECT} AND sequence = ?2", (conversation, number)).fetchone()
+    return None if row is None else read(row)
 
 
 def between(db: Connection, conversation: int, first: int, last: int, *, patches: bool) -> list[ChangeRecord]:
@@ -132,6 +139,15 @@ def problems(db: Connection, conversation: int, messages: int) -> Iterator[tuple
             yield "turn", f"changes number {sequence} came after message {record.after_message}, which does not exist"
         if _claims_files(record):
             yield "turn", f"changes number {sequence} have a patch, but name no files"
+
+
+def _after_its_reply(db: Connection, conversation: int, record: ChangeRecord) -> ChangeRecord:
+    """Return the changes of a turn that has ended at the place where it did, whenever they were looked for."""
+    if record.kind != "turn" or record.state != "done":
+        return record
+    query = "SELECT coalesce(reply, after_message) FROM turns WHERE conversation = ? AND id = ?"
+    place = db.execute(query, (conversation, record.turn_id)).fetchone()
+    return record if place is None or place[0] is None else replace(record, after_message=place[0])
 
 
 def _as_stored(record: ChangeRecord, number: int) -> ChangeRecord:

@@ -394,6 +394,11 @@ class SqliteStore:
                 return change_rows.between(db, number, start, end, patches=patches)
             return change_rows.of_turns(db, number, turn_ids, start, end, patches=patches)
 
+    def change(self, conversation_id: str, number: int) -> ChangeRecord | None:
+        """Return the record with a number."""
+        with self._database.reading() as db:
+            return change_rows.find(db, place_of(db, conversation_id).number, number)
+
     def last_changes(self, conversation_id: str, folder: str) -> ChangeRecord | None:
         """Return the record of a folder that was done last."""
         with self._database.reading() as db:

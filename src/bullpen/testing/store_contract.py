@@ -603,8 +603,8 @@ class StoreContract:
         assert stored == replace(CHANGES, number=1)
         assert store.changes("c") == store.changes("c", turn_ids=["m1-max"]) == [stored]
         assert store.changes("c", patches=False) == [without_patch(stored)]
-        assert store.last_changes("c", FOLDER) == stored
-        assert store.last_changes("c", "/elsewhere") is None
+        assert store.last_changes("c", FOLDER) == store.change("c", 1) == stored
+        assert store.last_changes("c", "/elsewhere") is store.change("c", 2) is None
         assert store.changes("c", turn_ids=["m2-max"]) == store.changes("c", turn_ids=[]) == []
         assert store.begun_changes("c") == []
         assert store.fsck() == []
@@ -672,6 +672,23 @@ class StoreContract:
 
         assert store.last_changes("c", FOLDER) == last
         assert numbers(store.changes("c")) == [second, first]
+
+    def test_the_changes_of_a_turn_come_after_its_end(self, store: Store) -> None:
+        for number, member in ((1, "max"), (2, "sarah"), (3, "carol")):
+            store.append("c", said(f"m{number}"), turns=[asked(f"m{number}", member)], owner=OWNER)
+            store.start_turn("c", f"m{number}-{member}", owner=OWNER, given=GIVEN, at=110)
+        begun = store.add_changes("c", replace(CHANGES, state="begun"), owner=OWNER)
+        store.append("c", said("m4"), finishes=TurnEnd(turn_id="m1-max", state="done", at=1), owner=OWNER)
+        store.append("c", said("m5"), owner=OWNER)
+        store.end_turn("c", TurnEnd(turn_id="m2-sarah", state="failed", at=120), owner=OWNER)
+
+        replied = store.finish_changes("c", begun.number, CHANGES, owner=OWNER)
+        failed = store.add_changes("c", replace(CHANGES, turn_id="m2-sarah"), owner=OWNER)
+        running = store.add_changes("c", replace(CHANGES, turn_id="m3-carol"), owner=OWNER)
+        undone = store.add_changes("c", replace(CHANGES, kind="undo", after_message=3), owner=OWNER)
+
+        assert [one.after_message for one in (begun, replied, failed, running, undone)] == [1, 4, 5, 1, 3]
+        assert store.changes("c") == [running, undone, replied, failed]
 
     def test_a_decision_is_stored_with_the_changes_or_not_at_all(self, store: Store) -> None:
         start(store)
