@@ -87,7 +87,7 @@ class Memory(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The digest of the team task that it was given last."""
     file: FileMark
     tokens: int = 0
-    """How large it is: what the model took in last, as the CLI says, or else a guess from the file's size."""
+    """How large it is: a guess from the size of its file, which also holds what the CLI notes there for itself."""
     window: int = 0
     """The tokens that its model can take in at once, as the CLI says; 0: it does not say."""
     used: Usage | None = None
