@@ -31,6 +31,11 @@ from bullpen.turn_events import Failed, FailureKind
         ("codex", "Input exceeds the maximum length of 1048576 characters (input_too_large)", "prompt_too_long"),
         ("codex", "context_length_exceeded: too long", "prompt_too_long"),
         ("codex", "stream disconnected before completion", "overloaded"),
+        (
+            "codex",
+            "thread/resume failed: invalid paginated history lineage for 1: missing source rollout",
+            "session_lost",
+        ),
         ("gemini", '[API Error: {"error":{"code":401,"status":"UNAUTHENTICATED"}}]', "not_signed_in"),
         (
             "gemini",

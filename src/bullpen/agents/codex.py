@@ -125,10 +125,9 @@ SPEC = AgentSpec(
         ("prompt_too_long", "input_too_large|context_length_exceeded|exceeds the maximum length"),
         ("not_signed_in", "Not logged in|Missing environment variable|refresh token"),
         ("quota", "hit your usage limit|insufficient_quota"),
-        (
-            "session_lost",
-            "no rollout found for thread id|failed to read session metadata|already has an active writer",
-        ),
+        # The last one: a copy of a session needs the other one's file, too.
+        ("session_lost", "no rollout found for thread id|failed to read session metadata|already has an active writer"),
+        ("session_lost", "missing source rollout"),
     ),
     hints={
         "not_installed": "Install it with: npm install -g @openai/codex",
