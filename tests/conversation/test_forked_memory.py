@@ -117,6 +117,23 @@ async def test_a_session_in_which_a_turn_runs_is_not_copied(team: ForkedStage) -
     assert "one" in team.prompt_texts("a")[0]
 
 
+async def test_a_session_that_is_copied_can_be_continued_while_the_copy_works(team: ForkedStage) -> None:
+    team.remembering("a", "a:1 says so.", SLOW)
+    async with team.open() as conversation:
+        await tell(conversation, "one [NEXT: a]")
+        fork = team.fork(conversation.id)
+        async with team.open(resume=fork) as forked:
+            await forked.say("two [NEXT: a]")
+            await until_at_work(forked, "a")
+            await tell(conversation, "three [NEXT: a]")
+            await forked.cancel()
+            await forked.until_quiet()
+
+    assert team.origins("a") == ["forked"]
+    team.forked = conversation.id
+    assert team.origins("a") == ["new", "resumed"]
+
+
 async def test_a_session_that_was_continued_since_is_rebuilt(team: ForkedStage) -> None:
     async with team.open() as conversation:
         await tell(conversation, "one [NEXT: a]")

@@ -1,5 +1,6 @@
 """What is in a session's file that no turn left there which ended well: ours is cut off, a person's words are kept."""
 
+import json
 import os
 from pathlib import Path
 
@@ -11,8 +12,10 @@ from tests.conversation.test_memory import SLOW, ended_badly
 from bullpen.conversation.session_rules import UNKNOWN_END_MS, is_left_by
 from bullpen.store.base import EndState, Turn
 
+REFUSED = "No conversation found with session ID: 1"
 TOO_LONG: Script = [{"error": 400, "message": "prompt is too long: 210000 tokens > 200000 maximum"}]
 CRASH: Script = [{"exit": 3}]
+LOST: Script = [{"tool": {"name": "Bash", "input": {"command": "make"}}}, {"stderr": f"{REFUSED}\n"}, {"exit": 1}]
 ENDED_AT = 1_700_000_000_000
 BY_HAND = b'{"type":"user","message":{"role":"user","content":"by hand"}}\n'
 
@@ -84,10 +87,11 @@ def test_only_what_is_not_newer_than_the_turn_is_its_own(
     ("ends", "reason"),
     [
         ([TOO_LONG], "its last turn in its session was too long for its model"),
+        ([LOST], "its CLI lost its session in its last turn"),
         ([CRASH, CRASH], "its last two turns in its session failed"),
         ([CRASH, SLOW], ""),
     ],
-    ids=["too long", "crashed twice", "crashed and cancelled"],
+    ids=["too long", "lost", "crashed twice", "crashed and cancelled"],
 )
 async def test_a_session_in_which_every_turn_fails_is_not_continued_forever(
     ends: list[Script], reason: str, team: RememberingStage
@@ -102,3 +106,27 @@ async def test_a_session_in_which_every_turn_fails_is_not_continued_forever(
 
     assert team.origins("a")[-1] == (f"rebuilt: {reason}" if reason else "resumed")
     assert set(team.origins("a")[1:-1]) == {"resumed"}
+
+
+async def test_a_turn_that_has_done_something_is_not_done_again_without_being_asked_for(team: RememberingStage) -> None:
+    team.remembering("a", "a:1 says so.", LOST)
+    async with team.open() as conversation:
+        await tell(conversation, "one [NEXT: a]")
+        await tell(conversation, "two [NEXT: a]")
+        assert [turn.failure and turn.failure.kind for turn in conversation.undecided] == ["session_lost"]
+
+    assert team.origins("a") == ["new", "resumed"]
+
+
+async def test_a_session_that_a_turn_has_left_as_it_was_is_not_continued(team: RememberingStage) -> None:
+    """Its CLI was told to keep nothing, or could not: the next turn would not know what this one was given."""
+    async with team.open() as conversation:
+        await tell(conversation, "one [NEXT: a]")
+        begin = {"type": "system", "subtype": "init", "session_id": team.memory("a").session_id}
+        end = {"type": "result", "subtype": "success", "is_error": False, "result": "a:2 says so."}
+        team.script("a", [{"read": False}, {"raw": f"{json.dumps(begin)}\n{json.dumps(end)}\n"}, {"exit": 0}], 2)
+        await tell(conversation, "two [NEXT: a]")
+        await tell(conversation, "three [NEXT: a]")
+
+    assert team.origins("a") == ["new", "resumed", "rebuilt: its last turn left no session"]
+    assert [word in team.prompt_texts("a")[2] for word in ("one", "two", "a:2 says", "three")] == [True] * 4

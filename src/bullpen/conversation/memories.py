@@ -189,7 +189,8 @@ class Memories:
         known = before.file.size if before and use.origin == "resumed" else 0
         mark, is_shortened = _read(file, known, sessions.shortened)
         return Memory(
-            session_id=session_id if mark.size else "",
+            # Without the turn in it, the next one would continue without knowing what this one was given.
+            session_id=session_id if mark.size > known else "",
             origin=use.origin,
             reason=use.reason,
             turns=use.turns + 1,

@@ -72,6 +72,11 @@ class RunningTurn:
         return self._pieces[0] if self._pieces else ""
 
     @property
+    def has_begun(self) -> bool:
+        """Whether the agent has said or done anything yet."""
+        return bool(self._pieces) or any(isinstance(step, ToolStarted) for step in self.steps)
+
+    @property
     def seconds(self) -> float:
         """How long it has been running."""
         return (milliseconds() - self.began_at) / 1000

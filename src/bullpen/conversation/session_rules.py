@@ -56,6 +56,8 @@ def why_not_after(turns: Sequence[Turn]) -> str:
     Each began where the session had been before. If that is what is wrong with it, every other turn would fail, too.
     """
     kinds = [turn.failure.kind if turn.failure else "" for turn in turns]
+    if kinds[-1:] == ["session_lost"]:
+        return "its CLI lost its session in its last turn"
     if kinds[-1:] == ["prompt_too_long"]:
         return "its last turn in its session was too long for its model"
     if len(kinds) > 1 and {"crashed", "protocol_broken"}.issuperset(kinds[-2:]):

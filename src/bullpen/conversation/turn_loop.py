@@ -148,12 +148,19 @@ class TurnLoop:
         await self._files.look(turn)
 
     async def _run(self, running: RunningTurn, prepared: PreparedTurn, session: TurnSession) -> None:
-        """Run the agent. If it cannot continue in its session, it has done nothing, and begins a new one."""
-        agent, emit = self._agents[running.turn.member], partial(self._emit, running)
+        """Run the agent. If it cannot continue in its session, and has done nothing, it begins a new one."""
+        agent = self._agents[running.turn.member]
+
+        def emit(event: Event) -> None:
+            session.on_event(event)
+            self._emit(running, event)
+
         try:
             running.used_before = session.used_before
             reply = await agent.take_turn(prepared.output, running, emit=emit)
         except SessionLost as error:
+            if running.has_begun:
+                raise
             prepared = await session.begin_again(error.event.sentence, partial(self._prepared, running.turn))
             given = prepared.output
             await self._journal.shielded(lambda: self._state.give_again(running.turn.id, given))

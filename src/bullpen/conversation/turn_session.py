@@ -8,7 +8,7 @@ from bullpen.conversation.prompts import PreparedTurn
 from bullpen.conversation.state import ConversationState
 from bullpen.memory import Memory
 from bullpen.routing.progress import Progress
-from bullpen.turn_events import Started, Usage
+from bullpen.turn_events import Event, Started, Usage
 
 Prepare = Callable[[SessionPlan | None], PreparedTurn]
 """Returns what the agent is given for a turn in a session."""
@@ -43,6 +43,11 @@ class TurnSession:
         """What earlier turns have used, if the CLI adds that to what it reports."""
         left = self._plan.left if self._plan else None
         return None if left is None else left.memory.used
+
+    def on_event(self, event: Event) -> None:
+        """Let others use a session as soon as it is copied: when it says that it starts, a CLI has read all of it."""
+        if isinstance(event, Started) and self._plan is not None and self._plan.use.origin == "forked":
+            self.leave()
 
     async def after(self, seen: Seen | None, started: Started, usage: Usage | None, *, at: int) -> Memory | None:
         """Return what the session holds after a turn that ended well."""

@@ -1,4 +1,4 @@
-"""An agent's turns that did not end well: it may have changed files, and is told so, since it does not know of them."""
+"""Turns that did not end well: what their agent is told about them, since it may have changed files."""
 
 from collections.abc import Iterable, Sequence
 
