@@ -11,13 +11,14 @@ from bullpen.agents.crash_records import end_leftover_processes, may_have_left_s
 from bullpen.agents.runner import to_the_end
 from bullpen.config import default_database
 from bullpen.conversation.conversation import Conversation
-from bullpen.conversation.file_history import FileHistory
+from bullpen.conversation.file_history import FileChoice, FileHistory
 from bullpen.conversation.member_agent import NOTHING_EXTRA, Extra, agent_for
-from bullpen.conversation.owner import claim, this_process
+from bullpen.conversation.owner import claim, owned, this_process
 from bullpen.conversation.running_turn import milliseconds
 from bullpen.conversation.state import ConversationState
 from bullpen.conversation.stored_history import StoredHistory
-from bullpen.errors import NotTheOwner, StoreError, UnknownConversation
+from bullpen.errors import NothingToUndo, NotTheOwner, StoreError, UnknownConversation
+from bullpen.file_changes import ChangeRecord
 from bullpen.files.workspace import FolderSnapshots
 from bullpen.store.base import Owner, StateChange, Store, StoredConversation
 from bullpen.store.sqlite import SqliteStore
@@ -111,6 +112,21 @@ def file_history(store: Store, conversation_id: str, owner: Owner) -> FileHistor
     if not isinstance(store, SqliteStore):
         return None
     return FileHistory(store, conversation_id, owner, FolderSnapshots(files_beside(store.path)))
+
+
+def put_files(
+    store: Store, conversation_id: str, choice: FileChoice, turn_id: str | None, person: str
+) -> list[ChangeRecord]:
+    """Undo, redo or rewind changes of files in a conversation that nobody has open; complete first what was begun.
+
+    Returns what was completed, and what was done.
+    """
+    with owned(store, conversation_id) as owner:
+        history = file_history(store, conversation_id, owner)
+        if history is None:
+            raise NothingToUndo("This database does not keep what files were.")
+        completed = history.complete()
+        return [*completed, history.put(choice, turn_id, person, at=milliseconds())]
 
 
 def files_beside(database: Path) -> Path:

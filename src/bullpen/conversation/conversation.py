@@ -18,7 +18,7 @@ from bullpen.conversation.broadcast import Viewer
 from bullpen.conversation.consequences import note, person_message, route_of_person
 from bullpen.conversation.entry import Entry
 from bullpen.conversation.events import ConversationEvent, Trouble
-from bullpen.conversation.file_history import FileHistory
+from bullpen.conversation.file_history import FileChoice, FileHistory
 from bullpen.conversation.heartbeat import keep_alive
 from bullpen.conversation.journal import Journal
 from bullpen.conversation.member_agent import MemberAgent
@@ -27,10 +27,10 @@ from bullpen.conversation.prompts import Prompts
 from bullpen.conversation.resume import opening_events, resume
 from bullpen.conversation.running_turn import RunningTurn, milliseconds
 from bullpen.conversation.state import ConversationState, UndecidedTurn
-from bullpen.conversation.turn_files import PersonsDecision, TurnFiles
+from bullpen.conversation.turn_files import TurnFiles
 from bullpen.conversation.turn_loop import TurnLoop
 from bullpen.conversation.workspaces import workspaces
-from bullpen.errors import MessageDiffers, NobodyToAsk, NothingSaid, NothingToUndo, UnknownMessage, UnknownSender
+from bullpen.errors import MessageDiffers, NobodyToAsk, NothingSaid, UnknownMessage, UnknownSender
 from bullpen.file_changes import ChangeRecord
 from bullpen.markers.grammar import DEFAULT_INTENT, Markers, read_markers
 from bullpen.memory import Memory
@@ -73,7 +73,6 @@ class Conversation:
         memories = Memories(store, state.conversation_id)
         self.workspaces = workspaces(team.agents, root)
         """For each member that may edit files, the folder in which it may."""
-        self._file_history = file_history
         self._files = TurnFiles(self._journal, file_history, agents)
         self._turns = TurnLoop(
             team, self._router, self._journal, agents, prompts, memories, self.workspaces, self._files
@@ -198,22 +197,20 @@ class Conversation:
 
     async def undo(self, turn_id: str | None = None, *, by: str | None = None) -> ChangeRecord:
         """Put the files back to what they were before a turn; without an id, before the last one that changed any."""
-        return await self._put_files(lambda history: partial(history.undo, turn_id, self._decider(by)))
+        return await self._put_files("undo", turn_id, by)
 
     async def redo(self, turn_id: str | None = None, *, by: str | None = None) -> ChangeRecord:
         """Bring back what an undo took back; without an id, what the last one did."""
-        return await self._put_files(lambda history: partial(history.redo, turn_id, self._decider(by)))
+        return await self._put_files("redo", turn_id, by)
 
     async def rewind(self, turn_id: str, *, by: str | None = None) -> ChangeRecord:
         """Put the files into the state that they had after a turn."""
-        return await self._put_files(lambda history: partial(history.rewind, turn_id, self._decider(by)))
+        return await self._put_files("rewind", turn_id, by)
 
-    async def _put_files(self, decision: Callable[[FileHistory], PersonsDecision]) -> ChangeRecord:
-        if self._file_history is None:
-            raise NothingToUndo("This conversation does not keep what its files were.")
-        chosen = decision(self._file_history)
+    async def _put_files(self, choice: FileChoice, turn_id: str | None, by: str | None) -> ChangeRecord:
+        person = self._decider(by)
         await self._files.finish()
-        return await self._journal.alone(lambda: self._files.decided(chosen))
+        return await self._journal.alone(lambda: self._files.put(choice, turn_id, person))
 
     async def dismiss_missed_hand_over(self, *, by: str | None = None) -> None:
         """Dismiss a missed hand-over."""

@@ -15,6 +15,7 @@ from bullpen.store.base import Decision, Owner, Store
 FOUND_LATER = "bullpen stopped during this turn, so what others have changed since then is among these changes."
 COMPLETED_LATER = "bullpen stopped while it put these files back, and has completed that."
 
+FileChoice = Literal["undo", "redo", "rewind"]
 CheckFolder = Callable[[Workspace], None]
 """Raises an error if the files of a folder cannot be put back now."""
 
@@ -47,30 +48,39 @@ class FileHistory:
 
     # What a person decides
 
-    def undo(self, turn_id: str | None, person: str, *, at: int, check: CheckFolder) -> ChangeRecord:
-        """Put the files back to what they were before a turn; without an id, before the last one that changed any."""
-        return self._take_back("undo", to_undo(self._records(), turn_id), person, at, check)
+    def put(
+        self, choice: FileChoice, turn_id: str | None, person: str, *, at: int, check: CheckFolder = lambda _: None
+    ) -> ChangeRecord:
+        """Put files back to what they were before a turn, bring them back, or put them as they were after one.
 
-    def redo(self, turn_id: str | None, person: str, *, at: int, check: CheckFolder) -> ChangeRecord:
-        """Bring back what an undo took back; without an id, what the last one did."""
-        return self._take_back("redo", to_redo(self._records(), turn_id), person, at, check)
+        Without a turn, it is the last one that can be taken back, or that was.
+        """
+        records = self._store.changes(self._id, patches=False)
+        if choice == "rewind":
+            return self._rewound(to_rewind_to(records, turn_id or ""), person, at, check)
+        found = to_undo(records, turn_id) if choice == "undo" else to_redo(records, turn_id)
+        return self._taken_back(choice, found, person, at, check)
 
-    def rewind(self, turn_id: str, person: str, *, at: int, check: CheckFolder) -> ChangeRecord:
-        """Put the files into the state that they had after a turn, whoever has changed them since."""
-        goal = to_rewind_to(self._records(), turn_id)
+    def _rewound(self, goal: ChangeRecord, person: str, at: int, check: CheckFolder) -> ChangeRecord:
         workspace = self._workspace(goal, check)
         # What is overwritten is kept with this, so that the rewind can be undone.
         now = workspace.snapshot()
         changes = workspace.compare(now.id, goal.changes.after)
         if not changes.files:
             why = f" {changes.note}" if changes.note else ""
-            raise NothingToUndo(f"The files are as they were after turn {turn_id}.{why}")
+            raise NothingToUndo(f"The files are as they were after turn {goal.turn_id}.{why}")
         wanted = ChangeRecord(
-            kind="rewind", turn_id=turn_id, member=goal.member, person=person, at=at, state="begun", changes=changes
+            kind="rewind",
+            turn_id=goal.turn_id,
+            member=goal.member,
+            person=person,
+            at=at,
+            state="begun",
+            changes=changes,
         )
         return self._put(workspace, wanted)
 
-    def _take_back(
+    def _taken_back(
         self, kind: Literal["undo", "redo"], record: ChangeRecord, person: str, at: int, check: CheckFolder
     ) -> ChangeRecord:
         workspace = self._workspace(record, check)
@@ -122,9 +132,6 @@ class FileHistory:
         left = f"Somebody has changed these since, so they stay as they are: {', '.join(changed)}." if changed else ""
         changes = replace(begun.changes, files=files, after=workspace.snapshot().id)
         return self.finish(begun, _with_note(changes, COMPLETED_LATER, left))
-
-    def _records(self) -> list[ChangeRecord]:
-        return self._store.changes(self._id, patches=False)
 
     def _workspace(self, record: ChangeRecord, check: CheckFolder) -> Workspace:
         workspace = self.snapshots.workspace(Path(record.changes.folder))

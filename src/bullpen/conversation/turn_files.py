@@ -2,25 +2,22 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Iterable, Mapping
 from pathlib import Path
 
 from msgspec.structs import replace
 
 from bullpen.conversation.events import FilesChanged, Trouble
-from bullpen.conversation.file_history import FileHistory
+from bullpen.conversation.file_history import FileChoice, FileHistory
 from bullpen.conversation.journal import Journal
 from bullpen.conversation.member_agent import MemberAgent
 from bullpen.conversation.running_turn import milliseconds
-from bullpen.errors import BullpenError, FolderInUse
+from bullpen.errors import BullpenError, FolderInUse, NothingToUndo
 from bullpen.file_changes import ChangeRecord, FolderChanges
 from bullpen.files.workspace import Workspace
 from bullpen.routing.queue import WaitingTurn
 
 logger = logging.getLogger(__name__)
-
-PersonsDecision = Callable[..., ChangeRecord]
-"""One of FileHistory's undo, redo and rewind, with its arguments except for the last ones."""
 
 
 class WatchedFolder:
@@ -98,9 +95,14 @@ class TurnFiles:
         """Wait until all that has ended is recorded."""
         await _all_of(task for folder in self._folders.values() for task in folder.last_looks)
 
-    async def decided(self, decision: PersonsDecision) -> ChangeRecord:
+    async def put(self, choice: FileChoice, turn_id: str | None, person: str) -> ChangeRecord:
         """Put files back, or bring them back, as a person wants it. The journal's lock is held meanwhile."""
-        record = await self._state.in_store(decision, at=milliseconds(), check=self._check_nobody_works_in)
+        if self._history is None:
+            raise NothingToUndo("This conversation does not keep what its files were.")
+        given = (choice, turn_id, person)
+        record = await self._state.in_store(
+            self._history.put, *given, at=milliseconds(), check=self._check_nobody_works_in
+        )
         for folder in self._folders.values():
             if folder.path == record.changes.folder:
                 folder.known = record.changes.after

@@ -1,0 +1,37 @@
+"""What `bullpen undo`, `redo` and `rewind` share: their options, doing it, and saying what was done."""
+
+import argparse
+
+from bullpen.app import put_files
+from bullpen.cli.database import add_database_option
+from bullpen.conversation.conversation import THE_OWNER
+from bullpen.conversation.file_history import FileChoice
+from bullpen.database import open_database
+from bullpen.terminal.tables import safe_line
+from bullpen.view.changes import record_words
+from bullpen.view.listing import LAST, find_conversation
+from bullpen.view.turn_lookup import find_turn
+
+
+def add_options(parser: argparse.ArgumentParser, meaning: str, *, is_needed: bool = False) -> None:
+    """Describe the options."""
+    parser.add_argument(
+        "turn",
+        metavar="TURN",
+        nargs=None if is_needed else "?",
+        help=f"{meaning}; 14, or #12: that ended with message 12",
+    )
+    parser.add_argument("--session", metavar="ID", default=LAST, help="the conversation (default: the latest)")
+    add_database_option(parser)
+
+
+def put_and_print(choice: FileChoice, options: argparse.Namespace) -> int:
+    """Put the files as they are wanted, and print which were touched."""
+    with open_database(options.db) as database:
+        conversation_id = find_conversation(database, options.session).id
+        turn_id = find_turn(database, conversation_id, options.turn).id if options.turn else None
+        for record in put_files(database, conversation_id, choice, turn_id, THE_OWNER):
+            print(safe_line(record_words(record)))
+            for file in record.changes.files:
+                print(safe_line(f"  {file.kind}: {file.path}"))
+    return 0

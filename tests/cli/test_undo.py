@@ -1,0 +1,103 @@
+"""bullpen undo, redo and rewind: in a real folder, from a conversation that nobody has open."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from bullpen.app import open_team
+from bullpen.cli import main
+from bullpen.conversation.conversation import Conversation
+
+Printed = pytest.CaptureFixture[str]
+
+TEAM = """
+[[member]]
+name = "kim"
+
+[[member]]
+name = "builder"
+command = ["sh", "-c", "cat > /dev/null; echo more >> notes.txt; echo new > new.txt; echo Done."]
+permissions = "edit"
+cwd = "work"
+"""
+
+
+class Folder:
+    """A folder without git in which a builder works, and the database beside it."""
+
+    def __init__(self, path: Path) -> None:
+        self.db, self.team = path / "c.db", path / "team.toml"
+        self.work = path / "work"
+        self.work.mkdir()
+        self.team.write_text(TEAM, encoding="utf-8")
+        (self.work / "notes.txt").write_text("one\n", encoding="utf-8")
+
+    def files(self) -> dict[str, str]:
+        return {file.name: file.read_text(encoding="utf-8") for file in sorted(self.work.iterdir())}
+
+    async def build(self, times: int) -> str:
+        async with open_team(self.team, db=self.db) as conversation:
+            for _ in range(times):
+                await conversation.say("[NEXT: builder] Go.")
+                await conversation.until_quiet()
+            return conversation.id
+
+    def run(self, *words: str) -> int:
+        return main([*words, "--db", str(self.db)])
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Folder:
+    return Folder(tmp_path)
+
+
+def test_undo_and_redo_say_what_they_touched(folder: Folder, capsys: Printed) -> None:
+    asyncio.run(folder.build(1))
+    capsys.readouterr()
+    assert folder.run("undo") == 0
+    assert folder.files() == {"notes.txt": "one\n"}
+    assert capsys.readouterr().out == (
+        "owner took back turn 1: 2 files (+0 −2).\n  deleted: new.txt\n  changed: notes.txt\n"
+    ).replace("+0 ", "")
+    assert folder.run("redo", "1") == 0
+    assert folder.files() == {"new.txt": "new\n", "notes.txt": "one\nmore\n"}
+    assert "owner brought back turn 1" in capsys.readouterr().out
+
+
+def test_a_rewind_goes_to_the_files_after_a_turn(folder: Folder, capsys: Printed) -> None:
+    asyncio.run(folder.build(2))
+    assert folder.run("rewind", "1") == 0
+    assert folder.files()["notes.txt"] == "one\nmore\n"
+    assert folder.run("rewind", "1") == 1
+    assert "The files are as they were after turn 1." in capsys.readouterr().err
+
+
+def test_it_refuses_what_it_cannot_do_in_a_sentence(folder: Folder, capsys: Printed) -> None:
+    asyncio.run(folder.build(1))
+    (folder.work / "notes.txt").write_text("mine\n", encoding="utf-8")
+    assert folder.run("undo") == 1
+    assert "'notes.txt' has changed since, so nothing was touched" in capsys.readouterr().err
+    assert folder.run("redo") == 1
+    assert "There is nothing to redo" in capsys.readouterr().err
+    assert folder.run("undo", "9") == 1
+    assert "There is no turn '9'" in capsys.readouterr().err
+    with pytest.raises(SystemExit, match="2"):
+        folder.run("rewind")
+    assert folder.files()["notes.txt"] == "mine\n"
+
+
+def test_who_has_the_conversation_open_undoes_it_there(folder: Folder, capsys: Printed) -> None:
+    async def story() -> None:
+        async with open_team(folder.team, db=folder.db) as conversation:
+            await _built(conversation)
+            assert await asyncio.to_thread(folder.run, "undo") == 1
+
+    asyncio.run(story())
+    assert "is open in process" in capsys.readouterr().err
+    assert folder.files()["notes.txt"] == "one\nmore\n"
+
+
+async def _built(conversation: Conversation) -> None:
+    await conversation.say("[NEXT: builder] Go.")
+    await conversation.until_quiet()
