@@ -2,13 +2,24 @@
 
 from bullpen.file_changes import FileChange, FileKind, FileState
 from bullpen.files.git import GitFailed
-from bullpen.files.paths import shown
+from bullpen.files.paths import folders_above, path_before, path_of, shown
 from bullpen.files.repository import Repository
 
 FILE_MODES = ("100644", "100755", "120000")
 NO_MODE = "000000"
 DIFF = ("diff-tree", "-r", "--no-ext-diff", "--no-textconv")
 KINDS: dict[str, FileKind] = {"A": "added", "C": "added", "D": "deleted", "R": "renamed", "T": "mode", "M": "changed"}
+
+
+def compare_folders(repository: Repository, before: str, after: str) -> tuple[tuple[FileChange, ...], bool]:
+    """Return the files that differ, and whether some are told as renamed; raises GitFailed."""
+    files = compare_trees(repository, before, after)
+    paths = {folder for file in files for folder in folders_above(path_of(file))}
+    for file in files:
+        # git cannot apply a patch in which a link moves away and a folder comes in its place.
+        if file.kind == "renamed" and not paths.isdisjoint((path_of(file), path_before(file))):
+            return compare_trees(repository, before, after, renames=False), False
+    return files, True
 
 
 def compare_trees(repository: Repository, before: str, after: str, *, renames: bool = True) -> tuple[FileChange, ...]:

@@ -60,7 +60,6 @@ def write_listing(folder: Path, listing: Listing) -> str:
     """Keep a listing in a folder, and return its id; only the newest are kept."""
     data = zlib.compress(msgspec.msgpack.encode(sorted(listing.items())), 1)
     name = PREFIX + hashlib.sha256(data).hexdigest()[:40]
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     new = folder / f"{name}.{os.getpid()}.new"
     new.write_bytes(data)
     new.replace(folder / name)

@@ -8,7 +8,7 @@ from msgspec import Struct
 from bullpen.file_changes import FileChange, FileKind, FileState
 from bullpen.files.compare import compare_trees
 from bullpen.files.git import Git, GitFailed
-from bullpen.files.paths import path_of, shown
+from bullpen.files.paths import folders_above, path_of, shown
 from bullpen.files.repository import Repository
 
 LINK, EXECUTABLE, PLAIN = "120000", "100755", "100644"
@@ -43,7 +43,7 @@ class Merged(Struct, frozen=True, kw_only=True):
 def merge_trees(repository: Repository, base: str, ours: str, theirs: str) -> Merged:
     """Return what ours lacks of theirs; raises GitFailed."""
     in_base, in_theirs = _sides(repository, base, theirs)
-    also_in_base, in_ours = _sides(repository, base, ours)
+    _, in_ours = _sides(repository, base, ours)
     git = repository.git()
     changes: list[FileChange] = []
     conflicts: list[Conflict] = []
@@ -52,7 +52,7 @@ def merge_trees(repository: Repository, base: str, ours: str, theirs: str) -> Me
         mine = in_ours.get(path, old)
         found: FileState | Conflict | None = new
         if path in in_ours and mine != new:
-            found = _merged(git, path, also_in_base[path], mine, new)
+            found = _merged(git, path, old, mine, new)
         if isinstance(found, Conflict):
             conflicts.append(found)
         elif found != mine:
@@ -119,11 +119,15 @@ def _without_collisions(
 ) -> Merged:
     """Take out what would be a file where ours has a folder, or the other way round."""
     made = {path for path, state in in_ours.items() if state is not None}
-    folders = {folder for path in made for folder in _above(path)}
+    folders = {folder for path in made for folder in folders_above(path)}
     kept = []
     for change in changes:
         path = path_of(change)
-        if change.new is not None and change.old is None and (path in folders or not made.isdisjoint(_above(path))):
+        if (
+            change.new is not None
+            and change.old is None
+            and (path in folders or not made.isdisjoint(folders_above(path)))
+        ):
             conflicts.append(
                 Conflict(
                     path=change.path,
@@ -136,9 +140,3 @@ def _without_collisions(
         else:
             kept.append(change)
     return Merged(changes=tuple(kept), conflicts=tuple(conflicts))
-
-
-def _above(path: bytes) -> list[bytes]:
-    """Return the folders that a path is in."""
-    parts = path.split(b"/")
-    return [b"/".join(parts[:count]) for count in range(1, len(parts))]

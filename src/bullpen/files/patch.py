@@ -18,7 +18,7 @@ MOST_BINARY_BYTES = 4 * MOST_PATCH_BYTES
 MOST_READ_BYTES = 64 * MOST_PATCH_BYTES
 CHUNK_BYTES = 64 * 1024
 START = b"diff --git "
-PATCH = ("-p", "--binary", "--full-index", "--find-renames", "--no-color", "--src-prefix=a/", "--dst-prefix=b/")
+PATCH = ("-p", "--binary", "--full-index", "--no-color", "--src-prefix=a/", "--dst-prefix=b/")
 TYPE = 3
 """How many characters of a mode tell a file from a symbolic link."""
 
@@ -32,9 +32,11 @@ class Patch(Struct, frozen=True):
     is_cut: bool
 
 
-def write_patch(repository: Repository, before: str, after: str, files: Sequence[FileChange]) -> Patch:
-    """Return the patch for files as compare_trees() returned them; raises GitFailed."""
-    parts = _parts(repository.git(), before, after)
+def write_patch(
+    repository: Repository, before: str, after: str, files: Sequence[FileChange], *, renames: bool
+) -> Patch:
+    """Return the patch for files as compare_folders() returned them; raises GitFailed."""
+    parts = _parts(repository.git(), before, after, "--find-renames" if renames else "--no-renames")
     texts = {number: [next(parts, None) for _ in range(_part_count(file))] for number, file in enumerate(files)}
     parts.close()
     binary = set()
@@ -81,9 +83,9 @@ def _without_lines(git: Git, part: bytes) -> bytes | None:
     return None if max(map(len, contents)) > MOST_BINARY_BYTES else as_binary.without_lines(part, *contents)
 
 
-def _parts(git: Git, before: str, after: str) -> Generator[bytes | None, None, None]:
+def _parts(git: Git, before: str, after: str, detect: str) -> Generator[bytes | None, None, None]:
     """Yield the patch file by file; None for what is too large."""
-    with git.started("-c", "core.quotePath=false", *DIFF, *PATCH, before, after) as output:
+    with git.started("-c", "core.quotePath=false", *DIFF, *PATCH, detect, before, after) as output:
         yield from _split(iter(lambda: output.read(CHUNK_BYTES), b""))
 
 

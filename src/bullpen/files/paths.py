@@ -19,3 +19,9 @@ def path_of(change: FileChange) -> bytes:
 def path_before(change: FileChange) -> bytes:
     """Return where the file was before."""
     return change.raw_renamed_from or change.renamed_from.encode() or path_of(change)
+
+
+def folders_above(path: bytes) -> list[bytes]:
+    """Return the folders that a path is in."""
+    parts = path.split(b"/")
+    return [b"/".join(parts[:count]) for count in range(1, len(parts))]

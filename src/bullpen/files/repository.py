@@ -56,9 +56,14 @@ class Repository:
         self._tree = self.own / "tree"
         self._settings: dict[str, str] = {}
 
+    def make_private(self) -> None:
+        """Make the folder of this root, in one that nobody else may look into."""
+        self.folder.parent.mkdir(mode=0o700, exist_ok=True)
+        self.own.mkdir(parents=True, exist_ok=True)
+
     def prepare(self) -> None:
         """Make what is missing of it."""
-        self.own.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.make_private()
         (self.folder / "objects" / "info").mkdir(parents=True, exist_ok=True)
         (self.folder / "objects" / "pack").mkdir(exist_ok=True)
         _write(self.folder / "not-kept", NOT_KEPT)
@@ -72,7 +77,7 @@ class Repository:
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
         """Let nobody else use the index of this root."""
-        self.own.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.make_private()
         with (self.own / "lock").open("w") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             # Whoever made it is dead: it would have our lock.

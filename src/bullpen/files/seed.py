@@ -3,6 +3,7 @@
 import os
 import re
 import shutil
+from functools import cache
 from pathlib import Path
 
 from bullpen.files.git import GitFailed
@@ -34,7 +35,7 @@ def seed(repository: Repository) -> list[bytes]:
     # Files as young as the index may have changed since; git then reads them, if the index keeps its time.
     os.utime(new, ns=(moment, moment))
     shutil.move(new, repository.index)
-    return [entry.path for entry in entries if entry.path not in known]
+    return _there(place.root, [entry.path for entry in entries if entry.path not in known])
 
 
 def tracked_but_ignored(repository: Repository) -> list[bytes]:
@@ -52,12 +53,18 @@ def tracked_but_ignored(repository: Repository) -> list[bytes]:
         asked.write_text(state, encoding="ascii")
     except (GitFailed, OSError):
         return []
-    return [path for path in printed.split(b"\0")[:-1] if _is_there(repository, path)]
+    return _there(repository.place.root, printed.split(b"\0")[:-1])
 
 
-def _is_there(repository: Repository, path: bytes) -> bool:
-    file = repository.place.root / os.fsdecode(path)
-    return file.is_symlink() or file.is_file()
+def _there(root: Path, paths: list[bytes]) -> list[bytes]:
+    """Return the paths that lead to a file, with no symbolic link on the way."""
+
+    @cache
+    def is_folder(folder: Path) -> bool:
+        return folder == root or (is_folder(folder.parent) and folder.is_dir() and not folder.is_symlink())
+
+    files = {path: root / os.fsdecode(path) for path in paths}
+    return [path for path, file in files.items() if is_folder(file.parent) and (file.is_symlink() or file.is_file())]
 
 
 def _is_file(entry: Entry) -> bool:

@@ -172,9 +172,9 @@ def _is_readable(path: bytes) -> bool:
     try:
         if stat.S_ISREG(os.lstat(path).st_mode):
             os.close(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK))
+        return not stat.S_ISDIR(os.lstat(path).st_mode)
     except OSError:
         return False
-    return True
 
 
 def _note(paths: Sequence[bytes], one: str, many: str) -> str:

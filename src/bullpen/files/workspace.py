@@ -8,7 +8,7 @@ from typing import Literal
 from bullpen.errors import FilesFailed, FilesNotKept
 from bullpen.file_changes import FileChange, FolderChanges
 from bullpen.files import apply as applying
-from bullpen.files.compare import checked_tree, compare_trees, is_tree, sizes_in
+from bullpen.files.compare import checked_tree, compare_folders, is_tree, sizes_in
 from bullpen.files.git import GitFailed, find_git
 from bullpen.files.keep import keep
 from bullpen.files.listing import (
@@ -67,6 +67,7 @@ class Workspace:
 
     def _listed(self, reason: str) -> Snapshot:
         try:
+            self._repository.make_private()
             name = write_listing(self._repository.own, list_folder(self.root))
             return Snapshot(id=name, note=ONLY_NAMES.format(reason))
         except TooManyFiles:
@@ -93,14 +94,14 @@ class Workspace:
             )
 
     def _compared(self, folder: str, before: str, after: str) -> FolderChanges:
-        files = compare_trees(self._repository, before, after)
+        files, has_renames = compare_folders(self._repository, before, after)
         note = ""
         try:
             keep(self._repository, before, after)
         except (GitFailed, OSError) as error:
             note = f"Not all contents could be kept, so it may not be possible to undo this: {error}."
         try:
-            patch = write_patch(self._repository, before, after, files)
+            patch = write_patch(self._repository, before, after, files, renames=has_renames)
         except (GitFailed, OSError) as error:
             note = f"{note} The lines that changed are not known: {error}.".strip()
             return FolderChanges(folder=folder, before=before, after=after, files=files, patch_is_cut=True, note=note)
