@@ -299,3 +299,20 @@ def test_a_long_branch_takes_linear_time() -> None:
 def test_tags_that_do_not_end_are_text() -> None:
     assert without_tags("a<x>b</x>c<x>d", ("x",)) == "ac<x>d"
     assert without_tags("<x>" * 200_000, ("x",)) == "<x>" * 200_000
+
+
+def test_forks_of_forks_without_end_are_read_as_far_as_is_sensible(homes: dict[str, Path]) -> None:
+    folder = homes["codex"] / "sessions" / "2026" / "01" / "01"
+    folder.mkdir(parents=True)
+    ids = [f"{number:08x}-1111-4222-8333-444444444444" for number in range(400)]
+    for number, thread_id in enumerate(ids):
+        base = {"history_base": {"thread_id": ids[number - 1], "end_ordinal_exclusive": 9}} if number else {}
+        said = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": f"words {number}"}]}
+        about = {"type": "session_meta", "payload": {"id": thread_id, "cwd": FOLDER, **base}}
+        lines = map(json.dumps, (about, {"type": "response_item", "payload": said}))
+        (folder / f"rollout-2026-01-01T00-00-00-{thread_id}.jsonl").write_text("\n".join(lines), encoding="utf-8")
+
+    session = CliSessions("codex").session(ids[-1], HERE)
+
+    assert texts(session)[-2:] == ["words 398", "words 399"]
+    assert session.missing in ids

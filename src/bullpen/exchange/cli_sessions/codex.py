@@ -21,6 +21,9 @@ INJECTED = (
     *("# AGENTS.md instructions", "<ENVIRONMENT_CONTEXT>", "<subagent_notification>", "<permissions"),
 )
 
+MOST_BASES = 100
+"""How many threads, each forked from the next, are read; no person forks that often."""
+
 
 class CodexReader:
     """Reads a thread: its own files, and those of the thread that it was forked from."""
@@ -104,7 +107,7 @@ class _Thread:
     def _base(self, base: str, parts: list[tuple[int, Part]], thread_id: str) -> list[tuple[int, Part]]:
         if base == thread_id:
             return parts
-        if base in self._seen or base not in self._files:
+        if base in self._seen or base not in self._files or len(self._seen) > MOST_BASES:
             self.missing = base
             return []
         return self.read(base)
