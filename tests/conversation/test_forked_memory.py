@@ -216,6 +216,21 @@ async def test_people_see_what_was_in_the_copy(team: ForkedStage) -> None:
     ]
 
 
+async def test_people_are_not_told_that_a_copy_has_what_its_agent_may_not_see(team: ForkedStage) -> None:
+    team.remembering("a", visibility="addressed")
+    async with team.open() as conversation:
+        for text in ("one [NEXT: a]", "secret [NEXT: b]", "two [NEXT: a]"):
+            await tell(conversation, text)
+    fork = team.fork(conversation.id)
+    async with team.open(resume=fork) as forked:
+        await tell(forked, "three [NEXT: a]")
+    with SqliteStore(team.db) as store:
+        explained = explain(store, fork, store.turns(fork)[0].id)
+
+    assert team.origins("a") == ["forked"]
+    assert [known.first_words.split()[0] for known in explained.known] == ["one", "a:1", "b:1", "two", "a:2"]
+
+
 @pytest.mark.parametrize("reported", [None, "session-of-the-other"])
 def test_what_is_not_known_to_be_a_copy_is_not_continued(reported: str | None, team: ForkedStage) -> None:
     """The next turn would write to the session of another conversation, or to a person's own."""

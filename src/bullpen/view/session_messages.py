@@ -4,6 +4,8 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from bullpen.context.visibility import VisibleMessages
+from bullpen.conversation.stored_history import StoredHistory
 from bullpen.memory import MemberMemory, SessionUse
 from bullpen.routing.progress import Progress
 from bullpen.store.base import Store
@@ -60,5 +62,9 @@ def _copied(
     numbers = [store.message(conversation_id, message_id).sequence for message_id in known]
     end = min([*numbers, memory.seen_to + 1])
     offered = store.messages(conversation_id, after=memory.since - 1, before=end)
+    if memory.visibility == "addressed":
+        history = StoredHistory(store, conversation_id, messages=end - 1, highest_number=0)
+        visible = set(VisibleMessages(history).newest(member, (), before=end - 1, count=None))
+        offered = [one for one in offered if one.sequence - 1 in visible]
     ids: Sequence[str] = [*memory.early, *(one.message.id for one in offered), *replies]
     return dict.fromkeys((one for one in ids if one not in (*memory.pending, *known)), COPIED)
