@@ -43,8 +43,7 @@ class FileHistory:
     def finish(self, begun: ChangeRecord, changes: FolderChanges) -> ChangeRecord:
         """Store what came of a begun record."""
         done = replace(begun, state="done", changes=changes)
-        self._store.finish_changes(self._id, begun.number, done, owner=self._owner)
-        return done
+        return self._store.finish_changes(self._id, begun.number, done, owner=self._owner)
 
     # What a person decides
 

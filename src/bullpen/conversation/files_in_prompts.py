@@ -12,6 +12,8 @@ from bullpen.text.numbers import counted
 
 DIFF_SHARE = 4
 """A diff takes at most this part of the bytes that a prompt may have: 1/4."""
+LOOK_BACK = 1_000
+"""How many messages are searched for changes of files."""
 MOST_NAMES = 10
 MOST_NOTES = 5
 _FILE = re.compile(r"^(?=diff --git )", re.MULTILINE)
@@ -20,15 +22,23 @@ _FENCE = re.compile(r"`{3,}")
 
 def wanted_diff(store: Store, conversation_id: str, turn_id: str, max_bytes: int) -> str:
     """Return the diff of a turn for a prompt; without an id, of the last turn that changed files and was not undone."""
-    records = store.changes(conversation_id, turn_ids=[turn_id] if turn_id else None, patches=False)
+    if turn_id:
+        records = store.changes(conversation_id, turn_ids=[turn_id], patches=False)
+    else:
+        records = _latest(store, conversation_id)
     gone = taken_back(records)
     turns = [record for record in records if record.kind == "turn" and record.changes.files]
     chosen = turns if turn_id else [record for record in turns if record.number not in gone]
-    if not chosen:
+    full = store.change(conversation_id, chosen[-1].number) if chosen else None
+    if full is None:
         return _no_diff(store, conversation_id, turn_id)
-    number, of_turn = chosen[-1].number, [chosen[-1].turn_id]
-    full = next(one for one in store.changes(conversation_id, turn_ids=of_turn) if one.number == number)
-    return _shown(full, max_bytes // DIFF_SHARE, is_gone=number in gone)
+    return _shown(full, max_bytes // DIFF_SHARE, is_gone=full.number in gone)
+
+
+def _latest(store: Store, conversation_id: str) -> list[ChangeRecord]:
+    """Return the records after the last messages; a long conversation is not read as a whole."""
+    messages = store.conversation(conversation_id).messages
+    return store.changes(conversation_id, first=max(messages - LOOK_BACK, 0), patches=False)
 
 
 def _no_diff(store: Store, conversation_id: str, turn_id: str) -> str:
@@ -76,7 +86,7 @@ def _line(file: FileChange) -> str:
 
 def files_note(store: Store, conversation_id: str, after: int) -> str:
     """Return what an agent should know of files that others than turns have changed after a message."""
-    records = store.changes(conversation_id, first=after, patches=False)
+    records = [record for record in _latest(store, conversation_id) if record.after_message >= after]
     # What was taken back and brought back again since then is as it was.
     numbers, gone = {record.number for record in records}, taken_back(records)
     told = [
