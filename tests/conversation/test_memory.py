@@ -215,7 +215,7 @@ async def test_a_cancelled_turn_is_taken_out_of_the_session_and_told(team: Remem
     assert team.asked()[-1] == [first, "a:1 says so.", third]
     assert third.startswith(second)
     remark = third.removeprefix(second).strip()
-    assert remark.startswith("(bullpen: Your turn 2 was cancelled before it was done. It had begun to answer: half")
+    assert remark.startswith("(bullpen: Your turn 2 was cancelled before it was done. It had begun to answer: “half")
     assert team.origins("a") == ["new", "resumed", "resumed"]
 
 

@@ -47,7 +47,7 @@ def _reasons(memory: Memory, agent: MemberAgent, sessions: SessionSpec) -> Itera
     # A turn needs room, too: for what it is given, reads and writes.
     most = member.memory_tokens or memory.window * 3 // 4 or sessions.most_tokens
     if memory.tokens > most:
-        yield f"its session had grown to {tokens(memory.tokens)}, and {tokens(most)} are the most"
+        yield f"its session had grown to {tokens(memory.tokens)}, more than the {tokens(most)} that it may have"
 
 
 def why_not_after(turns: Sequence[Turn]) -> str:

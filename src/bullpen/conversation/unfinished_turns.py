@@ -39,7 +39,7 @@ def _note(turn: Turn, record: TurnRecord | None) -> str:
         return ""
     parts = [
         f"Your turn {turn.id} {ENDED.get(turn.state, 'ended')} before it was done.",
-        f"It had begun to answer: {_shortened(said)}" if said.strip() else "",
+        f"It had begun to answer: “{_shortened(said)}”." if said.strip() else "",
         # A CLI that is stopped may not have told of its last command.
         f"It had used: {_listed(used)}." if used else "",
         "Files may have been changed: look at them before you continue.",

@@ -196,5 +196,6 @@ def _as_list(key: str, value: object) -> str:
 
 
 def _shown(value: Any) -> str:
-    shown = repr(value)
+    # As the file has it: true, not True.
+    shown = str(value).lower() if isinstance(value, bool) else repr(value)
     return shown if len(shown) <= 60 else f"{shown[:57]}..."
