@@ -6,6 +6,7 @@ them, in a network without a way out. It ends with 1 if a test fails, and with 2
 
 import asyncio
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -19,6 +20,8 @@ ROOT = Path(__file__).parents[2]
 AT_ONCE = ("-n", "logical", "--dist", "worksteal")
 TESTS = ("tests/real_cli", "tests/agents/test_recordings.py")
 NPM_TIMEOUT_SECONDS = 120
+WIDE = {"COLUMNS": "300"}
+"""Otherwise pytest cuts why a test failed, or all of it, from the line that names the test."""
 
 
 def main() -> int:
@@ -41,7 +44,7 @@ def main() -> int:
         )
     )
     problems += failures(folder / "tests.txt")
-    print("\n".join(["Failed:", *(f"  {problem}" for problem in problems)] if problems else ["Every test passed."]))
+    print("\n".join(["Failed:", *(f"  {problem}" for problem in problems)] if problems else ["No test failed."]))
     return 1 if problems else 0
 
 
@@ -67,7 +70,7 @@ def _choose(folder: Path) -> str:
     install.PACKAGES.write_text(json.dumps(packages, indent=2), encoding="utf-8")
     pinned = install.versions(install.PINS)
     return ", ".join(
-        f"{program} {version}" + ("" if version == pinned[program] else f" (pinned: {pinned[program]})")
+        f"{program} {version} ({'as pinned' if version == pinned[program] else f'pinned: {pinned[program]}'})"
         for program, version in install.versions().items()
     )
 
@@ -91,12 +94,15 @@ def _record(into: Path) -> list[str]:
 
 
 def failures(log: Path) -> list[str]:
-    """Run the tests with the newest CLIs, and return those that fail."""
+    """Run the tests with the newest CLIs, print how many there were and which were skipped, and return what failed."""
     print(f"Running their tests; what they say is in {log} ...", flush=True)
-    command = [sys.executable, "-m", "pytest", "-q", "-rfE", *AT_ONCE, *TESTS]
+    command = [sys.executable, "-m", "pytest", "-q", "-rfEs", *AT_ONCE, *TESTS]
     with log.open("w", encoding="utf-8") as output:
-        code = subprocess.run(command, cwd=ROOT, stdout=output, stderr=subprocess.STDOUT, check=False).returncode
+        code = subprocess.run(
+            command, cwd=ROOT, env=os.environ | WIDE, stdout=output, stderr=subprocess.STDOUT, check=False
+        ).returncode
     lines = log.read_text(encoding="utf-8").splitlines()
+    print("\n".join([f"Their tests: {lines[-1]}", *(f"  {line}" for line in lines if line.startswith("SKIPPED "))]))
     failed = [line for line in lines if line.startswith(("FAILED ", "ERROR "))]
     return failed or ([f"pytest ended with {code}"] if code else [])
 

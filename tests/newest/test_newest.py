@@ -146,15 +146,23 @@ def test_the_newest_versions_are_what_npm_says(tmp_path: Path, monkeypatch: pyte
     assert found == dict.fromkeys(install.COMMANDS.values(), "1.2.3") | {"@openai/codex": "0.999.0"}
 
 
-def test_tests_that_fail_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "test_it.py").write_text("def test_good(): pass\n\n\ndef test_bad(): assert 1 == 2\n")
+def test_tests_that_fail_and_tests_that_are_skipped_are_told_with_the_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "test_it.py").write_text(
+        "import pytest\n\n\ndef test_good(): pass\n\n\ndef test_bad(): assert 1 == 2\n\n\n"
+        "def test_later(): pytest.skip('not today')\n"
+    )
     monkeypatch.setattr(newest, "TESTS", (str(tmp_path / "test_it.py"),))
     monkeypatch.setattr(newest, "AT_ONCE", ("-n", "0"))
 
     (failed,) = newest.failures(tmp_path / "tests.txt")
 
     assert failed.startswith("FAILED ")
-    assert "test_it.py::test_bad" in failed
+    assert failed.endswith("test_it.py::test_bad - assert 1 == 2")
+    printed = capsys.readouterr().out
+    assert "Their tests: 1 failed, 1 passed, 1 skipped in " in printed
+    assert "not today" in printed
 
 
 def test_tests_that_cannot_run_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
