@@ -366,6 +366,7 @@ async def test_what_the_cli_does_not_find_is_rebuilt_in_the_same_turn_and_stored
     use = team.uses("a")[1]
     assert (use.origin, "No conversation found" in use.reason) == ("rebuilt", True)
     assert notices == [use.sentence]
+    assert not use.sentence.endswith("..")
     assert [second] in team.asked(), "the stored prompt is what the agent really got"
     assert "one" in second
     assert "a:1 says" in second

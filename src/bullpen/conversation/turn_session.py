@@ -35,7 +35,8 @@ class TurnSession:
     async def begin_again(self, reason: str, prepare: Prepare) -> PreparedTurn:
         """Begin a new session in the place of one that the CLI could not continue, and prepare the turn in it."""
         self.leave()
-        self._plan = self._memories.rebuilt(self._agent, reason)
+        # It is shown within a sentence.
+        self._plan = self._memories.rebuilt(self._agent, reason.removesuffix("."))
         return await self._state.in_store(prepare, self._plan)
 
     @property
