@@ -43,7 +43,7 @@ def test_without_a_memory_of_its_own_it_does_not_know_what_it_read(tmp_path: Pat
 
 
 async def read_and_remember(scene: Scene) -> tuple[list[Any], list[Any], str]:
-    """Let the agent read a secret and asks for it when others have spoken; return both requests, and its answer."""
+    """Let the agent read a secret, and ask for it when others have spoken; return both requests, and its answer."""
 
     def from_memory(request: ModelRequest) -> Reply:
         return Reply(text=f"It said {SECRET}." if SECRET in "\n".join(request.texts) else "I do not know.")
@@ -115,7 +115,7 @@ def test_a_turn_that_was_cancelled_while_a_tool_ran_is_taken_back_and_told(cli: 
     news = text_of(last[len(first) :])
     assert SECRET in text_of(last)
     assert news.count("Do the slow thing.") == 1, "what the cancelled turn was given is given again, once"
-    assert "was cancelled before it was done. It had begun to answer: Wait for it." in news
+    assert "was cancelled before it was done. It had begun to answer: “Wait for it." in news
     if cli != "codex":
         assert "touch began; sleep 300" in news, "codex does not tell of a command before it has run for a while"
 
