@@ -13,6 +13,7 @@ from typing import IO, cast
 MOST_SECONDS = 600.0
 LONGEST_REASON = 300
 CHUNK_BYTES = 1024 * 1024
+CANNOT_OPEN = b"warning: could not open directory"
 # The repository is ours and says the same; here it cannot be forgotten.
 ALWAYS = (
     *("--literal-pathspecs", "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false"),
@@ -63,6 +64,8 @@ class Git:
     """git, for one repository of ours, one index and one folder."""
 
     def __init__(self, program: str, git_dir: Path, *, root: Path, index: Path, borrowed: Sequence[Path] = ()) -> None:
+        self.cannot_open = False
+        """Whether a folder could not be looked into."""
         self._program = program
         self._git_dir = git_dir
         self._environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")} | CLEAN
@@ -95,6 +98,8 @@ class Git:
                 finally:
                     timer.cancel()
                     process.kill()
+            words.seek(0)
+            self.cannot_open |= CANNOT_OPEN in words.read(CHUNK_BYTES)
             if is_read and code:
                 raise GitFailed(f"git {_command(arguments)}: {_reason(words, code)}")
 

@@ -55,11 +55,11 @@ def _taken(repository: Repository) -> Snapshot:
     tree = repository.last_tree()
     unread = [] if repository.is_seeded else seed(repository)
     unread += tracked_but_ignored(repository)
-    new, stale = _look(repository)
+    new, stale, note = _look(repository)
     left_out = _too_large(repository, new, stale, unread)
     paths = [path for path in dict.fromkeys((*unread, *new)) if path not in left_out]
     stale = {path: letter for path, letter in stale.items() if path not in left_out}
-    note = _note([*left_out], "is too large to be kept", "are too large to be kept")
+    note += _note([*left_out], "is too large to be kept", "are too large to be kept")
     if paths or stale:
         note += _update(repository, paths, stale)
     if paths or stale or not tree:
@@ -69,8 +69,8 @@ def _taken(repository: Repository) -> Snapshot:
     return Snapshot(id=tree, note=note.strip())
 
 
-def _look(repository: Repository) -> tuple[list[bytes], dict[bytes, bytes]]:
-    """Return the files that are not in our index, and those that may differ from it with git's letter for how."""
+def _look(repository: Repository) -> tuple[list[bytes], dict[bytes, bytes], str]:
+    """Return the files that are not in our index, those that may differ with git's letter for how, and a note."""
     git = repository.git()
     with ThreadPoolExecutor(1) as beside:
         differing = beside.submit(git.run, "diff-files", "--raw", "-z", "--ignore-submodules=all")
@@ -83,7 +83,7 @@ def _look(repository: Repository) -> tuple[list[bytes], dict[bytes, bytes]]:
         inside, placeholders = _nested(repository, nested)
         new += inside
         stale |= dict.fromkeys(placeholders, GONE)
-    return new, stale
+    return new, stale, "Some folders cannot be opened, so changes there are not known. " if git.cannot_open else ""
 
 
 def _nested(repository: Repository, nested: list[bytes]) -> tuple[list[bytes], list[bytes]]:
@@ -145,21 +145,24 @@ def _update(repository: Repository, new: Sequence[bytes], stale: dict[bytes, byt
     # A few are kept whole in ours, whatever becomes of other repositories; many share what is there.
     git = repository.git(alone=len(new) + len(stale) <= MOST_COPIED)
     root = os.fsencode(repository.place.root)
-    gone = [path for path, status in stale.items() if status == GONE]
+    gone = {path for path, letter in stale.items() if letter == GONE or not _is_file(root + b"/" + path)}
     if gone:
         nothing = b"0" * (64 if repository.place.is_sha256 else 40)
         lines = [b"0 %b\t%b\0" % (nothing, path) for path in gone]
         git.run("update-index", "-z", "--index-info", given=b"".join(lines))
-    paths = [*new, *(path for path in stale if stale[path] != GONE)]
-    for _ in range(2):
+    paths = [*new, *(path for path in stale if path not in gone)]
+    unreadable: list[bytes] = []
+    for tries_left in (2, 1, 0):
         try:
             _add(git, paths)
-            return ""
+            break
         except GitFailed:
+            if not tries_left:
+                raise
             # It stops at the first file that it cannot read, or that changes while it is read.
-            unreadable = [path for path in paths if not _is_readable(root + b"/" + path)]
-            paths = [path for path in paths if path not in set(unreadable)]
-    _add(git, paths)
+            bad = {path for path in paths if not _is_readable(root + b"/" + path)}
+            unreadable += sorted(bad)
+            paths = [path for path in paths if path not in bad]
     return _note(unreadable, "cannot be read", "cannot be read")
 
 
@@ -168,13 +171,24 @@ def _add(git: Git, paths: Sequence[bytes]) -> None:
     git.run("update-index", "-z", "--add", "--remove", "--replace", "--stdin", given=given)
 
 
+def _is_file(path: bytes) -> bool:
+    """Return whether a path leads to what is kept: not to a folder, a socket or a device that has taken its place."""
+    try:
+        mode = os.lstat(path).st_mode
+    except OSError:
+        return False
+    return stat.S_ISREG(mode) or stat.S_ISLNK(mode)
+
+
 def _is_readable(path: bytes) -> bool:
     try:
         if stat.S_ISREG(os.lstat(path).st_mode):
             os.close(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK))
-        return not stat.S_ISDIR(os.lstat(path).st_mode)
+    except FileNotFoundError:
+        return True
     except OSError:
         return False
+    return _is_file(path)
 
 
 def _note(paths: Sequence[bytes], one: str, many: str) -> str:
@@ -182,4 +196,4 @@ def _note(paths: Sequence[bytes], one: str, many: str) -> str:
         return ""
     names = ", ".join(shown(path)[0] for path in paths[:FEW])
     more = f" and {len(paths) - FEW:,} more" if len(paths) > FEW else ""
-    return f"{names}{more} {one if len(paths) == 1 else many}, so changes of it are not known. "
+    return f"{names}{more} {one if len(paths) == 1 else many}, so changes there are not known. "
