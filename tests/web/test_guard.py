@@ -150,6 +150,8 @@ def address(path: str, keys: Keys) -> str:
         name="no.css",
         sequence="1",
         key="no-such",
+        number="1",
+        file="0",
     )
 
 

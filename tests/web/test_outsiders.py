@@ -46,7 +46,7 @@ def test_nothing_that_takes_part_is_done_for_an_outsider(
                 await served.hub.release(conversation_id)
             before = await all_that_is_stored(ada, served, conversation_id)
             for method, path in TAKING_PART:
-                address = path.format(id=conversation_id, action="task")
+                address = path.format(id=conversation_id, action="task", number=1, file=0)
                 as_json, as_form = (BODY, None) if path.startswith("/api/") else (None, BODY)
                 answer = await ada.request(method, f"{served.url}{address}", json=as_json, data=as_form)
                 assert (path, answer.status_code) == (path, 403)

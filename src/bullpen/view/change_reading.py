@@ -26,8 +26,10 @@ class ChangeLine(Struct, frozen=True, kw_only=True):
     turn: str
     after: int
     """The number of the message that it comes after."""
+    short: str
+    """How much it is: "3 files, +24 −7"."""
     words: str
-    """Of a turn: "3 files, +24 −7"; of others, a sentence."""
+    """Who changed what, in a sentence."""
     note: str = ""
     """What is not known about it."""
 
@@ -48,18 +50,17 @@ class ChangeLines(Struct, frozen=True, kw_only=True):
 
 def change_line(record: ChangeRecord) -> ChangeLine | None:
     """Return a record as a line; None if nothing has changed."""
-    words = change_summary(record.changes)
-    if record.kind != "turn" and (words or record.state == "begun"):
-        words = record_words(record)
-    if not words:
+    short = change_summary(record.changes)
+    if not short:
         return None
     return ChangeLine(
         number=record.number,
         kind=record.kind,
         turn=record.turn_id,
         after=record.after_message,
-        words=words,
-        note=record.changes.note if record.kind == "turn" else "",
+        short=short,
+        words=record_words(record),
+        note=record.changes.note,
     )
 
 
@@ -85,17 +86,6 @@ def late_lines(store: Store, conversation_id: str, after: int) -> list[ChangeLin
     return [line for one in records if (line := change_line(one)) is not None]
 
 
-def recorded_changes(store: Store, conversation_id: str, turn_id: str = "") -> list[ChangeRecord]:
-    """Return what changed, without patches, oldest first: everything, or what is about one turn."""
-    if not turn_id:
-        return store.changes(conversation_id, patches=False)
-    found = store.changes(conversation_id, turn_ids=[turn_id], patches=False)
-    if not found:
-        # A turn that changed nothing is told apart from one that is not there.
-        store.turn(conversation_id, turn_id)
-    return found
-
-
 def change_page(
     store: Store,
     conversation_id: str,
@@ -105,25 +95,21 @@ def change_page(
     limit: int = MOST_RECORDS,
     patches: bool = False,
 ) -> list[ChangeRecord]:
-    """Return the records with higher numbers than one, at most so many, in the order of their numbers."""
-    records = sorted(recorded_changes(store, conversation_id, turn_id), key=lambda record: record.number)
-    wanted = [record for record in records if record.number > after][: min(limit, MOST_RECORDS)]
+    """Return the records with higher numbers than one, in the order of their numbers: all, or those about a turn."""
+    turns = [store.turn(conversation_id, turn_id).id] if turn_id else None
+    records = store.changes(conversation_id, turn_ids=turns, patches=False)
+    later = sorted((one for one in records if one.number > after), key=lambda record: record.number)
     if not patches:
-        return wanted
-    return [change_record(store, conversation_id, one.number, one) for one in wanted[:MOST_PATCHES]]
+        return later[: min(limit, MOST_RECORDS)]
+    return [one_change(store, conversation_id, one.number) for one in later[: min(limit, MOST_PATCHES)]]
 
 
-def change_record(store: Store, conversation_id: str, number: int, known: ChangeRecord | None = None) -> ChangeRecord:
-    """Return one record with its patch."""
-    if known is None:
-        records = store.changes(conversation_id, patches=False)
-        known = next((record for record in records if record.number == number), None)
-    if known is None:
+def one_change(store: Store, conversation_id: str, number: int) -> ChangeRecord:
+    """Return one record with its patch, or raise UnknownChange."""
+    found = store.change(conversation_id, number)
+    if found is None:
         raise UnknownChange(number)
-    place = known.after_message
-    turns = [known.turn_id] if known.turn_id else None
-    found = store.changes(conversation_id, turn_ids=turns, first=place, last=place)
-    return next(record for record in found if record.number == number)
+    return found
 
 
 def turn_patch(store: Store, conversation_id: str, turn_id: str) -> str:

@@ -42,6 +42,12 @@ class DiffLine(Struct, frozen=True, kw_only=True):
         """The line with those before it and after it."""
         return self.hunk.rows[max(0, self.place - AROUND) : self.place + AROUND + 1]
 
+    @property
+    def quoted(self) -> str:
+        """These lines with their numbers, and a mark before the one that is meant."""
+        width = max(len(str(row.new or row.old or "")) for row in self.around)
+        return "\n".join(f"{'>' if row is self.row else ' '} {_numbered(row, width)}" for row in self.around)
+
 
 def line_of(diff: FileDiff, number: int, *, is_removed: bool = False) -> DiffLine:
     """Return a line by its number in the new file, or in the old one if it was removed."""
@@ -64,12 +70,7 @@ def comment_on(record: ChangeRecord, line: DiffLine, text: str) -> str:
     if not text.strip():
         raise BullpenError("The comment is empty. Write what you want to say about this line.")
     whom = f"@{record.member} " if record.kind in ("turn", "merge") and record.member else ""
-    return f"{whom}{_span(line.name)}\n\n{_block(_quoted(line))}\n\n{text.strip()}"
-
-
-def _quoted(line: DiffLine) -> list[str]:
-    width = max(len(str(row.new or row.old or "")) for row in line.around)
-    return [f"{'>' if row is line.row else ' '} {_numbered(row, width)}" for row in line.around]
+    return f"{whom}{_span(line.name)}\n\n{_block(line.quoted)}\n\n{text.strip()}"
 
 
 def _numbered(row: Row, width: int) -> str:
@@ -87,8 +88,7 @@ def _span(text: str) -> str:
     return f"{ticks}{room}{said}{room}{ticks}"
 
 
-def _block(lines: Sequence[str]) -> str:
-    text = "\n".join(lines)
+def _block(text: str) -> str:
     ticks = "`" * max(3, _more_than_in(text))
     return f"{ticks}\n{text}\n{ticks}"
 

@@ -12,7 +12,9 @@ from starlette.responses import Response
 from bullpen.conversation.broadcast import Numbered
 from bullpen.conversation.events import ConversationEvent, old_event_json
 from bullpen.errors import BullpenError
+from bullpen.file_changes import ChangeRecord
 from bullpen.messages import ConversationMessage
+from bullpen.view.change_reading import MOST_PATCHES, MOST_RECORDS, change_page, turn_patch
 from bullpen.view.commands import ACTIONS, Command, read_command, run_command
 from bullpen.view.decided import Decision, decisions_in
 from bullpen.view.listing import ConversationSummary, Hit, all_conversations
@@ -26,7 +28,7 @@ from bullpen.web.frames import server_sent
 from bullpen.web.identity import Identity
 from bullpen.web.invitations import Invitation
 from bullpen.web.people import NewToken, SignedIn, invite, new_token, read_me, read_sessions, revoke_session
-from bullpen.web.requests import checked_id, exact_number_in, hub_of, id_in, sender_in, view_in
+from bullpen.web.requests import checked_id, exact_number_in, hub_of, id_in, sender_in, truth_in, view_in
 from bullpen.web.responses import json
 from bullpen.web.shown_commands import address_of, lines_of
 from bullpen.web.sse import EventStream, position
@@ -34,6 +36,8 @@ from bullpen.web.sse import EventStream, position
 MOST_MESSAGES = 1_000
 DEFAULT_MESSAGES = 50
 DEFAULT_FOUND = 20
+DEFAULT_CHANGES = 50
+DIFF = "text/x-diff"
 MOST_FOUND = 200
 
 
@@ -134,6 +138,7 @@ class Call(Struct, frozen=True, kw_only=True):
     streams: str = ""
     """The name of each server-sent event, if the response is a stream of them."""
     deprecated: bool = False
+    media_type: str = "application/json"
 
 
 async def list_conversations(request: Request) -> Response:
@@ -232,6 +237,26 @@ async def read_queue(request: Request) -> Response:
 async def read_decisions(request: Request) -> Response:
     """Return what people decided."""
     return json(await hub_of(request).read(decisions_in, id_in(request)))
+
+
+async def read_changes(request: Request) -> Response:
+    """Return what was changed in files."""
+    after, limit = exact_number_in(request, "after"), exact_number_in(request, "limit", least=1)
+    records = await hub_of(request).read(
+        change_page,
+        id_in(request),
+        turn_id=request.query_params.get("turn", ""),
+        after=after or 0,
+        limit=limit or DEFAULT_CHANGES,
+        patches=truth_in(request, "patch"),
+    )
+    return json(records)
+
+
+async def read_patch(request: Request) -> Response:
+    """Return what a turn changed, as a patch."""
+    patch = await hub_of(request).read(turn_patch, id_in(request), request.path_params["turn"])
+    return Response(patch.encode(errors="replace"), media_type=DIFF)
 
 
 async def search(request: Request) -> Response:
@@ -421,6 +446,33 @@ CALLS = (
         summary="List what people decided besides speaking, and who did, oldest first.",
         endpoint=read_decisions,
         gives=list[Decision],
+    ),
+    Call(
+        method="GET",
+        path=f"{ONE}/changes",
+        summary="List what turns and people changed in files and what was taken back, in the order of its numbers.",
+        endpoint=read_changes,
+        gives=list[ChangeRecord],
+        parameters=(
+            AFTER,
+            Parameter(
+                name="turn", purpose="only what is about this turn: its changes, and undoing them", type="string"
+            ),
+            Parameter(
+                name="patch",
+                purpose=f"also with the changed lines as a patch; then at most {MOST_PATCHES} at once",
+                type="boolean",
+            ),
+            Parameter(name="limit", purpose=f"at most this many, up to {MOST_RECORDS}", least=1),
+        ),
+    ),
+    Call(
+        method="GET",
+        path=f"{ONE}/turns/{{turn}}/patch",
+        summary="Read what a turn changed as a patch, as git writes it; empty if it changed nothing.",
+        endpoint=read_patch,
+        gives=str,
+        media_type=DIFF,
     ),
     Call(
         method="POST",

@@ -14,6 +14,7 @@ from starlette.routing import Match, Route
 
 from bullpen.errors import BullpenError
 from bullpen.web import (
+    changes,
     entering,
     forking,
     inspector,
@@ -64,6 +65,10 @@ ROUTES: tuple[tuple[str, str, Endpoint], ...] = (
     ("GET", "/c/{id}/steps/{turn}", inspector.steps),
     ("GET", "/c/{id}/prompt/{view}", inspector.prompt),
     ("GET", "/c/{id}/timeline", timeline.timeline),
+    ("GET", "/c/{id}/changes", changes.changes),
+    ("GET", "/c/{id}/changes/{number}/{file}", changes.lines),
+    ("GET", "/c/{id}/changes/{number}/{file}/comment", changes.commented),
+    ("POST", "/c/{id}/changes/{number}/{file}/comment", changes.comment),
     ("GET", "/c/{id}/export/{format}", pages.export),
     ("GET", "/c/{id}/complete", pages.complete),
     ("POST", "/c/{id}/addressees", pages.asks),

@@ -81,7 +81,7 @@ def _operation(call: Call, schema_of: dict[str, Any]) -> dict[str, Any]:
 def _content(call: Call, schema_of: dict[str, Any]) -> dict[str, Any]:
     if call.streams:
         return {"text/event-stream": {"schema": _event(call.streams, schema_of[repr(call.gives)])}}
-    return {"application/json": {"schema": schema_of[repr(call.gives)]}}
+    return {call.media_type: {"schema": schema_of[repr(call.gives)]}}
 
 
 def _event(name: str, data: dict[str, Any]) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from starlette.responses import PlainTextResponse, Response
 from bullpen.errors import UnknownConversation
 from bullpen.exchange.files import FORMATS, Format, export_pieces
 from bullpen.view.addressees import addressees
+from bullpen.view.change_reading import ChangeLines, late_lines, lines_beside
 from bullpen.view.commands import ACTIONS, read_command, read_form, run_command
 from bullpen.view.completion import names_of, options_for
 from bullpen.view.listing import ConversationSummary, Hit, all_conversations, by_urgency, conversation_summary, search
@@ -96,6 +97,7 @@ async def conversation(request: Request) -> Response:
     # Counted before they are read: a message that arrives in between does not mean that there are more.
     stored = await hub.read(conversation_summary, conversation_id)
     messages = await hub.read(shown_messages, conversation_id, before=before)
+    changed = await hub.read(lines_beside, conversation_id, messages)
     view = await view_in(request)
     people = [member for member in view.members if member.type == "human"]
     return page(
@@ -112,6 +114,7 @@ async def conversation(request: Request) -> Response:
         formats=FORMATS,
         sidebar=await sidebar_of(hub, conversation_id),
         ends_early=around is not None and bool(messages) and messages[-1].sequence < stored.messages,
+        changed=changed,
         colors=view.colors,
         id=conversation_id,
     )
@@ -119,10 +122,11 @@ async def conversation(request: Request) -> Response:
 
 async def older(request: Request) -> Response:
     """Show the messages before one."""
-    conversation_id = id_in(request)
-    messages = await hub_of(request).read(shown_messages, conversation_id, before=number_in(request, "before"))
+    hub, conversation_id = hub_of(request), id_in(request)
+    messages = await hub.read(shown_messages, conversation_id, before=number_in(request, "before"))
+    changed = await hub.read(lines_beside, conversation_id, messages)
     view = await view_in(request)
-    return page("older.html", messages=messages, id=conversation_id, colors=view.colors)
+    return page("older.html", messages=messages, changed=changed, id=conversation_id, colors=view.colors)
 
 
 async def newer(request: Request) -> Response:
@@ -139,6 +143,8 @@ async def newer(request: Request) -> Response:
     return page(
         "newer.html",
         messages=messages,
+        changed=ChangeLines(),
+        changes_since=await hub.read(late_lines, conversation_id, after),
         ended_since=ended,
         state=view,
         live=live,

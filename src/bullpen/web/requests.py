@@ -47,6 +47,14 @@ def exact_number_in(request: Request, name: str, *, least: int = 0) -> int | Non
     return number
 
 
+def truth_in(request: Request, name: str) -> bool:
+    """Return whether something is wanted in an address; not if it is missing. Anything else is an error."""
+    given = request.query_params.getlist(name)
+    if len(given) > 1 or any(one not in ("true", "false") for one in given):
+        raise BullpenError(f"The parameter {name} is neither true nor false.")
+    return given == ["true"]
+
+
 def number_of(given: str) -> int | None:
     """Return a number that was written in digits; None if it was not."""
     return int(given) if given.isascii() and given.isdecimal() and len(given) <= LONGEST_NUMBER else None

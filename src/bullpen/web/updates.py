@@ -12,11 +12,13 @@ from msgspec import Struct
 
 from bullpen.conversation.broadcast import Numbered
 from bullpen.conversation.conversation import Conversation
-from bullpen.conversation.events import Lagged, Said, Trouble, TurnBegan, TurnEnded, TurnEvent
+from bullpen.conversation.events import FilesChanged, Lagged, Said, Trouble, TurnBegan, TurnEnded, TurnEvent
 from bullpen.conversation.running_turn import RunningTurn
+from bullpen.file_changes import ChangeRecord
 from bullpen.team.team import colours_of
 from bullpen.text.numbers import spent
 from bullpen.turn_events import Event, Notice, Thinking, TodoList, ToolFinished, ToolStarted
+from bullpen.view.change_reading import ChangeLines, change_line
 from bullpen.view.state import ConversationView
 from bullpen.view.steps import Steps
 from bullpen.view.unanswered import unanswered_turn
@@ -54,6 +56,8 @@ async def update(numbered: Numbered, conversation: Conversation) -> Update | Non
             words = spent(event.seconds, event.usage)
             html = "" if event.state == "done" else await _unanswered(event.turn_id, conversation)
             return _json("ended", turn=event.turn_id, state=event.state, spent=words, html=html)
+        case FilesChanged():
+            return _changed(event.record, conversation)
         case Trouble():
             return Update("trouble", rendered("problem.html", text=event.text).encode())
         case Lagged():
@@ -95,9 +99,16 @@ def _said(said: Said, conversation: Conversation) -> Update:
         spent="",
         unanswered=(),
         rebuilt=said.rebuilt,
+        # Known when the folder was looked at.
+        changed=ChangeLines(),
         **_where(conversation),
     )
     return _json("said", turn=said.turn_id, sequence=said.sequence, html=html)
+
+
+def _changed(record: ChangeRecord, conversation: Conversation) -> Update | None:
+    line = change_line(record)
+    return None if line is None else _json("changed", html=rendered("change.html", one=line, id=conversation.id))
 
 
 async def _unanswered(turn_id: str, conversation: Conversation) -> Markup:

@@ -55,6 +55,22 @@
     ready(node);
   }
 
+  // What a turn changed stands below its reply; what others changed, after the message that was the last one then.
+  function addChange(html) {
+    const made = element(html).firstElementChild;
+    const { turn: id, kind, after } = made.dataset;
+    const [link, line] = made.children;
+    const ofTurn = (selector) => (kind === "turn" ? messages.querySelector(selector.replace("ID", CSS.escape(id))) : null);
+    const footer = ofTurn('article[data-turn="ID"] > footer');
+    const node = footer ? link : line;
+    const old = messages.querySelector(`[data-change="${node.dataset.change}"]`);
+    if (old?.outerHTML === node.outerHTML) return;
+    if (old) old.replaceWith(node);
+    else if (footer) footer.querySelector(".spent").after(node);
+    else if (kind === "turn") ofTurn('[data-unanswered="ID"]')?.after(node);
+    else [...messages.children].filter((one) => Number(one.dataset.sequence) <= Number(after)).pop()?.append(node);
+  }
+
   function addLive(html) {
     const node = element(html).firstElementChild;
     if (!node) return;
@@ -137,6 +153,7 @@
     keepingPlace(() => {
       for (const node of fresh.querySelectorAll(".new-messages > article")) addMessage(node.dataset.sequence, node.outerHTML);
       for (const node of fresh.querySelectorAll(".new-unanswered > details")) addUnanswered(node.outerHTML);
+      for (const node of fresh.querySelectorAll(".new-changes > div")) addChange(node.outerHTML);
       const running = new Set([...fresh.querySelectorAll(".new-live > article")].map((node) => node.dataset.turn));
       for (const node of [...live.children]) if (!running.has(node.dataset.turn)) node.remove();
       for (const node of fresh.querySelectorAll(".new-live > article")) addLive(node.outerHTML);
@@ -159,6 +176,7 @@
       });
       document.dispatchEvent(new CustomEvent("turn-ended", { detail: data }));
     },
+    changed: (data) => keepingPlace(() => addChange(data.html)),
     text: (data) => {
       const node = turn(data.turn);
       if (late) late.push(data);
