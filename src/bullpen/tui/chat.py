@@ -20,6 +20,7 @@ from bullpen.conversation.conversation import Conversation
 from bullpen.conversation.running_turn import RunningTurn
 from bullpen.errors import BullpenError
 from bullpen.text.numbers import counted
+from bullpen.tui.change_line import ChangedLine
 from bullpen.tui.composer import Composer, SuggestionList
 from bullpen.tui.fold import FoldTitle
 from bullpen.tui.key_names import rows
@@ -38,6 +39,9 @@ from bullpen.tui.transcript import Transcript
 from bullpen.tui.turn import TurnView
 from bullpen.tui.updates import Updates
 from bullpen.view.addressees import addressees
+from bullpen.view.change_lookup import all_changes
+from bullpen.view.change_reading import one_change
+from bullpen.view.changes import changes_of
 from bullpen.view.command_arguments import Text
 from bullpen.view.commands import ACTIONS, Command, Typed, read_command, read_form
 from bullpen.view.completion import names_of
@@ -48,6 +52,8 @@ WIDE = 100
 WARM_UP_SECONDS = 0.5
 MOST_ADDRESSEES = 120
 """Characters that tell who will be asked."""
+MOST_RECORDS = 50
+"""Records of changes that are shown line by line at once, the latest."""
 
 
 def _key(key: str, action: str, word: str, help_text: str, *, show: bool = False) -> Binding:
@@ -79,6 +85,8 @@ class ChatScreen(Screen[None]):
         _key("f10", "forget", "Forget", "What each agent remembers; let one begin a new session"),
         Binding("escape", "stop", "Stop", tooltip="Stop every running turn; asks first. Else back to writing"),
         _key("ctrl+o", "prompt", "Prompt", "What an agent was given for a message, exactly", show=True),
+        _key("ctrl+r", "diff", "Diff", "What a turn changed in the files, line by line", show=True),
+        _key("f12", "changes", "Changes", "Everything that was changed in the files"),
         _key("ctrl+g", "queue", "Queue", "To the queue"),
         _key("ctrl+l", "conversations", "Conversations", "Open another conversation of this folder, or a new one"),
         _key("pageup", "page(-1)", "Up", "Scroll up in the conversation"),
@@ -137,7 +145,7 @@ class ChatScreen(Screen[None]):
         self._draft = draft
         self._second_press = SecondPress()
         self._updates = Updates(self, conversation, sender)
-        self._commands = SlashCommands(self, conversation, sender)
+        self._commands = SlashCommands(self, conversation, sender, self.say)
 
     def compose(self) -> ComposeResult:
         """Yield everything on the screen."""
@@ -363,6 +371,42 @@ class ChatScreen(Screen[None]):
         else:
             await self.attempt(self._commands.explain(Text(text=view.turn_id)))
 
+    async def action_diff(self) -> None:
+        """Show what the turn changed that ended with the selected message, else the latest that changed something."""
+        view = self.query_one(Transcript).selected
+        await self.attempt(self._commands.diff(Text(text=(view.turn_id or "") if view is not None else "")))
+
+    @work
+    async def action_changes(self) -> None:
+        """List what was changed in the conversation, and show what the person chooses."""
+        from bullpen.tui.changes_screen import ChangesScreen
+
+        changes = changes_of(await self.conversation.read(all_changes))
+        if not changes.turns:
+            self.notify("No change of files is recorded in this conversation.", markup=False)
+            return
+        chosen = await self.app.push_screen_wait(ChangesScreen(changes))
+        if chosen is not None:
+            await self.attempt(self._show_changes(*chosen))
+
+    @on(ChangedLine.Opened)
+    async def show_changed(self, event: ChangedLine.Opened) -> None:
+        """Show one record line by line."""
+        await self.attempt(self._show_changes((event.number,)))
+
+    async def _show_changes(self, numbers: Iterable[int], path: str = "") -> None:
+        # Each may have a megabyte of lines.
+        latest = sorted(numbers)[-MOST_RECORDS:]
+        records = [await self.conversation.read(one_change, number) for number in latest]
+        self._commands.show_changes(records, path)
+
+    async def say(self, text: str) -> bool:
+        """Say something that was written elsewhere, such as a comment; if that fails, it is in the composer."""
+        is_said = await self.attempt(self._send(text))
+        if not is_said:
+            self._composer.take_back(text)
+        return is_said
+
     @on(QueuePanel.Reordered)
     async def reorder(self, event: QueuePanel.Reordered) -> None:
         """Let turns begin in another order; the same turn stays selected."""
@@ -465,6 +509,11 @@ KEYS = {
         ("ctrl+q", "Leave"),
     ],
     "While you write": rows(Composer.BINDINGS),
-    "Among the messages": [*rows(Transcript.BINDINGS), *rows(MessageView.BINDINGS), *rows(FoldTitle.BINDINGS)],
+    "Among the messages": [
+        *rows(Transcript.BINDINGS),
+        *rows(MessageView.BINDINGS),
+        *rows(FoldTitle.BINDINGS),
+        *rows(ChangedLine.BINDINGS),
+    ],
     "In the queue": rows(QueuePanel.BINDINGS),
 }

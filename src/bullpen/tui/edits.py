@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from textual.content import Content
 
 from bullpen.text.numbers import counted
-from bullpen.tui.text import one_line, shown
+from bullpen.tui.text import code_line, one_line
 from bullpen.view.diff import SIGNS, FileDiff, Row
 from bullpen.view.syntax import Piece, colored_rows
 
@@ -41,6 +41,6 @@ def _lines(files: Sequence[FileDiff]) -> Iterator[Content]:
 
 
 def _line(row: Row, pieces: Sequence[Piece]) -> Content:
-    text = Content.assemble(*((shown(text).replace("\n", " "), PIECE_STYLES[kind]) for kind, text in pieces))
+    text = Content.assemble(*((code_line(text), PIECE_STYLES[kind]) for kind, text in pieces))
     line = Content.assemble((f"{SIGNS[row.kind] or ' '} ", SIGN_STYLES[row.kind]), text)
     return line.stylize_before(ROW_STYLES[row.kind]) if ROW_STYLES[row.kind] else line

@@ -1,6 +1,6 @@
 """MessageView: one message: who said it, to whom, when, what; and what the agent did before it answered."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -13,10 +13,12 @@ from textual.widgets import Static
 from bullpen.markers.stripping import text_for_people
 from bullpen.messages import ConversationMessage
 from bullpen.text.numbers import clock
+from bullpen.tui.change_line import ChangedLine
 from bullpen.tui.step_folds import LoadSteps, RecordedFold, StepsFold
 from bullpen.tui.text import beginning, one_line, shown
 from bullpen.tui.theme import color_of
 from bullpen.tui.unanswered_fold import UnansweredFold
+from bullpen.view.change_reading import ChangeLine
 from bullpen.view.messages import ShownMessage, rebuilt_words
 from bullpen.view.steps import Steps
 from bullpen.view.unanswered import UnansweredTurn
@@ -56,6 +58,7 @@ class MessageView(Vertical, can_focus=True):
         load_steps: LoadSteps | None = None,
         why: str = "",
         notes: tuple[str, ...] = (),
+        changes: Sequence[ChangeLine] = (),
     ) -> None:
         super().__init__(classes="item")
         self.message = shown_message.message
@@ -74,6 +77,8 @@ class MessageView(Vertical, can_focus=True):
         self._load_steps = load_steps
         self._why = why
         self._notes = notes
+        self._changes = list(changes)
+        """What its turn changed, and what was changed or taken back after it."""
         self.styles.border_left = ("outer", self._color)
 
     def compose(self) -> ComposeResult:
@@ -97,6 +102,15 @@ class MessageView(Vertical, can_focus=True):
             yield Static(Content(f"! {shown(note)}"), classes="note", markup=False)
         for turn in self._unanswered:
             yield self._fold(turn)
+        yield from map(ChangedLine, self._changes)
+
+    async def add_change(self, line: ChangeLine) -> None:
+        """Show what its turn changed, which is known a moment after the reply, or what was changed after it."""
+        for shown_line in self.query(ChangedLine):
+            if shown_line.line.number == line.number:
+                await shown_line.remove()
+        self._changes = [*(one for one in self._changes if one.number != line.number), line]
+        await self.mount(ChangedLine(line))
 
     async def add_unanswered(self, turn: UnansweredTurn) -> None:
         """Show a turn that ended after this message without a reply."""

@@ -1,12 +1,14 @@
 """SlashCommands: what a person types after a slash, done on this screen."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from bullpen.conversation.conversation import Conversation
 from bullpen.errors import BullpenError
 from bullpen.exchange.files import export_named
+from bullpen.file_changes import ChangeRecord
 from bullpen.tui.text import one_line
+from bullpen.view.change_lookup import find_changes
 from bullpen.view.command_arguments import Member, Nothing, Text
 from bullpen.view.commands import Command, Typed, run_command
 from bullpen.view.explanation import Explanation, explain, explain_now
@@ -33,6 +35,9 @@ SCREEN_COMMANDS = (
         takes=Text,
         read=lambda text, _team: Text(text=text),
     ),
+    Command(
+        name="changes", purpose="show everything that was changed in the files: per turn, per member, all together"
+    ),
     Command(name="theme", purpose="switch between dark and light"),
 )
 """The commands that only this door has."""
@@ -41,8 +46,15 @@ SCREEN_COMMANDS = (
 class SlashCommands:
     """Runs commands on one screen. What is not possible is raised as a BullpenError."""
 
-    def __init__(self, screen: "Screen[None]", conversation: Conversation, sender: str | None) -> None:
+    def __init__(
+        self,
+        screen: "Screen[None]",
+        conversation: Conversation,
+        sender: str | None,
+        say: Callable[[str], Awaitable[bool]],
+    ) -> None:
         self._screen = screen
+        self._say = say
         self._conversation = conversation
         self._sender = sender
 
@@ -69,6 +81,24 @@ class SlashCommands:
         """Show what an agent was given in a turn; without a number, in the last one."""
         turn = await self._conversation.read(find_turn, given.text or LAST)
         self._show(await self._conversation.read(explain, turn.id))
+
+    async def diff(self, given: Text) -> None:
+        """Show what was changed in the files."""
+        records = await self._conversation.read(find_changes, given.text)
+        if records:
+            self.show_changes(records)
+        else:
+            self._screen.notify("No change of files is recorded there. /changes lists all of them.", markup=False)
+
+    async def changes(self, _: Nothing) -> None:
+        """Show everything that was changed in the conversation."""
+        await self._screen.run_action("changes")
+
+    def show_changes(self, records: Sequence[ChangeRecord], path: str = "") -> None:
+        """Show changes line by line."""
+        from bullpen.tui.diff_screen import DiffScreen
+
+        self._screen.app.push_screen(DiffScreen(records, self._conversation, self._say, path=path))
 
     async def search(self, given: Text) -> None:
         """Find what was said."""
@@ -117,6 +147,8 @@ HANDLERS: dict[str, Callable[[SlashCommands, Any], Awaitable[None]]] = {
     "who": SlashCommands.who,
     "prompt": SlashCommands.prompt,
     "explain": SlashCommands.explain,
+    "diff": SlashCommands.diff,
+    "changes": SlashCommands.changes,
     "search": SlashCommands.search,
     "export": SlashCommands.export,
     "help": SlashCommands.help,

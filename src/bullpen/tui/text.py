@@ -22,6 +22,14 @@ def shown(text: str) -> str:
     return printable(text.replace("\r\n", "\n")).replace("\t", TAB)
 
 
+def code_line(text: str) -> str:
+    """Return one line of a file that a terminal shows and never obeys, with no tabs; a line break in it can be seen."""
+    text = text.replace("\t", TAB).replace("\r", "␍").replace("\n", "␊")
+    if not text.isascii():
+        text = text.replace("\u2028", "␤").replace("\u2029", "␤")
+    return printable(text)
+
+
 def one_line(text: str, most: int = 80) -> str:
     """Return the beginning of a text on one line."""
     words = " ".join(shown(text[: 4 * most]).split())

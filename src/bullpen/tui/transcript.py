@@ -22,6 +22,7 @@ from bullpen.tui.message import MessageView
 from bullpen.tui.text import MOST_LINES, beginning, one_line, weight_of
 from bullpen.tui.turn import TurnView
 from bullpen.turn_events import Event
+from bullpen.view.change_reading import ChangeLine, ChangeLines, lines_beside
 from bullpen.view.messages import NOTE, ShownMessage, is_note, shown_messages
 from bullpen.view.steps import Steps, recorded_steps, turn_record
 from bullpen.view.unanswered import UnansweredTurn
@@ -73,6 +74,8 @@ class Transcript(VerticalScroll, can_focus=False):
         self._done: dict[str, tuple[Steps, float]] = {}
         """What was done for a message, and for how many seconds."""
         self._said: dict[str, Said] = {}
+        self._changes = ChangeLines()
+        """What was changed, for the messages that were read last."""
         self._is_loading = False
         self._changing = asyncio.Lock()
         """Held while messages are read and mounted: one that is said meanwhile is neither missed nor doubled."""
@@ -186,6 +189,14 @@ class Transcript(VerticalScroll, can_focus=False):
                 before = [view for view in self.views if unanswered and view.sequence <= unanswered.after]
                 if unanswered is not None and before:
                     await before[-1].add_unanswered(unanswered)
+
+    async def changed(self, line: ChangeLine) -> None:
+        """Show what was changed: below the message of its turn, else after the newest message."""
+        async with self._changing:
+            of_turn = [view for view in self.views if line.kind == "turn" and view.turn_id == line.turn]
+            before = [view for view in self.views if view.sequence <= line.after]
+            for view in (of_turn or before)[-1:]:
+                await view.add_change(line)
 
     @property
     def is_following(self) -> bool:
@@ -359,7 +370,9 @@ class Transcript(VerticalScroll, can_focus=False):
             await self._messages.mount(DayLine(view, days[view]), before=view)
 
     async def _read(self, *, before: int | None = None, after: int | None = None) -> list[ShownMessage]:
-        return await self._conversation.read(shown_messages, before=before, after=after, limit=PAGE)
+        messages = await self._conversation.read(shown_messages, before=before, after=after, limit=PAGE)
+        self._changes = await self._conversation.read(lines_beside, messages)
+        return messages
 
     def _forget_the_oldest(self) -> None:
         for remembered in (self._done, self._said):
@@ -379,7 +392,14 @@ class Transcript(VerticalScroll, can_focus=False):
             load_steps=None if turn_id is None else partial(self._recorded_steps, turn_id),
             why=said.reason if said else NOTE if is_note(message) else "",
             notes=said.notes if said else (),
+            changes=self._changes_of(shown),
         )
+
+    def _changes_of(self, shown: ShownMessage) -> list[ChangeLine]:
+        """Return what its turn changed, and turns without a reply after it, and what was changed between turns then."""
+        turns = [shown.turn, *(turn.turn for turn in shown.unanswered)]
+        of_turns = [line for turn in turns if turn for line in self._changes.of_turn(turn)]
+        return [*of_turns, *self._changes.after(shown.sequence)]
 
     async def _recorded_steps(self, turn_id: str) -> Steps:
         record = await self._conversation.read(turn_record, turn_id)

@@ -9,7 +9,16 @@ from textual.css.query import NoMatches
 from textual.message import Message
 
 from bullpen.conversation.conversation import Conversation
-from bullpen.conversation.events import ConversationEvent, Lagged, Said, Trouble, TurnBegan, TurnEnded, TurnEvent
+from bullpen.conversation.events import (
+    ConversationEvent,
+    FilesChanged,
+    Lagged,
+    Said,
+    Trouble,
+    TurnBegan,
+    TurnEnded,
+    TurnEvent,
+)
 from bullpen.errors import BullpenError
 from bullpen.tui.composer import Composer
 from bullpen.tui.members import MembersPanel
@@ -18,6 +27,7 @@ from bullpen.tui.queue import QueuePanel
 from bullpen.tui.status import StatusBar
 from bullpen.tui.transcript import Transcript
 from bullpen.view.attention import Attention, attention
+from bullpen.view.change_reading import change_line
 from bullpen.view.decisions import DISMISS, Decision
 from bullpen.view.state import ConversationView, conversation_view
 from bullpen.view.unanswered import UnansweredTurn, unanswered_turn
@@ -123,6 +133,9 @@ class Updates:
                 await transcript.end(event.turn_id)
             case TurnEnded():
                 await transcript.end(event.turn_id, await self._unanswered(event.turn_id))
+            case FilesChanged(record=record):
+                if (line := change_line(record)) is not None:
+                    await transcript.changed(line)
             case Trouble():
                 self._trouble = Decision(kind="trouble", text=event.text, choices=(DISMISS,))
             case _:

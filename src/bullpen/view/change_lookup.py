@@ -35,16 +35,6 @@ def shown_changes(records: Iterable[ChangeRecord]) -> list[ChangeRecord]:
     return [record for record in records if record.changes.files or record.changes.note]
 
 
-def changes_with_patch(store: Store, conversation_id: str, number: int) -> ChangeRecord | None:
-    """Return one record with its patch."""
-    known = next((one for one in store.changes(conversation_id, patches=False) if one.number == number), None)
-    if known is None:
-        return None
-    after = known.after_message
-    found = store.changes(conversation_id, first=after, last=after)
-    return next((one for one in found if one.number == number), None)
-
-
 def _latest(store: Store, conversation_id: str) -> str:
     """Return the latest turn that changed something; nothing if none did."""
     known = all_changes(store, conversation_id)

@@ -10,6 +10,7 @@ from bullpen.view.diff import file_words, plus_minus
 
 SOMEBODY = "Somebody"
 """Whoever changed files between two turns: nothing tells us who."""
+UNKNOWN = "what changed is not known"
 
 
 class ChangedFile(Struct, frozen=True, kw_only=True):
@@ -69,7 +70,7 @@ def change_summary(changes: FolderChanges) -> str:
     """Return what is written on a message: "3 files, +24 −7"; nothing if nothing has changed and that is known."""
     if changes.files:
         return files_words(changes.files)
-    return "what changed is not known" if changes.note else ""
+    return UNKNOWN if changes.note else ""
 
 
 def record_words(record: ChangeRecord) -> str:
@@ -129,13 +130,14 @@ def changes_of(records: Sequence[ChangeRecord]) -> Changes:
 def group_of(records: Sequence[ChangeRecord], *, key: str, title: str) -> ChangeGroup:
     """Return records as one group: each file once, from what it was before the first to what it is after the last."""
     files = tuple(_summed(records))
+    notes = tuple(dict.fromkeys(one.changes.note for one in records if one.changes.note))
     return ChangeGroup(
         key=key,
         title=title,
-        summary=files_words(files),
+        summary=files_words(files) if files or not notes else UNKNOWN,
         files=files,
         records=tuple(record.number for record in records),
-        notes=tuple(dict.fromkeys(one.changes.note for one in records if one.changes.note)),
+        notes=notes,
     )
 
 

@@ -75,4 +75,4 @@ def _styles(kind: str, colour: str) -> tuple[str, ...]:
 
 
 def _safe(text: str) -> str:
-    return printable(text.replace("\t", " " * TAB)).replace("\n", "\ufffd")
+    return printable(text.replace("\t", " " * TAB).replace("\r", "␍"))
