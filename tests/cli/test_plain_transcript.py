@@ -3,10 +3,13 @@
 from collections.abc import Sequence
 
 import pytest
+from msgspec.structs import replace
+from tests.view.changed import RECORDS
 
 from bullpen.cli.plain.transcript import Show
 from bullpen.conversation.events import (
     ConversationEvent,
+    FilesChanged,
     HandOverMissed,
     Held,
     Lagged,
@@ -21,6 +24,7 @@ from bullpen.conversation.events import (
     Undecided,
 )
 from bullpen.conversation.state import UndecidedTurn
+from bullpen.file_changes import FolderChanges
 from bullpen.messages import ConversationMessage, Routing, Speaker
 from bullpen.routing.missed_hand_overs import MissedHandOver
 from bullpen.routing.queue import WaitingTurn
@@ -389,6 +393,25 @@ def test_a_plan_is_shown_in_place_of_the_tool_that_changes_it() -> None:
     )
 
     assert page.splitlines()[2:] == ["  ☐ build", "    ✗ no"]
+
+
+def test_what_was_changed_is_said_after_the_turn() -> None:
+    changed, by_people, _, _, undone = RECORDS
+    page = shown(
+        began("1", "max"),
+        said("1", "max", "Done.", ()),
+        ended("1", "max"),
+        FilesChanged.of(changed),
+        FilesChanged.of(by_people),
+        FilesChanged.of(undone),
+        FilesChanged.of(replace(changed, changes=FolderChanges(folder="/x"))),
+    )
+
+    assert page.splitlines()[-3:] == [
+        "  ± max changed 3 files in turn 1 (+2 −1).  /diff 1",
+        "  ± Somebody changed 1 file between turns (+1 −1).",
+        "  ± kai took back turn 3: 1 file (−2).",
+    ]
 
 
 def test_an_edit_shows_its_first_lines() -> None:

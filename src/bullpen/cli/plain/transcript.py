@@ -12,6 +12,7 @@ from bullpen.conversation.events import (
     ConversationEvent,
     Decided,
     Dropped,
+    FilesChanged,
     HandOverMissed,
     Held,
     Lagged,
@@ -27,6 +28,7 @@ from bullpen.conversation.events import (
     Unallowed,
     Undecided,
 )
+from bullpen.file_changes import ChangeRecord
 from bullpen.messages import ConversationMessage
 from bullpen.terminal.cells import width
 from bullpen.terminal.colors import Colours
@@ -34,6 +36,7 @@ from bullpen.terminal.page import Page
 from bullpen.terminal.tables import safe_line
 from bullpen.terminal.wrapping import wrapped
 from bullpen.text.numbers import clock, counted
+from bullpen.view.changes import change_summary, record_words
 from bullpen.view.decisions import Choice, Decision, Kind
 from bullpen.view.unanswered import UnansweredTurn
 
@@ -276,8 +279,16 @@ class Show:
             for event in self._later.pop(next(iter(self._later))):
                 self._write(event)
 
+    def changed(self, record: ChangeRecord) -> None:
+        """Write what was changed in the files, and in a chat how to see it line by line."""
+        if change_summary(record.changes):
+            see = f"  /diff {record.turn_id}" if self._in_chat and record.kind == "turn" else ""
+            self.note(f"  ± {record_words(record)}{see}", "cyan")
+
     def _remark(self, event: ConversationEvent) -> None:
         match event:
+            case FilesChanged(record=record):
+                self.changed(record)
             case Said() if self._repeats_people:
                 self.message(event.message, event.sequence)
                 self._notes(event)
