@@ -121,3 +121,14 @@ def test_colours_are_ours_and_nothing_else_is_obeyed() -> None:
     plain = list(diff_lines(RECORDS[:1], Colours(None, on=False)))
     assert not set("".join(plain)) & set("\x1b\r\t")
     assert "\ufffd[2J深" in "".join(plain)
+
+
+def test_messages_are_listed_with_what_was_changed_after_them(changed: Path, capsys: Printed) -> None:
+    assert main(["sessions", "show", "--last", "3"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+
+    assert [line for line in lines if line.startswith("±")] == [
+        "± What max changed in turn 2 is not known. There is no git here.",
+        "± sarah changed 1 file in turn 3 (+2).",
+        "± kai took back turn 3: 1 file (−2).",
+    ]

@@ -1,7 +1,7 @@
 """`bullpen sessions list`, `show` and `search`: reading, in as little time as it takes to print."""
 
 import argparse
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -10,9 +10,12 @@ from bullpen.cli.typed_commands import to_type
 from bullpen.database import Database, open_database
 from bullpen.errors import NoConversations
 from bullpen.exchange.formatting import addressees_of, sender_of
+from bullpen.file_changes import ChangeRecord
 from bullpen.terminal.tables import print_heading, print_indented, print_table, safe_line
 from bullpen.text.numbers import counted, day_or_clock, local_time, money
 from bullpen.view import listing
+from bullpen.view.change_lookup import changes_after
+from bullpen.view.changes import record_words
 from bullpen.view.listing import ConversationSummary, Hit, all_conversations, find_conversation
 from bullpen.view.messages import ShownMessage, plain_messages, rebuilt_words
 from bullpen.view.unanswered import UnansweredTurn
@@ -76,7 +79,8 @@ def show(options: argparse.Namespace) -> int:
                 print(msgspec.json.encode(fields).decode())
         else:
             earlier = 0 if options.all else conversation.messages - options.last
-            _print_conversation(conversation, messages, earlier)
+            changes = changes_after(database, conversation.id, first=earlier + 1 if earlier > 0 else 0)
+            _print_conversation(conversation, messages, earlier, changes)
     return 0
 
 
@@ -165,7 +169,12 @@ def _all_messages(database: Database, conversation: ConversationSummary) -> Iter
         last = page[-1].sequence
 
 
-def _print_conversation(conversation: ConversationSummary, messages: Iterable[ShownMessage], earlier: int) -> None:
+def _print_conversation(
+    conversation: ConversationSummary,
+    messages: Iterable[ShownMessage],
+    earlier: int,
+    changes: Mapping[int, Sequence[ChangeRecord]],
+) -> None:
     print_heading(f"{conversation.id}  team {conversation.team}, {counted(conversation.messages, 'message')}")
     if conversation.paused is not None:
         print(f"Paused: {safe_line(conversation.paused)}")
@@ -173,6 +182,8 @@ def _print_conversation(conversation: ConversationSummary, messages: Iterable[Sh
         print(f"{counted(earlier, 'earlier message')}: --last N or --all shows more.")
     for shown in messages:
         print_message(shown)
+        for record in changes.get(shown.sequence, ()):
+            print(f"± {safe_line(record_words(record))}")
 
 
 def _print_unanswered(turn: UnansweredTurn) -> None:

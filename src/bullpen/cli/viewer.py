@@ -11,6 +11,7 @@ from bullpen.conversation.conversation import Conversation
 from bullpen.conversation.events import ConversationEvent
 from bullpen.terminal.tables import safe_line
 from bullpen.text.numbers import counted
+from bullpen.view.change_lookup import changes_after
 from bullpen.view.messages import plain_messages, rebuilt_words
 from bullpen.view.state import conversation_view
 from bullpen.view.status_lines import status_line
@@ -98,12 +99,16 @@ async def show_state(conversation: Conversation, show: Show) -> None:
     if messages and messages[0].sequence > 1:
         earlier = counted(messages[0].sequence - 1, "earlier message")
         show.note(f"({earlier}: bullpen sessions show {conversation.id} --all)")
+    first = messages[0].sequence if messages else 1
+    changes = await conversation.read(changes_after, first=first if first > 1 else 0)
     for shown in messages:
         show.message(shown.message, shown.sequence)
         if shown.rebuilt:
             show.note(f"  {rebuilt_words(shown.rebuilt)}", "yellow")
         for turn in shown.unanswered:
             show.unanswered(turn)
+        for record in changes.get(shown.sequence, ()):
+            show.changed(record)
     view = conversation_view(conversation)
     for decision in view.decisions:
         show.decision(decision)

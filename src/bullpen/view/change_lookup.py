@@ -35,6 +35,14 @@ def shown_changes(records: Iterable[ChangeRecord]) -> list[ChangeRecord]:
     return [record for record in records if record.changes.files or record.changes.note]
 
 
+def changes_after(store: Store, conversation_id: str, *, first: int = 0) -> dict[int, list[ChangeRecord]]:
+    """Return what was changed from a message on, by the number of the message that it came after, without patches."""
+    found: dict[int, list[ChangeRecord]] = {}
+    for record in shown_changes(store.changes(conversation_id, first=first, patches=False)):
+        found.setdefault(max(record.after_message, 1), []).append(record)
+    return found
+
+
 def _latest(store: Store, conversation_id: str) -> str:
     """Return the latest turn that changed something; nothing if none did."""
     known = all_changes(store, conversation_id)
