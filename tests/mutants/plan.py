@@ -24,6 +24,7 @@ PLAN: dict[str, tuple[str, ...]] = {
     "conversation/resume.py": CONVERSATION,
     "conversation/state.py": CONVERSATION,
     "conversation/turn_loop.py": CONVERSATION,
+    "routing/obstacles.py": ("tests/routing/test_obstacles.py",),
     "markers/code.py": MARKERS,
     "markers/grammar.py": MARKERS,
     "markers/runs.py": MARKERS,

@@ -118,6 +118,12 @@ def test_whoever_waits_for_a_workspace_is_not_overtaken() -> None:
     assert waits(*relay, beside=situation(turn("r"))) == {"b": ("step", "r"), "a": ("workspace", "b")}
 
 
+def test_who_is_asked_later_to_help_does_not_overtake_either() -> None:
+    waiting = turn("b", "m2"), turn("c", "m1")
+
+    assert waits(*waiting, beside=situation(turn("a"))) == {"b": ("workspace", "a"), "c": ("workspace", "b")}
+
+
 def test_intents_decide_among_those_that_collide() -> None:
     waiting = turn("a", "m1"), turn("b", "m2", intent=1), turn("r", "m3", intent=3)
 
@@ -139,6 +145,22 @@ def test_a_person_whose_turn_has_not_come_waits_like_others() -> None:
         "kim": ("step", "r"),
         "a": ("person", "kim"),
     }
+
+
+def test_each_waits_for_the_step_right_before_it() -> None:
+    relay = turn("s", step=1), turn("kim", step=2), turn("a", step=3)
+
+    assert waits(*relay, beside=situation(turn("r"))) == {
+        "s": ("step", "r"),
+        "kim": ("step", "s"),
+        "a": ("person", "kim"),
+    }
+
+
+def test_a_relay_stops_where_the_first_person_must_act() -> None:
+    stopped = situation(undecided=[turn("r", step=1)])
+
+    assert waits(turn("kim"), turn("s", step=1), beside=stopped) == {"kim": ("person", "kim"), "s": ("person", "kim")}
 
 
 def test_what_is_held_holds_up_its_relay_and_no_workspace() -> None:
