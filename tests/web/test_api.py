@@ -245,7 +245,17 @@ def test_a_body_is_required_where_nothing_works_without_it() -> None:
 
     required = {path.rpartition("/")[2] for path, body in bodies.items() if body and body["required"]}
 
-    assert required == {"messages", "commands", "hand-over", "ask", "forget", "reorder", "tokens", "invitations"}
+    assert required == {
+        "messages",
+        "commands",
+        "hand-over",
+        "ask",
+        "forget",
+        "reorder",
+        "rewind",
+        "tokens",
+        "invitations",
+    }
 
 
 def test_events_are_as_described(tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ MOST_FILES = 300
 """Files of a group that are listed."""
 MOST_OPEN = 40
 MOST_OPEN_LINES = 400
-"""Files with more lines are opened by whoever wants to see them."""
+"""Files with more lines are closed at first."""
 SPLIT = "bullpen-diff"
 """The cookie in which a browser keeps how it shows diffs."""
 YEAR_SECONDS = 365 * 24 * 3600

@@ -67,7 +67,7 @@ def shown_part(diff: FileDiff, start: int, *, is_split: bool) -> ShownPart:
 
 
 def _from(hunks: Iterable[Hunk], start: int) -> Iterator[Hunk]:
-    """Yield the rows from one on, at most so many. Only the beginning of a hunk has its heading."""
+    """Yield the rows from one on, as many as are sent at once. Only the beginning of a hunk has its heading."""
     room = MOST_ROWS
     for hunk in hunks:
         if start >= len(hunk.rows) or room <= 0:
@@ -98,7 +98,7 @@ def _in_colors(path: str, rows: Sequence[Row]) -> Iterator[Markup]:
 
 
 def _html(pieces: Sequence[Piece]) -> Markup:
-    """Return a row as HTML. Whatever is in it is text, and nothing in it hides."""
+    """Return a row as HTML. All of it is text, and nothing in it hides."""
     room, html = MOST_COLUMNS, Markup()
     for kind, text in pieces:
         shown = visible(text[:room])
