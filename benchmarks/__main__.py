@@ -24,6 +24,8 @@ from benchmarks import (
     conversation_disk,
     conversation_memory,
     conversation_resume,
+    files_disk,
+    files_time,
     fit,
     imports,
     markers,
@@ -52,8 +54,9 @@ ABOUT_CONVERSATIONS = (
     cli_start,
 )
 ABOUT_MEMORY = (remembering_bytes, remembering_cpu)
+ABOUT_FILES = (files_time, files_disk)
 ABOUT_DOORS = (ready, screen_latency, web, web_streaming)
-BENCHMARKS = (*ABOUT_CONTEXT, *ABOUT_AGENTS, *ABOUT_CONVERSATIONS, *ABOUT_DOORS, *ABOUT_MEMORY)
+BENCHMARKS = (*ABOUT_CONTEXT, *ABOUT_AGENTS, *ABOUT_CONVERSATIONS, *ABOUT_DOORS, *ABOUT_MEMORY, *ABOUT_FILES)
 
 
 def main(arguments: list[str]) -> None:

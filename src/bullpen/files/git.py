@@ -61,15 +61,19 @@ def persons_setting(program: str, git_dir: Path, name: str) -> str:
 
 
 class Git:
-    """git, for one repository of ours, one index and one folder."""
+    """git, for one repository, one folder, and one index: the repository's own, if none is named."""
 
-    def __init__(self, program: str, git_dir: Path, *, root: Path, index: Path, borrowed: Sequence[Path] = ()) -> None:
+    def __init__(
+        self, program: str, git_dir: Path, *, root: Path, index: Path | None = None, borrowed: Sequence[Path] = ()
+    ) -> None:
         self.cannot_open = False
         """Whether a folder could not be looked into."""
         self._program = program
         self._git_dir = git_dir
         self._environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")} | CLEAN
-        self._environment |= {"GIT_DIR": str(git_dir), "GIT_WORK_TREE": str(root), "GIT_INDEX_FILE": str(index)}
+        self._environment |= {"GIT_DIR": str(git_dir), "GIT_WORK_TREE": str(root)}
+        if index is not None:
+            self._environment["GIT_INDEX_FILE"] = str(index)
         if borrowed:
             self._environment["GIT_ALTERNATE_OBJECT_DIRECTORIES"] = ":".join(map(_quoted, borrowed))
 
@@ -108,8 +112,8 @@ class Git:
         try:
             return subprocess.Popen(
                 command,
-                # Not in the folder, in which anything may lie.
-                cwd=self._git_dir,
+                # Not in the folder, in which there may be anything, nor below it, where git would not see the rest.
+                cwd="/",
                 env=self._environment,
                 stdin=stdin,
                 stdout=subprocess.PIPE,

@@ -30,6 +30,10 @@ class Conflict(Struct, frozen=True, kw_only=True):
     marked: FileState | None = None
     """For texts: both versions in one, with <<<<<<< around what differs."""
 
+    def settled(self, state: FileState | None) -> FileChange:
+        """Return what must change in ours so that the file is in a state."""
+        return _change(self.raw_path or self.path.encode(), self.ours, state)
+
 
 class Merged(Struct, frozen=True, kw_only=True):
     """What a merge gives."""

@@ -3,6 +3,7 @@
 import contextlib
 import fcntl
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -44,11 +45,18 @@ __pycache__/
 """What is left alone in a folder that is not a repository."""
 
 
+_SPECIAL = re.compile(r"[][*?\\]")
+
+
 class Repository:
     """Our repository, as it is used for one root."""
 
-    def __init__(self, home: Path, place: Place, program: str) -> None:
+    def __init__(self, home: Path, place: Place, program: str, not_looked_at: Path | None = None) -> None:
         self.place = place
+        self.not_looked_at = ""
+        """The beginning of the paths of our own files, if they are below the root."""
+        if not_looked_at is not None and not_looked_at.is_relative_to(place.root):
+            self.not_looked_at = str(not_looked_at.relative_to(place.root))
         self.program = program
         self.folder = home / place.family
         self.own = self.folder / "roots" / place.name
@@ -113,10 +121,13 @@ class Repository:
 
     def excludes(self) -> list[str]:
         """Return the options for what is left alone, besides what files in the folder say."""
+        # Its characters as they are, and anything after them: a database has files beside it.
+        plain = _SPECIAL.sub(r"\\\g<0>", self.not_looked_at)
+        ours = [f"--exclude=/{plain}*"] if plain else []
         if self.place.common_dir is None:
-            return [f"--exclude-from={self.folder / 'not-kept'}"]
+            return [f"--exclude-from={self.folder / 'not-kept'}", *ours]
         files = [self.place.common_dir / "info" / "exclude", Path(self.setting("core.excludesFile"))]
-        return [f"--exclude-from={file}" for file in files if file.is_file()]
+        return [*(f"--exclude-from={file}" for file in files if file.is_file()), *ours]
 
     def setting(self, name: str) -> str:
         """Return a path that the person has set for all their repositories; asked once."""

@@ -25,7 +25,7 @@ from bullpen.files.merge import Merged, merge_trees
 from bullpen.files.patch import write_patch
 from bullpen.files.place import Place, find_place
 from bullpen.files.repository import Repository
-from bullpen.files.snapshot import Snapshot, TooMuch, take_snapshot
+from bullpen.files.snapshot import Snapshot, TooMuch, fill_folder, take_snapshot
 
 ONLY_NAMES = "Only names and sizes are known: {}."
 NO_GIT = "git is not installed"
@@ -34,25 +34,27 @@ NO_GIT = "git is not installed"
 class FolderSnapshots:
     """Everything that is kept of folders, in one private folder of ours."""
 
-    def __init__(self, home: Path) -> None:
+    def __init__(self, home: Path, *, not_looked_at: Path | None = None) -> None:
+        """Keep what folders are in `home`. Files whose paths begin with the other path are left alone: our own."""
         self._home = home.absolute()
+        self._not_looked_at = not_looked_at and Path(os.path.realpath(not_looked_at))
         self._known: dict[Place, Workspace] = {}
 
     def workspace(self, folder: Path) -> "Workspace":
         """Return the workspace that a folder is in: its git repository or worktree, else the folder itself."""
         place = find_place(folder)
         if place not in self._known:
-            self._known[place] = Workspace(self._home, place)
+            self._known[place] = Workspace(self._home, place, self._not_looked_at)
         return self._known[place]
 
 
 class Workspace:
     """The files below one root."""
 
-    def __init__(self, home: Path, place: Place) -> None:
+    def __init__(self, home: Path, place: Place, not_looked_at: Path | None = None) -> None:
         self.root = place.root
         self._place = place
-        self._repository = Repository(home, place, find_git() or "git")
+        self._repository = Repository(home, place, find_git() or "git", not_looked_at)
 
     def snapshot(self) -> Snapshot:
         """Keep all files as they are now; never fails, and says in a note what is not known."""
@@ -68,7 +70,7 @@ class Workspace:
     def _listed(self, reason: str) -> Snapshot:
         try:
             self._repository.make_private()
-            name = write_listing(self._repository.own, list_folder(self.root))
+            name = write_listing(self._repository.own, list_folder(self.root, self._repository.not_looked_at))
             return Snapshot(id=name, note=ONLY_NAMES.format(reason))
         except TooManyFiles:
             return Snapshot(id="", note=f"What is in {self.root} is not known: it has too many files.")
@@ -144,6 +146,13 @@ class Workspace:
             return self._repository.git().run("cat-file", "blob", checked_tree(blob))
         except (GitFailed, OSError) as error:
             raise FilesNotKept(self.root, str(error)) from error
+
+    def fill(self, tree: str) -> None:
+        """Write all files of a snapshot into a folder in which nothing is yet; raises FilesFailed."""
+        try:
+            fill_folder(self._repository, checked_tree(tree))
+        except (GitFailed, OSError) as error:
+            raise FilesFailed(self.root, str(error)) from error
 
     def merge(self, base: str, ours: str, theirs: str) -> Merged:
         """Return what must change in ours so that it has what theirs changed since base; raises FilesNotKept.

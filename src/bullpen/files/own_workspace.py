@@ -1,0 +1,234 @@
+"""OwnWorkspace: the worktree of one agent, and what of it is in the shared folder already; also after a crash."""
+
+import contextlib
+import hashlib
+import os
+import re
+import shutil
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from bullpen.errors import FilesError, FilesNotKept, NoOwnWorkspace
+from bullpen.files.compare import is_tree
+from bullpen.files.git import GitFailed
+from bullpen.files.place import find_place
+from bullpen.files.workspace import FolderSnapshots, Workspace
+from bullpen.files.worktree import (
+    follow_head,
+    has_own_commits,
+    is_worktree,
+    make_worktree,
+    remove_worktree,
+    why_no_worktree,
+)
+
+FOLDER = "worktrees"
+STATE = ".json"
+_UNSAFE = re.compile(r"[^A-Za-z0-9_-]+")
+
+
+class OwnState(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What is known of a worktree; written before anything is done with it."""
+
+    member: str
+    shared: str
+    """The root of the folder that it is a copy of."""
+    base: str = ""
+    """The id of all its files when the shared folder had everything that is in them."""
+    is_made: bool = False
+    seen: str = ""
+    """The id of all its files when they were last looked at."""
+    head: str = ""
+    """The commit that it was brought to last."""
+    syncing: str = ""
+    """The id of the files that are being brought into it."""
+    merging: str = ""
+    """The id of its files that are being brought into the shared folder."""
+    turn: str = ""
+    """The last turn that worked here."""
+    is_due: bool = False
+    """Whether what that turn did is to be brought into the shared folder, and nobody has decided otherwise."""
+
+
+class OwnWorkspace:
+    """The worktree of one agent in one conversation. Everything here blocks."""
+
+    def __init__(self, snapshots: FolderSnapshots, path: Path, member: str, shared: Path) -> None:
+        self.path = path
+        self.member = member
+        self.shared = snapshots.workspace(shared).root
+        self._snapshots = snapshots
+        self._file = path.with_name(path.name + STATE)
+
+    # What is known of it
+
+    @property
+    def state(self) -> OwnState:
+        """What is known of it."""
+        return read_state(self._file) or OwnState(member=self.member, shared=str(self.shared))
+
+    def note(self, **changed: object) -> None:
+        """Write what is known of it from now on."""
+        self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        new = self._file.with_name(self._file.name + ".new")
+        with new.open("wb") as file:
+            file.write(msgspec.json.encode(replace(self.state, **changed)))
+            file.flush()
+            os.fsync(file.fileno())
+        new.replace(self._file)
+
+    @property
+    def exists(self) -> bool:
+        """Whether there is a worktree, and an agent may have worked in it."""
+        return self.state.is_made and is_worktree(find_place(self.shared), self.path)
+
+    @property
+    def workspace(self) -> Workspace:
+        """Its files."""
+        return self._snapshots.workspace(self.path)
+
+    def look(self) -> str:
+        """Return the id of all its files as they are now; raises NoOwnWorkspace if that cannot be known."""
+        found = self.workspace.snapshot()
+        if not is_tree(found.id):
+            raise NoOwnWorkspace(self.member, f"what is in {self.path} is not known. {found.note}")
+        return found.id
+
+    def has_unmerged_work(self) -> bool:
+        """Return whether something in it is not in the shared folder."""
+        return self.exists and self.look() != self.state.base
+
+    # Before a turn
+
+    def bring_up_to_date(self, tree: str, cwd: Path) -> str:
+        """Bring all files of the shared folder into it, if it holds no work of its own; return the id of its files.
+
+        `tree` is the id of the files of the shared folder; `cwd`, where in the worktree the agent works. Raises
+        NoOwnWorkspace or another FilesError.
+        """
+        if reason := why_no_worktree(self.shared):
+            raise NoOwnWorkspace(self.member, f"{reason}.")
+        if not is_tree(tree):
+            raise NoOwnWorkspace(self.member, f"only names and sizes of the files in {self.shared} can be known.")
+        try:
+            self.complete()
+            found = self._brought(tree) if self.exists else self._made(tree)
+            cwd.mkdir(parents=True, exist_ok=True)
+        except (GitFailed, OSError) as error:
+            raise NoOwnWorkspace(self.member, f"{error}.") from error
+        return found
+
+    def complete(self) -> None:
+        """Complete what was begun to bring files into it when bullpen was killed."""
+        state = self.state
+        if state.syncing and self.exists:
+            self._bring(state.base, state.syncing)
+
+    def _made(self, tree: str) -> str:
+        """Make the worktree. If somebody has removed one with work in it, that work is in it again."""
+        state = self.state
+        if state.is_made and self.path.is_dir():
+            # Its repository does not know it any more. Whatever is in it may be work.
+            self.path.rename(self.path.with_name(f"{self.path.name}.left-{time.time_ns()}"))
+        self.note(is_made=False, syncing="")
+        lost = state.seen if state.seen != state.base else ""
+        head = make_worktree(find_place(self.shared), self.path)
+        self.workspace.fill(lost or tree)
+        self.note(head=head)
+        self._follow(head)
+        found = self.look()
+        self.note(base=state.base if lost else found, seen=found, is_made=True)
+        return found
+
+    def _brought(self, tree: str) -> str:
+        now, state = self.look(), self.state
+        if now != state.base:
+            self.note(seen=now)
+            return now
+        if now != tree:
+            now = self._bring(now, tree)
+        self._follow(state.head)
+        self.note(seen=now)
+        return now
+
+    def _bring(self, before: str, tree: str) -> str:
+        self.note(syncing=tree)
+        changes = self.workspace.compare(before, tree)
+        if changes.note and not changes.files:
+            raise FilesNotKept(self.path, changes.note)
+        self.workspace.apply(changes.files, back=False)
+        # Not the tree itself: what git ignores here, but not there, is in neither.
+        found = self.look()
+        self.note(base=found, seen=found, syncing="")
+        return found
+
+    def _follow(self, ours: str) -> None:
+        """Bring its commit and its index to those of the shared folder, so that git says the same in both."""
+        with contextlib.suppress(GitFailed):
+            self.note(head=follow_head(find_place(self.shared), self.path, ours))
+
+    # Its end
+
+    def remove(self) -> None:
+        """Remove it, with everything in it."""
+        kept = self.workspace if is_worktree(find_place(self.shared), self.path) else None
+        remove_worktree(find_place(self.shared), self.path)
+        if kept is not None:
+            kept.remove()
+        self._file.unlink(missing_ok=True)
+
+
+def own_path(home: Path, conversation_id: str, member: str) -> Path:
+    """Return where the worktree of a member is: always the same, since sessions of CLIs are bound to a folder."""
+    conversation = _safe(conversation_id)
+    # git calls it by its last part, which must be like nobody else's.
+    return Path(os.path.realpath(home)) / FOLDER / conversation / f"{conversation}.{_safe(member)}"
+
+
+def own_workspaces(home: Path, conversation_id: str) -> Iterator[OwnWorkspace]:
+    """Yield the worktrees that the agents of a conversation have, also those that are half made."""
+    folder = own_path(home, conversation_id, "").parent
+    snapshots = FolderSnapshots(home)
+    for file in sorted(folder.glob(f"*{STATE}")) if folder.is_dir() else ():
+        if (state := read_state(file)) is not None:
+            yield OwnWorkspace(
+                snapshots, file.with_name(file.name.removesuffix(STATE)), state.member, Path(state.shared)
+            )
+
+
+def unmerged_work(home: Path, conversation_id: str) -> list[OwnWorkspace]:
+    """Return the worktrees that hold something that is not in the shared folder: files or commits."""
+    return [own for own in own_workspaces(home, conversation_id) if _holds_work(own)]
+
+
+def remove_own_workspaces(home: Path, conversation_id: str) -> None:
+    """Remove all worktrees of a conversation."""
+    for own in own_workspaces(home, conversation_id):
+        own.remove()
+    shutil.rmtree(own_path(home, conversation_id, "").parent, ignore_errors=True)
+
+
+def read_state(file: Path) -> OwnState | None:
+    """Return what is known of a worktree; None if nothing is."""
+    try:
+        return msgspec.json.decode(file.read_bytes(), type=OwnState)
+    except (OSError, msgspec.MsgspecError):
+        return None
+
+
+def _holds_work(own: OwnWorkspace) -> bool:
+    try:
+        return own.has_unmerged_work() or has_own_commits(own.path, own.state.head)
+    except (FilesError, OSError):
+        return True
+
+
+def _safe(name: str) -> str:
+    """Return a name for a file that is like no other one's."""
+    plain = _UNSAFE.sub("-", name)[:40]
+    return plain if plain == name else f"{plain}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
