@@ -42,7 +42,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         *("agents", "context", "conversation", "errors", "markers", "messages", "routing", "store", "team", "text"),
         *("file_changes", "files", "memory", "turn_events", "view"),
     },
-    "app": {"agents", "config", "conversation", "errors", "files", "store", "team"},
+    "app": {"agents", "config", "conversation", "errors", "file_changes", "files", "store", "team"},
     "database": {"config", "errors", "store"},
     "doctor": {"agents", "context", "errors", "turn_events"},
     "rehearsal": {"agents", "app", "conversation", "store", "team", "testing"},

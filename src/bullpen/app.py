@@ -111,7 +111,7 @@ def file_history(store: Store, conversation_id: str, owner: Owner) -> FileHistor
     """Return what is kept of the files that a conversation changes, beside the database; None if that is not a file."""
     if not isinstance(store, SqliteStore):
         return None
-    return FileHistory(store, conversation_id, owner, FolderSnapshots(files_beside(store.path)))
+    return FileHistory(store, conversation_id, owner, FolderSnapshots(files_beside(store.path), not_looked_at=store.path))
 
 
 def put_files(

@@ -17,11 +17,12 @@ BullpenError
 ├── CannotListen            no address to serve pages at
 ├── ConversationClosed      the conversation was closed in this process
 ├── ConversationInUse       another running process owns the conversation
-├── FolderInUse             agents are at work in a folder whose files should be put back
+├── FolderInUse             agents are working in a folder whose files should be put back
 ├── FilesError              the files of a workspace were not put into another state
 │   ├── FilesDiffer         some were changed since; nothing was touched
 │   ├── FilesFailed         the disk failed, perhaps in the middle
-│   └── FilesNotKept        their contents are not known, or not any more; nothing was touched
+│   ├── FilesNotKept        their contents are not known, or not any more; nothing was touched
+│   └── NoOwnWorkspace      an agent cannot have the workspace of its own that it should work in
 ├── InstructionFileProblem  an agent's instruction file cannot be used
 ├── InvalidImport           the file cannot be imported; nothing was written
 ├── InvalidSnapshot         the snapshot cannot be loaded; nothing was changed
@@ -293,7 +294,7 @@ class NothingToUndo(BullpenError):
 
 
 class FolderInUse(BullpenError):
-    """Agents are at work in a folder, so its files cannot be put back."""
+    """Agents are working in a folder, so its files cannot be put back."""
 
     def __init__(self, folder: str, members: Iterable[str]) -> None:
         names = ", ".join(members)
@@ -374,6 +375,14 @@ class FilesNotKept(FilesError):
         super().__init__(f"Earlier contents of {folder} are not known: {reason}. Nothing was touched.")
         self.folder = str(folder)
         self.reason = reason
+
+
+class NoOwnWorkspace(FilesError):
+    """An agent that is to work in a workspace of its own, and cannot."""
+
+    def __init__(self, member: str, reason: str) -> None:
+        super().__init__(f"{member} cannot work in a workspace of its own: {reason}")
+        self.member = member
 
 
 class ReadOnlyHere(BullpenError):

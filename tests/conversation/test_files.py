@@ -2,6 +2,7 @@
 
 import asyncio
 import shlex
+import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -333,3 +334,17 @@ async def test_two_at_once_in_one_folder_say_so(project: Project) -> None:
 async def _until(is_so: Callable[[], bool]) -> None:
     while not is_so():
         await asyncio.sleep(0.02)
+
+
+@pytest.mark.parametrize("name", ["c.db", "odd [*] na?me.db"])
+@pytest.mark.parametrize("with_git", [True, False])
+async def test_our_own_files_are_not_looked_at(project: Project, name: str, with_git: bool) -> None:
+    if not with_git:
+        shutil.rmtree(project.folder / ".git")
+    project.stage.db = project.folder / "data" / name
+    project.builder("echo more >> a.py")
+    async with project.stage.open() as conversation:
+        await said(conversation, "[NEXT: builder] Go.")
+        await said(conversation, "[NEXT: builder] Go.")
+        found = await records(conversation)
+        assert [(kinds(record), record.changes.note) for record in found] == [({"a.py": "changed"}, "")] * 2

@@ -122,6 +122,8 @@ def _folder() -> Path:
         data.mkdir(mode=0o700, exist_ok=True)
         folder.mkdir(mode=0o700, exist_ok=True)
         (folder / "team.toml").write_text(TEAM, encoding="utf-8")
+        # What the agents remember is not what they build.
+        (folder / ".gitignore").write_text("sessions/\n", encoding="utf-8")
         (folder / "tea.py").unlink(missing_ok=True)
     except OSError as error:
         raise BullpenError(f"{folder} cannot be used: {error.strerror}. Set BULLPEN_HOME to another folder.") from error

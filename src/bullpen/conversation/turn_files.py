@@ -28,7 +28,7 @@ class WatchedFolder:
         self.known = known
         """The id of all files as they were last seen; empty: never."""
         self.at_work: dict[str, ChangeRecord] = {}
-        """The begun records of the turns at work there, by their ids."""
+        """The begun records of the turns that run there, by their ids."""
         self.last_looks: set[asyncio.Task[None]] = set()
         """Those at what turns have changed that have ended."""
 
@@ -131,7 +131,7 @@ class TurnFiles:
         return self._folders[workspace.root]
 
     async def _before(self, history: FileHistory, folder: WatchedFolder) -> str:
-        """Return the id of all files now, and record what changed while no turn was at work."""
+        """Return the id of all files now, and record what changed while no turn was running there."""
         now, before = (await asyncio.to_thread(folder.workspace.snapshot)).id, folder.known
         folder.known = now
         if before and now and now != before and not folder.at_work:

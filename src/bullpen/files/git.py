@@ -69,7 +69,6 @@ class Git:
         self.cannot_open = False
         """Whether a folder could not be looked into."""
         self._program = program
-        self._git_dir = git_dir
         self._environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")} | CLEAN
         self._environment |= {"GIT_DIR": str(git_dir), "GIT_WORK_TREE": str(root)}
         if index is not None:
