@@ -54,7 +54,7 @@ def _length(line: bytes) -> bytes:
 
 def is_ambiguous(path: bytes) -> bool:
     """Return whether git itself may not find out where a plain path ends."""
-    return path.endswith(b" ") or b" b/" in path
+    return any(mark in path + b"/" for mark in (b" /", b" a/", b" b/"))
 
 
 def quoted(path: bytes) -> bytes:
