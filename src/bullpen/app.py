@@ -10,7 +10,7 @@ from pathlib import Path
 from bullpen.agents.crash_records import end_leftover_processes, may_have_left_something
 from bullpen.agents.runner import to_the_end
 from bullpen.config import default_database
-from bullpen.conversation.conversation import Conversation
+from bullpen.conversation.conversation import Conversation, decider
 from bullpen.conversation.file_history import FileChoice, FileHistory
 from bullpen.conversation.member_agent import NOTHING_EXTRA, Extra, agent_for
 from bullpen.conversation.owner import claim, owned, this_process
@@ -24,6 +24,7 @@ from bullpen.store.base import Owner, StateChange, Store, StoredConversation
 from bullpen.store.sqlite import SqliteStore
 from bullpen.store.thread import StoreThread
 from bullpen.team.file import LoadedTeam, load_team
+from bullpen.team.reader import examine_team
 
 logger = logging.getLogger(__name__)
 
@@ -84,9 +85,12 @@ async def open_conversation(
 ) -> AsyncIterator[Conversation]:
     """Open a conversation in an open store; otherwise the same as open_team."""
     members = loaded.team.agents
-    agents = {member.name: agent_for(member, loaded.root, extra.get(member.name, NOTHING_EXTRA)) for member in members}
     owner = this_process()
     conversation_id = resume or new_conversation_id()
+    own = own_folders(store, conversation_id)
+    agents = {
+        member.name: agent_for(member, loaded.root, extra.get(member.name, NOTHING_EXTRA), own) for member in members
+    }
     try:
         await _end_leftovers()
         if resume is None:
@@ -111,12 +115,12 @@ def file_history(store: Store, conversation_id: str, owner: Owner) -> FileHistor
     """Return what is kept of the files that a conversation changes, beside the database; None if that is not a file."""
     if not isinstance(store, SqliteStore):
         return None
-    return FileHistory(store, conversation_id, owner, FolderSnapshots(files_beside(store.path), not_looked_at=store.path))
+    return FileHistory(
+        store, conversation_id, owner, FolderSnapshots(files_beside(store.path), not_looked_at=store.path)
+    )
 
 
-def put_files(
-    store: Store, conversation_id: str, choice: FileChoice, turn_id: str | None, person: str
-) -> list[ChangeRecord]:
+def put_files(store: Store, conversation_id: str, choice: FileChoice, turn_id: str | None) -> list[ChangeRecord]:
     """Undo, redo or rewind changes of files in a conversation that nobody has open; complete first what was begun.
 
     Returns what was completed, and what was done.
@@ -125,8 +129,9 @@ def put_files(
         history = file_history(store, conversation_id, owner)
         if history is None:
             raise NothingToUndo("This database does not keep what files were.")
+        team, _ = examine_team(store.conversation(conversation_id).team_file)
         completed = history.complete()
-        return [*completed, history.put(choice, turn_id, person, at=milliseconds())]
+        return [*completed, history.put(choice, turn_id, decider(team), at=milliseconds())]
 
 
 def files_beside(database: Path) -> Path:

@@ -58,11 +58,11 @@ def test_undo_and_redo_say_what_they_touched(folder: Folder, capsys: Printed) ->
     assert folder.run("undo") == 0
     assert folder.files() == {"notes.txt": "one\n"}
     assert capsys.readouterr().out == (
-        "owner took back turn 1: 2 files (+0 −2).\n  deleted: new.txt\n  changed: notes.txt\n"
+        "kim took back turn 1: 2 files (+0 −2).\n  deleted: new.txt\n  changed: notes.txt\n"
     ).replace("+0 ", "")
     assert folder.run("redo", "1") == 0
     assert folder.files() == {"new.txt": "new\n", "notes.txt": "one\nmore\n"}
-    assert "owner brought back turn 1" in capsys.readouterr().out
+    assert "kim brought back turn 1" in capsys.readouterr().out
 
 
 def test_a_rewind_goes_to_the_files_after_a_turn(folder: Folder, capsys: Printed) -> None:

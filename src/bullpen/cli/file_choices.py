@@ -4,7 +4,6 @@ import argparse
 
 from bullpen.app import put_files
 from bullpen.cli.database import add_database_option
-from bullpen.conversation.conversation import THE_OWNER
 from bullpen.conversation.file_history import FileChoice
 from bullpen.database import open_database
 from bullpen.terminal.tables import safe_line
@@ -30,7 +29,7 @@ def put_and_print(choice: FileChoice, options: argparse.Namespace) -> int:
     with open_database(options.db) as database:
         conversation_id = find_conversation(database, options.session).id
         turn_id = find_turn(database, conversation_id, options.turn).id if options.turn else None
-        for record in put_files(database, conversation_id, choice, turn_id, THE_OWNER):
+        for record in put_files(database, conversation_id, choice, turn_id):
             print(safe_line(record_words(record)))
             for file in record.changes.files:
                 print(safe_line(f"  {file.kind}: {file.path}"))

@@ -233,7 +233,7 @@ class Conversation:
         """Return who decides: the one who is named, else the team's only person, else its owner."""
         if by is not None:
             return self.person(by).name
-        return self.team.people[0].name if len(self.team.people) == 1 else THE_OWNER
+        return decider(self.team)
 
     async def _pause_to_cancel(self, turn_ids: Collection[str], by: str | None) -> list[WaitingTurn]:
         """Return the turns to cancel. They are chosen here, where none of them can end meanwhile."""
@@ -413,6 +413,11 @@ class Conversation:
         if self._state.lost:
             # They ended when their process was last seen, which may be days ago.
             await self._state.interrupt_lost_turns(interrupted_at or milliseconds())
+
+
+def decider(team: Team | None) -> str:
+    """Return who decides if nobody is named: the only person of a team, else its owner."""
+    return team.people[0].name if team is not None and len(team.people) == 1 else THE_OWNER
 
 
 def _messages(
