@@ -3,8 +3,8 @@
 import re
 from pathlib import Path
 
+from bullpen.tui.all_keys import KEYS
 from bullpen.tui.app import BullpenApp
-from bullpen.tui.chat import KEYS
 from bullpen.tui.key_names import rows
 from bullpen.tui.slash_commands import HANDLERS, SCREEN_COMMANDS
 from bullpen.view.commands import SHOWN

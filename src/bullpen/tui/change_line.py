@@ -35,7 +35,8 @@ class ChangedLine(Static, can_focus=True):
         # Whose turn it is, stands above it; a sentence about anything else has its note.
         note = f"  {one_line(line.note, 200)}" if of_turn and line.note else ""
         said = one_line(line.short if of_turn else line.words, 300)
-        super().__init__(Content.assemble("± ", said, (note, "$text-warning")), classes="item", markup=False)
+        key = ("  ctrl+r" if of_turn else "", "dim")
+        super().__init__(Content.assemble("± ", said, key, (note, "$text-warning")), classes="item", markup=False)
         self.line = line
 
     def action_open(self) -> None:

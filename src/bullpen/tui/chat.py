@@ -22,8 +22,6 @@ from bullpen.errors import BullpenError
 from bullpen.text.numbers import counted
 from bullpen.tui.change_line import ChangedLine
 from bullpen.tui.composer import Composer, SuggestionList
-from bullpen.tui.fold import FoldTitle
-from bullpen.tui.key_names import rows
 from bullpen.tui.members import MembersPanel
 from bullpen.tui.message import MessageView
 from bullpen.tui.new_below import NewBelow
@@ -85,7 +83,7 @@ class ChatScreen(Screen[None]):
         _key("f10", "forget", "Forget", "What each agent remembers; let one begin a new session"),
         Binding("escape", "stop", "Stop", tooltip="Stop every running turn; asks first. Else back to writing"),
         _key("ctrl+o", "prompt", "Prompt", "What an agent was given for a message, exactly", show=True),
-        _key("ctrl+r", "diff", "Diff", "What a turn changed in the files, line by line", show=True),
+        _key("ctrl+r", "diff", "Diff", "What a turn changed in the files, line by line"),
         _key("f12", "changes", "Changes", "Everything that was changed in the files"),
         _key("ctrl+g", "queue", "Queue", "To the queue"),
         _key("ctrl+l", "conversations", "Conversations", "Open another conversation of this folder, or a new one"),
@@ -235,6 +233,7 @@ class ChatScreen(Screen[None]):
 
     def action_help(self) -> None:
         """Show every key."""
+        from bullpen.tui.all_keys import KEYS
         from bullpen.tui.help_screen import HelpScreen
 
         self.app.push_screen(HelpScreen(KEYS))
@@ -500,20 +499,3 @@ PLACES: dict[type[Widget], str] = {
     NoticeBar: "deciding · enter chooses",
 }
 """Where the keys go, as the frame of the composer says it while they do not write."""
-
-KEYS = {
-    "Everywhere": [
-        *rows(ChatScreen.BINDINGS),
-        ("ctrl+p", "Every command, found by its words"),
-        ("ctrl+t", "Dark or light"),
-        ("ctrl+q", "Leave"),
-    ],
-    "While you write": rows(Composer.BINDINGS),
-    "Among the messages": [
-        *rows(Transcript.BINDINGS),
-        *rows(MessageView.BINDINGS),
-        *rows(FoldTitle.BINDINGS),
-        *rows(ChangedLine.BINDINGS),
-    ],
-    "In the queue": rows(QueuePanel.BINDINGS),
-}

@@ -8,6 +8,8 @@ NAMES = {
     "up": "↑",
     "down": "↓",
     "escape": "esc",
+    "left_square_bracket": "[",
+    "right_square_bracket": "]",
     "shift+up": "shift+↑",
     "shift+down": "shift+↓",
 }
