@@ -43,7 +43,10 @@ async def test_a_hand_over_to_full_permissions_waits_for_a_yes(poisoned: Stage) 
         assert view.status == "paused"
         assert [(turn.member, turn.held) for turn in view.queue] == [("b", True), ("c", False)]
         assert status_line(view) == "waiting: c · your decision: b (turn 2)"
-        assert queue_lines(view) == ["turn 2  b: /allow or /dismiss?", "turn 3  c: waiting"]
+        assert queue_lines(view) == [
+            "turn 2  b: /allow or /dismiss?",
+            "turn 3  c: waits for b (turn 2), which a person must let begin",
+        ]
         (decision,) = view.decisions
         assert (decision.kind, decision.text, decision.turn) == ("allow", asked.text, "2")
 

@@ -63,66 +63,61 @@ BUSY: Lines = [
         "/reorder needs the numbers of waiting turns, for example: /reorder 5 3",
     ),
     (
-        "/reorder 4 3 4",
-        "said 1 '[NEXT: max, sarah, ada] Go.'; runs max:1; waits sarah:4 ada:3; task Build the login.",
-        "",
-    ),
-    (
         "/task",
-        "said 1 '[NEXT: max, sarah, ada] Go.'; runs max:1; waits sarah:4 ada:3; task Build the login.",
+        "said 1 '[NEXT: max, sarah, ada] Go.'; runs max:1; waits ada:3 sarah:4; task Build the login.",
         "The team's task: Build the login.",
     ),
-    ("/task Ship it", "said 1 '[NEXT: max, sarah, ada] Go.'; runs max:1; waits sarah:4 ada:3; task Ship it", ""),
+    ("/task Ship it", "said 1 '[NEXT: max, sarah, ada] Go.'; runs max:1; waits ada:3 sarah:4; task Ship it", ""),
     (
         "/task",
-        "said 1 '[NEXT: max, sarah, ada] Go.'; runs max:1; waits sarah:4 ada:3; task Ship it",
+        "said 1 '[NEXT: max, sarah, ada] Go.'; runs max:1; waits ada:3 sarah:4; task Ship it",
         "The team's task: Ship it",
     ),
-    ("/Task 14", "said 1 '[NEXT: max, sarah, ada] Go.'; runs max:1; waits sarah:4 ada:3; task 14", ""),
-    ("/task -", "said 1 '[NEXT: max, sarah, ada] Go.'; runs max:1; waits sarah:4 ada:3", ""),
+    ("/Task 14", "said 1 '[NEXT: max, sarah, ada] Go.'; runs max:1; waits ada:3 sarah:4; task 14", ""),
+    ("/task -", "said 1 '[NEXT: max, sarah, ada] Go.'; runs max:1; waits ada:3 sarah:4", ""),
     (
         "/task",
-        "said 1 '[NEXT: max, sarah, ada] Go.'; runs max:1; waits sarah:4 ada:3",
+        "said 1 '[NEXT: max, sarah, ada] Go.'; runs max:1; waits ada:3 sarah:4",
         "The team has no task. Set one: /task build the login",
     ),
     (
         "/rename",
-        "said 1 '[NEXT: max, sarah, ada] Go.'; runs max:1; waits sarah:4 ada:3",
+        "said 1 '[NEXT: max, sarah, ada] Go.'; runs max:1; waits ada:3 sarah:4",
         "This conversation is called: Go.",
     ),
     (
         "/Rename  The  login ",
-        "said 1 '[NEXT: max, sarah, ada] Go.'; runs max:1; waits sarah:4 ada:3; title The login",
+        "said 1 '[NEXT: max, sarah, ada] Go.'; runs max:1; waits ada:3 sarah:4; title The login",
         "This conversation is called: The login",
     ),
     (
         "/rename -",
-        "said 1 '[NEXT: max, sarah, ada] Go.'; runs max:1; waits sarah:4 ada:3",
+        "said 1 '[NEXT: max, sarah, ada] Go.'; runs max:1; waits ada:3 sarah:4",
         "This conversation is called: Go.",
     ),
     (
         "/forget",
-        "said 1 '[NEXT: max, sarah, ada] Go.'; runs max:1; waits sarah:4 ada:3",
+        "said 1 '[NEXT: max, sarah, ada] Go.'; runs max:1; waits ada:3 sarah:4",
         "/forget needs a name, for example: /forget max",
     ),
     (
         "/forget kim",
-        "said 1 '[NEXT: max, sarah, ada] Go.'; runs max:1; waits sarah:4 ada:3",
+        "said 1 '[NEXT: max, sarah, ada] Go.'; runs max:1; waits ada:3 sarah:4",
         "kim is a person.",
     ),
     (
         "/forget nobody",
-        "said 1 '[NEXT: max, sarah, ada] Go.'; runs max:1; waits sarah:4 ada:3",
+        "said 1 '[NEXT: max, sarah, ada] Go.'; runs max:1; waits ada:3 sarah:4",
         "Nobody here is called 'nobody'.",
     ),
     (
         "/forget sarah",
-        "said 1 '[NEXT: max, sarah, ada] Go.'; runs max:1; waits sarah:4 ada:3",
+        "said 1 '[NEXT: max, sarah, ada] Go.'; runs max:1; waits ada:3 sarah:4",
         "sarah has no session yet, so there is nothing to forget.",
     ),
     (
         "/forget ada",
-        "said 1 '[NEXT: max, sarah, ada] Go.'; runs max:1; waits sarah:4 ada:3",
+        "said 1 '[NEXT: max, sarah, ada] Go.'; runs max:1; waits ada:3 sarah:4",
         (
             "ada has no memory of its own, so there is nothing to forget: gemini does not continue a session "
             "exactly as it was. It is given the conversation again in every turn."
@@ -130,15 +125,16 @@ BUSY: Lines = [
     ),
     (
         "/Forget Max",
-        "said 1 '[NEXT: max, sarah, ada] Go.'; runs max:1; waits sarah:4 ada:3; forgets max",
+        "said 1 '[NEXT: max, sarah, ada] Go.'; runs max:1; waits ada:3 sarah:4; forgets max",
         "max begins a new session in its next turn, built from the conversation.",
     ),
-    ("/etc/hosts is gone", "said 2 '/etc/hosts is gone'; runs max:1; waits sarah:4 ada:3 max:5; forgets max", ""),
-    ("/", "said 3 '/'; runs max:1; waits sarah:4 ada:3 max:5 max:6; forgets max", ""),
-    (" /cancel", "said 4 ' /cancel'; runs max:1; waits sarah:4 ada:3 max:5 max:6 max:7; forgets max", ""),
+    ("/etc/hosts is gone", "said 2 '/etc/hosts is gone'; runs max:1; waits ada:3 sarah:4 max:5; forgets max", ""),
+    ("/", "said 3 '/'; runs max:1; waits ada:3 sarah:4 max:5 max:6; forgets max", ""),
+    (" /cancel", "said 4 ' /cancel'; runs max:1; waits ada:3 sarah:4 max:5 max:6 max:7; forgets max", ""),
+    ("/reorder 6 5 6", "said 4 ' /cancel'; runs max:1; waits max:6 max:5 ada:3 sarah:4 max:7; forgets max", ""),
     (
         "/canel",
-        "said 4 ' /cancel'; runs max:1; waits sarah:4 ada:3 max:5 max:6 max:7; forgets max",
+        "said 4 ' /cancel'; runs max:1; waits max:6 max:5 ada:3 sarah:4 max:7; forgets max",
         (
             "There is no command /canel. Did you mean /cancel? /help lists them all. "
             "Start with a space to send it as a message."
@@ -146,10 +142,10 @@ BUSY: Lines = [
     ),
     (
         "/nonsense 14",
-        "said 4 ' /cancel'; runs max:1; waits sarah:4 ada:3 max:5 max:6 max:7; forgets max",
+        "said 4 ' /cancel'; runs max:1; waits max:6 max:5 ada:3 sarah:4 max:7; forgets max",
         "There is no command /nonsense. /help lists them all. Start with a space to send it as a message.",
     ),
-    ("/drop 5 6", "said 4 ' /cancel'; runs max:1; waits sarah:4 ada:3 max:7; forgets max", ""),
+    ("/drop 5 6", "said 4 ' /cancel'; runs max:1; waits ada:3 sarah:4 max:7; forgets max", ""),
     ("/drop sarah, 3", "said 4 ' /cancel'; runs max:1; waits max:7; forgets max", ""),
     ("/drop 7", "said 4 ' /cancel'; runs max:1; forgets max", ""),
     ("/drop ada", "said 4 ' /cancel'; runs max:1; forgets max", "No turn of ada is waiting."),

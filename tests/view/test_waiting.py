@@ -67,7 +67,7 @@ def shown(queue: tuple[QueuedTurn, ...]) -> list[tuple[str, str, str]]:
     [
         ("person", OTHER, "waits for ada to speak", "7"),
         ("hold", OWN, "", ""),
-        ("hold", OTHER, "waits for ada (turn 7), which is on hold", "7"),
+        ("hold", OTHER, "waits for ada (turn 7), which a person must let begin", "7"),
         ("decision", OTHER, "waits for a decision about ada (turn 7)", "7"),
         ("step", OTHER, "waits for ada (turn 7): the step before", "7"),
         ("member", OTHER, "waits for its own turn 7", "7"),

@@ -15,7 +15,7 @@ def waits_for(turn: WaitingTurn, obstacle: Obstacle | None) -> str:
         case "person":
             return f"waits for {other.member} to speak"
         case "hold":
-            return "" if other.id == turn.id else f"waits for {named}, which is on hold"
+            return "" if other.id == turn.id else f"waits for {named}, which a person must let begin"
         case "decision":
             return f"waits for a decision about {named}"
         case "step":
