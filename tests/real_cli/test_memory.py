@@ -156,6 +156,7 @@ REASONS: dict[Change, str] = {
 }
 
 
+@pytest.mark.timeout(300)
 @every_cli
 def test_a_session_that_is_not_as_it_was_left_is_rebuilt(cli: str, tmp_path: Path) -> None:
     """Each turn leaves a new session, to which the next thing is done."""
@@ -251,10 +252,11 @@ def test_another_model_goes_on_only_where_the_cli_can(cli: str, origin: str, tmp
 ENDS = [signal.SIGINT, signal.SIGTERM, signal.SIGKILL]
 
 
+@pytest.mark.timeout(300)
 @every_cli
 @pytest.mark.parametrize("moment", ["streaming", "in a tool"])
 def test_a_cli_that_is_killed_loses_nothing_of_what_it_knew(cli: str, moment: str, tmp_path: Path) -> None:
-    """It is killed, tried again and killed again; what is asked after each end shows what was left of its session."""
+    """Each end is followed by another attempt: what its model is asked shows what was left of its session."""
     scene = Scene(tmp_path, cli)
     began = scene.project / "began"
 
@@ -268,12 +270,12 @@ def test_a_cli_that_is_killed_loses_nothing_of_what_it_knew(cli: str, moment: st
         async with scene.talking() as (conversation, models):
             models.script(Reply(tool_calls=(scene.read_secret(),)), Reply(text="I have read it."))
             await said(conversation, "Read secret.txt.")
-            asked = [models.requests[-1]]
-            models.script(slow)
-            await conversation.say("Do the slow thing.")
+            asked = [history(models.requests[-1])]
             for end in ENDS:
-                await until(lambda: models.requests[-1] is not asked[-1])
-                asked.append(models.requests[-1])
+                before = len(models.requests)
+                models.script(slow)
+                await conversation.say(f"Do the slow thing until {end.name}.")
+                await until(lambda before=before: len(models.requests) > before)  # type: ignore[misc]
                 if moment == "in a tool":
                     await until(began.exists)
                     began.unlink()
@@ -281,19 +283,20 @@ def test_a_cli_that_is_killed_loses_nothing_of_what_it_knew(cli: str, moment: st
                     os.kill(pid, end)
                 await conversation.until_quiet()
                 assert [ended.state for ended in conversation.undecided] == ["failed"], end
-                models.script(Reply(text="SECRET.") if end is ENDS[-1] else slow)
+                models.script(Reply(text="SECRET."))
                 await conversation.retry()
-            await conversation.until_quiet()
-            return [history(request) for request in (*asked, models.requests[-1])]
+                await conversation.until_quiet()
+                asked.append(history(models.requests[-1]))
+            return asked
 
-    first, *others = asyncio.run(converse())
+    asked = asyncio.run(converse())
 
-    assert scene.origins() == ["new", *["resumed"] * 4]
-    for request in others:
+    assert scene.origins() == ["new", *["resumed"] * 6]
+    for end, (earlier, request) in zip(ENDS, pairwise(asked), strict=True):
         if cli != "qwen":
-            assert request[: len(first)] == first
+            assert request[: len(earlier)] == earlier
         assert SECRET in text_of(request)
-        assert text_of(request[len(first) - (cli == "qwen") :]).count("Do the slow thing.") == 1
+        assert text_of(request).count(f"Do the slow thing until {end.name}.") == 1
 
 
 def processes_of(scene: Scene) -> list[int]:
