@@ -13,12 +13,13 @@ import pytest
 from playwright.async_api import Browser, Page, expect
 from tests.browser.test_axe import findings
 from tests.browser.test_hostile import Witness, payloads
-from tests.web.changed_files import ID, record, write_changed
+from tests.web.changed_files import ID, TEAM, record, write_changed
 
 from bullpen.conversation.conversation import Conversation
 from bullpen.file_changes import FileChange
 from bullpen.store.sqlite import SqliteStore
 from bullpen.testing.site import Site, site
+from bullpen.testing.stage import put_on_path
 from bullpen.web.patches import MOST_ROWS
 
 OpenBrowser = Callable[[], AbstractAsyncContextManager[Browser]]
@@ -153,7 +154,11 @@ def test_a_turn_is_taken_back_and_brought_back_with_a_question_first(tmp_path: P
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_nothing_and_nothing_bursts_the_page(
-    scheme: Literal["light", "dark"], tmp_path: Path, open_browser: OpenBrowser, axe: str
+    scheme: Literal["light", "dark"],
+    tmp_path: Path,
+    open_browser: OpenBrowser,
+    axe: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     path = f"{'a-long-folder/' * 12}{'a-long-name' * 12}.py"
     lines = "\n".join(f"+    value_{number} = {'long ' * 60!r}  # {number}" for number in range(60))
@@ -164,25 +169,32 @@ def test_axe_finds_nothing_and_nothing_bursts_the_page(
         files=(FileChange(path=path, kind="added", added=60),),
         patch=f"diff --git a/{path} b/{path}\nnew file mode 100644\n{quoted}",
     )
+    monkeypatch.setenv("PATH", str(put_on_path(tmp_path, {"claude": [], "codex": []})), prepend=":")
+    team = tmp_path / "team.toml"
+    team.write_text(TEAM, encoding="utf-8")
     with SqliteStore(tmp_path / "conversations.db") as store:
-        write_changed(store, [wide])
+        write_changed(store, [wide], team_path=str(team))
 
     async def story() -> list[str]:
         found = []
-        async with site(tmp_path) as served, open_browser() as browser:
+        async with site(tmp_path, team) as served, open_browser() as browser:
+            await served.hub.resume(ID)
             context = await browser.new_context(color_scheme=scheme, bypass_csp=True, reduced_motion="reduce")
             context.set_default_timeout(60_000)
             page = await context.new_page()
             await served.let_in(page)
             for width in WIDTHS:
                 await page.set_viewport_size({"width": width, "height": 900})
-                for where in ("?split=no", "?split=yes", "?by=member", "?by=all&split=no", "?turns=1", "?turns=2..2"):
+                for where in ("?split=no", "?split=yes", "?by=member", "?by=all&split=no", "?turns=2..2", "?turns=1"):
                     await page.goto(f"{served.url}/c/{ID}/changes{where}")
                     await page.evaluate("for (const file of document.querySelectorAll('.file')) file.open = true")
                     await all_read(page)
                     found += [f"{where} {width}: {one}" for one in await findings(page, axe)]
                     over = await page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
                     found += [f"{where} {width}: {over} too wide"] if over > 0 else []
+                await page.locator("tr.context .number").last.click()
+                await expect(page.get_by_label("Your comment")).to_be_visible()
+                found += [f"a comment {width}: {one}" for one in await findings(page, axe)]
                 await page.goto(f"{served.url}/c/{ID}")
                 await expect(page.locator(".between")).to_have_count(4)
                 found += [f"chat {width}: {one}" for one in await findings(page, axe)]

@@ -31,7 +31,7 @@ LOGIN = """diff --git a/src/login.py b/src/login.py
 +        # <b>bold</b> \u202e
 +        return "yes"
      def end(self):
-         pass
+         a <i> b
 diff --git a/old name.txt b/new name.txt
 similarity index 100%
 rename from old name.txt

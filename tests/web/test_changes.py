@@ -64,6 +64,9 @@ def test_changes_are_beside_the_messages_they_belong_to(tmp_path: Path, monkeypa
             assert "sarah changed 1 file in turn 2 (−3)." in article(page, 3)
             assert "kim took back turn 1: 1 file (+1 −2)." in article(page, 3)
             assert "data-change" not in article(page, 1)
+            # What follows a message is in the order in which it happened.
+            followed = re.findall(r"turn 2 failed|sarah changed|kim took back", article(page, 3))
+            assert followed == ["turn 2 failed", "sarah changed", "kim took back"]
             newer = (await client.get(f"/c/{ID}/newer?after=3")).text
             assert re.findall(r'data-kind="(\w+)"', newer) == ["turn", "people", "turn", "undo"]
             older = (await client.get(f"/c/{ID}/older?before=3")).text
@@ -127,6 +130,7 @@ def test_the_lines_of_a_file_are_escaped_and_nothing_hides_in_them(
                 ("context", "12"),
             ]
             assert "&lt;b&gt;bold&lt;/b&gt; ⟨U+202E⟩" in unified
+            assert "a &lt;i&gt; b" in unified
             assert "\u202e" not in unified
             assert '<span class="k-k">return</span>' in unified
             split = (await client.get(f"/c/{ID}/changes/1/0?split=yes")).text

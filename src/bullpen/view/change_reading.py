@@ -10,6 +10,7 @@ from bullpen.file_changes import ChangeKind, ChangeRecord
 from bullpen.store.base import Store
 from bullpen.view.changes import change_summary, record_words
 from bullpen.view.messages import ShownMessage
+from bullpen.view.unanswered import UnansweredTurn
 
 MOST_RECORDS = 1_000
 MOST_PATCHES = 20
@@ -26,6 +27,7 @@ class ChangeLine(Struct, frozen=True, kw_only=True):
     turn: str
     after: int
     """The number of the message that it comes after."""
+    at: int
     short: str
     """How much it is: "3 files, +24 −7"."""
     words: str
@@ -43,9 +45,15 @@ class ChangeLines(Struct, frozen=True, kw_only=True):
         """Return what a turn itself has changed."""
         return [one for one in self.lines if one.kind == "turn" and one.turn == turn_id]
 
-    def after(self, sequence: int) -> list[ChangeLine]:
-        """Return what came after a message: what people changed, took back and brought back."""
-        return [one for one in self.lines if one.kind != "turn" and one.after == sequence]
+    def after(self, sequence: int, unanswered: Sequence[UnansweredTurn]) -> list[UnansweredTurn | ChangeLine]:
+        """Return what came after a message, in its order: turns without a reply, and what was changed or taken back."""
+        others = [one for one in self.lines if one.kind != "turn" and one.after == sequence]
+        came: list[UnansweredTurn | ChangeLine] = [*unanswered, *others]
+        came.sort(key=lambda one: one.at)
+        return [part for one in came for part in (one, *self._changed_in(one))]
+
+    def _changed_in(self, one: UnansweredTurn | ChangeLine) -> list[ChangeLine]:
+        return self.of_turn(one.turn) if isinstance(one, UnansweredTurn) else []
 
 
 def change_line(record: ChangeRecord) -> ChangeLine | None:
@@ -58,6 +66,7 @@ def change_line(record: ChangeRecord) -> ChangeLine | None:
         kind=record.kind,
         turn=record.turn_id,
         after=record.after_message,
+        at=record.at,
         short=short,
         words=record_words(record),
         note=record.changes.note,

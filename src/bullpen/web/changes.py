@@ -13,7 +13,7 @@ from starlette.responses import Response
 from bullpen.file_changes import ChangeRecord
 from bullpen.view.change_lookup import ALL, find_changes
 from bullpen.view.change_reading import one_change
-from bullpen.view.changes import ChangedFile, ChangeGroup, author_of, changes_of
+from bullpen.view.changes import ChangedFile, ChangeGroup, Changes, author_of, changes_of
 from bullpen.view.diff import FileDiff
 from bullpen.view.line_comments import DiffLine, comment_on, line_of
 from bullpen.view.listing import conversation_summary
@@ -70,7 +70,7 @@ async def changes(request: Request) -> Response:
     asked = request.query_params.get("turns") or ALL
     records = await hub.read(find_changes, conversation_id, asked, patches=False)
     by, before = _way(request.query_params.get("by", "")), number_in(request, "before")
-    sections = await asyncio.to_thread(_sections, records, by, before)
+    together, sections = await asyncio.to_thread(_listed, records, by, before)
     is_split, view = _is_split(request), await view_in(request)
     answer = page(
         "changes.html",
@@ -78,7 +78,7 @@ async def changes(request: Request) -> Response:
         title=stored.title,
         sections=sections[:MOST_GROUPS],
         earlier=sections[MOST_GROUPS - 1].group.key if len(sections) > MOST_GROUPS else "",
-        together=changes_of(records).together,
+        together=together,
         turns="" if asked == ALL else asked,
         by=by,
         ways=WAYS,
@@ -164,21 +164,23 @@ def _is_split(request: Request) -> bool:
     return request.query_params.get("split", request.cookies.get(SPLIT, "no")) == "yes"
 
 
-def _sections(records: Sequence[ChangeRecord], by: By, before: int | None) -> list[Section]:
-    """Return the groups that are shown: of turns, the latest first."""
-    found, listing = changes_of(records), _Listing(records)
-    if by != "turn":
-        return [listing.section(group) for group in (found.members if by == "member" else [found.together])]
-    groups = [one for one in reversed(found.turns) if before is None or int(one.key) < before]
-    return [listing.section(one, number=int(one.key), is_open=one is groups[0]) for one in groups[: MOST_GROUPS + 1]]
+def _listed(records: Sequence[ChangeRecord], by: By, before: int | None) -> tuple[ChangeGroup, list[Section]]:
+    """Return everything as one group, and the groups that are shown: of turns, the latest first."""
+    found = changes_of(records)
+    listing = _Listing(records, found)
+    if by == "turn":
+        groups = [one for one in reversed(found.turns) if before is None or int(one.key) < before][: MOST_GROUPS + 1]
+        return found.together, [listing.section(one, number=int(one.key), is_open=one is groups[0]) for one in groups]
+    groups = list(found.members) if by == "member" else [found.together] if records else []
+    return found.together, [listing.section(group) for group in groups]
 
 
 class _Listing:
     """Finds the files of groups in their records."""
 
-    def __init__(self, records: Sequence[ChangeRecord]) -> None:
+    def __init__(self, records: Sequence[ChangeRecord], found: Changes) -> None:
         self._known = {record.number: record for record in records}
-        self._titles = {one.records[0]: one.title for one in changes_of(records).turns}
+        self._titles = {one.records[0]: one.title for one in found.turns}
         self._places: dict[int, dict[str, int]] = {}
 
     def section(self, group: ChangeGroup, *, number: int | None = None, is_open: bool = False) -> Section:

@@ -3,6 +3,7 @@
 
 (() => {
   const main = document.getElementById("main");
+  const UNDO = 'form[action$="/do/undo"] button';
   const mayComment = main.dataset.comments === "yes";
 
   const isTyping = (event) => event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, textarea, select, dialog");
@@ -56,7 +57,7 @@
     c: () => comment(document.activeElement?.closest("[data-line]")),
     Enter: () => comment(document.activeElement?.closest("[data-line]")),
     s: () => document.querySelector("#columns a:not([aria-current])").click(),
-    u: () => (document.activeElement?.closest(".changes") ?? main.querySelector(".changes"))?.querySelector(".undo button")?.click(),
+    u: () => (document.activeElement?.closest(".changes")?.querySelector(UNDO) ?? main.querySelector(UNDO))?.click(),
   };
 
   document.addEventListener("keydown", (event) => {
