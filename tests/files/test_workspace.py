@@ -54,6 +54,21 @@ def test_a_folder_belongs_to_its_repository(tmp_path: Path) -> None:
     assert snapshots.workspace(tmp_path).root == tmp_path
 
 
+def test_a_folder_that_its_repository_ignores_stands_for_itself(tmp_path: Path) -> None:
+    root = repository(tmp_path / "root", {".gitignore": b"/build/\n*.log\n!kept.log\n", "src/a": b"a"})
+    write(root, {"build/deep/er/x": b"x", "src/x.log": b"x", "only logs/x.log": b"x"})
+    (root / "empty").mkdir()
+    snapshots = FolderSnapshots(tmp_path / "home")
+
+    assert snapshots.workspace(root / "build").root == root / "build"
+    assert snapshots.workspace(root / "build" / "deep" / "er").root == root / "build" / "deep" / "er"
+    assert snapshots.workspace(root / "src").root == root
+    assert snapshots.workspace(root / "empty").root == root
+    assert snapshots.workspace(root / "only logs").root == root
+    place = snapshots.workspace(root / "build")
+    assert told(turn(place, {"deep/er/x": b"y", "a.log": b"x"})) == {"a.log": "added", "deep/er/x": "changed"}
+
+
 def test_what_is_kept_is_private(tmp_path: Path) -> None:
     workspace(repository(tmp_path / "root")).snapshot()
 

@@ -95,6 +95,8 @@ def is_tree(name: str) -> bool:
 
 def checked_tree(name: str) -> str:
     """Return the id of a tree; raises GitFailed if it is none."""
+    if not name:
+        raise GitFailed("one of the two snapshots could not be taken")
     if not is_tree(name):
         raise GitFailed(f"{name!r} is not the id of a snapshot with contents")
     return name

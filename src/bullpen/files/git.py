@@ -76,18 +76,19 @@ class Git:
         if borrowed:
             self._environment["GIT_ALTERNATE_OBJECT_DIRECTORIES"] = ":".join(map(_quoted, borrowed))
 
-    def run(self, *arguments: str, given: bytes = b"") -> bytes:
+    def run(self, *arguments: str, given: bytes | IO[bytes] = b"") -> bytes:
         """Return what git prints; raises GitFailed."""
         with self.started(*arguments, given=given) as output:
             return output.read()
 
     @contextmanager
-    def started(self, *arguments: str, given: bytes = b"") -> Iterator[IO[bytes]]:
+    def started(self, *arguments: str, given: bytes | IO[bytes] = b"") -> Iterator[IO[bytes]]:
         """Run git while its output is read; who stops reading before its end ends it. Raises GitFailed."""
         with tempfile.TemporaryFile() as words, tempfile.TemporaryFile() as stdin:
-            stdin.write(given)
-            stdin.seek(0)
-            with self._process(arguments, stdin, words) as process:
+            if isinstance(given, bytes):
+                stdin.write(given)
+                stdin.seek(0)
+            with self._process(arguments, stdin if isinstance(given, bytes) else given, words) as process:
                 timer = Timer(MOST_SECONDS, process.kill)
                 timer.daemon = True
                 timer.start()

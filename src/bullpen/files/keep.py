@@ -24,9 +24,9 @@ def keep_objects(repository: Repository, ids: set[str]) -> None:
     missing = missing_objects(alone, ids)
     if missing:
         given = "".join(f"{name}\n" for name in sorted(missing)).encode()
-        pack = repository.git().run("pack-objects", "--stdout", "-q", "--window=0", given=given)
         command = ("unpack-objects", "-q") if len(missing) <= MOST_LOOSE else ("index-pack", "--stdin")
-        alone.run(*command, given=pack)
+        with repository.git().started("pack-objects", "--stdout", "-q", "--window=0", given=given) as pack:
+            alone.run(*command, given=pack)
 
 
 def missing_objects(git: Git, ids: set[str]) -> set[str]:

@@ -8,6 +8,7 @@ from msgspec import Struct
 from bullpen.file_changes import FileChange, FileKind, FileState
 from bullpen.files.compare import compare_trees
 from bullpen.files.git import Git, GitFailed
+from bullpen.files.keep import keep_objects
 from bullpen.files.paths import folders_above, path_of, shown
 from bullpen.files.repository import Repository
 
@@ -48,7 +49,7 @@ def merge_trees(repository: Repository, base: str, ours: str, theirs: str) -> Me
     """Return what ours lacks of theirs; raises GitFailed."""
     in_base, in_theirs = _sides(repository, base, theirs)
     _, in_ours = _sides(repository, base, ours)
-    git = repository.git()
+    git, ours_alone = repository.git(), repository.git(alone=True)
     changes: list[FileChange] = []
     conflicts: list[Conflict] = []
     for path in sorted(in_theirs):
@@ -56,12 +57,16 @@ def merge_trees(repository: Repository, base: str, ours: str, theirs: str) -> Me
         mine = in_ours.get(path, old)
         found: FileState | Conflict | None = new
         if path in in_ours and mine != new:
-            found = _merged(git, path, old, mine, new)
+            found = _merged(git, ours_alone, path, old, mine, new)
         if isinstance(found, Conflict):
             conflicts.append(found)
         elif found != mine:
             changes.append(_change(path, mine, found))
-    return _without_collisions(changes, conflicts, in_base, in_ours)
+    result = _without_collisions(changes, conflicts, in_base, in_ours)
+    states = [state for change in result.changes for state in (change.old, change.new)]
+    states += [state for one in result.conflicts for state in (one.base, one.ours, one.theirs)]
+    keep_objects(repository, {state.blob for state in states if state is not None})
+    return result
 
 
 def _sides(repository: Repository, before: str, after: str) -> tuple[States, States]:
@@ -71,7 +76,7 @@ def _sides(repository: Repository, before: str, after: str) -> tuple[States, Sta
 
 
 def _merged(
-    git: Git, path: bytes, base: FileState | None, ours: FileState | None, theirs: FileState | None
+    git: Git, ours_alone: Git, path: bytes, base: FileState | None, ours: FileState | None, theirs: FileState | None
 ) -> FileState | Conflict | None:
     """Return a file that both sides have changed, with what both have done, or the conflict."""
     name, raw = shown(path)
@@ -87,7 +92,7 @@ def _merged(
     if any(len(text) > MOST_MERGED_BYTES or b"\0" in text[:BINARY_BYTES] for text in texts):
         return conflict
     text, is_clean = _merge_texts(git, texts)
-    blob = git.run("hash-object", "-w", "--stdin", given=text).decode().strip()
+    blob = ours_alone.run("hash-object", "-w", "--stdin", given=text).decode().strip()
     state = FileState(blob=blob, mode=mode)
     # What both have added is not the same file, even if no line is in both.
     if is_clean and base is not None:

@@ -4,6 +4,7 @@ import os
 import stat
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 from msgspec import Struct
 
@@ -22,6 +23,8 @@ MOST_NESTED = 1000
 FEW = 3
 PLACEHOLDER = b".bullpen-placeholder"
 GONE = b"D"
+EXCLUDE_FROM = "--exclude-from="
+CHECK_IGNORE = ("--no-literal-pathspecs", "check-ignore", "--quiet", "--no-index", "--")
 
 
 class Snapshot(Struct, frozen=True, kw_only=True):
@@ -62,6 +65,20 @@ def fill_folder(repository: Repository, tree: str) -> None:
         # None of it may be missing after a power cut, when it is said that it is there.
         os.sync()
         repository.remember_tree(tree)
+
+
+def is_ignored(repository: Repository, folder: Path) -> bool:
+    """Return whether a folder below the root is left alone; raises OSError."""
+    repository.prepare()
+    files = [option.removeprefix(EXCLUDE_FROM) for option in repository.excludes() if option.startswith(EXCLUDE_FROM)]
+    for settings in ((), *(("-c", f"core.excludesFile={file}") for file in files)):
+        try:
+            repository.git().run(*settings, *CHECK_IGNORE, f"{folder}/")
+            return True
+        except GitFailed:
+            # So it says no, too.
+            continue
+    return False
 
 
 def _taken(repository: Repository) -> Snapshot:

@@ -25,7 +25,7 @@ from bullpen.files.merge import Merged, merge_trees
 from bullpen.files.patch import write_patch
 from bullpen.files.place import Place, find_place
 from bullpen.files.repository import Repository
-from bullpen.files.snapshot import Snapshot, TooMuch, fill_folder, take_snapshot
+from bullpen.files.snapshot import Snapshot, TooMuch, fill_folder, is_ignored, take_snapshot
 
 ONLY_NAMES = "Only names and sizes are known: {}."
 NO_GIT = "git is not installed"
@@ -36,15 +36,20 @@ class FolderSnapshots:
 
     def __init__(self, home: Path, *, not_looked_at: Path | None = None) -> None:
         """Keep what folders are in `home`. Files whose paths begin with the other path are left alone: our own."""
-        self._home = home.absolute()
+        self.home = home.absolute()
         self._not_looked_at = not_looked_at and Path(os.path.realpath(not_looked_at))
         self._known: dict[Place, Workspace] = {}
 
     def workspace(self, folder: Path) -> "Workspace":
         """Return the workspace that a folder is in: its git repository or worktree, else the folder itself."""
-        place = find_place(folder)
+        folder = Path(os.path.realpath(folder))
+        found = self._workspace(find_place(folder))
+        # Somebody may work in a folder that a repository around it ignores.
+        return self._workspace(Place(folder)) if found.ignores(folder) else found
+
+    def _workspace(self, place: Place) -> "Workspace":
         if place not in self._known:
-            self._known[place] = Workspace(self._home, place, self._not_looked_at)
+            self._known[place] = Workspace(self.home, place, self._not_looked_at)
         return self._known[place]
 
 
@@ -54,7 +59,19 @@ class Workspace:
     def __init__(self, home: Path, place: Place, not_looked_at: Path | None = None) -> None:
         self.root = place.root
         self._place = place
+        self._ignored: dict[Path, bool] = {}
         self._repository = Repository(home, place, find_git() or "git", not_looked_at)
+
+    def ignores(self, folder: Path) -> bool:
+        """Return whether nothing in a folder below the root would be seen; asked once."""
+        if folder == self.root or find_git() is None:
+            return False
+        if folder not in self._ignored:
+            try:
+                self._ignored[folder] = is_ignored(self._repository, folder)
+            except OSError:
+                return False
+        return self._ignored[folder]
 
     def snapshot(self) -> Snapshot:
         """Keep all files as they are now; never fails, and says in a note what is not known."""
