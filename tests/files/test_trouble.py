@@ -1,11 +1,13 @@
 """Whatever is wrong with a folder, a disk or git: nothing is raised, and what is not known is said."""
 
+import contextlib
 import os
 import shutil
 import subprocess
 import sys
 import threading
 from pathlib import Path
+from random import Random
 
 import pytest
 from tests.files.stage import FILES, repository, told, turn, workspace, write
@@ -203,6 +205,21 @@ def test_files_that_change_while_they_are_read(tmp_path: Path) -> None:
     quiet = place.snapshot()
     assert quiet.note == ""
     assert told(place.compare(quiet.id, place.snapshot().id)) == {}
+
+
+def test_killed_in_the_middle_of_a_snapshot(tmp_path: Path) -> None:
+    root = repository(tmp_path / "root")
+    random = Random(3)
+    for number in range(8):
+        write(root, {f"{number}/{inner}": random.randbytes(2000) for inner in range(100)})
+        command = [sys.executable, "-c", READ_ONLY, str(root), str(tmp_path / "home")]
+        with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL) as process:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(random.uniform(0.2, 0.6))
+            process.kill()
+        expected = FolderSnapshots(tmp_path / f"other{number}").workspace(root).snapshot()
+        assert workspace(root).snapshot() == expected
+        assert expected.note == ""
 
 
 def test_many_at_once(tmp_path: Path) -> None:

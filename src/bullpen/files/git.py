@@ -68,6 +68,8 @@ class Git:
     ) -> None:
         self.cannot_open = False
         """Whether a folder could not be looked into."""
+        self.inherited: tuple[int, ...] = ()
+        """Open files that git gets, too."""
         self._program = program
         self._environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")} | CLEAN
         self._environment |= {"GIT_DIR": str(git_dir), "GIT_WORK_TREE": str(root)}
@@ -119,6 +121,7 @@ class Git:
                 stdout=subprocess.PIPE,
                 stderr=words,
                 start_new_session=True,
+                pass_fds=self.inherited,
             )
         except OSError as error:
             raise GitFailed(f"git could not be started: {error.strerror}") from error

@@ -7,6 +7,7 @@ import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from threading import local
 
 from bullpen.files.git import Git, persons_setting
 from bullpen.files.place import Place, git_dir_of, place_of
@@ -63,6 +64,7 @@ class Repository:
         self.index = self.own / "index"
         self._tree = self.own / "tree"
         self._settings: dict[str, str] = {}
+        self._held = local()
 
     def make_private(self) -> None:
         """Make the folder of this root, in one that nobody else may look into."""
@@ -90,12 +92,24 @@ class Repository:
             fcntl.flock(file, fcntl.LOCK_EX)
             # Whoever made it is dead: it would have our lock.
             (self.own / "index.lock").unlink(missing_ok=True)
-            yield
+            self._held.lock = file.fileno()
+            try:
+                yield
+            finally:
+                del self._held.lock
 
     def git(self, *, alone: bool = False, index: Path | None = None) -> Git:
         """Return git for this root; alone: without the objects of other repositories."""
-        borrowed = [] if alone else self._borrowed()
-        return Git(self.program, self.folder, root=self.place.root, index=index or self.index, borrowed=borrowed)
+        git = Git(
+            self.program,
+            self.folder,
+            root=self.place.root,
+            index=index or self.index,
+            borrowed=[] if alone else self._borrowed(),
+        )
+        # If we are killed, what git has begun keeps our lock until it ends.
+        git.inherited = (self._held.lock,) if hasattr(self._held, "lock") else ()
+        return git
 
     @property
     def is_seeded(self) -> bool:
