@@ -1,6 +1,7 @@
 """What was changed, in words and in lists."""
 
 import pytest
+from msgspec.structs import replace
 
 from bullpen.file_changes import ChangeKind, ChangeRecord, FileChange, FileKind, FileState, FolderChanges
 from bullpen.view.changes import Changes, change_summary, changes_of, record_words
@@ -114,6 +115,16 @@ def test_a_file_is_followed_through_its_names() -> None:
 
     assert [(one.title, one.kind) for one in changes_of(moved).together.files] == [("b", "added"), ("a → c", "renamed")]
     assert [one.title for one in changes_of([swapped]).together.files] == ["y → x", "x → y"]
+
+
+def test_what_was_brought_into_the_shared_folder_is_counted_once() -> None:
+    own = record(1, file("a", "1", "2", 3, 1))
+    own = replace(own, changes=replace(own.changes, folder="/own"))
+
+    changes = changes_of([own, record(2, file("a", "1", "2", 3, 1), kind="merge")])
+
+    assert listed(changes) == {"max": [("a", "+3 −1")], "all": [("a", "+3 −1")]}
+    assert changes.together.files[0].folder == "/x"
 
 
 def test_files_of_which_only_the_size_is_known_stay_in_the_list() -> None:

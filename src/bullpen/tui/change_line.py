@@ -32,7 +32,7 @@ class ChangedLine(Static, can_focus=True):
 
     def __init__(self, line: ChangeLine) -> None:
         of_turn = line.kind == "turn"
-        # Whose turn it is, stands above it; a sentence about anything else has its note.
+        # The message above says whose turn it is; a sentence about anything else has its note.
         note = f"  {one_line(line.note, 200)}" if of_turn and line.note else ""
         said = one_line(line.short if of_turn else line.words, 300)
         key = ("  ctrl+r" if of_turn else "", "dim")

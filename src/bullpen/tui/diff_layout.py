@@ -134,7 +134,7 @@ def _parts(text: str, width: int) -> int:
 
 
 def _cut(text: str, width: int, part: int) -> tuple[int, int]:
-    """Return where a part of a text begins and ends; nothing of it, if it has not so many."""
+    """Return where a part of a text begins and ends; nothing of it, if it has fewer parts."""
     if text.isascii():
         return part * width, (part + 1) * width
     cuts = list(_cuts(text, width))

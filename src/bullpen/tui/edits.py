@@ -23,7 +23,7 @@ BETWEEN = "⋯"
 
 
 def edits_content(files: Sequence[FileDiff], most: int) -> Content:
-    """Return files with their rows, at most so many lines of them."""
+    """Return files with their rows, at most this many lines."""
     lines = list(_lines(files))
     left = len(lines) - most
     more = [Content.styled(f"… {counted(left, 'more line')}", "dim")] if left > 0 else []

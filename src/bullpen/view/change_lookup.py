@@ -50,7 +50,7 @@ def _latest(store: Store, conversation_id: str) -> str:
 
 
 def _between(store: Store, conversation_id: str, first: str, last: str, *, patches: bool) -> list[ChangeRecord]:
-    """Return what was changed from the beginning of one turn to the end of another, by whomever."""
+    """Return what was changed from the beginning of one turn to the end of another, also by people."""
     turns = [turn.id for turn in store.turns(conversation_id)]
     begin = turns.index(find_turn(store, conversation_id, first).id) if first else 0
     end = turns.index(find_turn(store, conversation_id, last).id) if last else len(turns) - 1

@@ -9,7 +9,7 @@ from bullpen.text.numbers import counted
 from bullpen.view.diff import file_words, plus_minus
 
 SOMEBODY = "Somebody"
-"""Whoever changed files between two turns: nothing tells us who."""
+"""Who changed files between two turns: nothing tells us the name."""
 UNKNOWN = "what changed is not known"
 
 
@@ -123,8 +123,14 @@ def changes_of(records: Sequence[ChangeRecord]) -> Changes:
     return Changes(
         turns=tuple(group_of([one], key=str(one.number), title=_heading(one)) for one in made),
         members=tuple(group_of(theirs, key=author, title=author) for author, theirs in authors.items()),
-        together=group_of([one for one in made if one.kind != "merge"], key="all", title="All together"),
+        together=group_of(_counted_once(made), key="all", title="All together"),
     )
+
+
+def _counted_once(records: Sequence[ChangeRecord]) -> list[ChangeRecord]:
+    """Return records without turns in a workspace of their own whose work was brought into the shared folder."""
+    merged = {record.turn_id for record in records if record.kind == "merge"}
+    return [record for record in records if record.kind != "turn" or record.turn_id not in merged]
 
 
 def group_of(records: Sequence[ChangeRecord], *, key: str, title: str) -> ChangeGroup:

@@ -11,7 +11,7 @@ from bullpen.file_changes import FileChange, FileKind, FolderChanges
 
 RowKind = Literal["context", "added", "removed", "note"]
 SIGNS: dict[str, str] = {"context": " ", "added": "+", "removed": "−", "note": ""}
-"""What stands before a row."""
+"""The sign before a row."""
 NOT_SHOWN = "Too large: its lines are not kept."
 NO_LINES = "Its lines are not known."
 CONTEXT = 3
