@@ -96,7 +96,7 @@ def _checked(root: Path, folder: Folder, steps: Sequence[Step]) -> list[Step]:
 
 
 def _is_in_the_way(folder: Folder, step: Step, emptied: set[bytes]) -> bool:
-    """Return whether something that is none of ours is where a file is to be."""
+    """Return whether something else than our files is where a file is to be."""
     if step.new is None:
         return False
     parts = step.path.split(b"/")

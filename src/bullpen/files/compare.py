@@ -94,7 +94,7 @@ def is_tree(name: str) -> bool:
 
 
 def checked_tree(name: str) -> str:
-    """Return the id of a tree; raises GitFailed if it is none."""
+    """Return the id of a tree; raises GitFailed if it is not one."""
     if not name:
         raise GitFailed("one of the two snapshots could not be taken")
     if not is_tree(name):
