@@ -59,6 +59,7 @@ class MessageView(Vertical, can_focus=True):
         why: str = "",
         notes: tuple[str, ...] = (),
         changes: Sequence[ChangeLine] = (),
+        came: Sequence[UnansweredTurn | ChangeLine] = (),
     ) -> None:
         super().__init__(classes="item")
         self.message = shown_message.message
@@ -77,8 +78,10 @@ class MessageView(Vertical, can_focus=True):
         self._load_steps = load_steps
         self._why = why
         self._notes = notes
-        self._changes = list(changes)
-        """What its turn changed, and what was changed or taken back after it."""
+        self._changes = changes
+        """What its turn changed."""
+        self._came = came
+        """What came after it, in its order: turns without a reply, and what was changed or taken back."""
         self.styles.border_left = ("outer", self._color)
 
     def compose(self) -> ComposeResult:
@@ -100,16 +103,15 @@ class MessageView(Vertical, can_focus=True):
             yield Static(Content(shown(rebuilt_words(self._rebuilt))), classes="note", markup=False)
         for note in self._notes:
             yield Static(Content(f"! {shown(note)}"), classes="note", markup=False)
-        for turn in self._unanswered:
-            yield self._fold(turn)
         yield from map(ChangedLine, self._changes)
+        for one in self._came:
+            yield self._fold(one) if isinstance(one, UnansweredTurn) else ChangedLine(one)
 
     async def add_change(self, line: ChangeLine) -> None:
         """Show what its turn changed, which is known a moment after the reply, or what was changed after it."""
         for shown_line in self.query(ChangedLine):
             if shown_line.line.number == line.number:
                 await shown_line.remove()
-        self._changes = [*(one for one in self._changes if one.number != line.number), line]
         await self.mount(ChangedLine(line))
 
     async def add_unanswered(self, turn: UnansweredTurn) -> None:

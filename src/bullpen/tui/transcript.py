@@ -392,14 +392,9 @@ class Transcript(VerticalScroll, can_focus=False):
             load_steps=None if turn_id is None else partial(self._recorded_steps, turn_id),
             why=said.reason if said else NOTE if is_note(message) else "",
             notes=said.notes if said else (),
-            changes=self._changes_of(shown),
+            changes=self._changes.of_turn(shown.turn),
+            came=self._changes.after(shown.sequence, shown.unanswered),
         )
-
-    def _changes_of(self, shown: ShownMessage) -> list[ChangeLine]:
-        """Return what its turn changed, and turns without a reply after it, and what was changed between turns then."""
-        turns = [shown.turn, *(turn.turn for turn in shown.unanswered)]
-        of_turns = [line for turn in turns if turn for line in self._changes.of_turn(turn)]
-        return [*of_turns, *self._changes.after(shown.sequence)]
 
     async def _recorded_steps(self, turn_id: str) -> Steps:
         record = await self._conversation.read(turn_record, turn_id)
