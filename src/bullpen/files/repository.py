@@ -90,7 +90,7 @@ class Repository:
         self.make_private()
         with (self.own / "lock").open("w") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
-            # Whoever made it is dead: it would have our lock.
+            # The process that made it has ended: it would have our lock.
             (self.own / "index.lock").unlink(missing_ok=True)
             self._held.lock = file.fileno()
             try:
@@ -129,7 +129,7 @@ class Repository:
         _write(self._tree, f"{tree}\n{file_state(self.index)}")
 
     def forget_index(self) -> None:
-        """Let the index be made anew."""
+        """Let the index be made again."""
         for name in ("index", "tree", "asked"):
             (self.own / name).unlink(missing_ok=True)
 

@@ -172,7 +172,7 @@ def _size(path: bytes) -> int:
 
 def _update(repository: Repository, new: Sequence[bytes], stale: dict[bytes, bytes]) -> str:
     """Bring our index up to date, and return what could not be read."""
-    # A few are kept whole in ours, whatever becomes of other repositories; many share what is there.
+    # A few are kept whole in ours, in case other repositories lose them; many share what is there.
     git = repository.git(alone=len(new) + len(stale) <= MOST_COPIED)
     root = os.fsencode(repository.place.root)
     gone = {path for path, letter in stale.items() if letter == GONE or not _is_file(root + b"/" + path)}
