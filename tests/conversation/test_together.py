@@ -39,11 +39,6 @@ async def until(conversation: Conversation, speaker: str, times: int = 1) -> Non
         await asyncio.sleep(0.005)
 
 
-async def until_running(conversation: Conversation, *names: str) -> None:
-    while {running.turn.member for running in conversation.running.values()} != set(names):
-        await asyncio.sleep(0.005)
-
-
 async def test_a_question_is_answered_while_a_builder_works(stage: Stage) -> None:
     stage.people_and_agents("kim", "reader")
     built = waits_for_file(stage, "builder", permissions="edit")
@@ -222,7 +217,6 @@ async def test_what_failed_is_retried_beside_those_who_answer_the_same(stage: St
 async def test_a_pause_lets_nothing_begin_beside_what_runs(stage: Stage) -> None:
     stage.people_and_agents("kim", "r")
     stage.agent("h", HANG)
-    stage.agent("x", HANG, "Then I speak. [NEXT: r]")
     built = waits_for_file(stage, "builder", permissions="edit")
     stage.agent("second", permissions="edit")
     async with stage.open() as conversation:
