@@ -11,8 +11,9 @@ from bullpen.agents.crash_records import end_leftover_processes, may_have_left_s
 from bullpen.agents.runner import to_the_end
 from bullpen.config import default_database
 from bullpen.conversation.conversation import Conversation, decider
-from bullpen.conversation.file_history import FileChoice, FileHistory
+from bullpen.conversation.file_history import FileChoice, FileHistory, files_home
 from bullpen.conversation.member_agent import NOTHING_EXTRA, Extra, agent_for
+from bullpen.conversation.own_workspaces import own_folders
 from bullpen.conversation.owner import claim, owned, this_process
 from bullpen.conversation.running_turn import milliseconds
 from bullpen.conversation.state import ConversationState
@@ -113,11 +114,10 @@ async def open_conversation(
 
 def file_history(store: Store, conversation_id: str, owner: Owner) -> FileHistory | None:
     """Return what is kept of the files that a conversation changes, beside the database; None if that is not a file."""
-    if not isinstance(store, SqliteStore):
+    home = files_home(store)
+    if home is None or not isinstance(store, SqliteStore):
         return None
-    return FileHistory(
-        store, conversation_id, owner, FolderSnapshots(files_beside(store.path), not_looked_at=store.path)
-    )
+    return FileHistory(store, conversation_id, owner, FolderSnapshots(home, not_looked_at=store.path))
 
 
 def put_files(store: Store, conversation_id: str, choice: FileChoice, turn_id: str | None) -> list[ChangeRecord]:
@@ -132,11 +132,6 @@ def put_files(store: Store, conversation_id: str, choice: FileChoice, turn_id: s
         team, _ = examine_team(store.conversation(conversation_id).team_file)
         completed = history.complete()
         return [*completed, history.put(choice, turn_id, decider(team), at=milliseconds())]
-
-
-def files_beside(database: Path) -> Path:
-    """Return the folder in which what was in other folders is kept."""
-    return database.with_name(f"{database.name}-files")
 
 
 def _create(store: Store, loaded: LoadedTeam, conversation_id: str) -> None:

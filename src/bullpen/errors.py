@@ -36,6 +36,7 @@ BullpenError
 ├── NothingSaid             the message is empty
 ├── NothingToDecide         no turn is waiting for a decision
 ├── NothingToForget         the member has no session of its own
+├── NothingToMerge          everything that an agent did is in the shared folder already
 ├── NothingToUndo           no changes of files can be taken back, or brought back
 ├── OutputExists            the output file exists already
 ├── PromptTooLarge          the parts that may not be cut exceed the byte budget; nothing was sent
@@ -287,6 +288,14 @@ class NothingToDecide(BullpenError):
 
 class NothingToForget(BullpenError):
     """A member has no session of its own, or none yet."""
+
+
+class NothingToMerge(BullpenError):
+    """An agent has no work of its own that is not in the shared folder."""
+
+    def __init__(self, member: str) -> None:
+        super().__init__(f"There is nothing to merge: everything that {member} did is in the shared folder.")
+        self.member = member
 
 
 class NothingToUndo(BullpenError):

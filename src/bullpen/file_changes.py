@@ -70,7 +70,7 @@ class ChangeRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Counts the changes of a conversation; 0: not stored yet."""
     kind: ChangeKind
     turn_id: str = ""
-    """The turn that made them; of an undo or a redo, the turn that it is about; of a rewind, where it goes back to."""
+    """The turn that made them; of an undo, a redo or a merge, the turn that it is about; of a rewind, where it goes."""
     member: str = ""
     """Whose turn that is."""
     person: str = ""
@@ -80,6 +80,8 @@ class ChangeRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """How many messages there were."""
     undoes: int = 0
     """Of an undo, the number of the record that it takes back; of a redo, of the undo."""
+    brings: str = ""
+    """Of a merge, the id of all files of the agent's own workspace, if the shared folder has everything in them."""
     state: Literal["begun", "done"] = "done"
     """Files are put back between "begun" and "done"; what is found begun on opening is completed."""
     changes: FolderChanges

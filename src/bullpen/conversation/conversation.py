@@ -13,8 +13,9 @@ from bullpen.agents.runner import to_the_end
 from bullpen.context.history import History
 from bullpen.context.manager import ContextManager, task_too_long
 from bullpen.context.prompt import AssemblerOutput
-from bullpen.conversation import decisions
+from bullpen.conversation import conflicts, decisions
 from bullpen.conversation.broadcast import Viewer
+from bullpen.conversation.conflicts import Settling
 from bullpen.conversation.consequences import note, person_message, route_of_person
 from bullpen.conversation.entry import Entry
 from bullpen.conversation.events import ConversationEvent, Trouble
@@ -32,6 +33,7 @@ from bullpen.conversation.turn_loop import TurnLoop
 from bullpen.conversation.workspaces import workspaces
 from bullpen.errors import MessageDiffers, NobodyToAsk, NothingSaid, UnknownMessage, UnknownSender
 from bullpen.file_changes import ChangeRecord
+from bullpen.files.merge import Conflict
 from bullpen.markers.grammar import DEFAULT_INTENT, Markers, read_markers
 from bullpen.memory import Memory
 from bullpen.routing.progress import Progress
@@ -211,6 +213,39 @@ class Conversation:
         person = self._decider(by)
         await self._files.finish()
         return await self._journal.alone(lambda: self._files.put(choice, turn_id, person))
+
+    async def settle(self, how: Settling, turn_id: str | None = None, *, by: str | None = None) -> None:
+        """Decide about a conflict of an agent's own workspace; without a turn, the latest one.
+
+        "resolve" needs somebody who does it: `let_resolve`.
+        """
+        await self._files.finish()
+        await self._journal.alone(lambda: self._settle(how, turn_id, by))
+
+    async def let_resolve(self, member: str, turn_id: str | None = None, *, by: str | None = None) -> None:
+        """Put both versions into the files of a conflict, and ask a member to resolve it."""
+        name = self.agent(member).name
+        await self._files.finish()
+        await self._journal.alone(lambda: self._let_resolve(name, turn_id, by))
+
+    async def _let_resolve(self, name: str, turn_id: str | None, by: str | None) -> None:
+        chosen, conflict = conflicts.open_conflict(self._state, turn_id)
+        found = await self._settle("resolve", chosen, by)
+        text = conflicts.question(name, chosen, conflict.member, found)
+        person = decisions.last_person(self.team, self._state) if by is None else self.person(by)
+        await self._say(text, read_markers(text), person.name, None)
+
+    async def _settle(self, how: Settling, turn_id: str | None, by: str | None) -> tuple[Conflict, ...]:
+        person = self._decider(by)
+        chosen, _ = conflicts.open_conflict(self._state, turn_id)
+        brought = await self._files.own.settle(how, chosen, self._files.check_nobody_works_in)
+        await self._commit_decision(person, how, conflicts.settled, chosen, how)
+        return brought.conflicts
+
+    async def merge(self, member: str) -> None:
+        """Bring what an agent did in its own workspace into the shared folder, if it was not yet."""
+        await self._files.finish()
+        await self._files.merge(self.agent(member).name)
 
     async def dismiss_missed_hand_over(self, *, by: str | None = None) -> None:
         """Dismiss a missed hand-over."""
@@ -403,7 +438,7 @@ class Conversation:
         for task in tasks:
             task.cancel()
         await to_the_end(_finish_all([*tasks, *self._journal.changes]))
-        await to_the_end(self._files.finish())
+        await to_the_end(self._files.finish(merges=True))
         self._journal.broadcast.close()
         self._journal.quiet.set()
 

@@ -9,10 +9,12 @@ from msgspec.structs import replace
 from bullpen.file_changes import ChangeRecord
 from bullpen.messages import ConversationMessage
 from bullpen.routing.missed_hand_overs import MissedHandOver
+from bullpen.routing.progress import MergeConflict
 from bullpen.routing.queue import WaitingTurn
 from bullpen.turn_events import Event, Failed, Usage
 
 PauseKind = Literal["cap", "failed", "cancelled", "interrupted", "left_over", "trouble"]
+FEW = 5
 Ending = Literal["done", "failed", "cancelled", "interrupted"]
 
 
@@ -135,8 +137,28 @@ class Unallowed(Struct, frozen=True, kw_only=True, tag="unallowed", tag_field="t
         return cls(turn=turn, by=by, text=text)
 
 
+class Conflicted(Struct, frozen=True, kw_only=True, tag="conflicted", tag_field="type"):
+    """What an agent did in its own workspace conflicts with what others did meanwhile; a person decides."""
+
+    turn_id: str
+    member: str
+    files: tuple[str, ...]
+    text: str
+
+    @classmethod
+    def of(cls, turn_id: str, conflict: MergeConflict) -> "Conflicted":
+        """Return the event for a conflict."""
+        files = conflict.files
+        names = ", ".join(map(repr, files[:FEW])) + (f" and {len(files) - FEW:,} more" if len(files) > FEW else "")
+        text = (
+            f"What {conflict.member} did in turn {turn_id} is not in the shared folder yet: {names} "
+            f"{'was' if len(files) == 1 else 'were'} changed there meanwhile, in ways that cannot both be kept."
+        )
+        return cls(turn_id=turn_id, member=conflict.member, files=files, text=text)
+
+
 class Decided(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="decided", tag_field="type"):
-    """A person has decided about a turn that ended without a reply, or that an agent may not ask for by itself."""
+    """A person has decided about a turn: one without a reply, one that needs a yes, or one with a conflict."""
 
     turn_id: str
     choice: str
@@ -232,6 +254,7 @@ ConversationEvent = (
     | HandOverDismissed
     | Undecided
     | Unallowed
+    | Conflicted
     | Decided
     | Paused
     | Continued

@@ -11,9 +11,11 @@ from bullpen.errors import FilesDiffer, NothingToUndo
 from bullpen.file_changes import ChangeRecord, FileChange, FolderChanges
 from bullpen.files.workspace import FolderSnapshots, Workspace
 from bullpen.store.base import Decision, Owner, Store
+from bullpen.store.sqlite import SqliteStore
 
 FOUND_LATER = "bullpen stopped during this turn, so what others have changed since then is among these changes."
 COMPLETED_LATER = "bullpen stopped while it put these files back, and has completed that."
+MERGED_LATER = "bullpen stopped while it brought these files into the shared folder, and has completed that."
 
 FileChoice = Literal["undo", "redo", "rewind"]
 CheckFolder = Callable[[Workspace], None]
@@ -33,6 +35,10 @@ class FileHistory:
         """Return the id of all files of a folder as they were last seen; empty: never."""
         last = self._store.last_changes(self._id, folder)
         return "" if last is None else last.changes.after
+
+    def of_turn(self, turn_id: str) -> list[ChangeRecord]:
+        """Return the records about a turn, without patches."""
+        return self._store.changes(self._id, turn_ids=[turn_id], patches=False)
 
     def add(self, record: ChangeRecord, decision: Decision | None = None) -> ChangeRecord:
         """Store a record, and return it with its number."""
@@ -106,13 +112,26 @@ class FileHistory:
             raise FilesDiffer(workspace.root, changed)
         turns = (wanted.turn_id,) if wanted.turn_id else ()
         decision = Decision(at=wanted.at, person=wanted.person, choice=wanted.kind, turns=turns)
-        begun = self.add(wanted, decision)
+        begun = self._applied(workspace, self.add(wanted, decision))
+        return self.finish(begun, replace(begun.changes, after=workspace.snapshot().id))
+
+    def _applied(self, workspace: Workspace, begun: ChangeRecord) -> ChangeRecord:
         try:
             workspace.apply(begun.changes.files, back=False)
         except FilesDiffer as error:
-            self.finish(begun, replace(begun.changes, files=(), patch="", note=str(error)))
+            nothing = replace(begun.changes, files=(), patch="", note=str(error))
+            self.finish(replace(begun, brings=""), nothing)
             raise
-        return self.finish(begun, replace(begun.changes, after=workspace.snapshot().id))
+        return begun
+
+    # What an agent did in its own workspace
+
+    def merge(self, workspace: Workspace, wanted: ChangeRecord) -> ChangeRecord:
+        """Store what is about to be brought into a shared folder, do it, and store that it is done."""
+        if changed := _in_neither_state(workspace, wanted.changes.files):
+            raise FilesDiffer(workspace.root, changed)
+        begun = self._applied(workspace, self.add(wanted))
+        return self.finish(begun, _merged(workspace, begun.changes))
 
     # What a crash left
 
@@ -130,6 +149,11 @@ class FileHistory:
         workspace.apply(files, back=False)
         left = f"Somebody has changed these since, so they stay as they are: {', '.join(changed)}." if changed else ""
         changes = replace(begun.changes, files=files, after=workspace.snapshot().id)
+        if begun.kind == "merge" and changed:
+            # It is merged again, with what somebody has changed since.
+            return self.finish(replace(begun, brings=""), _with_note(changes, MERGED_LATER))
+        if begun.kind == "merge":
+            return self.finish(begun, _with_note(_merged(workspace, begun.changes), MERGED_LATER))
         return self.finish(begun, _with_note(changes, COMPLETED_LATER, left))
 
     def _workspace(self, record: ChangeRecord, check: CheckFolder) -> Workspace:
@@ -138,10 +162,23 @@ class FileHistory:
         return workspace
 
 
+def files_home(store: Store) -> Path | None:
+    """Return the folder in which what was in other folders is kept, beside the database; None if that is not a file."""
+    return store.path.with_name(f"{store.path.name}-files") if isinstance(store, SqliteStore) else None
+
+
 def _in_neither_state(workspace: Workspace, files: Sequence[FileChange]) -> list[str]:
     """Return the files that somebody else has changed: they are neither as before nor as wanted."""
     already = frozenset(workspace.differs(files, "new"))
     return [path for path in workspace.differs(files, "old") if path in already]
+
+
+def _merged(workspace: Workspace, begun: FolderChanges) -> FolderChanges:
+    """Return what a merge changed, with its patch; without one if somebody else changed files meanwhile."""
+    after = workspace.snapshot().id
+    seen = workspace.compare(begun.before, after)
+    names = {name for file in seen.files for name in (file.path, file.renamed_from) if name}
+    return seen if names == {file.path for file in begun.files} else replace(begun, after=after)
 
 
 def _with_note(changes: FolderChanges, *notes: str) -> FolderChanges:

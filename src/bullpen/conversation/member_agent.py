@@ -1,7 +1,7 @@
 """MemberAgent: one agent of a team: its CLI, its folder, its permissions."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from msgspec import Struct
@@ -32,6 +32,9 @@ class MemberAgent(Struct, frozen=True, kw_only=True):
     member: Member
     spec: AgentSpec
     folder: Path
+    """Where its program runs."""
+    shared: Path | None = None
+    """If it works in a worktree of its own, the folder that it has in common with others."""
     extra: Extra = NOTHING_EXTRA
 
     @property
@@ -71,7 +74,15 @@ class MemberAgent(Struct, frozen=True, kw_only=True):
         return {name: os.environ[name] for name in self.member.env if name in os.environ}
 
 
-def agent_for(member: Member, root: Path, extra: Extra = NOTHING_EXTRA) -> MemberAgent:
-    """Return an agent of a team whose file is in `root`; UnknownAgent is raised for an unknown type without command."""
+def agent_for(
+    member: Member, root: Path, extra: Extra = NOTHING_EXTRA, own: Callable[[str, Path], Path] | None = None
+) -> MemberAgent:
+    """Return an agent of a team whose file is in `root`; UnknownAgent is raised for an unknown type without command.
+
+    `own` says where it works if it has a workspace of its own, by its name and its folder.
+    """
     spec = spec_for(member.agent, member.command, name=member.name)
-    return MemberAgent(member=member, spec=spec, folder=(root / member.cwd).absolute(), extra=extra)
+    folder = (root / member.cwd).absolute()
+    if member.workspace == "own" and member.permissions != "read-only" and own is not None:
+        return MemberAgent(member=member, spec=spec, folder=own(member.name, folder), shared=folder, extra=extra)
+    return MemberAgent(member=member, spec=spec, folder=folder, extra=extra)

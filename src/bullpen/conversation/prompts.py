@@ -346,7 +346,9 @@ class Prompts:
         allowed = self._team.outside_files
         own = agent.member.instruction_file
         if own is None:
-            own = find_instruction_file(self._root, agent.folder, agent.spec.instruction_file, outside_allowed=allowed)
+            own = find_instruction_file(
+                self._root, agent.shared or agent.folder, agent.spec.instruction_file, outside_allowed=allowed
+            )
         texts: list[str] = []
         problems: list[str] = []
         for name in dict.fromkeys(name for name in (self._team.instruction_file, own) if name):

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -11,31 +11,15 @@ from bullpen.conversation.events import FilesChanged, Trouble
 from bullpen.conversation.file_history import FileChoice, FileHistory
 from bullpen.conversation.journal import Journal
 from bullpen.conversation.member_agent import MemberAgent
+from bullpen.conversation.own_workspaces import OwnWorkspaces
 from bullpen.conversation.running_turn import milliseconds
-from bullpen.errors import BullpenError, FolderInUse, NothingToUndo
+from bullpen.conversation.watched_folder import WatchedFolder, all_of
+from bullpen.errors import BullpenError, FolderInUse, NoOwnWorkspace, NothingToMerge, NothingToUndo
 from bullpen.file_changes import ChangeRecord, FolderChanges
 from bullpen.files.workspace import Workspace
 from bullpen.routing.queue import WaitingTurn
 
 logger = logging.getLogger(__name__)
-
-
-class WatchedFolder:
-    """A folder in which turns may change files."""
-
-    def __init__(self, workspace: Workspace, known: str) -> None:
-        self.workspace = workspace
-        self.known = known
-        """The id of all files as they were last seen; empty: never."""
-        self.at_work: dict[str, ChangeRecord] = {}
-        """The begun records of the turns that run there, by their ids."""
-        self.last_looks: set[asyncio.Task[None]] = set()
-        """Those at what turns have changed that have ended."""
-
-    @property
-    def path(self) -> str:
-        """Where it is."""
-        return str(self.workspace.root)
 
 
 class TurnFiles:
@@ -49,27 +33,48 @@ class TurnFiles:
         self._folders: dict[Path, WatchedFolder] = {}
         self._looked: dict[str, tuple[WatchedFolder, FolderChanges]] = {}
         self._of_turns: dict[str, WatchedFolder] = {}
+        self._entered: dict[str, WatchedFolder] = {}
+        self.own = OwnWorkspaces(journal, history, agents)
 
     @property
     def is_looking(self) -> bool:
-        """Whether it is not known yet what a turn has changed that has ended."""
-        return any(folder.last_looks for folder in self._folders.values())
+        """Whether it is not known yet what a turn has changed that has ended, or that is not merged yet."""
+        return self.own.is_merging or any(folder.last_looks for folder in self._folders.values())
 
     async def start(self) -> None:
         """Complete what the process before this one had begun when it was killed."""
         if self._history is not None:
-            for record in await self._state.in_store(self._history.complete):
+            completed = await self._state.in_store(self._history.complete)
+            for record in completed:
                 self._publish(record)
+            await self.own.start(completed)
 
     async def look(self, turn: WaitingTurn) -> None:
         """Look at the folder of a turn that is about to begin, if its agent may change files."""
         agent = self._agents[turn.member]
+        await self.own.until_merged(turn)
+        if agent.member.workspace == "own" and agent.shared is None and may_change_files(agent):
+            raise NoOwnWorkspace(turn.member, "this conversation does not keep files.")
         if self._history is None or not may_change_files(agent):
             return
-        folder = await self._folder(self._history, agent.folder)
-        await _all_of(folder.last_looks)
-        changes = FolderChanges(folder=folder.path, before=await self._before(self._history, folder))
-        self._looked[turn.id] = folder, changes
+        if agent.shared is not None:
+            folder, before = await self._look_at_own(self._history, agent, agent.shared)
+        else:
+            folder = await self._folder(self._history, agent.folder)
+            await folder.enter(turn.id)
+            self._entered[turn.id] = folder
+            before = await self._before(self._history, folder)
+        self._looked[turn.id] = folder, FolderChanges(folder=folder.path, before=before)
+
+    async def _look_at_own(self, history: FileHistory, agent: MemberAgent, path: Path) -> tuple[WatchedFolder, str]:
+        """Bring an agent's own workspace up to date, and return it with the id of all files in it."""
+        shared = await self._folder(history, path)
+        async with shared.writing:
+            now = await self._before(history, shared)
+        before = await self.own.bring_up_to_date(agent, now)
+        folder = await self._folder(history, agent.folder)
+        folder.known = before
+        return folder, before
 
     async def begin(self, turn: WaitingTurn) -> None:
         """Store what the folder of a turn is that begins now, so that its changes can be found even after a crash."""
@@ -80,20 +85,35 @@ class TurnFiles:
             )
             folder.at_work[turn.id] = await self._state.in_store(self._history.add, begun)
             self._of_turns[turn.id] = folder
+            if self._agents[turn.member].shared is not None:
+                await asyncio.to_thread(self.own.begin, turn.member, turn.id)
 
-    def after(self, turn_id: str) -> None:
-        """Begin to look at what a turn has changed whose agent has ended. The next turn there waits for it."""
-        self._looked.pop(turn_id, None)
-        folder = self._of_turns.pop(turn_id, None)
-        if folder is not None and self._history is not None:
-            task = asyncio.create_task(self._last_look(self._history, folder, folder.at_work[turn_id]))
-            folder.last_looks.add(task)
-            task.add_done_callback(folder.last_looks.discard)
-            task.add_done_callback(lambda _: self._journal.changed.set())
+    def after(self, turn: WaitingTurn, *, has_reply: bool) -> None:
+        """Begin to look at what a turn has changed whose agent has ended. The next turn there waits for it.
 
-    async def finish(self) -> None:
-        """Wait until all that has ended is recorded."""
-        await _all_of(task for folder in self._folders.values() for task in folder.last_looks)
+        What a turn without a reply did in a workspace of its own stays there: the agent's next turn continues with it.
+        """
+        self._looked.pop(turn.id, None)
+        folder, entered = self._of_turns.pop(turn.id, None), self._entered.pop(turn.id, None)
+        if folder is None or self._history is None:
+            if entered is not None:
+                entered.leave(turn.id)
+            return
+        task = asyncio.create_task(self._last_look(self._history, folder, folder.at_work[turn.id]))
+        folder.last_looks.add(task)
+        task.add_done_callback(folder.last_looks.discard)
+        task.add_done_callback(lambda _: folder.leave(turn.id))
+        task.add_done_callback(lambda _: self._journal.changed.set())
+        shared = self._agents[turn.member].shared
+        if has_reply and shared is not None:
+            root = self._history.snapshots.workspace(shared).root
+            self.own.merge_after(turn, task, self._folders[root])
+
+    async def finish(self, *, merges: bool = False) -> None:
+        """Wait until all that has ended is recorded, and also merged."""
+        await all_of(task for folder in self._folders.values() for task in folder.last_looks)
+        if merges:
+            await self.own.finish()
 
     async def put(self, choice: FileChoice, turn_id: str | None, person: str) -> ChangeRecord:
         """Put files back, or bring them back, as a person wants it. The journal's lock is held meanwhile."""
@@ -101,7 +121,7 @@ class TurnFiles:
             raise NothingToUndo("This conversation does not keep what its files were.")
         given = (choice, turn_id, person)
         record = await self._state.in_store(
-            self._history.put, *given, at=milliseconds(), check=self._check_nobody_works_in
+            self._history.put, *given, at=milliseconds(), check=self.check_nobody_works_in
         )
         for folder in self._folders.values():
             if folder.path == record.changes.folder:
@@ -109,7 +129,20 @@ class TurnFiles:
         self._publish(record)
         return record
 
-    def _check_nobody_works_in(self, workspace: Workspace) -> None:
+    async def merge(self, member: str) -> None:
+        """Bring what an agent did in its own workspace into the shared folder now; raises NothingToMerge."""
+        own = await asyncio.to_thread(self.own.of, member)
+        if own is None or self._history is None or not await asyncio.to_thread(own.has_unmerged_work):
+            raise NothingToMerge(member)
+        shared = await self._folder(self._history, own.shared)
+        for workspace in (shared.workspace, own.workspace):
+            await self._state.in_store(self.check_nobody_works_in, workspace)
+        merge = asyncio.create_task(self.own.merge(member, own.state.turn, shared))
+        shared.merges.add(merge)
+        merge.add_done_callback(shared.merges.discard)
+        await merge
+
+    def check_nobody_works_in(self, workspace: Workspace) -> None:
         """Raise FolderInUse if a turn may change files there now. Called in the store's thread."""
         running = [turn.member for turn in list(self._state.running.values())]
         at_work = [name for name in running if self._is_in(workspace, self._agents[name])]
@@ -169,7 +202,3 @@ def may_change_files(agent: MemberAgent) -> bool:
 def _at_the_same_time(members: Iterable[str]) -> str:
     names = ", ".join(dict.fromkeys(members))
     return f"{names} worked here at the same time, so what it changed may be among these changes." if names else ""
-
-
-async def _all_of(tasks: Iterable[Awaitable[None]]) -> None:
-    await asyncio.gather(*tasks, return_exceptions=True)

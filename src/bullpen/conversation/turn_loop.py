@@ -130,7 +130,7 @@ class TurnLoop:
             ending = partial(self._put_back, running, error)
         except (asyncio.CancelledError, Exception) as error:
             ending = partial(self._end_badly, running, running.end(*how_it_ended(error)), session)
-        self._files.after(turn.id)
+        self._files.after(turn, has_reply=ending.func == self._reply)
         try:
             await to_the_end(self._stored(ending))
         except Exception as error:
@@ -138,6 +138,7 @@ class TurnLoop:
         finally:
             session.leave()
             self._forget(running)
+            self._files.own.stored(turn.id)
             del self.tasks[turn.id]
             self._journal.changed.set()
 
@@ -209,7 +210,8 @@ class TurnLoop:
             end=end,
             seconds=running.seconds,
         )
-        await self._journal.commit_message(build)
+        stored = await self._journal.commit_message(build)
+        self._files.own.replied(running.turn.id, stored.message.id)
         self._forget(running)
 
     async def _end_badly(self, running: RunningTurn, end: TurnEnd, session: TurnSession) -> None:

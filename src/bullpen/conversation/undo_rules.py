@@ -23,7 +23,15 @@ def taken_back(records: Sequence[ChangeRecord]) -> frozenset[int]:
 def to_undo(records: Sequence[ChangeRecord], turn_id: str | None) -> ChangeRecord:
     """Return the record to take back: the one of a turn, or else the last one that is not taken back."""
     gone = taken_back(records)
-    mine = [record for record in records if record.kind in CAN_BE_UNDONE and _has_files(record)]
+    merged = _merged(records)
+    # What was done in an agent's own workspace is taken back where it was brought to.
+    mine = [
+        record
+        for record in records
+        if record.kind in CAN_BE_UNDONE
+        and _has_files(record)
+        and (record.kind != "turn" or record.turn_id not in merged)
+    ]
     if turn_id is not None:
         mine = [record for record in mine if record.kind != "rewind" and record.turn_id == turn_id]
         if not mine:
@@ -49,7 +57,9 @@ def to_redo(records: Sequence[ChangeRecord], turn_id: str | None) -> ChangeRecor
 
 def to_rewind_to(records: Sequence[ChangeRecord], turn_id: str) -> ChangeRecord:
     """Return the record of a turn whose files a rewind goes back to."""
-    mine = [record for record in records if record.kind == "turn" and record.turn_id == turn_id]
+    merged = _merged(records)
+    kind = "merge" if turn_id in merged else "turn"
+    mine = [record for record in records if record.kind == kind and record.turn_id == turn_id]
     if not mine or not mine[-1].changes.after:
         raise NothingToUndo(f"bullpen does not know what the files were after turn {turn_id}: it did not look at them.")
     return mine[-1]
@@ -78,6 +88,11 @@ def _inverse(file: FileChange) -> FileChange:
         renamed_from=file.path,
         raw_renamed_from=file.raw_path,
     )
+
+
+def _merged(records: Sequence[ChangeRecord]) -> frozenset[str]:
+    """Return the turns whose changes were brought from an agent's own workspace into the shared folder."""
+    return frozenset(record.turn_id for record in records if record.kind == "merge" and _has_files(record))
 
 
 def _has_files(record: ChangeRecord) -> bool:

@@ -11,12 +11,12 @@ MAY_EDIT = frozenset({"edit", "full"})
 def workspaces(members: Iterable[Member], root: Path) -> dict[str, str]:
     """Return for each agent that may edit files the folder that it shares with others: its repository, else its own.
 
-    `root` is the folder of the team file.
+    Those with a workspace of their own share none. `root` is the folder of the team file.
     """
     return {
         member.name: workspace_of(root / member.cwd)
         for member in members
-        if member.type == "ai" and member.permissions in MAY_EDIT
+        if member.type == "ai" and member.permissions in MAY_EDIT and member.workspace == "shared"
     }
 
 

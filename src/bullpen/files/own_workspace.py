@@ -51,8 +51,8 @@ class OwnState(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The id of its files that are being brought into the shared folder."""
     turn: str = ""
     """The last turn that worked here."""
-    is_due: bool = False
-    """Whether what that turn did is to be brought into the shared folder, and nobody has decided otherwise."""
+    is_apart: bool = False
+    """Whether a person wants what is in it to stay there."""
 
 
 class OwnWorkspace:
@@ -64,6 +64,12 @@ class OwnWorkspace:
         self.shared = snapshots.workspace(shared).root
         self._snapshots = snapshots
         self._file = path.with_name(path.name + STATE)
+
+    @classmethod
+    def found(cls, snapshots: FolderSnapshots, path: Path) -> "OwnWorkspace | None":
+        """Return a worktree that was made, or is half made; None if there is none."""
+        state = read_state(path.with_name(path.name + STATE))
+        return None if state is None else cls(snapshots, path, state.member, Path(state.shared))
 
     # What is known of it
 
@@ -93,7 +99,13 @@ class OwnWorkspace:
         return self._snapshots.workspace(self.path)
 
     def look(self) -> str:
-        """Return the id of all its files as they are now; raises NoOwnWorkspace if that cannot be known."""
+        """Return the id of all its files; if somebody has removed it, as they were when they were last looked at.
+
+        Raises NoOwnWorkspace if that cannot be known.
+        """
+        return self._look() if self.exists else self.state.seen
+
+    def _look(self) -> str:
         found = self.workspace.snapshot()
         if not is_tree(found.id):
             raise NoOwnWorkspace(self.member, f"what is in {self.path} is not known. {found.note}")
@@ -101,7 +113,7 @@ class OwnWorkspace:
 
     def has_unmerged_work(self) -> bool:
         """Return whether something in it is not in the shared folder."""
-        return self.exists and self.look() != self.state.base
+        return self.look() != self.state.base
 
     # Before a turn
 
@@ -141,7 +153,7 @@ class OwnWorkspace:
         self.workspace.fill(lost or tree)
         self.note(head=head)
         self._follow(head)
-        found = self.look()
+        found = self._look()
         self.note(base=state.base if lost else found, seen=found, is_made=True)
         return found
 
@@ -195,10 +207,8 @@ def own_workspaces(home: Path, conversation_id: str) -> Iterator[OwnWorkspace]:
     folder = own_path(home, conversation_id, "").parent
     snapshots = FolderSnapshots(home)
     for file in sorted(folder.glob(f"*{STATE}")) if folder.is_dir() else ():
-        if (state := read_state(file)) is not None:
-            yield OwnWorkspace(
-                snapshots, file.with_name(file.name.removesuffix(STATE)), state.member, Path(state.shared)
-            )
+        if (own := OwnWorkspace.found(snapshots, file.with_name(file.name.removesuffix(STATE)))) is not None:
+            yield own
 
 
 def unmerged_work(home: Path, conversation_id: str) -> list[OwnWorkspace]:

@@ -98,6 +98,14 @@ def usage_of_turn(usage: Usage | None, failure: Failed | None = None, *, interru
     )
 
 
+class MergeConflict(Struct, frozen=True, kw_only=True):
+    """What an agent did in its own workspace, and cannot be brought into the shared folder until a person decides."""
+
+    member: str
+    files: tuple[str, ...]
+    """The files that were changed in both, in ways that cannot both be kept."""
+
+
 class Progress(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What the store keeps besides the messages and turns, so that a restart changes nothing."""
 
@@ -117,6 +125,8 @@ class Progress(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Waiting turns that begin only if a person allows them, and for each the agent that asked for it."""
     undecided: tuple[str, ...] = ()
     """Turns that ended without a reply, until a person decides what to do about them."""
+    conflicts: dict[str, MergeConflict] = {}
+    """For each turn whose work conflicts with what others did meanwhile: what a person must decide about."""
     used: dict[str, MemberUsage] = {}
     """What each member's turns have used."""
     forgotten: dict[str, str] = {}

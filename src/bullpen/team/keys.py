@@ -143,6 +143,7 @@ AGENT_KEYS = PERSON_KEYS | {
     "window_bytes": _whole(0),
     "visibility": _one_of("all", "addressed"),
     "max_bytes": _whole(1),
+    "workspace": _one_of("shared", "own"),
     "memory": _one_of("own", "shared"),
     "memory_tokens": _whole(1),
     "idle_timeout": _SECONDS,

@@ -10,6 +10,7 @@ Permission = Literal["read-only", "edit", "full"]
 Visibility = Literal["all", "addressed"]
 Whitespace = Literal["preserve", "collapse"]
 MemoryKind = Literal["own", "shared"]
+WorkspaceKind = Literal["own", "shared"]
 
 DEFAULT_WINDOW_BYTES = 64 * 1024
 SMALLEST_WINDOW = 5
@@ -75,6 +76,8 @@ class Member(Struct, frozen=True, kw_only=True):
     None: its own, where that is proven for the CLI."""
     memory_tokens: int | None = None
     """How large its session may become before a new one begins; None: what fits the CLI's usual models."""
+    workspace: WorkspaceKind = "shared"
+    """Whether it edits the folder itself, or a git worktree of its own that is merged after each of its turns."""
     may_set_task: bool = False
     may_drop: bool = False
     """Whether its [DROP: …] takes effect."""

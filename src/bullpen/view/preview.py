@@ -12,8 +12,9 @@ from msgspec import Struct
 from bullpen.context.manager import ContextManager
 from bullpen.context.prompt import AssemblerOutput
 from bullpen.conversation.consequences import speaker_of
-from bullpen.conversation.member_agent import agent_for
+from bullpen.conversation.member_agent import MemberAgent, agent_for
 from bullpen.conversation.memories import Memories
+from bullpen.conversation.own_workspaces import own_folders
 from bullpen.conversation.prompts import Prompts
 from bullpen.conversation.stored_history import StoredHistory
 from bullpen.errors import BullpenError
@@ -86,12 +87,16 @@ def preview(
     if current is None:
         raise BullpenError("Nothing has been said yet. Add --message and a text to see what would be sent then.")
     prompts = Prompts(context, store, stored.id, loaded.team, loaded.root)
-    progress, agent = msgspec.convert(stored.progress, Progress), agent_for(member, loaded.root)
+    progress, agent = msgspec.convert(stored.progress, Progress), _agent(store, stored, member, loaded)
     plan = Memories(store, stored.id).plan(agent, progress)
     output = prompts.for_message(current, agent, plan=plan, remark=progress.misses.get(member.name, "")).output
     sequence = stored.messages + (message is not None)
     answered = StoredMessage(sequence=sequence, message=current, hash=b"")
     return Preview(explanation=explain_output(store, stored.id, member.name, output, answered), output=output)
+
+
+def _agent(store: Store, stored: StoredConversation, member: Member, loaded: LoadedTeam) -> MemberAgent:
+    return agent_for(member, loaded.root, own=own_folders(store, stored.id))
 
 
 def _context(

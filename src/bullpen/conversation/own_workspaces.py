@@ -1,0 +1,227 @@
+"""OwnWorkspaces: agents in worktrees of their own: brought up to date before a turn, merged when it has ended."""
+
+import asyncio
+import logging
+import os
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+
+from msgspec import Struct
+
+from bullpen.conversation import conflicts
+from bullpen.conversation.conflicts import Settling
+from bullpen.conversation.events import FilesChanged, Trouble
+from bullpen.conversation.file_history import CheckFolder, FileHistory, files_home
+from bullpen.conversation.journal import Journal
+from bullpen.conversation.member_agent import MemberAgent
+from bullpen.conversation.merging import Brought, bring, complete
+from bullpen.conversation.running_turn import milliseconds
+from bullpen.conversation.watched_folder import WatchedFolder, all_of
+from bullpen.errors import BullpenError, FilesError, NoOwnWorkspace
+from bullpen.file_changes import ChangeRecord
+from bullpen.files.own_workspace import OwnWorkspace, own_path
+from bullpen.files.place import find_place
+from bullpen.routing.queue import WaitingTurn
+from bullpen.store.base import Store
+
+logger = logging.getLogger(__name__)
+
+
+class Ended(Struct, kw_only=True):
+    """A turn in a workspace of its own that has ended, until its work is merged."""
+
+    turn: WaitingTurn
+    is_stored: asyncio.Event
+    """Set when its reply is stored, so that the merge comes after it."""
+    reply: str = ""
+    """The id of the message that it ended with."""
+    merge: asyncio.Task[None] | None = None
+
+
+class OwnWorkspaces:
+    """The worktrees of the agents of a conversation."""
+
+    def __init__(self, journal: Journal, history: FileHistory | None, agents: Mapping[str, MemberAgent]) -> None:
+        self._journal = journal
+        self._state = journal.state
+        self._history = history
+        self._agents = agents
+        self._ended: dict[str, Ended] = {}
+
+    @property
+    def is_merging(self) -> bool:
+        """Whether work of turns that have ended is not in the shared folder yet, and nobody must decide about it."""
+        return any(ended.merge is not None for ended in self._ended.values())
+
+    async def finish(self) -> None:
+        """Wait until the work of all turns that have ended is merged."""
+        await all_of(ended.merge for ended in self._ended.values() if ended.merge is not None)
+
+    def of(self, member: str) -> OwnWorkspace | None:
+        """Return the worktree of an agent, made or not; None if it has none."""
+        if self._history is None:
+            return None
+        agent = self._agents.get(member)
+        path = own_path(self._history.snapshots.home, self._state.conversation_id, member)
+        if agent is not None and agent.shared is not None:
+            return OwnWorkspace(self._history.snapshots, path, member, agent.shared)
+        return OwnWorkspace.found(self._history.snapshots, path)
+
+    # Before a turn
+
+    async def until_merged(self, turn: WaitingTurn) -> None:
+        """Wait until everything is in the shared folder that a turn follows: of its relay, or of who asked for it."""
+        before = [
+            ended.merge
+            for ended in self._ended.values()
+            if ended.merge is not None
+            and (turn.member == ended.turn.member or turn.message_id in (ended.turn.message_id, ended.reply))
+        ]
+        await all_of(before)
+
+    async def bring_up_to_date(self, agent: MemberAgent, tree: str) -> str:
+        """Bring all files of the shared folder into an agent's worktree; return the id of what is in it then."""
+        own = await asyncio.to_thread(self.of, agent.member.name)
+        if own is None:
+            raise NoOwnWorkspace(agent.member.name, "this conversation does not keep files.")
+        return await asyncio.to_thread(own.bring_up_to_date, tree, agent.folder)
+
+    def begin(self, member: str, turn_id: str) -> None:
+        """Note which turn works in a worktree now. Blocks."""
+        if (own := self.of(member)) is not None:
+            own.note(turn=turn_id, is_apart=False)
+
+    # After a turn
+
+    def merge_after(self, turn: WaitingTurn, look: "asyncio.Task[None]", shared: WatchedFolder) -> None:
+        """Bring what a turn did into the shared folder, when its reply is stored and nobody changes files there."""
+        ended = Ended(turn=turn, is_stored=asyncio.Event())
+        self._ended[turn.id] = ended
+        ended.merge = asyncio.create_task(self._merge_after(ended, look, shared))
+        shared.merges.add(ended.merge)
+        ended.merge.add_done_callback(shared.merges.discard)
+        ended.merge.add_done_callback(lambda _: self._forget(turn.id))
+
+    def replied(self, turn_id: str, message_id: str) -> None:
+        """Note with which message a turn ended, before anybody is asked to answer it."""
+        if turn_id in self._ended:
+            self._ended[turn_id].reply = message_id
+
+    def stored(self, turn_id: str) -> None:
+        """Note that the end of a turn is stored."""
+        if turn_id in self._ended:
+            self._ended[turn_id].is_stored.set()
+
+    def _forget(self, turn_id: str) -> None:
+        del self._ended[turn_id]
+        self._journal.changed.set()
+
+    async def _merge_after(self, ended: Ended, look: "asyncio.Task[None]", shared: WatchedFolder) -> None:
+        await all_of([look])
+        await ended.is_stored.wait()
+        await shared.until_idle()
+        await self.merge(ended.turn.member, ended.turn.id, shared)
+
+    async def merge(self, member: str, turn_id: str, shared: WatchedFolder) -> None:
+        """Bring what an agent did into the shared folder, or ask people about the conflicts."""
+        own = await asyncio.to_thread(self.of, member)
+        if own is None or self._history is None:
+            return
+        try:
+            async with shared.writing:
+                brought = await self._state.in_store(bring, self._history, own, turn_id=turn_id, at=milliseconds())
+                self._tell(brought.record, shared)
+            if brought.conflicts:
+                files = [conflict.path for conflict in brought.conflicts]
+                await self._journal.shielded(lambda: self._commit_conflict(turn_id, member, files))
+            else:
+                await self._journal.shielded(lambda: self._commit_over([member]))
+        except BullpenError as error:
+            logger.warning("not merged conversation=%s error=%s", self._state.conversation_id, error)
+            text = f"What {member} did in turn {turn_id} is not in the shared folder: {error} It is in {own.path}."
+            self._journal.publish(Trouble(text=f"{text} To try again: /merge {member}"))
+
+    def _tell(self, record: ChangeRecord | None, shared: WatchedFolder | None) -> None:
+        if record is not None:
+            if shared is not None:
+                shared.known = record.changes.after
+            self._journal.publish(FilesChanged.of(record))
+
+    async def _commit_conflict(self, turn_id: str, member: str, files: Sequence[str]) -> None:
+        await self._journal.commit(conflicts.found(self._state, turn_id, member, files, at=milliseconds()))
+
+    async def _commit_over(self, members: Sequence[str]) -> None:
+        if (entry := conflicts.over(self._state, members, at=milliseconds())) is not None:
+            await self._journal.commit(entry)
+
+    # What a person decides
+
+    async def settle(self, how: Settling, turn_id: str, check: CheckFolder) -> Brought:
+        """Do what a person has decided about a conflict."""
+        member = self._state.progress.conflicts[turn_id].member
+        own = await asyncio.to_thread(self.of, member)
+        if own is None or self._history is None:
+            return Brought()
+        if how == "apart":
+            await asyncio.to_thread(own.note, is_apart=True)
+            return Brought()
+        brought = await self._state.in_store(
+            bring, self._history, own, turn_id=turn_id, at=milliseconds(), how=how, check=check
+        )
+        self._tell(brought.record, None)
+        return brought
+
+    # What a crash left
+
+    async def start(self, completed: Sequence[ChangeRecord]) -> None:
+        """Complete what the process before this one had begun, and merge what it had not."""
+        asked = {conflict.member for conflict in self._state.progress.conflicts.values()}
+        for member in sorted(asked.union(member for member, agent in self._agents.items() if agent.shared is not None)):
+            await self._state.in_store(self._completed, member)
+            own = await asyncio.to_thread(self.of, member)
+            interrupted = any(record.kind == "turn" and record.member == member for record in completed)
+            if own is None:
+                continue
+            if member not in asked and await self._state.read(_is_due, own, interrupted):
+                await self._merge_on_opening(own)
+            elif member in asked and not await asyncio.to_thread(own.has_unmerged_work):
+                # It was decided, and only that was not stored any more.
+                await self._journal.shielded(partial(self._commit_over, [member]))
+
+    def _completed(self, member: str) -> None:
+        own = self.of(member)
+        if own is None or self._history is None or not own.state.turn:
+            return
+        try:
+            complete(own, self._history.of_turn(own.state.turn))
+        except (FilesError, OSError) as error:
+            # Its next turn says it again, if it is still so.
+            logger.warning("own workspace not completed member=%s error=%s", member, error)
+
+    async def _merge_on_opening(self, own: OwnWorkspace) -> None:
+        if self._history is not None:
+            workspace = await asyncio.to_thread(self._history.snapshots.workspace, own.shared)
+            await self.merge(own.member, own.state.turn, WatchedFolder(workspace, ""))
+
+
+def _is_due(store: Store, conversation_id: str, own: OwnWorkspace, interrupted: bool) -> bool:
+    """Return whether a worktree may hold what a turn with a reply did, and what is not in the shared folder."""
+    state = own.state
+    if not state.turn or state.is_apart:
+        return False
+    return (interrupted or state.seen != state.base) and store.turn(conversation_id, state.turn).state == "done"
+
+
+def own_folders(store: Store, conversation_id: str) -> Callable[[str, Path], Path] | None:
+    """Return a function that says where an agent works in its worktree: at the same place as in the shared folder.
+
+    None if files are not kept beside this store.
+    """
+    home = files_home(store)
+
+    def folder(member: str, shared: Path) -> Path:
+        place = Path(os.path.realpath(shared)).relative_to(find_place(shared).root)
+        return own_path(home, conversation_id, member) / place if home is not None else shared
+
+    return None if home is None else folder

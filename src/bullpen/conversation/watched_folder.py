@@ -1,0 +1,55 @@
+"""WatchedFolder: a folder in which turns may change files, and who may do so now."""
+
+import asyncio
+from collections.abc import Iterable
+
+from bullpen.file_changes import ChangeRecord
+from bullpen.files.workspace import Workspace
+
+
+class WatchedFolder:
+    """A folder in which turns may change files."""
+
+    def __init__(self, workspace: Workspace, known: str) -> None:
+        self.workspace = workspace
+        self.known = known
+        """The id of all files as they were last seen; empty: never."""
+        self.at_work: dict[str, ChangeRecord] = {}
+        """The begun records of the turns that run there, by their ids."""
+        self.last_looks: set[asyncio.Task[None]] = set()
+        """Those at what turns have changed that have ended."""
+        self.merges: set[asyncio.Task[None]] = set()
+        """Those that bring the work of agents with workspaces of their own into it."""
+        self.writing = asyncio.Lock()
+        """Held while that happens, and while somebody must see all of it or nothing."""
+        self._turns: set[str] = set()
+        self._idle = asyncio.Event()
+        self._idle.set()
+
+    @property
+    def path(self) -> str:
+        """Where it is."""
+        return str(self.workspace.root)
+
+    async def enter(self, turn_id: str) -> None:
+        """Let a turn change files there, as soon as everything is there that was merged before."""
+        while self.last_looks or self.merges:
+            await all_of([*self.last_looks, *self.merges])
+        self._turns.add(turn_id)
+        self._idle.clear()
+
+    def leave(self, turn_id: str) -> None:
+        """Note that a turn changes no files any more, and that it is known what it did."""
+        self._turns.discard(turn_id)
+        if not self._turns:
+            self._idle.set()
+
+    async def until_idle(self) -> None:
+        """Wait until no turn may change files there. None enters while a merge waits."""
+        await self._idle.wait()
+
+
+async def all_of(tasks: Iterable["asyncio.Task[None]"]) -> None:
+    """Wait for tasks, however they end. They go on if whoever waits is cancelled."""
+    if waiting := list(tasks):
+        await asyncio.wait(waiting)

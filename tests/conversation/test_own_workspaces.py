@@ -1,0 +1,264 @@
+"""Agents in worktrees of their own: brought up to date, merged, and people are asked about conflicts."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from tests.conversation.own_stage import LINES, OwnProject, kinds, line, records, said
+from tests.conversation.stage import Stage, until_at_work
+
+from bullpen.conversation.conversation import Conversation
+from bullpen.errors import FolderInUse, NothingToDecide, NothingToMerge
+
+
+@pytest.fixture
+def project(stage: Stage) -> OwnProject:
+    return OwnProject(stage)
+
+
+async def test_a_turn_works_in_a_worktree_and_is_merged_when_it_ends(project: OwnProject) -> None:
+    project.agent(
+        "ann", f"{line(2, 'of ann')}; cat notes.txt > copy.txt; pwd > pwd.txt; git status --short > status.txt"
+    )
+    project.write("b.txt", "changed by kim\n")
+    before = project.git("status", "--porcelain"), project.git("log", "--all", "--oneline")
+    async with project.stage.open() as conversation:
+        await said(conversation, "[NEXT: ann] Go.")
+        turn, merge = await records(conversation)
+        own = project.own(conversation, "ann")
+    assert (turn.kind, turn.changes.folder, merge.kind, merge.changes.folder) == (
+        *("turn", str(own)),
+        *("merge", str(project.folder)),
+    )
+    assert kinds(turn) == {"a.txt": "changed", "copy.txt": "added", "pwd.txt": "added", "status.txt": "added"}
+    assert kinds(merge) == kinds(turn)
+    assert (merge.turn_id, merge.member, merge.state) == ("1", "ann", "done")
+    assert "+of ann" in merge.changes.patch
+    assert project.read("a.txt") == LINES.replace("line 2", "of ann")
+    assert project.read("copy.txt") == "untracked\n"
+    assert project.read("pwd.txt") == f"{own}\n"
+    assert project.read("status.txt") == " M a.txt\n M b.txt\n?? copy.txt\n?? notes.txt\n?? pwd.txt\n?? status.txt\n"
+    assert len(project.worktrees()) == 1
+    for name in ("copy.txt", "pwd.txt", "status.txt"):
+        (project.folder / name).unlink()
+    project.write("a.txt", LINES)
+    assert before == (project.git("status", "--porcelain"), project.git("log", "--all", "--oneline"))
+
+
+async def test_two_at_the_same_time_come_together(project: OwnProject) -> None:
+    go = project.stage.folder / "go"
+    wait = f"while [ ! -e {go} ]; do sleep 0.02; done"
+    project.agent("ann", f"{line(1, 'of ann')}; {wait}")
+    project.agent("bob", f"{line(7, 'of bob')}; {wait}")
+    async with project.stage.open() as conversation:
+        await conversation.say("[NEXT: ann] Go.")
+        await conversation.say("[NEXT: bob] Go.")
+        await until_at_work(conversation, "ann", "bob")
+        go.touch()
+        await conversation.until_quiet()
+        assert not conversation.progress.conflicts
+        kept = project.own(conversation, "ann")
+        assert project.read("a.txt") == LINES.replace("line 1", "of ann").replace("line 7", "of bob")
+        project.agent("ann", "true")
+        await said(conversation, "[NEXT: ann] Again.")
+        assert project.own(conversation, "ann") == kept
+        assert project.read("a.txt", kept) == project.read("a.txt"), "what bob did is in ann's worktree"
+
+
+async def test_the_next_of_a_relay_sees_what_the_one_before_it_did(project: OwnProject) -> None:
+    seen = project.stage.folder / "seen"
+    project.agent("ann", line(1, "of ann"))
+    project.agent("bob", line(2, "of bob"))
+    project.agent("reader", f"cat a.txt > {seen}", permissions="read-only")
+    async with project.stage.open() as conversation:
+        await said(conversation, "[NEXT: ann, bob, reader] Go.")
+        assert not conversation.progress.conflicts
+    expected = LINES.replace("line 1", "of ann").replace("line 2", "of bob")
+    assert seen.read_text(encoding="utf-8") == expected
+    assert project.read("a.txt") == expected
+
+
+async def test_an_agent_in_the_shared_folder_is_not_disturbed(project: OwnProject) -> None:
+    go, seen = project.stage.folder / "go", project.stage.folder / "seen"
+    project.agent("ann", line(1, "of ann"))
+    wait = f"while [ ! -e {go} ]; do sleep 0.02; done; cat a.txt > {seen}; {line(6, 'of bob')}"
+    project.agent("bob", wait, workspace="shared")
+    async with project.stage.open() as conversation:
+        await conversation.say("[NEXT: bob] Go.")
+        await until_at_work(conversation, "bob")
+        await conversation.say("[NEXT: ann] Go.")
+        while not any(
+            turn.kind == "turn" and turn.member == "ann" and turn.state == "done"
+            for turn in await records(conversation)
+        ):
+            await asyncio.sleep(0.01)
+        with pytest.raises(FolderInUse):
+            await conversation.merge("ann")
+        go.touch()
+        await conversation.until_quiet()
+        found = [(record.kind, record.member) for record in await records(conversation)]
+    assert seen.read_text(encoding="utf-8") == LINES, "ann's work came only when bob had ended"
+    assert project.read("a.txt") == LINES.replace("line 1", "of ann").replace("line 6", "of bob")
+    assert sorted(found) == [("merge", "ann"), ("turn", "ann"), ("turn", "bob")]
+
+
+async def conflict(project: OwnProject, conversation: Conversation) -> str:
+    """Let ann and kim change the same line, ann also another file; return the turn."""
+    go = project.stage.folder / "go"
+    await conversation.say("[NEXT: ann] Go.")
+    await until_at_work(conversation, "ann")
+    project.write("a.txt", LINES.replace("line 4", "of kim"))
+    go.touch()
+    await conversation.until_quiet()
+    go.unlink()
+    (turn,) = conversation.progress.conflicts
+    return turn
+
+
+def conflicting(project: OwnProject) -> None:
+    go = project.stage.folder / "go"
+    wait = f"while [ ! -e {go} ]; do sleep 0.02; done"
+    project.agent("ann", f"{wait}; {line(4, 'of ann')}; echo new > new.txt")
+
+
+async def test_nothing_of_a_conflict_is_applied_and_people_are_asked(project: OwnProject) -> None:
+    conflicting(project)
+    async with project.stage.open() as conversation:
+        turn = await conflict(project, conversation)
+        found = conversation.progress.conflicts[turn]
+        own = project.own(conversation, "ann")
+    assert (found.member, found.files) == ("ann", ("a.txt",))
+    assert project.read("a.txt") == LINES.replace("line 4", "of kim")
+    assert project.read("new.txt") is None
+    assert project.read("a.txt", own) == LINES.replace("line 4", "of ann")
+    async with project.stage.open(conversation.id) as again:
+        assert list(again.progress.conflicts) == [turn], "it is asked again after a restart"
+        with pytest.raises(NothingToDecide):
+            await again.settle("take", "99")
+        await again.settle("take")
+        assert not again.progress.conflicts
+        with pytest.raises(NothingToDecide):
+            await again.settle("keep")
+    assert project.read("a.txt") == LINES.replace("line 4", "of ann")
+    assert project.read("new.txt") == "new\n"
+
+
+async def test_the_shared_version_can_be_kept(project: OwnProject) -> None:
+    conflicting(project)
+    async with project.stage.open() as conversation:
+        turn = await conflict(project, conversation)
+        await conversation.settle("keep", turn)
+        assert project.read("a.txt") == LINES.replace("line 4", "of kim")
+        assert project.read("new.txt") == "new\n", "all else is brought"
+        project.agent("ann", "true")
+    async with project.stage.open(conversation.id) as again:
+        await said(again, "[NEXT: ann] Again.")
+        assert not again.progress.conflicts
+        assert project.read("a.txt", project.own(again, "ann")) == LINES.replace("line 4", "of kim")
+        await again.undo()
+    assert project.read("new.txt") is None, "a merge can be taken back"
+
+
+async def test_it_can_stay_apart_and_is_merged_later(project: OwnProject) -> None:
+    conflicting(project)
+    async with project.stage.open() as conversation:
+        turn = await conflict(project, conversation)
+        await conversation.settle("apart", turn)
+        assert not conversation.progress.conflicts
+        assert project.read("new.txt") is None
+    project.agent("ann", "cat a.txt > mine.txt")
+    async with project.stage.open(conversation.id) as again:
+        assert project.read("new.txt") is None, "opening it does not merge it"
+        await said(again, "[NEXT: ann] Again.")
+        (found,) = again.progress.conflicts.values()
+        assert found.files == ("a.txt",), "its next turn merges again"
+        project.write("a.txt", LINES)
+        await again.merge("ann")
+        assert not again.progress.conflicts
+        with pytest.raises(NothingToMerge):
+            await again.merge("ann")
+    assert project.read("a.txt") == LINES.replace("line 4", "of ann")
+    assert project.read("mine.txt") == LINES.replace("line 4", "of ann"), "it continued in its own workspace"
+
+
+async def test_a_member_can_resolve_it(project: OwnProject) -> None:
+    conflicting(project)
+    fix = "sed -i -e '/^<<<<<<</d' -e '/^=======/d' -e '/^>>>>>>>/d' a.txt"
+    project.agent("bob", fix)
+    async with project.stage.open() as conversation:
+        turn = await conflict(project, conversation)
+        await conversation.let_resolve("bob", turn)
+        await conversation.until_quiet()
+        assert not conversation.progress.conflicts
+        asked = (await conversation.messages(limit=2))[0].message.content
+    assert asked.startswith("[NEXT: bob] Please resolve a conflict: ann (turn 1)")
+    assert "- 'a.txt'" in project.prompt_of("bob").read_text(encoding="utf-8")
+    assert project.read("a.txt") == LINES.replace("line 4", "of kim\nof ann")
+    assert project.read("new.txt") == "new\n"
+
+
+async def test_what_is_not_a_text_is_put_beside_to_be_resolved(project: OwnProject) -> None:
+    (project.folder / "logo").write_bytes(b"\0base")
+    project.commit()
+    go = project.stage.folder / "go"
+    wait = f"while [ ! -e {go} ]; do sleep 0.02; done"
+    project.agent("ann", f"{wait}; printf '\\0ann' > logo; rm b.txt")
+    project.agent("bob", "true")
+    async with project.stage.open() as conversation:
+        await conversation.say("[NEXT: ann] Go.")
+        await until_at_work(conversation, "ann")
+        (project.folder / "logo").write_bytes(b"\0kim")
+        project.write("b.txt", "of kim\n")
+        go.touch()
+        await conversation.until_quiet()
+        await conversation.let_resolve("bob")
+        await conversation.until_quiet()
+    assert (project.folder / "logo").read_bytes() == b"\0kim"
+    assert (project.folder / "logo.from-ann").read_bytes() == b"\0ann"
+    assert project.read("b.txt") == "of kim\n"
+    told = project.prompt_of("bob").read_text(encoding="utf-8")
+    assert "with the ending .from-ann" in told
+    assert "ann deleted these, and others changed them. Keep or delete them:\n\n- 'b.txt'" in told
+
+
+async def test_a_turn_without_a_reply_leaves_its_work_where_it_is(project: OwnProject) -> None:
+    project.agent("ann", f"{line(3, 'half')}; exit 3")
+    async with project.stage.open() as conversation:
+        await said(conversation, "[NEXT: ann] Go.")
+        await conversation.skip()
+        assert project.read("a.txt") == LINES
+        (turn,) = await records(conversation)
+        assert kinds(turn) == {"a.txt": "changed"}
+        await conversation.merge("ann")
+    assert project.read("a.txt") == LINES.replace("line 3", "half")
+
+
+async def test_undo_redo_and_rewind_are_about_the_shared_folder(project: OwnProject) -> None:
+    project.agent("ann", line(1, "of ann"))
+    async with project.stage.open() as conversation:
+        await said(conversation, "[NEXT: ann] Go.")
+        await conversation.undo("1")
+        assert project.read("a.txt") == LINES
+        await conversation.redo()
+        assert project.read("a.txt") == LINES.replace("line 1", "of ann")
+        project.write("a.txt", "all new\n")
+        await conversation.rewind("1")
+        assert project.read("a.txt") == LINES.replace("line 1", "of ann")
+        await conversation.undo()
+        assert project.read("a.txt") == "all new\n"
+
+
+async def test_without_a_commit_or_a_repository_a_turn_fails_and_says_what_to_do(
+    project: OwnProject, tmp_path: Path
+) -> None:
+    (project.stage.folder / "plain").mkdir()
+    (project.stage.folder / "empty").mkdir()
+    project.git("init", "-q", folder=project.stage.folder / "empty")
+    project.agent("ann", "touch made", cwd="plain")
+    project.agent("bob", "touch made", cwd="empty")
+    async with project.stage.open() as conversation:
+        await said(conversation, "[NEXT: ann & bob] Go.")
+        reasons = {ended.member: ended.reason for ended in conversation.undecided}
+    assert "plain is not in a git repository. Make it one with `git init`, and commit something." in reasons["ann"]
+    assert "empty has no commit yet. Commit something first." in reasons["bob"]
+    assert not list(tmp_path.rglob("made"))
