@@ -1,5 +1,7 @@
 """What was changed in the files, on the full screen: below messages, line by line, and all of it."""
 
+import json
+
 import pytest
 from msgspec.structs import replace
 from tests.tui.stage import Scene, Stage
@@ -229,3 +231,31 @@ def test_a_new_file_is_all_added(with_max: Stage) -> None:
         await scene.sees("test_login.py", "1 + def test_login():")
 
     with_max.play(story)
+
+
+def test_a_key_in_the_diff_takes_a_turn_back_and_brings_it_back(stage: Stage) -> None:
+    work = stage.folder / "work"
+    work.mkdir()
+    file = work / "new.txt"
+    program = ["/bin/sh", "-c", "cat > /dev/null; echo one > new.txt; echo Done."]
+    stage._members.append(
+        f'[[member]]\nname = "max"\ncommand = {json.dumps(program)}\ncwd = "work"\npermissions = "full"\n'
+    )
+
+    async def story(scene: Scene) -> None:
+        await scene.say("Go.")
+        await scene.quiet()
+        await scene.sees("± 1 file, +1")
+        await scene.press("ctrl+r")
+        await scene.sees("1 + one")
+        await scene.press("u")
+        await scene.sees("u again takes back what turn 1")
+        assert file.exists()
+        await scene.press("u")
+        await scene.sees("kim took back turn 1: 1 file (−1).")
+        assert not file.exists()
+        await scene.press("u", "u")
+        await scene.sees("kim brought back turn 1: 1 file (+1).")
+        assert file.read_text() == "one\n"
+
+    stage.play(story)

@@ -41,7 +41,7 @@ from bullpen.view.change_lookup import all_changes
 from bullpen.view.change_reading import one_change
 from bullpen.view.changes import changes_of
 from bullpen.view.command_arguments import Text
-from bullpen.view.commands import ACTIONS, Command, Typed, read_command, read_form
+from bullpen.view.commands import ACTIONS, Command, Typed, is_command_line, read_command, read_form
 from bullpen.view.completion import names_of
 from bullpen.view.decisions import Choice
 from bullpen.view.listing import conversations_beside
@@ -400,9 +400,9 @@ class ChatScreen(Screen[None]):
         self._commands.show_changes(records, path)
 
     async def say(self, text: str) -> bool:
-        """Say something that was written elsewhere, such as a comment; if that fails, it is in the composer."""
+        """Say or run something that was written elsewhere; a comment that could not be said is in the composer."""
         is_said = await self.attempt(self._send(text))
-        if not is_said:
+        if not is_said and not is_command_line(text):
             self._composer.take_back(text)
         return is_said
 

@@ -16,6 +16,7 @@ from bullpen.errors import BullpenError
 from bullpen.file_changes import ChangeRecord
 from bullpen.tui.diff_layout import Loaded
 from bullpen.tui.diff_view import LEAST_SPLIT, DiffView
+from bullpen.tui.second_press import SecondPress
 from bullpen.tui.text import one_line
 from bullpen.view.change_lookup import all_changes
 from bullpen.view.change_reading import one_change
@@ -24,7 +25,7 @@ from bullpen.view.diff import file_diffs
 from bullpen.view.line_comments import comment_on
 
 Say = Callable[[str], Awaitable[bool]]
-"""Says something in the conversation; returns whether that was possible."""
+"""Says something in the conversation, or runs a command; returns whether that was possible."""
 
 
 class DiffScreen(ModalScreen[None]):
@@ -34,10 +35,11 @@ class DiffScreen(ModalScreen[None]):
         Binding("escape,q", "leave", "Back"),
         Binding("n", "file(1)", "Next file"),
         Binding("p", "file(-1)", "Previous", tooltip="Previous file"),
-        Binding("left_square_bracket", "record(-1)", "Turn before", key_display="["),
-        Binding("right_square_bracket", "record(1)", "after", key_display="]", tooltip="Turn after"),
+        Binding("left_square_bracket", "record(-1)", "Earlier", key_display="[", tooltip="What was changed before"),
+        Binding("right_square_bracket", "record(1)", "Later", key_display="]", tooltip="What was changed after"),
         Binding("s", "split", "Split", tooltip="Old and new beside each other, where there is room, or not"),
         Binding("c", "comment", "Comment", tooltip="Write about this line to the member who changed it"),
+        Binding("u", "undo", "Undo", tooltip="Take back what the turn changed, or bring it back; asks first"),
     ]
     DEFAULT_CSS = """
     DiffScreen { background: $background; }
@@ -56,6 +58,7 @@ class DiffScreen(ModalScreen[None]):
         self._conversation = conversation
         self._say = say
         self._view = DiffView()
+        self._second_press = SecondPress()
         self._head = Static(classes="head", markup=False)
 
     def compose(self) -> ComposeResult:
@@ -137,6 +140,28 @@ class DiffScreen(ModalScreen[None]):
         )
         if text and await self._say(comment_on(record, line, text)):
             self.notify(f"Said to {whom}.", markup=False)
+
+    @work(exclusive=True, group="undo")
+    async def action_undo(self) -> None:
+        """Take back what the turn changed; what was taken back is brought back. The person is asked first."""
+        item = self._view.item
+        record = self._view.layout_now.record_of(item) if item is not None else self._records[0]
+        if self._say is None or not record.turn_id or record.kind == "rewind":
+            self.notify("This cannot be taken back here.", markup=False)
+            return
+        command, does = ("redo", "brings back") if record.kind == "undo" else ("undo", "takes back")
+        question = f"u again {does} what turn {record.turn_id} changed."
+        if not self._second_press.confirms(question):
+            self.notify(question, severity="warning", markup=False)
+        elif await self._say(f"/{command} {record.turn_id}"):
+            self._show_newest()
+
+    @work(exclusive=True, group="records")
+    async def _show_newest(self) -> None:
+        """Show what was put back just now."""
+        known = await self._conversation.read(all_changes)
+        if known:
+            self._load([await self._conversation.read(one_change, known[-1].number)])
 
     @work(exclusive=True, group="loading")
     async def _load(self, records: Sequence[ChangeRecord], path: str = "") -> None:
