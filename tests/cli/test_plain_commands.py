@@ -1,5 +1,6 @@
 """What can be typed in the plain chat besides messages."""
 
+import json
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -83,3 +84,19 @@ def test_what_is_wrong_with_a_command_is_said(write_team: Write, bullpen: Bullpe
     assert done.returncode == 1
     assert done.stdout.count("! ") == len(lines)
     assert "! ada is not working." in done.stdout
+
+
+def test_diff_shows_what_a_turn_changed_as_long_as_that_is_short(bullpen: Bullpen, tmp_path: Path) -> None:
+    (tmp_path / "work").mkdir()
+    program = ["/bin/sh", "-c", "cat > /dev/null; seq 1000 > numbers.txt; echo Done."]
+    member = f'[[member]]\nname = "ada"\ncommand = {json.dumps(program)}\ncwd = "work"\npermissions = "full"\n'
+    (tmp_path / "team.toml").write_text(f'[[member]]\nname = "kim"\n{member}')
+
+    done = bullpen("chat", "--trust", "--db", "other.db", stdin="/diff\nGo.\n/diff 1\n")
+
+    assert "No change of files is recorded in " in done.stdout
+    assert "  ± ada changed 1 file in turn 1 (+1,000).  /diff 1\n" in done.stdout
+    assert "\nnumbers.txt  new, +1,000\n" in done.stdout
+    assert "    296 + 296\n… There is more: bullpen diff 1 --session " in done.stdout
+    named = " ".join(done.stdout.partition("There is more: bullpen ")[2].split())
+    assert "1000 + 1000" in bullpen(*named.split()).stdout

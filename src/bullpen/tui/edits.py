@@ -17,7 +17,7 @@ PIECE_STYLES = {
     "name": "$text-primary",
     "string": "$text-success",
     "number": "$text-warning",
-    "comment": "$text-muted italic",
+    "comment": "dim italic",
 }
 BETWEEN = "⋯"
 

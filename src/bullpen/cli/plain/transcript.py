@@ -4,10 +4,12 @@ Of turns that run at the same time one is followed live, and each of the others 
 two streams mixed line by line would be two streams that nobody can read.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
 
 from bullpen.cli.plain.turn import TurnView
 from bullpen.conversation.events import (
+    Conflicted,
     Continued,
     ConversationEvent,
     Decided,
@@ -138,7 +140,7 @@ class Show:
                 self.note(f"‖ Paused: {decision.text}", "yellow")
             case "held":
                 self.note(f"‖ {decision.text}", "yellow")
-            case "missed" | "allow":
+            case "missed" | "allow" | "conflict":
                 self.note(f"? {decision.text}", "yellow")
         if self._in_chat:
             self.table(map(_choice_row, decision.choices), "yellow", INDENT)
@@ -151,16 +153,11 @@ class Show:
         lines = [(line[: len(line) - len(line.lstrip(" "))], line.lstrip(" ")) for line in text.split("\n")]
         self._block("".join(wrapped(line, self._page.columns, indent) or "\n" for indent, line in lines))
 
-    def lines(self, painted: Callable[[Colours], Iterable[str]], *, most: int) -> int:
-        """Write lines that are made safe and coloured already; return how many more than these there are."""
-        written = left = 0
-        for line in painted(self._colours):
-            if written < most:
-                self._block(f"{line}\n")
-                written += 1
-            else:
-                left += 1
-        return left
+    def lines(self, painted: Callable[[Colours], Iterator[str]], *, most: int) -> bool:
+        """Write lines that are made safe and coloured already; return whether there are more than these."""
+        lines = painted(self._colours)
+        self._block("".join(f"{line}\n" for line in islice(lines, most)))
+        return next(lines, None) is not None
 
     def table(self, rows: Iterable[tuple[str, str]], style: str = "", indent: str = "") -> None:
         """Write rows of two columns, made safe; the second one is wrapped."""
@@ -200,6 +197,8 @@ class Show:
                 return {("failed", turn.id)}
             case Unallowed(turn=turn):
                 return {("allow", turn.id)}
+            case Conflicted(turn_id=turn_id):
+                return {("conflict", turn_id)}
             case Paused():
                 return {("paused", "")}
             case Held():

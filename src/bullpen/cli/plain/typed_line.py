@@ -77,11 +77,9 @@ class ShownCommands:
         if not records:
             self._show.note(await self._conversation.read(nothing_changed, given.text))
             return
-        left = self._show.lines(lambda colours: diff_lines(records, colours), most=MOST_DIFF_LINES)
-        if left:
-            command = f"diff {given.text}".rstrip()
-            words = to_type(f"{shlex.join(command.split())} --session {self._conversation.id}", self._db)
-            self._show.note(f"… {counted(left, 'more line')}: {words}")
+        if self._show.lines(lambda colours: diff_lines(records, colours), most=MOST_DIFF_LINES):
+            words = shlex.join(["diff", *given.text.split(), "--session", self._conversation.id])
+            self._show.note(f"… There is more: {to_type(words, self._db)}")
 
     async def _search(self, given: Text) -> None:
         from bullpen.view.listing import search_in
