@@ -45,7 +45,7 @@ def measure(*, quick: bool) -> Figure:
         "0.3 s for 5,000 files without git",
         met=bool(checked) and all(seconds <= GOALS[case] for case, seconds in checked.items()),
         measured=", ".join(f"{kind} {count:,}: {duration(checked[kind, count])}" for kind, count in checked),
-        reason="git asks for the state of every file in the folder, twice; where other work delays that, so it does this.",
+        reason="git asks for the state of every file, before and after; other work on the machine delays that.",
         columns=("folder", "files", "first time", "before and after", "difference", "processor time of these"),
         rows=[
             (
