@@ -133,10 +133,10 @@ BUSY: Lines = [
     (" /cancel", "said 4 ' /cancel'; runs max:1; waits ada:3 sarah:4 max:5 max:6 max:7; forgets max", ""),
     ("/reorder 6 5 6", "said 4 ' /cancel'; runs max:1; waits max:6 max:5 ada:3 sarah:4 max:7; forgets max", ""),
     (
-        "/canel",
+        "/retrry",
         "said 4 ' /cancel'; runs max:1; waits max:6 max:5 ada:3 sarah:4 max:7; forgets max",
         (
-            "There is no command /canel. Did you mean /cancel? /help lists them all. "
+            "There is no command /retrry. Did you mean /retry? /help lists them all. "
             "Start with a space to send it as a message."
         ),
     ),
@@ -160,6 +160,27 @@ BUSY: Lines = [
     ("/CANCEL Max", "said 4 ' /cancel'; undecided max:1; forgets max; paused Turn 1 of max was cancelled.", ""),
     ("/go", "said 4 ' /cancel'; undecided max:1; forgets max", ""),
     ("/continue now", "said 4 ' /cancel'; undecided max:1; forgets max", ""),
+    (
+        "/undo 99",
+        "said 4 ' /cancel'; undecided max:1; forgets max",
+        "Turn 99 changed no files that bullpen knows of, so there is nothing to undo.",
+    ),
+    (
+        "/undo 1 2",
+        "said 4 ' /cancel'; undecided max:1; forgets max",
+        "One turn at a time, for example: /undo 14, or /undo for the last one that changed files",
+    ),
+    ("/redo", "said 4 ' /cancel'; undecided max:1; forgets max", "There is nothing to redo: nothing was taken back."),
+    (
+        "/Rewind",
+        "said 4 ' /cancel'; undecided max:1; forgets max",
+        "/rewind needs the number of a turn, for example: /rewind 14",
+    ),
+    (
+        "/rewind 99",
+        "said 4 ' /cancel'; undecided max:1; forgets max",
+        "bullpen does not know what the files were after turn 99: it did not look at them.",
+    ),
     ("/dismiss", "said 4 ' /cancel'; undecided max:1; forgets max", "There is no missed hand-over to dismiss."),
 ]
 STOPPED: Lines = [
