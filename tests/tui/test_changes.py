@@ -259,3 +259,18 @@ def test_a_key_in_the_diff_takes_a_turn_back_and_brings_it_back(stage: Stage) ->
         assert file.read_text() == "one\n"
 
     stage.play(story)
+
+
+def test_half_a_million_lines_are_cut_and_that_is_said(with_max: Stage) -> None:
+    head = "diff --git a/big.py b/big.py\n--- a/big.py\n+++ b/big.py\n@@ -0,0 +1,499000 @@\n"
+    patch = head + "+\n" * 499_000
+    changed = record("turn", BIG, patch=patch, turn="1", member="max", after=2)
+
+    async def story(scene: Scene) -> None:
+        (_, stored) = await one_turn(scene, changed)
+        scene.app.push_screen(DiffScreen([stored], scene.conversation))
+        await scene.sees("big.py  new, +10,000")
+        await scene.press("end")
+        await scene.sees("There is more than is shown here")
+
+    with_max.play(story)

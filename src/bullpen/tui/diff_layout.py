@@ -1,6 +1,7 @@
 """DiffLayout: the files of some changes as lines of a screen, as many as there are, each worked out when it is seen."""
 
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Literal
 
 from msgspec import Struct
@@ -16,7 +17,10 @@ MOST_CHARACTERS = 1_000
 CHUNK = 200
 """Rows that are coloured together, when the first of them is seen."""
 
-ItemKind = Literal["record", "file", "note", "hunk", "row", "blank"]
+MOST_ITEMS = 100_000
+"""That are laid out; a patch of only line breaks has half a million."""
+
+ItemKind = Literal["record", "file", "note", "hunk", "row", "blank", "cut"]
 
 
 class Item(Struct, frozen=True, gc=False):
@@ -47,7 +51,9 @@ class DiffLayout:
         self.is_split = is_split
         self.text_width = max(1, text_width)
         """Columns of one row's text."""
-        self.items = list(self._items())
+        self.items = list(islice(self._items(), MOST_ITEMS))
+        if len(self.items) == MOST_ITEMS:
+            self.items.append(Item("cut", self.items[-1].record, self.items[-1].file))
         self.lines: list[tuple[int, int]] = []
         """Each line of the screen: which item, and which part of it."""
         self.first_lines: list[int] = []

@@ -214,6 +214,8 @@ class DiffView(ScrollView, can_focus=True):
             return [Segment(" " * width, self.rich_style)]
         if item.kind == "file":
             return self._whole_line(f"{file.title}  {file.about}", "diff--file")
+        if item.kind == "cut":
+            return self._whole_line("There is more than is shown here: bullpen diff prints all of it.", "diff--note")
         if item.kind == "note" and file.note:
             return self._whole_line(file.note, "diff--note")
         if item.kind == "note":
