@@ -27,7 +27,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "context": {"cache", "errors", "markers", "memory", "messages", "text"},
     "agents": {"context", "errors", "memory", "text", "turn_events"},
     "files": {"errors", "file_changes", "text"},
-    "team": {"agents", "config", "context", "errors", "text"},
+    "team": {"agents", "config", "context", "errors", "files", "text"},
     "routing": {"errors", "markers", "memory", "team", "text", "turn_events"},
     "store": {"context", "errors", "file_changes", "markers", "memory", "messages", "routing", "text", "turn_events"},
     "conversation": {

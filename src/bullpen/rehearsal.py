@@ -12,6 +12,7 @@ from contextlib import AsyncExitStack, contextmanager
 from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from bullpen.agents.environment import matches
 from bullpen.agents.registry import known_agents
@@ -77,6 +78,7 @@ class Rehearsed(Struct, frozen=True, kw_only=True):
 
 async def rehearse(loaded: LoadedTeam) -> AsyncIterator[Rehearsed]:
     """Run one turn of every agent of the team, and yield each result as soon as it is known."""
+    loaded = _in_the_shared_folder(loaded)
     agents = [agent_for(agent, loaded.root) for agent in loaded.team.agents]
     with tempfile.TemporaryDirectory(prefix="bullpen-rehearsal-") as folder, _without_our_keys():
         async with AsyncExitStack() as stack:
@@ -90,6 +92,12 @@ async def rehearse(loaded: LoadedTeam) -> AsyncIterator[Rehearsed]:
             conversation = await stack.enter_async_context(opened)
             for agent in agents:
                 yield await _rehearsed(conversation, agent, models[agent.member.name])
+
+
+def _in_the_shared_folder(loaded: LoadedTeam) -> LoadedTeam:
+    """Return the team without worktrees: what is rehearsed is the same in them, and they would have to be removed."""
+    members = tuple(replace(member, workspace="shared") for member in loaded.team.members)
+    return replace(loaded, team=replace(loaded.team, members=members))
 
 
 def _extra(agent: MemberAgent, models: ModelServer, home: Path) -> Extra:

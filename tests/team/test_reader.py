@@ -65,6 +65,7 @@ total_timeout = 120.5
 may_address = ["kailai", "sarah"]
 may_set_task = true
 may_drop = true
+workspace = "own"
 
 [[member]]
 name = "sarah"
@@ -129,6 +130,7 @@ def test_a_file_with_every_key() -> None:
                 may_address=("kailai", "sarah"),
                 may_set_task=True,
                 may_drop=True,
+                workspace="own",
             ),
             Member(
                 name="sarah",

@@ -251,6 +251,8 @@ def test_a_body_is_required_where_nothing_works_without_it() -> None:
         "hand-over",
         "ask",
         "forget",
+        "merge",
+        "resolve",
         "reorder",
         "rewind",
         "tokens",

@@ -61,7 +61,7 @@ def delete(options: argparse.Namespace) -> int:
             print("Nothing was deleted.")
             return 1
         # Somebody may have opened it while we asked.
-        delete_conversation(database, conversation.id, at=time.time_ns() // 1_000_000)
+        delete_conversation(database, conversation.id, at=time.time_ns() // 1_000_000, force=options.force)
     print(f"Deleted {what}.")
     return 0
 

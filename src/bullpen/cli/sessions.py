@@ -112,6 +112,7 @@ def _archive_arguments(parser: argparse.ArgumentParser) -> None:
 def _delete_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("id", metavar="ID", help="the id of a conversation, the beginning of it, or last")
     parser.add_argument("--yes", action="store_true", help="do not ask")
+    parser.add_argument("--force", action="store_true", help="also if an agent's own workspace has work not yet merged")
     add_database_option(parser)
 
 

@@ -1,6 +1,6 @@
 """Conflicts: what an agent did in its own workspace, and others in the shared folder. Entries about them; pure."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Literal
 
 from msgspec.structs import replace
@@ -84,6 +84,14 @@ def _with_both(conflict: Conflict, member: str) -> FileChange | None:
         return None
     raw = (conflict.raw_path or conflict.path.encode()) + _ending(member).encode()
     return replace(conflict, path=raw.decode(errors="replace"), raw_path=raw, ours=None).settled(conflict.theirs)
+
+
+def note_for(member: str, conflicts: Mapping[str, MergeConflict]) -> str:
+    """Return what a member should know of the conflicts that are open: some work is not where it looks for it."""
+    return " ".join(
+        Conflicted.of(turn, one).text + (" You continue in your own workspace." if one.member == member else "")
+        for turn, one in conflicts.items()
+    )
 
 
 def question(name: str, turn_id: str, member: str, conflicts: Sequence[Conflict]) -> str:

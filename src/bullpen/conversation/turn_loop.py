@@ -11,7 +11,7 @@ from typing import Any
 from bullpen.agents.runner import to_the_end
 from bullpen.context.prompt import AssemblerOutput
 from bullpen.context.report import PromptReport
-from bullpen.conversation import decisions
+from bullpen.conversation import conflicts, decisions
 from bullpen.conversation.consequences import agent_reply, turn_begins, turn_ends
 from bullpen.conversation.events import Paused, Quiet, Trouble, TurnEnded, TurnEvent
 from bullpen.conversation.journal import Journal
@@ -90,7 +90,10 @@ class TurnLoop:
     def _prepared(self, turn: WaitingTurn, plan: SessionPlan | None) -> PreparedTurn:
         """Return what an agent is given for a turn. Reads the store and files."""
         missed = self._state.progress.misses.get(turn.member, "") if self._team.hand_over_note else ""
-        notes = (missed, self._memories.unfinished_note(turn), self._memories.files_note(turn, plan))
+        notes = (
+            *(missed, self._memories.unfinished_note(turn), self._memories.files_note(turn, plan)),
+            conflicts.note_for(turn.member, self._state.progress.conflicts),
+        )
         remark = " ".join(filter(None, notes))
         return self._prompts.for_turn(turn, self._agents[turn.member], plan=plan, remark=remark)
 

@@ -50,6 +50,6 @@ class WatchedFolder:
 
 
 async def all_of(tasks: Iterable["asyncio.Task[None]"]) -> None:
-    """Wait for tasks, however they end. They go on if whoever waits is cancelled."""
+    """Wait for tasks, however they end. They continue if the one who waits is cancelled."""
     if waiting := list(tasks):
         await asyncio.wait(waiting)

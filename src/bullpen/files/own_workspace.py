@@ -145,7 +145,7 @@ class OwnWorkspace:
         """Make the worktree. If somebody has removed one with work in it, that work is in it again."""
         state = self.state
         if state.is_made and self.path.is_dir():
-            # Its repository does not know it any more. Whatever is in it may be work.
+            # Its repository does not know it any more, but what is in it may be work.
             self.path.rename(self.path.with_name(f"{self.path.name}.left-{time.time_ns()}"))
         self.note(is_made=False, syncing="")
         lost = state.seen if state.seen != state.base else ""

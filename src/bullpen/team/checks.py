@@ -13,6 +13,7 @@ from bullpen.agents.spec import AgentSpec
 from bullpen.context.manager import task_too_long
 from bullpen.context.prompt import DEFAULT_MAX_BYTES
 from bullpen.errors import InstructionFileProblem, Severity, TeamProblem, UnknownAgent
+from bullpen.files.worktree import why_no_worktree
 from bullpen.team.instruction_files import find_instruction_file, read_instruction_file
 from bullpen.team.own_memory import why_shared
 from bullpen.team.reach import agents_reached
@@ -106,6 +107,7 @@ class _Checks:
         yield from self._may_address(path, member)
         yield from self._allow(path, member)
         yield from self._memory(path, member)
+        yield from self._workspace(path, member)
 
     def _program(self, path: KeyPath, member: Member) -> Iterator[TeamProblem]:
         if not member.command and not member.agent:
@@ -190,6 +192,15 @@ class _Checks:
             yield self._problem((*path, "memory"), text, "remark")
         if member.memory_tokens is not None and why:
             yield self._problem((*path, "memory_tokens"), f"has no effect: {why}", "remark")
+
+    def _workspace(self, path: KeyPath, member: Member) -> Iterator[TeamProblem]:
+        """Check that an agent can have the worktree of its own that the team file gives it."""
+        folder = self._root / member.cwd
+        if member.workspace == "own" and member.permissions == "read-only":
+            yield self._problem((*path, "workspace"), "has no effect: this agent may not edit files", "remark")
+        elif member.workspace == "own" and not _folder_problem(folder) and (reason := why_no_worktree(folder)):
+            text = f'"own" is not possible: {reason}, or write "shared"'
+            yield self._problem((*path, "workspace"), text)
 
     def _finds(self, spec: AgentSpec, member: Member) -> bool:
         passed = {name: self._environ[name] for name in member.env if name in self._environ}

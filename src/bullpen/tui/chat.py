@@ -310,6 +310,8 @@ class ChatScreen(Screen[None]):
         command, choice = ACTIONS[action], self._choice(action)
         if action == "hand-over":
             self.action_hand_over()
+        elif action == "resolve":
+            self.action_resolve()
         elif choice is not None and choice.is_risky and not self.is_sure(_risk_of(choice)):
             return
         elif choice is not None or action in ("continue", "retry", "skip"):
@@ -340,6 +342,21 @@ class ChatScreen(Screen[None]):
         if member is not None:
             talk, by = self.conversation, self._sender
             await self.attempt(talk.hand_over(member, decision.turn, by=by) if decision else talk.ask(member, by=by))
+
+    @work
+    async def action_resolve(self) -> None:
+        """Let an agent resolve the conflict that the notice is about."""
+        from bullpen.tui.member_screen import MemberScreen
+
+        decision = next((one for one in self._updates.view.decisions if one.kind == "conflict"), None)
+        if decision is None:
+            return
+        roles = {agent.name: agent.role or agent.agent for agent in self.conversation.team.agents}
+        question = f"Who resolves the conflict of turn {decision.turn}?"
+        others = {name: roles[name] for name in decision.others}
+        member = await self.app.push_screen_wait(MemberScreen(question, others))
+        if member is not None:
+            await self.attempt(self.conversation.let_resolve(member, decision.turn, by=self._sender))
 
     @work
     async def action_forget(self) -> None:

@@ -126,6 +126,22 @@ def read_hand(text: str, team: Team) -> Member:
     return Member(member=which.members[0], turn=which.turns[0] if which.turns else None)
 
 
+def read_resolve(text: str, team: Team) -> Member:
+    """Return who resolves a conflict, and of which turn."""
+    which = read_which(text, team)
+    if len(which.members) != 1 or len(which.turns) > 1:
+        raise BullpenError("/resolve needs one name, for example: /resolve max, or /resolve max 14 for turn 14")
+    return Member(member=which.members[0], turn=which.turns[0] if which.turns else None)
+
+
+def read_conflict(text: str, _: Team) -> OneTurn:
+    """Return the turn whose conflict is meant, if somebody typed it."""
+    words = text.split()
+    if len(words) > 1:
+        raise BullpenError("One turn at a time, for example: /take 14, or /take for the latest conflict")
+    return OneTurn(turn=words[0] if words else None)
+
+
 def read_turns(text: str, team: Team) -> Turns:
     """Return the numbers of turns."""
     which = read_which(text, team)
@@ -155,6 +171,13 @@ def read_forget(text: str, _: Team) -> Member:
     """Return a name."""
     if not text:
         raise BullpenError("/forget needs a name, for example: /forget max")
+    return Member(member=text)
+
+
+def read_merge(text: str, _: Team) -> Member:
+    """Return a name."""
+    if not text:
+        raise BullpenError("/merge needs a name, for example: /merge max")
     return Member(member=text)
 
 

@@ -155,6 +155,36 @@ async def dismiss(conversation: Conversation, given: Which, person: str | None) 
     return ""
 
 
+async def take(conversation: Conversation, given: OneTurn, person: str | None) -> str:
+    """Take an agent's versions of the files of a conflict."""
+    await conversation.settle("take", given.turn, by=person)
+    return ""
+
+
+async def keep(conversation: Conversation, given: OneTurn, person: str | None) -> str:
+    """Keep the shared versions of the files of a conflict."""
+    await conversation.settle("keep", given.turn, by=person)
+    return ""
+
+
+async def apart(conversation: Conversation, given: OneTurn, person: str | None) -> str:
+    """Leave the work of a conflict in the agent's own workspace."""
+    await conversation.settle("apart", given.turn, by=person)
+    return "Its next turn continues there, and is merged again. To merge it now: /merge NAME"
+
+
+async def resolve(conversation: Conversation, given: Member, person: str | None) -> str:
+    """Let a member resolve a conflict."""
+    await conversation.let_resolve(given.member, given.turn, by=person)
+    return ""
+
+
+async def merge(conversation: Conversation, given: Member, _: str | None) -> str:
+    """Bring what an agent did in its own workspace into the shared folder."""
+    await conversation.merge(given.member)
+    return ""
+
+
 async def undo(conversation: Conversation, given: OneTurn, person: str | None) -> str:
     """Take back what a turn changed in the files. The event says what was put back."""
     await conversation.undo(given.turn, by=person)

@@ -6,7 +6,7 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bullpen.conversation.events import Unallowed
+from bullpen.conversation.events import Conflicted, Unallowed
 from bullpen.conversation.state import UndecidedTurn
 from bullpen.routing.missed_hand_overs import MissedHandOver
 from bullpen.text.numbers import counted
@@ -14,7 +14,7 @@ from bullpen.text.numbers import counted
 MOST_PARTIAL = 2_000
 """Characters of what a turn had said that are shown beside the decision."""
 
-Kind = Literal["failed", "allow", "paused", "held", "missed", "trouble"]
+Kind = Literal["failed", "conflict", "allow", "paused", "held", "missed", "trouble"]
 
 
 class Choice(Struct, frozen=True, kw_only=True):
@@ -37,13 +37,13 @@ class Decision(Struct, frozen=True, kw_only=True):
     text: str
     choices: tuple[Choice, ...] = ()
     turn: str = ""
-    """The turn that ended without a reply, or that begins only if a person allows it."""
+    """The turn that ended without a reply, has a conflict, or begins only if a person allows it."""
     member: str = ""
     """Whose turn that is, or who probably meant to hand over."""
     partial_text: str = ""
     """What it had said by then."""
     others: tuple[str, ...] = ()
-    """Who could answer in its place."""
+    """Who could answer in its place, or resolve its conflict."""
 
     @property
     def is_failure(self) -> bool:
@@ -55,16 +55,19 @@ def decisions(
     *,
     undecided: Sequence[UndecidedTurn],
     unallowed: Sequence[Unallowed] = (),
+    conflicts: Sequence[Conflicted] = (),
     paused: str | None,
     waiting: int,
     held: Sequence[str],
     missed: MissedHandOver | None,
     agents: Iterable[str],
+    editors: Sequence[str] = (),
 ) -> tuple[Decision, ...]:
-    """Return everything that waits for a person, the most urgent first."""
+    """Return everything that waits for a person, the most urgent first. Editors are the agents that may edit files."""
     names = tuple(agents)
     failed = [_about_turn(ended, names) for ended in reversed(undecided)]
-    found = [_about_unallowed(asked) for asked in reversed(unallowed)]
+    found = [_about_conflict(conflict, editors) for conflict in reversed(conflicts)]
+    found += [_about_unallowed(asked) for asked in reversed(unallowed)]
     if failed and paused is not None:
         # Every decision about a turn also ends the pause: it is one decision, not two.
         failed[0] = replace(failed[0], choices=(*failed[0].choices, *((DROP,) if waiting else ())))
@@ -129,6 +132,46 @@ def _about_unallowed(asked: Unallowed) -> Decision:
         given=given,
     )
     return Decision(kind="allow", text=asked.text, turn=turn, member=member, choices=(allow, dismiss))
+
+
+def _about_conflict(conflict: Conflicted, editors: Sequence[str]) -> Decision:
+    turn, given, member = conflict.turn_id, {"turn": conflict.turn_id}, conflict.member
+    take = Choice(
+        action="take",
+        label=f"Take {member}'s",
+        typed=f"/take {turn}",
+        purpose=f"put the versions of {member} into the shared folder",
+        given=given,
+    )
+    keep = Choice(
+        action="keep",
+        label="Keep the shared",
+        typed=f"/keep {turn}",
+        purpose="keep the shared versions of these files, and bring all else",
+        given=given,
+    )
+    resolve = Choice(
+        action="resolve",
+        label="Let resolve",
+        typed=f"/resolve NAME {turn}",
+        purpose="put both versions into the files, and let an agent resolve it",
+        given=given,
+    )
+    apart = Choice(
+        action="apart",
+        label="Leave apart",
+        typed=f"/apart {turn}",
+        purpose=f"leave all of it in {member}'s own workspace",
+        given=given,
+    )
+    return Decision(
+        kind="conflict",
+        text=conflict.text,
+        turn=turn,
+        member=member,
+        others=tuple(editors),
+        choices=(take, keep, *((resolve,) if editors else ()), apart),
+    )
 
 
 def shortened_partial(ended: UndecidedTurn) -> str:

@@ -235,14 +235,35 @@ def archive(store: Store, conversation_id: str, *, at: int, can_wait: bool = Fal
     store.label(conversation_id, archived_at=at)
 
 
-def delete(store: Store, conversation_id: str, *, at: int) -> None:
-    """Remove a conversation for good, unless some process has it open."""
+def delete(store: Store, conversation_id: str, *, at: int, force: bool = False) -> None:
+    """Remove a conversation for good, with the worktrees of its agents, unless some process has it open.
+
+    Without force, nothing is removed if an agent has done something in a worktree that is nowhere else.
+    """
     try:
         with owned(store, conversation_id) as owner:
+            _remove_worktrees(store, conversation_id, force=force)
             store.delete(conversation_id, at=at, owner=owner)
     except ConversationInUse as error:
         who = f"Process {error.pid}"
         raise BullpenError(f"{who} has {conversation_id} open. Close it there first. Nothing was deleted.") from error
+
+
+def _remove_worktrees(store: Store, conversation_id: str, *, force: bool) -> None:
+    # Who only lists conversations does not need it.
+    from bullpen.conversation.file_history import files_home
+    from bullpen.files.own_workspace import remove_own_workspaces, unmerged_work
+
+    home = files_home(store)
+    if home is None:
+        return
+    if not force and (left := unmerged_work(home, conversation_id)):
+        where = " and ".join(f"{own.member} in {own.path}" for own in left)
+        raise BullpenError(
+            f"There is work that was not merged: of {where}. Open the conversation and say /merge NAME, or delete it "
+            "with --force. Nothing was deleted."
+        )
+    remove_own_workspaces(home, conversation_id)
 
 
 def unarchive(store: Store, conversation_id: str) -> None:
@@ -282,7 +303,8 @@ def _state(stored: StoredConversation, *, is_open: bool) -> str:
     if stored.running:
         return stored.state if is_open else "interrupted"
     progress = stored.progress
-    return "undecided" if progress.get("undecided") or progress.get("unallowed") else stored.state
+    asked = any(progress.get(name) for name in ("undecided", "unallowed", "conflicts"))
+    return "undecided" if asked else stored.state
 
 
 def _needs_you(stored: StoredConversation, *, is_open: bool) -> bool:

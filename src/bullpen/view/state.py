@@ -11,11 +11,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from bullpen.conversation.conversation import Conversation
-from bullpen.conversation.events import Unallowed
+from bullpen.conversation.events import Conflicted, Unallowed
 from bullpen.conversation.owner import is_alive
 from bullpen.conversation.running_turn import RunningTurn
 from bullpen.conversation.state import UndecidedTurn, last_memories, stored_progress, undecided_turn
-from bullpen.conversation.workspaces import workspaces
+from bullpen.conversation.workspaces import MAY_EDIT, workspaces
 from bullpen.errors import InvalidTeam
 from bullpen.memory import Memory
 from bullpen.routing.missed_hand_overs import MissedHandOver
@@ -236,18 +236,20 @@ def _view(
     found = decisions(
         undecided=undecided,
         unallowed=unallowed,
+        conflicts=[Conflicted.of(turn, conflict) for turn, conflict in progress.conflicts.items()],
         paused=known.paused,
         waiting=len(waiting),
         held=[turn.member for turn in waiting if turn.id in held],
         missed=missed,
         agents=[agent.name for agent in team.agents] if team else (),
+        editors=[agent.name for agent in team.agents if agent.permissions in MAY_EDIT] if team else (),
     )
     return replace(
         known,
         status=_status(
             known,
             working,
-            needs_decision=bool(undecided or unallowed),
+            needs_decision=bool(undecided or unallowed or progress.conflicts),
             can_begin=len(waits) < len(waiting),
         ),
         members=tuple(_members(team, progress, memories, working, undecided, known.waits_for)),

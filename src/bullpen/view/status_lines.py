@@ -23,6 +23,11 @@ def queue_lines(view: ConversationView) -> list[str]:
         state = "/allow or /dismiss?" if turn.turn in asked else "on hold" if turn.held else turn.waits_for or "waiting"
         lines.append(f"turn {turn.turn}  {turn.member}: {state}")
     lines += [f"turn {ended.turn}  {ended.member}: /retry, /skip or /hand?" for ended in view.undecided]
+    lines += [
+        f"turn {one.turn}  {one.member}: /take, /keep, /resolve or /apart?"
+        for one in view.decisions
+        if one.kind == "conflict"
+    ]
     return lines or ["No turn is running or waiting."]
 
 
@@ -33,6 +38,8 @@ def left_open_lines(view: ConversationView) -> Iterator[str]:
         yield f"Waiting for your decision: {names}. In chat: /retry, /skip or /hand NAME."
     if asked := [f"turn {one.turn} of {one.member}" for one in view.decisions if one.kind == "allow"]:
         yield f"Waiting for your yes: {', '.join(asked)}. In chat: /allow or /dismiss."
+    if conflicts := [f"turn {one.turn} of {one.member}" for one in view.decisions if one.kind == "conflict"]:
+        yield f"Not merged: {', '.join(conflicts)}. In chat: /take, /keep, /resolve NAME or /apart."
     if view.queue:
         yield f"In the queue: {', '.join(turn.member for turn in view.queue)}."
 
@@ -52,7 +59,7 @@ def _status(view: ConversationView) -> Iterator[str]:
         yield f"{one.member}: {one.doing}, {seconds_of(one)}"
     if waiting := [_waiting(view, turn) for turn in view.queue if not turn.held]:
         yield f"waiting: {', '.join(waiting)}"
-    asked = {decision.turn: decision.member for decision in view.decisions if decision.kind == "allow"}
+    asked = {one.turn: one.member for one in view.decisions if one.kind in ("allow", "conflict")}
     if held := [turn.member for turn in view.queue if turn.held and turn.turn not in asked]:
         yield f"on hold: {', '.join(held)}"
     undecided = {ended.turn: ended.member for ended in view.undecided}
