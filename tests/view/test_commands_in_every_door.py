@@ -136,7 +136,7 @@ BUSY: Lines = [
         "/retrry",
         "said 4 ' /cancel'; runs max:1; waits max:6 max:5 ada:3 sarah:4 max:7; forgets max",
         (
-            "There is no command /retrry. Did you mean /retry? /help lists them all. "
+            "There is no command /retrry. Did you mean /retry or /reorder? /help lists them all. "
             "Start with a space to send it as a message."
         ),
     ),
