@@ -86,7 +86,8 @@ async def test_what_changes_nothing_is_not_a_decision_and_nobody_decides_as_an_a
         assert await decided(conversation) == []
 
 
-ELSEWHERE = {"note", "allow", "dismiss", "forget", "undo", "redo", "rewind"}
+CONFLICTS = {"take", "keep", "resolve", "apart", "merge"}
+ELSEWHERE = {"note", "allow", "dismiss", "forget", "undo", "redo", "rewind", *CONFLICTS}
 
 
 @pytest.mark.parametrize("action", sorted(set(ACTIONS) - ELSEWHERE))
