@@ -3,12 +3,14 @@
 import re
 from pathlib import Path
 
-from bullpen.tui.all_keys import KEYS
+from bullpen.tui.all_keys import all_keys
 from bullpen.tui.app import BullpenApp
+from bullpen.tui.chat import ChatScreen
 from bullpen.tui.key_names import rows
 from bullpen.tui.slash_commands import HANDLERS, SCREEN_COMMANDS
 from bullpen.view.commands import SHOWN
 
+KEYS = all_keys(ChatScreen.BINDINGS)
 PAGE = (Path(__file__).parents[2] / "docs" / "terminal.md").read_text(encoding="utf-8")
 
 

@@ -233,10 +233,10 @@ class ChatScreen(Screen[None]):
 
     def action_help(self) -> None:
         """Show every key."""
-        from bullpen.tui.all_keys import KEYS
+        from bullpen.tui.all_keys import all_keys
         from bullpen.tui.help_screen import HelpScreen
 
-        self.app.push_screen(HelpScreen(KEYS))
+        self.app.push_screen(HelpScreen(all_keys(self.BINDINGS)))
 
     def action_panel(self) -> None:
         """Show or hide the members and the queue."""
