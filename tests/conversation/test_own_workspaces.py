@@ -1,13 +1,17 @@
 """Agents in worktrees of their own: brought up to date, merged, and people are asked about conflicts."""
 
 import asyncio
+import os
+import shutil
 from pathlib import Path
 
 import pytest
 from tests.conversation.own_stage import LINES, OwnProject, kinds, line, records, said
+from tests.conversation.same_line import trials, two_agents
 from tests.conversation.stage import Stage, until_at_work
 
 from bullpen.conversation.conversation import Conversation
+from bullpen.conversation.own_workspaces import OwnWorkspaces
 from bullpen.errors import FolderInUse, NothingToDecide, NothingToMerge
 
 
@@ -262,3 +266,116 @@ async def test_without_a_commit_or_a_repository_a_turn_fails_and_says_what_to_do
     assert "plain is not in a git repository. Make it one with `git init`, and commit something." in reasons["ann"]
     assert "empty has no commit yet. Commit something first." in reasons["bob"]
     assert not list(tmp_path.rglob("made"))
+
+
+async def test_the_same_line_at_the_same_time_again_and_again(project: OwnProject) -> None:
+    two_agents(project)
+    async with project.stage.open() as conversation:
+        found = await trials(project, conversation, 20)
+    assert found == {"shown": 20, "lost": 0}
+
+
+async def test_a_worktree_that_somebody_removed_is_made_again_with_the_work_in_it(project: OwnProject) -> None:
+    conflicting(project)
+    async with project.stage.open() as conversation:
+        turn = await conflict(project, conversation)
+        own = project.own(conversation, "ann")
+        project.git("worktree", "remove", "--force", "--force", str(own))
+        assert not own.exists()
+        await conversation.settle("apart", turn)
+        project.agent("ann", "cat a.txt > mine.txt")
+    async with project.stage.open(conversation.id) as again:
+        await said(again, "[NEXT: ann] Again.")
+        assert project.read("mine.txt", own) == LINES.replace("line 4", "of ann")
+        assert len(project.worktrees()) == 1
+        shutil.rmtree(own)
+        await again.settle("take")
+    assert project.read("a.txt") == LINES.replace("line 4", "of ann"), "it was known what was in it"
+    assert project.read("mine.txt") == LINES.replace("line 4", "of ann")
+
+
+async def test_what_a_process_left_undone_is_merged_when_it_is_opened_again(
+    project: OwnProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project.agent("ann", line(1, "of ann"))
+
+    async def killed(*_: object) -> None:
+        pass
+
+    with monkeypatch.context() as patched:
+        patched.setattr(OwnWorkspaces, "merge", killed)
+        async with project.stage.open() as conversation:
+            await said(conversation, "[NEXT: ann] Go.")
+    assert project.read("a.txt") == LINES
+    async with project.stage.open(conversation.id) as again:
+        assert project.read("a.txt") == LINES.replace("line 1", "of ann")
+        assert [record.kind for record in await records(again)] == ["turn", "merge"]
+
+
+async def test_nested_repositories_links_and_deleted_files_come_along(project: OwnProject) -> None:
+    (project.folder / "nested").mkdir()
+    project.git("init", "-q", folder=project.folder / "nested")
+    project.write("nested/inner.txt", "inner\n")
+    project.git("add", "-A", folder=project.folder / "nested")
+    project.git("commit", "-qm", "inner", folder=project.folder / "nested")
+    project.git("add", "nested")
+    project.write(".gitignore", "*.log\n")
+    project.write("big.log", "ignored\n")
+    (project.folder / "link").symlink_to("a.txt")
+    project.commit()
+    head = project.git("rev-parse", "HEAD", folder=project.folder / "nested")
+    project.agent(
+        "ann",
+        "ls > seen.txt; echo more >> nested/inner.txt; rm b.txt; ln -sf notes.txt link; echo x > x.log; chmod +x a.txt",
+    )
+    async with project.stage.open() as conversation:
+        await said(conversation, "[NEXT: ann] Go.")
+        assert [ended.reason for ended in conversation.undecided] == []
+        assert not conversation.progress.conflicts
+    assert (project.read("seen.txt") or "").split() == ["a.txt", "b.txt", "link", "nested", "notes.txt", "seen.txt"]
+    assert project.read("nested/inner.txt") == "inner\nmore\n"
+    assert project.read("b.txt") is None
+    assert (project.folder / "link").readlink() == Path("notes.txt")
+    assert os.access(project.folder / "a.txt", os.X_OK)
+    assert project.read("x.log") is None, "what git ignores stays in the worktree"
+    assert project.read("big.log") == "ignored\n"
+    assert project.git("rev-parse", "HEAD", folder=project.folder / "nested") == head
+
+
+async def test_no_hook_or_filter_of_the_repository_is_run(project: OwnProject) -> None:
+    ran = project.stage.folder / "ran"
+    for name in ("post-checkout", "post-index-change", "reference-transaction"):
+        hook = project.folder / ".git" / "hooks" / name
+        hook.parent.mkdir(exist_ok=True)
+        hook.write_text(f"#!/bin/sh\necho {name} >> {ran}\n", encoding="utf-8")
+        hook.chmod(0o755)
+    for kind in ("clean", "smudge"):
+        project.git("config", f"filter.f.{kind}", f"sh -c 'echo {kind} >> {ran}; cat'")
+    project.write(".gitattributes", "*.txt filter=f\n")
+    project.agent("ann", "echo more >> b.txt")
+    async with project.stage.open() as conversation:
+        await said(conversation, "[NEXT: ann] Go.")
+        ran.unlink(missing_ok=True)
+        project.write("a.txt", "new\n")
+        await said(conversation, "[NEXT: ann] Go.")
+    assert project.read("b.txt") == "b\nmore\nmore\n"
+    assert not ran.exists()
+
+
+async def test_commits_of_people_arrive_and_those_of_the_agent_stay(project: OwnProject) -> None:
+    project.agent("ann", "git log --format=%s > log.txt")
+    names = "git -c user.name=ann -c user.email=a@example.org"
+    async with project.stage.open() as conversation:
+        await said(conversation, "[NEXT: ann] Go.")
+        assert project.read("log.txt") == "all\n"
+        project.commit()
+        await said(conversation, "[NEXT: ann] Go.")
+        assert project.read("log.txt") == "all\nall\n", "its worktree is at the person's commit"
+    project.agent("ann", f"echo mine > mine.txt; git add mine.txt; {names} commit -qm mine")
+    async with project.stage.open(conversation.id) as again:
+        await said(again, "[NEXT: ann] Go.")
+        await said(again, "[NEXT: ann] Go.")
+        own = project.own(again, "ann")
+    assert project.read("mine.txt") == "mine\n"
+    assert project.git("log", "--format=%s", folder=own).splitlines()[0] == "mine"
+    assert project.git("log", "--format=%s") == "all\nall\n"

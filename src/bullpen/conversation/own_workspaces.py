@@ -20,6 +20,7 @@ from bullpen.conversation.running_turn import milliseconds
 from bullpen.conversation.watched_folder import WatchedFolder, all_of
 from bullpen.errors import BullpenError, FilesError, NoOwnWorkspace
 from bullpen.file_changes import ChangeRecord
+from bullpen.files.compare import is_tree
 from bullpen.files.own_workspace import OwnWorkspace, own_path
 from bullpen.files.place import find_place
 from bullpen.routing.queue import WaitingTurn
@@ -93,6 +94,12 @@ class OwnWorkspaces:
             own.note(turn=turn_id, is_apart=False)
 
     # After a turn
+
+    def seen(self, member: str, tree: str) -> None:
+        """Note what is in a worktree, before anything else is done with it. Blocks."""
+        own = self.of(member)
+        if own is not None and is_tree(tree):
+            own.note(seen=tree)
 
     def merge_after(self, turn: WaitingTurn, look: "asyncio.Task[None]", shared: WatchedFolder) -> None:
         """Bring what a turn did into the shared folder, when its reply is stored and nobody changes files there."""

@@ -179,6 +179,8 @@ class TurnFiles:
         try:
             after = await asyncio.to_thread(folder.workspace.snapshot)
             folder.known = after.id
+            if self._agents[begun.member].shared is not None:
+                await asyncio.to_thread(self.own.seen, begun.member, after.id)
             changes = await asyncio.to_thread(folder.workspace.compare, begun.changes.before, after.id)
             note = " ".join(filter(None, [changes.note, after.note, _at_the_same_time(others)]))
             done = await self._state.in_store(history.finish, begun, replace(changes, note=note))

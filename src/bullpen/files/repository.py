@@ -162,9 +162,10 @@ class Repository:
 
     def _borrowed(self) -> list[Path]:
         found = [self.place.objects] if self.place.objects else []
-        with contextlib.suppress(FileNotFoundError):
-            found += [Path(os.fsdecode(one)) for one in (self.own / "borrowed").read_bytes().split(b"\0") if one]
-        return [objects for objects in found if objects.is_dir()]
+        # Also what the other roots borrow: a snapshot of one of them may be written into this one.
+        for file in sorted(self.own.parent.glob("*/borrowed")):
+            found += [Path(os.fsdecode(one)) for one in file.read_bytes().split(b"\0") if one]
+        return [objects for objects in dict.fromkeys(found) if objects.is_dir()]
 
     def remove(self) -> None:
         """Remove what is kept of this root; if it was the last one, everything."""
