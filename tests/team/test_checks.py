@@ -2,6 +2,7 @@
 
 import os
 import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -343,4 +344,27 @@ def test_a_size_of_a_memory_that_there_is_not(folder: Path) -> None:
     ]
     assert found(folder, 'agent = "claude"\nmemory = "shared"\nmemory_tokens = 5_000\n') == [
         'remark: line 7, member.2.memory_tokens: has no effect: the team file says memory = "shared"'
+    ]
+
+
+def test_a_workspace_of_its_own_needs_a_repository_with_a_commit(folder: Path) -> None:
+    own = 'agent = "claude"\npermissions = "edit"\nworkspace = "own"\n'
+    assert found(folder, own) == [
+        (
+            'error: line 7, member.2.workspace: "own" is not possible: ROOT is not in a git repository. '
+            'Make it one with `git init`, and commit something, or write "shared"'
+        )
+    ]
+    subprocess.run(["git", "init", "-q"], cwd=folder, check=True)
+    assert found(folder, own) == [
+        (
+            'error: line 7, member.2.workspace: "own" is not possible: the repository ROOT has no commit yet. '
+            'Commit something first, or write "shared"'
+        )
+    ]
+    names = ("-c", "user.name=kim", "-c", "user.email=kim@example.org")
+    subprocess.run(["git", *names, "commit", "-q", "--allow-empty", "-m", "first"], cwd=folder, check=True)
+    assert found(folder, own) == []
+    assert found(folder, 'agent = "claude"\nworkspace = "own"\n') == [
+        "remark: line 6, member.2.workspace: has no effect: this agent may not edit files"
     ]
