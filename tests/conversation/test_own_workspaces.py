@@ -4,6 +4,7 @@ import asyncio
 import os
 import shutil
 from pathlib import Path
+from threading import Event
 
 import pytest
 from tests.conversation.own_stage import LINES, OwnProject, kinds, line, records, said
@@ -13,6 +14,7 @@ from tests.conversation.stage import Stage, until_at_work
 from bullpen.conversation.conversation import Conversation
 from bullpen.conversation.own_workspaces import OwnWorkspaces
 from bullpen.errors import FolderInUse, NothingToDecide, NothingToMerge
+from bullpen.files.workspace import Workspace
 
 
 @pytest.fixture
@@ -379,3 +381,46 @@ async def test_commits_of_people_arrive_and_those_of_the_agent_stay(project: Own
     assert project.read("mine.txt") == "mine\n"
     assert project.git("log", "--format=%s", folder=own).splitlines()[0] == "mine"
     assert project.git("log", "--format=%s") == "all\nall\n"
+
+
+async def test_a_turn_that_is_cancelled_while_its_worktree_is_made(
+    project: OwnProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project.agent("ann", line(1, "of ann"))
+    fill, begun, go = Workspace.fill, Event(), Event()
+
+    def slow(workspace: Workspace, tree: str) -> None:
+        begun.set()
+        go.wait()
+        fill(workspace, tree)
+
+    monkeypatch.setattr(Workspace, "fill", slow)
+    async with project.stage.open() as conversation:
+        await conversation.say("[NEXT: ann] Go.")
+        await asyncio.to_thread(begun.wait)
+        await conversation.cancel()
+        await conversation.retry()
+        go.set()
+        await conversation.until_quiet()
+        assert not conversation.undecided
+    assert project.read("a.txt") == LINES.replace("line 1", "of ann")
+    assert len(project.worktrees()) == 1
+
+
+async def test_a_turn_that_waits_for_a_merge_can_be_cancelled_without_it(project: OwnProject) -> None:
+    go = project.stage.folder / "go"
+    project.agent("ann", line(1, "of ann"))
+    project.agent("bob", f"while [ ! -e {go} ]; do sleep 0.02; done", workspace="shared")
+    async with project.stage.open() as conversation:
+        await conversation.say("[NEXT: bob] Go.")
+        await until_at_work(conversation, "bob")
+        await conversation.say("[NEXT: ann, reader] Go.")
+        while not any(running.turn.member == "reader" for running in conversation.running.values()):
+            await asyncio.sleep(0.01)
+        (waiting,) = (turn for turn, running in conversation.running.items() if running.turn.member == "reader")
+        await conversation.cancel(waiting)
+        go.touch()
+        await conversation.continue_turns()
+        await conversation.until_quiet()
+        assert [record.kind for record in await records(conversation)].count("merge") == 1
+    assert project.read("a.txt") == LINES.replace("line 1", "of ann")

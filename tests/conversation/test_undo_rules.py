@@ -55,6 +55,15 @@ def test_an_undo_that_was_not_completed_takes_nothing_back() -> None:
     assert to_undo([*TURNS, begun], None).turn_id == "7"
 
 
+def test_what_was_merged_is_taken_back_where_it_was_merged_to() -> None:
+    merged = [record(1, turn="5"), record(2, "merge", "5")]
+    assert to_undo(merged, None).number == to_undo(merged, "5").number == 2
+    assert to_rewind_to(merged, "5").number == 2
+    with pytest.raises(NothingToUndo):
+        to_undo([*merged, record(3, "undo", "5", undoes=2)], None)
+    assert to_undo([record(1, turn="5"), replace(record(2, "merge", "5"), state="begun")], "5").number == 1
+
+
 def test_a_rewind_can_be_taken_back() -> None:
     assert to_undo([*TURNS, record(4, "rewind", "5")], None).number == 4
 

@@ -41,7 +41,8 @@ def bring(
     """
     for left in reversed(range(TRIES)):
         try:
-            return _bring(history, own, turn_id, at, how, check)
+            with own.locked():
+                return _bring(history, own, turn_id, at, how, check)
         except FilesDiffer:
             if not left:
                 raise
@@ -96,6 +97,11 @@ def _applied(
 
 def complete(own: OwnWorkspace, records: Sequence[ChangeRecord]) -> None:
     """Note what of a merge was done when bullpen was killed; all records are completed."""
+    with own.locked():
+        _complete(own, records)
+
+
+def _complete(own: OwnWorkspace, records: Sequence[ChangeRecord]) -> None:
     own.complete()
     state = own.state
     if not state.merging:

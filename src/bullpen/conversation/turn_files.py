@@ -34,6 +34,7 @@ class TurnFiles:
         self._looked: dict[str, tuple[WatchedFolder, FolderChanges]] = {}
         self._of_turns: dict[str, WatchedFolder] = {}
         self._entered: dict[str, WatchedFolder] = {}
+        self._merges_into: dict[str, WatchedFolder] = {}
         self.own = OwnWorkspaces(journal, history, agents)
 
     @property
@@ -58,7 +59,8 @@ class TurnFiles:
         if self._history is None or not may_change_files(agent):
             return
         if agent.shared is not None:
-            folder, before = await self._look_at_own(self._history, agent, agent.shared)
+            shared = self._merges_into[turn.id] = await self._folder(self._history, agent.shared)
+            folder, before = await self._look_at_own(self._history, agent, shared)
         else:
             folder = await self._folder(self._history, agent.folder)
             await folder.enter(turn.id)
@@ -66,9 +68,10 @@ class TurnFiles:
             before = await self._before(self._history, folder)
         self._looked[turn.id] = folder, FolderChanges(folder=folder.path, before=before)
 
-    async def _look_at_own(self, history: FileHistory, agent: MemberAgent, path: Path) -> tuple[WatchedFolder, str]:
+    async def _look_at_own(
+        self, history: FileHistory, agent: MemberAgent, shared: WatchedFolder
+    ) -> tuple[WatchedFolder, str]:
         """Bring an agent's own workspace up to date, and return it with the id of all files in it."""
-        shared = await self._folder(history, path)
         async with shared.writing:
             now = await self._before(history, shared)
         before = await self.own.bring_up_to_date(agent, now)
@@ -94,6 +97,7 @@ class TurnFiles:
         What a turn without a reply did in a workspace of its own stays there: the agent's next turn continues with it.
         """
         self._looked.pop(turn.id, None)
+        shared = self._merges_into.pop(turn.id, None)
         folder, entered = self._of_turns.pop(turn.id, None), self._entered.pop(turn.id, None)
         if folder is None or self._history is None:
             if entered is not None:
@@ -104,10 +108,8 @@ class TurnFiles:
         task.add_done_callback(folder.last_looks.discard)
         task.add_done_callback(lambda _: folder.leave(turn.id))
         task.add_done_callback(lambda _: self._journal.changed.set())
-        shared = self._agents[turn.member].shared
         if has_reply and shared is not None:
-            root = self._history.snapshots.workspace(shared).root
-            self.own.merge_after(turn, task, self._folders[root])
+            self.own.merge_after(turn, task, shared)
 
     async def finish(self, *, merges: bool = False) -> None:
         """Wait until all that has ended is recorded, and also merged."""

@@ -1,6 +1,7 @@
 """OwnWorkspace: the worktree of one agent, and what of it is in the shared folder already; also after a crash."""
 
 import contextlib
+import fcntl
 import hashlib
 import os
 import re
@@ -79,14 +80,25 @@ class OwnWorkspace:
         return read_state(self._file) or OwnState(member=self.member, shared=str(self.shared))
 
     def note(self, **changed: object) -> None:
-        """Write what is known of it from now on."""
-        self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        """Write what is known of it from now on; raises NoOwnWorkspace if that is not possible."""
         new = self._file.with_name(self._file.name + ".new")
-        with new.open("wb") as file:
-            file.write(msgspec.json.encode(replace(self.state, **changed)))
-            file.flush()
-            os.fsync(file.fileno())
-        new.replace(self._file)
+        try:
+            self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with new.open("wb") as file:
+                file.write(msgspec.json.encode(replace(self.state, **changed)))
+                file.flush()
+                os.fsync(file.fileno())
+            new.replace(self._file)
+        except OSError as error:
+            raise NoOwnWorkspace(self.member, f"{self._file} cannot be written: {error.strerror}.") from error
+
+    @contextlib.contextmanager
+    def locked(self) -> Iterator[None]:
+        """Let nobody else change it: what a cancelled turn began may still be at work."""
+        self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with self.path.with_name(f"{self.path.name}.lock").open("w") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield
 
     @property
     def exists(self) -> bool:
@@ -128,9 +140,10 @@ class OwnWorkspace:
         if not is_tree(tree):
             raise NoOwnWorkspace(self.member, f"only names and sizes of the files in {self.shared} can be known.")
         try:
-            self.complete()
-            found = self._brought(tree) if self.exists else self._made(tree)
-            cwd.mkdir(parents=True, exist_ok=True)
+            with self.locked():
+                self.complete()
+                found = self._brought(tree) if self.exists else self._made(tree)
+                cwd.mkdir(parents=True, exist_ok=True)
         except (GitFailed, OSError) as error:
             raise NoOwnWorkspace(self.member, f"{error}.") from error
         return found
