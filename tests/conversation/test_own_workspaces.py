@@ -424,3 +424,25 @@ async def test_a_turn_that_waits_for_a_merge_can_be_cancelled_without_it(project
         await conversation.until_quiet()
         assert [record.kind for record in await records(conversation)].count("merge") == 1
     assert project.read("a.txt") == LINES.replace("line 1", "of ann")
+
+
+async def test_a_folder_that_git_ignores_has_no_worktree(project: OwnProject) -> None:
+    project.write(".gitignore", "build\n")
+    (project.folder / "build").mkdir()
+    project.write("build/x", "x\n")
+    project.agent("ann", "echo more >> x", cwd="repo/build")
+    async with project.stage.open() as conversation:
+        await said(conversation, "[NEXT: ann] Go.")
+        (ended,) = conversation.undecided
+    assert "git ignores" in ended.reason
+    assert project.read("build/x") == "x\n"
+    assert project.worktrees() == []
+
+
+async def test_an_agent_works_at_the_same_place_of_its_worktree(project: OwnProject) -> None:
+    (project.folder / "deep" / "er").mkdir(parents=True)
+    project.write("deep/er/x", "x\n")
+    project.agent("ann", "pwd > x", cwd="repo/deep/er")
+    async with project.stage.open() as conversation:
+        await said(conversation, "[NEXT: ann] Go.")
+        assert project.read("deep/er/x") == f"{project.own(conversation, 'ann') / 'deep' / 'er'}\n"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bullpen.team.checks import check_team, hand_over_sentences
+from bullpen.team.checks import check_team, hand_over_sentences, shared_folder_sentences
 from bullpen.team.instruction_files import MAX_BYTES
 from bullpen.team.reader import read_team
 
@@ -368,3 +368,18 @@ def test_a_workspace_of_its_own_needs_a_repository_with_a_commit(folder: Path) -
     assert found(folder, 'agent = "claude"\nworkspace = "own"\n') == [
         "remark: line 6, member.2.workspace: has no effect: this agent may not edit files"
     ]
+
+
+def test_agents_that_edit_the_same_files_are_named(tmp_path: Path) -> None:
+    def sentences(*more: str) -> list[str]:
+        members = [f'[[member]]\nname = "m{number}"\nagent = "claude"\n{one}\n' for number, one in enumerate(more)]
+        return list(shared_folder_sentences(read_team('[[member]]\nname = "kim"\n' + "".join(members)), tmp_path))
+
+    edit = 'permissions = "edit"'
+    assert sentences(edit, edit, 'permissions = "full"') == [
+        (
+            f"m0, m1 and m2 edit the same files in {tmp_path}: asked together, with &, one may overwrite what another "
+            'does. workspace = "own" keeps them apart.'
+        )
+    ]
+    assert sentences(edit, "", f'{edit}\nworkspace = "own"', f'{edit}\ncwd = "other"') == []

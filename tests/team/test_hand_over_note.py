@@ -92,6 +92,14 @@ def test_the_agent_knows_where_a_person_is_asked_and_whether_it_may_drop() -> No
     assert "[DROP: " not in hand_over_note(team, MAX)
 
 
+def test_the_agent_knows_that_it_works_in_a_worktree() -> None:
+    ann = Member(name="ann", type="ai", permissions="edit", workspace="own")
+    reader = Member(name="reader", type="ai", workspace="own")
+    both = Team(name="t", members=(Member(name="kim", type="human"), ann, reader), lead="ann")
+    assert "You work in a git worktree of your own" in hand_over_note(both, ann)
+    assert "worktree" not in hand_over_note(both, reader)
+
+
 def test_it_reaches_the_agent_as_it_is() -> None:
     note = hand_over_note(team_of(KIM, MAX, SARAH, CAROL), MAX)
 

@@ -1,4 +1,4 @@
-"""`bullpen check`: everything that is wrong with a team file, at once, and who can hand over to whom."""
+"""`bullpen check`: what is wrong with a team file, all at once, who can hand over to whom, and who shares files."""
 
 import argparse
 import json
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bullpen.errors import NoTeamFile, TeamProblem, UnreadableTeamFile
-from bullpen.team.checks import hand_over_sentences, problems_of
+from bullpen.team.checks import hand_over_sentences, problems_of, shared_folder_sentences
 from bullpen.team.file import read_team_file, team_path
 from bullpen.team.reach import Reach, agents_reached
 from bullpen.team.reader import read_team
@@ -59,7 +59,7 @@ def _print(path: Path, problems: Sequence[TeamProblem], team: Team | None) -> No
         errors = sum(problem.severity == "error" for problem in problems)
         print(printable(f"{path} cannot be used: {counted(errors, 'error')}."))
         return
-    for sentence in hand_over_sentences(team):
+    for sentence in (*hand_over_sentences(team), *shared_folder_sentences(team, team_path(path).parent)):
         print(printable(sentence).replace("\n", " "))
     # No CLI is run here, so nothing is known about logins.
     first = "bullpen doctor (are its agents signed in?), then " if any(agent.agent for agent in team.agents) else ""

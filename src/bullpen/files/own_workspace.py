@@ -94,7 +94,7 @@ class OwnWorkspace:
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
-        """Let nobody else change it: what a cancelled turn began may still be at work."""
+        """Let nobody else change it: what a cancelled turn began may not have ended yet."""
         self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with self.path.with_name(f"{self.path.name}.lock").open("w") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
@@ -137,6 +137,8 @@ class OwnWorkspace:
         """
         if reason := why_no_worktree(self.shared):
             raise NoOwnWorkspace(self.member, f"{reason}.")
+        if find_place(self.shared).root != self.shared:
+            raise NoOwnWorkspace(self.member, f"git ignores {self.shared}, so a worktree would not have its files.")
         if not is_tree(tree):
             raise NoOwnWorkspace(self.member, f"only names and sizes of the files in {self.shared} can be known.")
         try:

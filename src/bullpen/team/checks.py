@@ -13,6 +13,7 @@ from bullpen.agents.spec import AgentSpec
 from bullpen.context.manager import task_too_long
 from bullpen.context.prompt import DEFAULT_MAX_BYTES
 from bullpen.errors import InstructionFileProblem, Severity, TeamProblem, UnknownAgent
+from bullpen.files.place import find_place
 from bullpen.files.worktree import why_no_worktree
 from bullpen.team.instruction_files import find_instruction_file, read_instruction_file
 from bullpen.team.own_memory import why_shared
@@ -55,6 +56,20 @@ def hand_over_sentences(team: Team) -> Iterator[str]:
             yield f"{who} can hand over to {if_allowed} (full) only with a person's yes."
         else:
             yield f"{who} cannot hand over to another agent."
+
+
+def shared_folder_sentences(team: Team, root: Path) -> Iterator[str]:
+    """Yield a sentence for each folder in which several agents may edit the same files."""
+    places: dict[Path, list[str]] = {}
+    for agent in team.agents:
+        if agent.permissions != "read-only" and agent.workspace == "shared":
+            places.setdefault(find_place(root / agent.cwd).root, []).append(agent.name)
+    for place, names in places.items():
+        if len(names) > 1:
+            yield (
+                f"{_listed(names)} edit the same files in {place}: asked together, with &, one may overwrite what "
+                'another does. workspace = "own" keeps them apart.'
+            )
 
 
 class _Checks:

@@ -7,6 +7,10 @@ from bullpen.team.reach import reach
 from bullpen.team.team import Member, Team
 
 LONGEST_ROLE = 160
+OWN_WORKSPACE = (
+    "You work in a git worktree of your own: change files only there, by paths relative to it. What you change is "
+    "merged into the shared folder after your turn; what git ignores is not."
+)
 MOST_LINES = 6
 """Members that get a line of their own; in a larger team the rest share one."""
 
@@ -26,6 +30,7 @@ def hand_over_note(team: Team, member: Member) -> str:
             *_how_to_hand_over(reachable, others),
             *([f"A person is asked before a hand-over to {', '.join(asks_first)} takes effect."] if asks_first else ()),
             *_other_markers(member),
+            *((OWN_WORKSPACE,) if member.workspace == "own" and member.permissions != "read-only" else ()),
         ]
     )
 
