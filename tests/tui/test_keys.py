@@ -136,3 +136,16 @@ def test_no_letter_is_a_command() -> None:
 
     assert [key for key in keys if len(key) == 1] == []
     assert "space" not in keys
+
+
+def test_a_key_for_a_panel_that_is_not_on_the_screen_yet_does_not_end_it(stage: Stage) -> None:
+    stage.agent("max", [{"say": "Hello."}])
+
+    async def story(scene: Scene) -> None:
+        # On a slow machine, a key comes before everything is there.
+        await scene.app.screen.query_one(QueuePanel).remove()
+        await scene.press("ctrl+g")
+        await scene.say("Hi")
+        await scene.sees("Hi")
+
+    stage.play(story)

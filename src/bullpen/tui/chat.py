@@ -143,22 +143,24 @@ class ChatScreen(Screen[None]):
         self._draft = draft
         self._second_press = SecondPress()
         self._updates = Updates(self, conversation, sender)
+        # Made here, and not looked for: a key may come before they are on the screen.
+        self._transcript = Transcript(conversation, colors=self._updates.view.colors)
+        self._queue, self._notice, self._suggestions = QueuePanel(), NoticeBar(), SuggestionList()
         self._commands = SlashCommands(self, conversation, sender, self.say)
 
     def compose(self) -> ComposeResult:
         """Yield everything on the screen."""
-        conversation = self.conversation
         yield StatusBar()
         with Horizontal(id="middle"):
-            yield Transcript(conversation, colors=self._updates.view.colors)
+            yield self._transcript
             with VerticalScroll(id="side", can_focus=False):
                 yield Static("Members", classes="heading")
                 yield MembersPanel()
                 yield Static("Queue", classes="heading")
-                yield QueuePanel()
+                yield self._queue
         yield NewBelow()
-        yield NoticeBar()
-        yield SuggestionList()
+        yield self._notice
+        yield self._suggestions
         yield self._composer
         yield Footer(show_command_palette=False, compact=True)
 
@@ -193,19 +195,18 @@ class ChatScreen(Screen[None]):
     @on(Composer.Changed)
     def show_addressees(self) -> None:
         """Show on the composer's border who will be asked."""
-        composer = self.query_one(Composer)
-        asked = addressees(self.conversation, composer.text, self._sender)
-        composer.border_subtitle = Content("" if asked is None else one_line(asked.line, MOST_ADDRESSEES))
+        asked = addressees(self.conversation, self._composer.text, self._sender)
+        self._composer.border_subtitle = Content("" if asked is None else one_line(asked.line, MOST_ADDRESSEES))
 
     @on(Composer.Suggested)
     def suggest(self, event: Composer.Suggested) -> None:
         """Show what can follow."""
-        self.query_one(SuggestionList).show(event.options, event.selected)
+        self._suggestions.show(event.options, event.selected)
 
     @on(Composer.Left)
     def leave_composer(self) -> None:
         """Go to the newest message."""
-        views = self.query_one(Transcript).views
+        views = self._transcript.views
         if views:
             views[-1].focus()
 
@@ -217,7 +218,7 @@ class ChatScreen(Screen[None]):
     @on(Composer.Ended)
     async def action_newest(self) -> None:
         """Show the newest message."""
-        await self.query_one(Transcript).show_newest()
+        await self._transcript.show_newest()
 
     def write(self) -> None:
         """Let the next key write, wherever the focus is."""
@@ -250,15 +251,13 @@ class ChatScreen(Screen[None]):
     def action_queue(self) -> None:
         """Go to the queue."""
         self.action_members()
-        queue = self.query_one(QueuePanel)
         # The panel may have been hidden, and has its place only after the next refresh.
-        self.call_after_refresh(queue.focus)
-        self.call_after_refresh(queue.scroll_visible, animate=False)
+        self.call_after_refresh(self._queue.focus)
+        self.call_after_refresh(self._queue.scroll_visible, animate=False)
 
     def action_page(self, by: int) -> None:
         """Scroll the conversation by a page."""
-        transcript = self.query_one(Transcript)
-        scroll = transcript.scroll_page_down if by > 0 else transcript.scroll_page_up
+        scroll = self._transcript.scroll_page_down if by > 0 else self._transcript.scroll_page_up
         scroll(animate=False)
 
     @work
@@ -268,7 +267,7 @@ class ChatScreen(Screen[None]):
 
         sequence = await self.app.push_screen_wait(SearchScreen(self.conversation, words))
         if sequence is not None:
-            await self.query_one(Transcript).open_at(sequence)
+            await self._transcript.open_at(sequence)
 
     @work
     async def action_conversations(self, words: str = "") -> None:
@@ -284,7 +283,7 @@ class ChatScreen(Screen[None]):
 
     def action_fork(self, at: int | None = None) -> None:
         """Fork the conversation at the message with this number, else at the selected one, else at its end."""
-        selected = self.query_one(Transcript).selected
+        selected = self._transcript.selected
         number = at if at is not None or selected is None else selected.sequence
         self.post_message(self.ForkWanted(self.conversation.id, number))
 
@@ -381,7 +380,7 @@ class ChatScreen(Screen[None]):
 
     async def action_prompt(self) -> None:
         """Show what the agent that said a message was given."""
-        view = self.query_one(Transcript).chosen
+        view = self._transcript.chosen
         if view is None or view.turn_id is None:
             self.notify("No agent was prompted for this. Move to a message of an agent.", markup=False)
         else:
@@ -389,7 +388,7 @@ class ChatScreen(Screen[None]):
 
     async def action_diff(self) -> None:
         """Show what the turn changed that ended with the selected message, else the latest that changed something."""
-        view = self.query_one(Transcript).selected
+        view = self._transcript.selected
         await self.attempt(self._commands.diff(Text(text=(view.turn_id or "") if view is not None else "")))
 
     @work
@@ -480,7 +479,7 @@ class ChatScreen(Screen[None]):
         typed = read_command(text, self.conversation.team, SCREEN_COMMANDS)
         if typed is None:
             await self.conversation.say(text, sender=self._sender)
-            await self.query_one(Transcript).show_newest()
+            await self._transcript.show_newest()
         else:
             await self._run(typed)
 
@@ -491,7 +490,7 @@ class ChatScreen(Screen[None]):
 
     def _choice(self, action: str) -> Choice | None:
         """Return the choice that the notice offers for an action."""
-        decision = self.query_one(NoticeBar).decision
+        decision = self._notice.decision
         return next((choice for choice in decision.choices if choice.action == action), None) if decision else None
 
 

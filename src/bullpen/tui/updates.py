@@ -1,7 +1,7 @@
 """Updates: follows the events of a conversation, and lets each part of the screen show what has changed."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -66,7 +66,7 @@ class Updates:
 
     async def follow(self) -> None:
         """Show the conversation, then everything that happens, until it is closed."""
-        with self._unless_removed():
+        with self._unless_missing():
             while await self._follow():
                 # We were too slow and were sent away: start again with what there is now.
                 pass
@@ -85,7 +85,7 @@ class Updates:
     async def show_state(self) -> None:
         """Show the state of the conversation everywhere on the screen."""
         screen, view = self._screen, self.view
-        with self._unless_removed():
+        with self._unless_missing():
             screen.query_one(StatusBar).show(view)
             screen.query_one(MembersPanel).show(view)
             screen.query_one(QueuePanel).show(view)
@@ -93,13 +93,10 @@ class Updates:
             screen.post_message(Waiting(self._conversation.id, attention(view, self._sender)))
 
     @contextmanager
-    def _unless_removed(self) -> Iterator[None]:
-        """Ignore missing parts while the screen is removed: nobody looks at it then."""
-        try:
+    def _unless_missing(self) -> Iterator[None]:
+        """Ignore parts that are not on the screen yet, or not any more: the next update shows them."""
+        with suppress(NoMatches):
             yield
-        except NoMatches:
-            if self._screen.is_running:
-                raise
 
     async def _follow(self) -> bool:
         """Follow until the events end; return whether there are more."""
