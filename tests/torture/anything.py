@@ -85,6 +85,8 @@ class Anything:
             "turn": ("1", "2"),
             "view": ("turn-1", "turn-2", "next-max", "next-sarah"),
             "sequence": ("1", "2", "3"),
+            "number": ("1", "2"),
+            "file": ("0", "1"),
             "format": ("md", "html", "json"),
             "action": tuple(ACTIONS),
             "name": ("style.css", "htmx.min.js"),

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from bullpen.file_changes import ChangeRecord
 from bullpen.store.base import StoredConversation, StoredMessage, Turn
 
 
@@ -27,6 +28,10 @@ class OneConversation:
 
     def unanswered(self, _: str, *, first: int, last: int) -> Sequence[Turn]:
         """Return that every turn ended with a reply."""
+        return []
+
+    def changes(self, _: str, **__: object) -> Sequence[ChangeRecord]:
+        """Return that no files were changed."""
         return []
 
     def turns(self, _: str, *, message_id: str) -> Sequence[Turn]:

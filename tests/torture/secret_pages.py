@@ -134,6 +134,13 @@ def _look(pages: Pages, conversation: str) -> None:
     paths += re.findall(r'"(/static/[^"]+)"', pages.get(here).text)
     paths += [f"{here}/complete?before=/", f"{here}/complete?before=@"]
     paths += [f"{here}?at=3", f"{here}/older?before=8", f"{here}/newer?after=0", f"{here}/timeline"]
+    paths += [
+        f"{here}/changes",
+        f"{here}/changes/1/0",
+        f"{here}/changes/1/0/comment?row=1",
+        f"{one}/changes?patch=true",
+    ]
+    paths += [f"{one}/turns/1/patch"]
     paths += [f"{here}/export/{name}" for name in ("md", "html", "json", "nothing")]
     for turn in TURNS:
         paths += [f"{here}/steps/{turn}", f"{here}/prompt/turn-{turn}"]
