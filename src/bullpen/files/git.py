@@ -3,7 +3,6 @@
 import os
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -86,7 +85,10 @@ class Git:
     @contextmanager
     def started(self, *arguments: str, given: bytes | IO[bytes] = b"") -> Iterator[IO[bytes]]:
         """Run git while its output is read; who stops reading before its end ends it. Raises GitFailed."""
-        with tempfile.TemporaryFile() as words, tempfile.TemporaryFile() as stdin:
+        # Not needed before the first turn, and slow to import.
+        from tempfile import TemporaryFile
+
+        with TemporaryFile() as words, TemporaryFile() as stdin:
             if isinstance(given, bytes):
                 stdin.write(given)
                 stdin.seek(0)

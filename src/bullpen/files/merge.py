@@ -1,6 +1,5 @@
 """A three-way merge of snapshots, file by file."""
 
-import tempfile
 from pathlib import Path
 
 from msgspec import Struct
@@ -101,7 +100,10 @@ def _merged(
 
 
 def _merge_texts(git: Git, texts: list[bytes]) -> tuple[bytes, bool]:
-    with tempfile.TemporaryDirectory(prefix="bullpen-merge-") as folder:
+    # Seldom needed, and slow to import.
+    from tempfile import TemporaryDirectory
+
+    with TemporaryDirectory(prefix="bullpen-merge-") as folder:
         files = [Path(folder) / name for name in ("ours", "base", "theirs")]
         for file, text in zip(files, texts, strict=True):
             file.write_bytes(text)
