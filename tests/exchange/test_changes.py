@@ -131,6 +131,7 @@ def test_json_has_everything(store: SqliteStore) -> None:
         "afterMessage": 2,
         "state": "done",
         "undoes": 0,
+        "brings": "",
     }
     assert (second["number"], second["state"], second["person"]) == (2, "begun", "kai")
 
