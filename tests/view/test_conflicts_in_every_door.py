@@ -11,6 +11,7 @@ from tests.view.doors import DOORS
 from textual.widgets import Button
 
 from bullpen.app import open_team
+from bullpen.cli.exit_codes import ending_of
 from bullpen.cli.plain.transcript import Show
 from bullpen.conversation.conversation import Conversation
 from bullpen.terminal.colors import Colours
@@ -98,6 +99,7 @@ def test_what_is_asked_is_the_same_from_memory_and_from_the_store(place: Place) 
             await conflict(conversation)
             view = conversation_view(conversation)
             stored = await conversation.read(stored_view)
+            assert ending_of(conversation) == "undecided"
         assert view.status == stored.status == "paused"
         assert view.decisions == stored.decisions
         (decision,) = view.decisions
