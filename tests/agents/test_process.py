@@ -125,6 +125,22 @@ def test_a_program_is_ended_if_nobody_can_wait_for_it(tmp_path: Path, monkeypatc
 
 
 @linux_only
+def test_a_program_that_is_reaped_before_anybody_waits_for_it_has_its_exit_code(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def too_late(*_: object) -> None:
+        raise ChildProcessError
+
+    async def exit_code() -> int:
+        command = ["sh", "-c", "exit 7"]
+        return await PlainProgram(command, cwd=tmp_path, env={**os.environ}, stdio=(0, 1, 2), turn_id="x").exited
+
+    monkeypatch.setattr(os, "waitid", too_late)
+
+    assert asyncio.run(exit_code()) == 7
+
+
+@linux_only
 def test_pipes_that_cannot_all_be_opened_are_closed(tmp_path: Path) -> None:
     async def fail(left: int) -> None:
         with descriptors_left(left), pytest.raises(OSError, match="Too many open files"):

@@ -93,6 +93,10 @@ class PlainProgram:
         if not hasattr(os, "waitid"):
             # macOS before Python 3.13.
             return self._process.wait()
-        ended = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT)
+        try:
+            ended = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT)
+        except ChildProcessError:
+            # It was ended and reaped before this thread came to wait for it.
+            return self._process.wait()
         assert ended is not None  # noqa: S101, since it has waited
         return ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status
