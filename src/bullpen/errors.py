@@ -28,6 +28,7 @@ BullpenError
 ├── InvalidSnapshot         the snapshot cannot be loaded; nothing was changed
 ├── InvalidTeam             the team file cannot be used; lists everything that is wrong with it
 ├── MissingExtra            the packages of an optional feature are not installed
+├── NoConflict              no conflict in files is waiting for a decision
 ├── NoConversations         there is no database yet
 ├── NoTeamFile              there is no team file of this name
 ├── NobodyToAsk             the message names nobody who could answer
@@ -284,6 +285,14 @@ class NothingToDecide(BullpenError):
     def __init__(self, turn_id: str | None) -> None:
         which = "No turn is" if turn_id is None else f"Turn {turn_id} is not"
         super().__init__(f"{which} waiting for a decision.")
+
+
+class NoConflict(BullpenError):
+    """No conflict in files is waiting for a decision."""
+
+    def __init__(self, turn_id: str | None) -> None:
+        of_turn = "" if turn_id is None else f" of turn {turn_id}"
+        super().__init__(f"There is no conflict{of_turn} to decide about. /queue shows what needs a decision.")
 
 
 class NothingToForget(BullpenError):

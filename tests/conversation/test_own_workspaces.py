@@ -13,7 +13,7 @@ from tests.conversation.stage import Stage, until_at_work
 
 from bullpen.conversation.conversation import Conversation
 from bullpen.conversation.own_workspaces import OwnWorkspaces
-from bullpen.errors import FolderInUse, NothingToDecide, NothingToMerge
+from bullpen.errors import FolderInUse, NoConflict, NothingToMerge
 from bullpen.files.workspace import Workspace
 
 
@@ -139,11 +139,11 @@ async def test_nothing_of_a_conflict_is_applied_and_people_are_asked(project: Ow
     assert project.read("a.txt", own) == LINES.replace("line 4", "of ann")
     async with project.stage.open(conversation.id) as again:
         assert list(again.progress.conflicts) == [turn], "it is asked again after a restart"
-        with pytest.raises(NothingToDecide):
+        with pytest.raises(NoConflict):
             await again.settle("take", "99")
         await again.settle("take")
         assert not again.progress.conflicts
-        with pytest.raises(NothingToDecide):
+        with pytest.raises(NoConflict):
             await again.settle("keep")
     assert project.read("a.txt") == LINES.replace("line 4", "of ann")
     assert project.read("new.txt") == "new\n"

@@ -181,15 +181,31 @@ BUSY: Lines = [
         "said 4 ' /cancel'; undecided max:1; forgets max",
         "bullpen does not know what the files were after turn 99: it did not look at them.",
     ),
-    ("/take", "said 4 ' /cancel'; undecided max:1; forgets max", "No turn is waiting for a decision."),
-    ("/keep 1", "said 4 ' /cancel'; undecided max:1; forgets max", "Turn 1 is not waiting for a decision."),
+    (
+        "/take",
+        "said 4 ' /cancel'; undecided max:1; forgets max",
+        "There is no conflict to decide about. /queue shows what needs a decision.",
+    ),
+    (
+        "/keep 1",
+        "said 4 ' /cancel'; undecided max:1; forgets max",
+        "There is no conflict of turn 1 to decide about. /queue shows what needs a decision.",
+    ),
     (
         "/resolve",
         "said 4 ' /cancel'; undecided max:1; forgets max",
         "/resolve needs one name, for example: /resolve max, or /resolve max 14 for turn 14",
     ),
-    ("/resolve max", "said 4 ' /cancel'; undecided max:1; forgets max", "No turn is waiting for a decision."),
-    ("/apart", "said 4 ' /cancel'; undecided max:1; forgets max", "No turn is waiting for a decision."),
+    (
+        "/resolve max",
+        "said 4 ' /cancel'; undecided max:1; forgets max",
+        "There is no conflict to decide about. /queue shows what needs a decision.",
+    ),
+    (
+        "/apart",
+        "said 4 ' /cancel'; undecided max:1; forgets max",
+        "There is no conflict to decide about. /queue shows what needs a decision.",
+    ),
     ("/merge", "said 4 ' /cancel'; undecided max:1; forgets max", "/merge needs a name, for example: /merge max"),
     (
         "/merge max",

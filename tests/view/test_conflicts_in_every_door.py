@@ -72,7 +72,7 @@ def test_every_answer(door: str, place: Place) -> None:
     async def story() -> None:
         async with DOORS[door](place.team, place.folder) as (conversation, send):
             await conflict(conversation)
-            assert "Turn 9 is not waiting for a decision." in await send("/take 9")
+            assert "There is no conflict of turn 9 to decide about." in await send("/take 9")
             assert "/resolve needs one name" in await send("/resolve")
             await send("/apart 1")
             assert place.files() == {"a.txt": "base\nof kim\n"}

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from bullpen.conversation.entry import Change, Entry
 from bullpen.conversation.events import Conflicted, Decided
 from bullpen.conversation.state import ConversationState
-from bullpen.errors import NothingToDecide
+from bullpen.errors import NoConflict
 from bullpen.file_changes import FileChange
 from bullpen.files.merge import Conflict
 from bullpen.routing.progress import MergeConflict
@@ -59,11 +59,11 @@ def settled(state: ConversationState, turn_id: str, how: Settling, *, at: int) -
 
 
 def open_conflict(state: ConversationState, turn_id: str | None) -> tuple[str, MergeConflict]:
-    """Return the conflict of a turn, or else the latest; raises NothingToDecide."""
+    """Return the conflict of a turn, or else the latest; raises NoConflict."""
     conflicts = state.progress.conflicts
     chosen = next(reversed(conflicts), None) if turn_id is None else turn_id
     if chosen is None or chosen not in conflicts:
-        raise NothingToDecide(turn_id)
+        raise NoConflict(turn_id)
     return chosen, conflicts[chosen]
 
 

@@ -13,9 +13,13 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from bullpen.errors import (
     BullpenError,
     ConversationInUse,
+    FilesError,
+    FolderInUse,
+    NoConflict,
     NothingRuns,
     NothingToDecide,
     NothingToForget,
+    NothingToUndo,
     NotTrusted,
     ReadOnlyHere,
     StoreConflict,
@@ -94,7 +98,9 @@ def _status(error: Exception) -> int:
             return HTTPStatus.SERVICE_UNAVAILABLE
         case StoreConflict() | ConversationInUse() | ReadOnlyHere() | NotTrusted():
             return HTTPStatus.CONFLICT
-        case NothingRuns() | NothingToDecide() | NothingToForget():
+        case NoConflict() | NothingRuns() | NothingToDecide() | NothingToForget() | NothingToUndo() | FolderInUse():
+            return HTTPStatus.CONFLICT
+        case FilesError():
             return HTTPStatus.CONFLICT
         case LookupError():
             return HTTPStatus.NOT_FOUND
