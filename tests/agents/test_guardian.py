@@ -176,6 +176,38 @@ def test_generations_below_each_other_end_with_the_turn(tmp_path: Path) -> None:
     assert list((tmp_path / "records").iterdir()) == []
 
 
+# Ends such a family as a guardian does, and prints how often it had to look again.
+COUNTED_ROUNDS = """
+import subprocess, sys, time
+from bullpen.agents import guardian_program
+
+assert guardian_program._becomes_parent_of_orphans()
+family = subprocess.Popen(["sh", *sys.argv[1:]], stdout=subprocess.PIPE)
+family.stdout.readline()
+rounds, sleep = 0, time.sleep
+
+def counted(seconds):
+    global rounds
+    rounds += 1
+    sleep(seconds)
+
+time.sleep = counted
+assert guardian_program._end_family()
+print(rounds)
+"""
+
+
+def test_all_generations_are_killed_at_once_and_not_one_after_the_other(tmp_path: Path) -> None:
+    script, generations = tmp_path / "chain", 200
+    script.write_text(CHAIN, encoding="utf-8")
+    command = [sys.executable, "-c", COUNTED_ROUNDS, str(script), str(generations)]
+
+    rounds = int(subprocess.run(command, check=True, capture_output=True, text=True, timeout=100).stdout)
+
+    # Until the last one is gone: on a busy machine that takes a while, but each pause is longer than the one before.
+    assert rounds < generations / 2
+
+
 def deep_family(work: Path, generations: int) -> tuple[Child, asyncio.Event]:
     is_deep = asyncio.Event()
     script = work.parent / "chain.sh"
