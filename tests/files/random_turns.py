@@ -3,11 +3,13 @@
 import os
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from hashlib import sha256
 from pathlib import Path
 from random import Random
 
+from bullpen.errors import FilesDiffer
+from bullpen.file_changes import FileChange
 from bullpen.files.workspace import FolderSnapshots, Workspace
 
 NAMES = tuple(
@@ -299,7 +301,12 @@ def _check_turn(folder: RandomFolder, workspace: Workspace, base: Path) -> None:
     assert not changes.patch_is_cut
     assert _patched(base / "patched", before_files, changes.patch, is_sha256=folder.kind == "sha256") == after_files
     assert workspace.differs(changes.files, "new") == ()
-    workspace.apply(changes.files, back=True)
+    in_the_way = _refused(workspace, changes.files)
+    if in_the_way:
+        # A repository was made in the place of a file. It is not removed, and nothing else is touched.
+        assert all(list((folder.root / path).rglob(".git")) for path in in_the_way)
+        assert files_in(folder.root) == after_files
+        return
     assert files_in(folder.root) == before_files
     assert workspace.differs(changes.files, "old") == ()
     workspace.apply(changes.files, back=True)
@@ -308,6 +315,15 @@ def _check_turn(folder: RandomFolder, workspace: Workspace, base: Path) -> None:
     assert files_in(folder.root) == after_files
     assert workspace.snapshot().id == after.id
     assert others_in(folder.base) == others
+
+
+def _refused(workspace: Workspace, files: Sequence[FileChange]) -> tuple[str, ...]:
+    """Take changes back, or return because of which files that was refused."""
+    try:
+        workspace.apply(files, back=True)
+    except FilesDiffer as refused:
+        return refused.paths
+    return ()
 
 
 def _patched(folder: Path, files: Files, patch: str, *, is_sha256: bool) -> Files:

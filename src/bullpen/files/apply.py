@@ -110,7 +110,11 @@ def _is_in_the_way(folder: Folder, step: Step, emptied: set[bytes]) -> bool:
     status = folder.status(step.path)
     if status is None or stat.S_ISREG(status.st_mode) or stat.S_ISLNK(status.st_mode):
         return False
-    return not stat.S_ISDIR(status.st_mode) or any(path not in emptied for path in folder.inside(step.path))
+    try:
+        return not stat.S_ISDIR(status.st_mode) or any(path not in emptied for path in folder.inside(step.path))
+    except PermissionError:
+        # Somebody's repository is in it, and is not ours to remove.
+        return True
 
 
 def _check_contents(root: Path, git: Git, steps: Sequence[Step]) -> None:
