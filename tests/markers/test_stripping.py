@@ -5,7 +5,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from bullpen.markers.grammar import MOST_MARKERS, Markers, read_markers
-from bullpen.markers.stripping import strip_all_markers
+from bullpen.markers.stripping import strip_all_markers, without_markers
 from bullpen.text.clean import WHITE_SPACE
 
 CODE = "Here:\n\n    def f():\n        return  1\n\n\tdone  now"
@@ -172,3 +172,15 @@ def test_the_words_between_many_markers_are_kept(count: int) -> None:
 
     assert stripped.count("word") == count
     assert not read_markers(stripped)
+
+
+@pytest.mark.parametrize(
+    ("text", "stripped"),
+    [
+        ("hello", "hello"),
+        ("ab [TEAM_TASK: build it] cd [NEXT: max]", "ab build it cd"),
+        ("[TEAM_TASK] build it\nnow", "build it\nnow"),
+    ],
+)
+def test_a_task_that_does_not_count_is_text(text: str, stripped: str) -> None:
+    assert without_markers(text, task_counts=False) == stripped

@@ -333,3 +333,16 @@ def test_what_is_remembered_and_cannot_be_read_is_found(path: Path) -> None:
     tamper(path, 'UPDATE states SET progress = \'{"turns_made": "many"}\' WHERE conversation = 1')
     with SqliteStore(path) as store:
         assert [finding.kind for finding in store.fsck("c")] == ["record"]
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "DELETE FROM messages WHERE conversation = 1 AND sequence = 2",
+        "UPDATE messages SET hash = 'text' WHERE conversation = 1 AND sequence = 2",
+    ],
+)
+def test_a_message_whose_predecessor_is_missing_is_not_read(path: Path, statement: str) -> None:
+    tamper(path, "PRAGMA foreign_keys = OFF", statement)
+    with SqliteStore(path) as store, pytest.raises(StoreDamaged, match="the message before message 3 is missing"):
+        store.messages("c", after=2, limit=1)
