@@ -79,7 +79,10 @@
   }, true);
 
   document.addEventListener("click", (event) => event.target.closest("[data-close]")?.closest("dialog").close());
-  document.addEventListener("close", (event) => { if (event.target.matches?.("dialog.comment")) asked?.focus(); }, true);
+  // It comes a moment after closing: by then, somebody may be at another file.
+  document.addEventListener("close", (event) => {
+    if (event.target.matches?.("dialog.comment") && !document.activeElement?.closest(".file")) asked?.focus();
+  }, true);
 
   document.addEventListener("htmx:afterRequest", (event) => {
     const dialog = event.target.closest?.("dialog.comment");
