@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tests.conversation.own_stage import LINES, OwnProject, said
+from tests.conversation.repository_stage import LINES, OwnProject, said
 
 from bullpen.conversation.conflicts import Settling
 from bullpen.conversation.conversation import Conversation

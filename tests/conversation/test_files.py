@@ -1,80 +1,40 @@
 """What turns change is recorded, told to agents, taken back and brought back; a crash in the middle is completed."""
 
 import asyncio
-import shlex
 import shutil
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
+from tests.conversation.repository_stage import Repository, kinds, records, said
 from tests.conversation.stage import Stage, until_at_work
 
-from bullpen.conversation.conversation import Conversation
 from bullpen.errors import FilesDiffer, FolderInUse, NothingToUndo
-from bullpen.file_changes import ChangeRecord
 from bullpen.files.snapshot import Snapshot
 from bullpen.files.workspace import Workspace
-from bullpen.store.base import Store
 from bullpen.store.sqlite import SqliteStore
 
 
-class Project:
+class Project(Repository):
     """A repository with a builder that runs commands in it, and a reviewer that only reads."""
 
     def __init__(self, stage: Stage) -> None:
-        self.stage = stage
-        self.folder = stage.folder / "repo"
-        self.folder.mkdir()
-        self.git("init", "-q")
+        super().__init__(stage)
         self.write("a.py", "one\ntwo\n")
-        self.git("add", "-A")
-        self.git("-c", "user.name=kim", "-c", "user.email=kim@example.org", "commit", "-qm", "first")
+        self.commit()
         self.write("notes.txt", "untracked\n")
         stage.people_and_agents("kim", "reviewer")
         stage.members["reviewer"]["cwd"] = "repo"
 
-    def git(self, *words: str) -> str:
-        return subprocess.run(["git", *words], cwd=self.folder, check=True, capture_output=True, text=True).stdout
-
-    def write(self, name: str, text: str) -> None:
-        (self.folder / name).write_text(text, encoding="utf-8")
-
-    def read(self, name: str) -> str | None:
-        file = self.folder / name
-        return file.read_text(encoding="utf-8") if file.exists() else None
-
-    def builder(self, commands: str, name: str = "builder", permissions: str = "edit") -> None:
-        """Let an agent run these commands in each of its turns, after writing its prompt to a file."""
-        prompt = shlex.quote(str(self.prompt_of(name)))
-        command = ["sh", "-c", f"cat > {prompt}; echo Begun.; {commands}; echo Done."]
-        self.stage.members[name] = {"name": name, "command": command, "permissions": permissions, "cwd": "repo"}
-
-    def prompt_of(self, name: str) -> Path:
-        return self.stage.folder / f"prompt-of-{name}"
+    def builder(self, commands: str, name: str = "builder") -> None:
+        """Let an agent run these commands in the shared folder."""
+        self.agent(name, commands, workspace="shared")
 
 
 @pytest.fixture
 def project(stage: Stage) -> Project:
     return Project(stage)
-
-
-def _records(store: Store, conversation_id: str) -> list[ChangeRecord]:
-    return store.changes(conversation_id)
-
-
-async def records(conversation: Conversation) -> list[ChangeRecord]:
-    return await conversation.read(_records)
-
-
-def kinds(record: ChangeRecord) -> dict[str, str]:
-    return {file.path: file.kind for file in record.changes.files}
-
-
-async def said(conversation: Conversation, text: str) -> None:
-    await conversation.say(text)
-    await conversation.until_quiet()
 
 
 async def test_what_a_command_changed_is_recorded_with_its_turn(project: Project) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from threading import Event
 
 import pytest
-from tests.conversation.own_stage import LINES, OwnProject, kinds, line, records, said
+from tests.conversation.repository_stage import LINES, OwnProject, kinds, line, records, said
 from tests.conversation.same_line import trials, two_agents
 from tests.conversation.stage import Stage, until_at_work
 

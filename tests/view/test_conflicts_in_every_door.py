@@ -140,7 +140,7 @@ def test_the_full_screen_has_buttons(place: Place) -> None:
                 while notice.decision is None or len(notice.query(Button)) < 4:
                     await pilot.pause()
                 labels = [str(button.label) for button in notice.query(Button)]
-                assert labels == ["Take ann's", "Keep the shared", "Let resolve", "Leave apart"]
+                assert labels == ["Take ann's", "Keep shared", "Ask an agent", "Leave apart"]
                 await app.screen.run_action("screen.choose('take')")
                 while conversation.progress.conflicts:
                     await pilot.pause()

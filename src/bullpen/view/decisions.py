@@ -145,14 +145,14 @@ def _about_conflict(conflict: Conflicted, editors: Sequence[str]) -> Decision:
     )
     keep = Choice(
         action="keep",
-        label="Keep the shared",
+        label="Keep shared",
         typed=f"/keep {turn}",
         purpose="keep the shared versions of these files, and bring all else",
         given=given,
     )
     resolve = Choice(
         action="resolve",
-        label="Let resolve",
+        label="Ask an agent",
         typed=f"/resolve NAME {turn}",
         purpose="put both versions into the files, and let an agent resolve it",
         given=given,

@@ -1,4 +1,4 @@
-"""A repository in which agents work in worktrees of their own: each runs commands there in its turns."""
+"""Repositories in which agents run commands in their turns: in the folder itself, or in worktrees of their own."""
 
 import shlex
 import subprocess
@@ -14,20 +14,14 @@ from bullpen.store.base import Store
 LINES = "".join(f"line {number}\n" for number in range(9))
 
 
-class OwnProject:
-    """A repository with one commit, one file that is not in it, and a reviewer that only reads."""
+class Repository:
+    """An empty repository on a stage, and agents that run commands in it."""
 
     def __init__(self, stage: Stage) -> None:
         self.stage = stage
         self.folder = stage.folder / "repo"
         self.folder.mkdir()
         self.git("init", "-q")
-        self.write("a.txt", LINES)
-        self.write("b.txt", "b\n")
-        self.commit()
-        self.write("notes.txt", "untracked\n")
-        stage.people_and_agents("kim", "")
-        self.agent("reader", "true", permissions="read-only")
 
     def git(self, *words: str, folder: Path | None = None) -> str:
         names = ("-c", "user.name=kim", "-c", "user.email=kim@example.org")
@@ -56,6 +50,19 @@ class OwnProject:
 
     def prompt_of(self, name: str) -> Path:
         return self.stage.folder / f"prompt-of-{name}"
+
+
+class OwnProject(Repository):
+    """A repository with one commit, one file that is not in it, and a reviewer that only reads."""
+
+    def __init__(self, stage: Stage) -> None:
+        super().__init__(stage)
+        self.write("a.txt", LINES)
+        self.write("b.txt", "b\n")
+        self.commit()
+        self.write("notes.txt", "untracked\n")
+        stage.people_and_agents("kim", "")
+        self.agent("reader", "true", permissions="read-only")
 
     def own(self, conversation: Conversation, name: str) -> Path:
         """Return where an agent's worktree is."""
