@@ -11,7 +11,7 @@ from time import monotonic, process_time
 
 from msgspec import Struct
 
-from benchmarks.measure import Run, seconds
+from benchmarks.measure import Clock, Run, seconds
 
 FACTOR = 4
 """The larger size relative to the smaller one."""
@@ -47,17 +47,17 @@ class Growth(Struct, frozen=True):
         return f"{'ok   ' if self.is_good else 'GROWS'} {self.ratio:6.2f} (at most {self.limit:g})  {self.name}"
 
 
-def growth(case: Case) -> Growth:
+def growth(case: Case, clock: Clock = process_time) -> Growth:
     """Measure a case in both sizes, until it is good or has no tries left."""
     runs = (case.prepare(case.size), case.prepare(FACTOR * case.size))
-    repeats = [max(1, ceil(ROUND_SECONDS / max(seconds(run, clock=process_time), 1e-6))) for run in runs]
+    repeats = [max(1, ceil(ROUND_SECONDS / max(seconds(run, clock=clock), 1e-6))) for run in runs]
     best = [float("inf"), float("inf")]
     gc.collect()
     gc.disable()
     try:
         for round_number in range(1, MOST_ROUNDS + 1):
             for place, run in enumerate(runs):
-                best[place] = min(best[place], seconds(run, repeats[place], process_time))
+                best[place] = min(best[place], seconds(run, repeats[place], clock))
             found = Growth(case.name, best[1] / best[0], case.limit)
             if round_number >= FEWEST_ROUNDS and found.is_good:
                 break
@@ -66,12 +66,12 @@ def growth(case: Case) -> Growth:
     return found
 
 
-def check(cases: Iterable[Case]) -> list[Growth]:
+def check(cases: Iterable[Case], clock: Clock = process_time) -> list[Growth]:
     """Print how everything grows, and return what grows too fast."""
     began = monotonic()
     found = []
     for case in cases:
-        found.append(growth(case))
+        found.append(growth(case, clock))
         print(found[-1], flush=True)
     bad = [one for one in found if not one.is_good]
     print(f"{len(found)} things in {FACTOR} times the size, in {monotonic() - began:.0f} s: {len(bad)} grow too fast.")
