@@ -6,8 +6,8 @@ from msgspec import Struct
 
 FileKind = Literal["added", "changed", "deleted", "renamed", "mode"]
 """What became of a file; "mode": only whether it can be executed, or that it is a symbolic link now."""
-ChangeKind = Literal["turn", "people", "undo", "redo", "rewind", "merge"]
-"""Who made changes: an agent in its turn, somebody between two turns, or bullpen because a person wanted it."""
+ChangeKind = Literal["turn", "people", "undo", "redo", "rewind", "merge", "check"]
+"""Who made changes: an agent in its turn, somebody between two turns, bullpen as a person wanted it, or a check."""
 MOST_PATCH_BYTES = 1024 * 1024
 
 
@@ -70,11 +70,14 @@ class ChangeRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Counts the changes of a conversation; 0: not stored yet."""
     kind: ChangeKind
     turn_id: str = ""
-    """The turn that made them; of an undo, a redo or a merge, the turn that it is about; of a rewind, where it goes."""
+    """The turn that made them; of an undo, a redo, a merge or a check, the turn that it is about; of a rewind, where it
+    goes."""
     member: str = ""
     """Whose turn that is."""
     person: str = ""
     """Who wanted an undo, a redo or a rewind."""
+    check: str = ""
+    """The name of the check that changed files itself."""
     at: int
     after_message: int = 0
     """How many messages there were."""

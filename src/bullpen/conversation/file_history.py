@@ -14,6 +14,7 @@ from bullpen.store.base import Decision, Owner, Store
 from bullpen.store.sqlite import SqliteStore
 
 FOUND_LATER = "bullpen stopped during this turn, so what others have changed since then is among these changes."
+CHECKED_LATER = "bullpen stopped during this check, so what others have changed since then is among these changes."
 COMPLETED_LATER = "bullpen stopped while it put these files back, and has completed that."
 MERGED_LATER = "bullpen stopped while it brought these files into the shared folder, and has completed that."
 
@@ -99,6 +100,7 @@ class FileHistory:
             turn_id=record.turn_id,
             member=record.member,
             person=person,
+            check=record.check,
             at=at,
             undoes=record.number,
             state="begun",
@@ -141,9 +143,9 @@ class FileHistory:
 
     def _completed(self, begun: ChangeRecord) -> ChangeRecord:
         workspace = self.snapshots.workspace(Path(begun.changes.folder))
-        if begun.kind == "turn":
+        if begun.kind in ("turn", "check"):
             changes = workspace.compare(begun.changes.before, workspace.snapshot().id)
-            return self.finish(begun, _with_note(changes, FOUND_LATER))
+            return self.finish(begun, _with_note(changes, FOUND_LATER if begun.kind == "turn" else CHECKED_LATER))
         changed = _in_neither_state(workspace, begun.changes.files)
         files = tuple(file for file in begun.changes.files if file.path not in changed)
         workspace.apply(files, back=False)

@@ -102,13 +102,20 @@ def _note(record: ChangeRecord) -> str:
     names = _names(record.changes.files)
     match record.kind:
         case "undo":
-            return f"{record.person} took back what turn {record.turn_id} of {record.member} changed in {names}."
+            return f"{record.person} took back what {_made_by(record)} changed in {names}."
         case "redo":
-            return f"{record.person} brought back what turn {record.turn_id} of {record.member} changed in {names}."
+            return f"{record.person} brought back what {_made_by(record)} changed in {names}."
+        case "check":
+            return f"{_made_by(record).replace('the', 'The', 1)} itself changed {names}."
         case "rewind":
             return f"{record.person} put these files back to what they were after turn {record.turn_id}: {names}."
         case _:
             return f"Between turns, a person or another program changed {names}."
+
+
+def _made_by(record: ChangeRecord) -> str:
+    turn = f"turn {record.turn_id} of {record.member}"
+    return f"the check {record.check} after {turn}" if record.check else turn
 
 
 def _names(files: Iterable[FileChange]) -> str:

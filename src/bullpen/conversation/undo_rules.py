@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from bullpen.errors import NothingToUndo
 from bullpen.file_changes import ChangeRecord, FileChange, FileKind
 
-CAN_BE_UNDONE = ("turn", "merge", "rewind")
+CAN_BE_UNDONE = ("turn", "merge", "rewind", "check")
 INVERSE: dict[FileKind, FileKind] = {"added": "deleted", "deleted": "added"}
 
 
@@ -30,7 +30,7 @@ def to_undo(records: Sequence[ChangeRecord], turn_id: str | None) -> ChangeRecor
         for record in records
         if record.kind in CAN_BE_UNDONE
         and _has_files(record)
-        and (record.kind != "turn" or record.turn_id not in merged)
+        and (record.kind not in ("turn", "check") or record.turn_id not in merged)
     ]
     if turn_id is not None:
         mine = [record for record in mine if record.kind != "rewind" and record.turn_id == turn_id]

@@ -5,6 +5,7 @@ from typing import Any, Literal, Protocol, Self
 
 from msgspec import UNSET, Struct, UnsetType
 
+from bullpen.check_results import CheckResult
 from bullpen.context.history import Envelope
 from bullpen.context.prompt import AssemblerOutput
 from bullpen.context.report import PromptReport
@@ -417,6 +418,31 @@ class Store(Protocol):
 
     def begun_changes(self, conversation_id: str) -> list[ChangeRecord]:
         """Return the records that were begun and are not done, oldest first."""
+
+    def add_check(self, conversation_id: str, result: CheckResult, *, owner: Owner | None = None) -> CheckResult:
+        """Store a run of a check, mostly one that begins, and return it with its number, at the place of its turn."""
+
+    def finish_check(self, conversation_id: str, result: CheckResult, *, owner: Owner | None = None) -> CheckResult:
+        """Put a run that has ended in the place of the running one with its number.
+
+        If it has not begun, has ended already, or is of another check, this raises StoreConflict.
+        """
+
+    def copy_checks(self, conversation_id: str, results: Sequence[CheckResult], *, owner: Owner | None = None) -> None:
+        """Store what checks said in another conversation, under the same numbers, all or none."""
+
+    def checks(
+        self,
+        conversation_id: str,
+        *,
+        turn_ids: Sequence[str] | None = None,
+        first: int | None = None,
+        last: int | None = None,
+    ) -> list[CheckResult]:
+        """Return what checks said, oldest first: after some turns, or after some messages, by their numbers."""
+
+    def running_checks(self, conversation_id: str) -> list[CheckResult]:
+        """Return the runs of checks that have not ended, oldest first."""
 
     def decisions(self, conversation_id: str) -> list[Decision]:
         """Return what people decided, oldest first."""

@@ -157,6 +157,7 @@ def set_owner(db: Connection, conversation: int, owner: Owner | None) -> None:
 def delete(db: Connection, conversation: int, at: int) -> None:
     """Empty a conversation, so that only its id is left. The index must not contain its words any more."""
     key = (conversation,)
+    db.execute("DELETE FROM checks WHERE conversation = ?", key)
     db.execute("DELETE FROM changes WHERE conversation = ?", key)
     db.execute("DELETE FROM memories WHERE conversation = ?", key)
     db.execute("DELETE FROM prompts WHERE turn IN (SELECT number FROM turns WHERE conversation = ?)", key)
@@ -177,6 +178,7 @@ def delete(db: Connection, conversation: int, at: int) -> None:
 def discard(db: Connection, conversation: int) -> None:
     """Remove a conversation in which nothing was ever said, together with its id."""
     key = (conversation,)
+    db.execute("DELETE FROM checks WHERE conversation = ?", key)
     db.execute("DELETE FROM changes WHERE conversation = ?", key)
     db.execute("DELETE FROM decisions WHERE conversation = ?", key)
     db.execute("DELETE FROM states WHERE conversation = ?", key)

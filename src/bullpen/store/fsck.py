@@ -12,6 +12,7 @@ from bullpen.errors import UnknownConversation
 from bullpen.memory import MemberMemory
 from bullpen.store import (
     change_rows,
+    check_rows,
     conversation_rows,
     decision_rows,
     memory_rows,
@@ -225,5 +226,6 @@ def _check_records(db: Connection, conversation: Conversation) -> Iterator[Findi
 
 
 def _check_changes(db: Connection, conversation: Conversation) -> Iterator[Finding]:
-    for kind, problem in change_rows.problems(db, conversation.number, conversation.messages or 0):
-        yield conversation.finding(kind, problem)
+    for rows in (change_rows, check_rows):
+        for kind, problem in rows.problems(db, conversation.number, conversation.messages or 0):
+            yield conversation.finding(kind, problem)

@@ -111,6 +111,7 @@ def _touch(db: Connection) -> None:
         "memories",
         "decisions",
         "changes",
+        "checks",
         "said_data",
         "indexed",
     ):

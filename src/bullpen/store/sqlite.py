@@ -10,6 +10,7 @@ from typing import Any, Self
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
+from bullpen.check_results import CheckResult
 from bullpen.context.history import Envelope
 from bullpen.context.prompt import AssemblerOutput
 from bullpen.errors import StoreError, UnknownConversation, UnknownMessage
@@ -19,6 +20,7 @@ from bullpen.messages import ConversationMessage, Speaker
 from bullpen.routing.queue import WaitingTurn
 from bullpen.store import (
     change_rows,
+    check_rows,
     conversation_rows,
     decision_rows,
     fsck,
@@ -408,6 +410,46 @@ class SqliteStore:
         """Return the records that were begun and are not done."""
         with self._database.reading() as db:
             return change_rows.begun(db, place_of(db, conversation_id).number)
+
+    def add_check(self, conversation_id: str, result: CheckResult, *, owner: Owner | None = None) -> CheckResult:
+        """Store a run of a check."""
+        with self._database.writing() as db:
+            place = place_for(db, conversation_id, owner)
+            return check_rows.add(db, place.number, place.messages, result)
+
+    def finish_check(self, conversation_id: str, result: CheckResult, *, owner: Owner | None = None) -> CheckResult:
+        """Put a run that has ended in the place of the running one."""
+        with self._database.writing() as db:
+            place = place_for(db, conversation_id, owner)
+            return check_rows.finish(db, place.number, place.messages, result)
+
+    def copy_checks(self, conversation_id: str, results: Sequence[CheckResult], *, owner: Owner | None = None) -> None:
+        """Store what checks said in another conversation, all or none."""
+        with self._database.writing() as db:
+            place = place_for(db, conversation_id, owner)
+            for result in results:
+                check_rows.add(db, place.number, place.messages, result, is_copy=True)
+
+    def checks(
+        self,
+        conversation_id: str,
+        *,
+        turn_ids: Sequence[str] | None = None,
+        first: int | None = None,
+        last: int | None = None,
+    ) -> list[CheckResult]:
+        """Return what checks said, oldest first."""
+        start, end = first or 0, message_rows.NO_END if last is None else last
+        with self._database.reading() as db:
+            number = place_of(db, conversation_id).number
+            if turn_ids is None:
+                return check_rows.between(db, number, start, end)
+            return check_rows.of_turns(db, number, turn_ids, start, end)
+
+    def running_checks(self, conversation_id: str) -> list[CheckResult]:
+        """Return the runs of checks that have not ended."""
+        with self._database.reading() as db:
+            return check_rows.running(db, place_of(db, conversation_id).number)
 
     def decisions(self, conversation_id: str) -> list[Decision]:
         """Return what people decided, oldest first."""

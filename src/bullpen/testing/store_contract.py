@@ -15,6 +15,7 @@ from typing import cast
 import pytest
 from msgspec.structs import replace
 
+from bullpen.check_results import CheckResult, CheckState
 from bullpen.context.prompt import AssemblerOutput
 from bullpen.context.report import PromptReport
 from bullpen.errors import (
@@ -76,6 +77,17 @@ MEMORY = Memory(
 )
 
 FOLDER = "/project 你好"
+CHECK = CheckResult(
+    turn_id="m1-max",
+    member="max",
+    name="pytest",
+    command=("pytest", "-q"),
+    workspace=FOLDER,
+    state="running",
+    at=130,
+    after_message=1,
+)
+RED = replace(CHECK, state="red", exit_code=1, seconds=2.1, output="1 failed ✗\n", left_out=7, note="A note.")
 CHANGES = ChangeRecord(
     kind="turn",
     turn_id="m1-max",
@@ -184,6 +196,9 @@ WRITES: dict[str, Callable[[Store, Owner | None], object]] = {
     "add_changes": lambda store, owner: store.add_changes("c", CHANGES, owner=owner),
     "finish_changes": lambda store, owner: store.finish_changes("c", 1, CHANGES, owner=owner),
     "copy_changes": lambda store, owner: store.copy_changes("c", [replace(CHANGES, number=7)], owner=owner),
+    "add_check": lambda store, owner: store.add_check("c", CHECK, owner=owner),
+    "finish_check": lambda store, owner: store.finish_check("c", replace(RED, number=1), owner=owner),
+    "copy_checks": lambda store, owner: store.copy_checks("c", [replace(RED, number=7)], owner=owner),
     "recover": lambda store, owner: store.recover("c", at=1, owner=owner),
     "discard": lambda store, owner: store.discard("c", owner=owner),
     "delete": lambda store, owner: store.delete("c", at=1, owner=owner),
@@ -196,8 +211,8 @@ WRITES: dict[str, Callable[[Store, Owner | None], object]] = {
 def everything(store: Store) -> object:
     """Return all that a store says of the conversation."""
     record = store.record("c", "m1-max")
-    changes = store.changes("c")
-    return store.conversation("c"), store.messages("c"), store.turns("c"), store.queued("c"), record, changes
+    seen = store.changes("c"), store.checks("c")
+    return store.conversation("c"), store.messages("c"), store.turns("c"), store.queued("c"), record, seen
 
 
 class StoreContract:
@@ -769,6 +784,79 @@ class StoreContract:
         assert store.changes("discarded") == []
         assert store.fsck() == []
 
+    # Checks
+
+    def test_a_check_is_stored_when_it_begins_and_when_it_has_ended(self, store: Store) -> None:
+        start(store)
+        begun = store.add_check("c", CHECK, owner=OWNER)
+
+        assert begun == replace(CHECK, number=1)
+        assert store.checks("c") == store.running_checks("c") == [begun]
+        ended = store.finish_check("c", replace(RED, number=1), owner=OWNER)
+        assert ended == replace(RED, number=1)
+        assert store.checks("c") == store.checks("c", turn_ids=["m1-max"], first=1, last=1) == [ended]
+        assert store.running_checks("c") == store.checks("c", turn_ids=["m2-max"]) == store.checks("c", first=2) == []
+        assert store.fsck() == []
+
+    def test_a_check_ends_once_and_as_what_it_began(self, store: Store) -> None:
+        start(store)
+        begun = store.add_check("c", CHECK, owner=OWNER)
+        red = replace(RED, number=begun.number)
+        for other in (begun, replace(red, name="lint"), replace(red, workspace="/elsewhere"), replace(red, command=())):
+            with pytest.raises(StoreConflict, match="can only end as what it began"):
+                store.finish_check("c", other, owner=OWNER)
+        store.finish_check("c", red, owner=OWNER)
+
+        with pytest.raises(StoreConflict, match="has ended already"):
+            store.finish_check("c", red, owner=OWNER)
+        with pytest.raises(StoreConflict, match="has not begun"):
+            store.finish_check("c", replace(red, number=2), owner=OWNER)
+        assert store.checks("c") == [red]
+
+    def test_checks_come_after_the_reply_of_their_turn(self, store: Store) -> None:
+        running(store, "m1")
+        begun = store.add_check("c", CHECK, owner=OWNER)
+        store.append("c", said("m2", speaker=MAX), finishes=TurnEnd(turn_id="m1-max", state="done", at=1), owner=OWNER)
+        store.append("c", said("m3"), owner=OWNER)
+
+        ended = store.finish_check("c", replace(RED, number=begun.number), owner=OWNER)
+        assert ended.after_message == store.add_check("c", CHECK, owner=OWNER).after_message == 2
+        assert [one.number for one in store.checks("c", first=2, last=2)] == [1, 2]
+
+    def test_checks_that_cannot_be_are_not_stored(self, store: Store) -> None:
+        start(store)
+        with pytest.raises(UnknownTurn):
+            store.add_check("c", replace(CHECK, turn_id="nowhere"), owner=OWNER)
+        with pytest.raises(ValueError, match="after message 7"):
+            store.add_check("c", replace(CHECK, after_message=7), owner=OWNER)
+        with pytest.raises(TypeError, match="cannot be stored"):
+            store.add_check("c", replace(CHECK, state=cast(CheckState, "blue")), owner=OWNER)
+        with pytest.raises(ValueError, match="cannot be running"):
+            store.copy_checks("c", [replace(RED, number=1), replace(CHECK, number=2)], owner=OWNER)
+        with pytest.raises(UnknownConversation):
+            store.checks("nowhere")
+        assert store.checks("c") == []
+
+    def test_copied_checks_keep_their_numbers(self, store: Store) -> None:
+        start(store)
+        copies = [replace(RED, number=number, turn_id="there") for number in (2, 5)]
+        store.copy_checks("c", copies, owner=OWNER)
+
+        assert store.checks("c") == store.checks("c", turn_ids=["there"]) == copies
+        with pytest.raises(StoreConflict, match="which is not free"):
+            store.copy_checks("c", [replace(RED, number=5)], owner=OWNER)
+        assert store.add_check("c", CHECK, owner=OWNER).number == 6
+        assert store.fsck() == []
+
+    def test_checks_go_with_their_conversation(self, store: Store) -> None:
+        start(store)
+        store.add_check("c", CHECK, owner=OWNER)
+        store.delete("c", at=1, owner=OWNER)
+
+        assert store.fsck() == []
+        with pytest.raises(UnknownConversation):
+            store.checks("c")
+
     # Ownership
 
     def test_one_process_owns_a_conversation(self, store: Store) -> None:
@@ -806,6 +894,7 @@ class StoreContract:
         store.start_turn("c", "m1-carol", owner=OWNER, given=GIVEN, at=110)
         store.end_turn("c", TurnEnd(turn_id="m1-carol", state="failed", at=120), owner=OWNER)
         store.add_changes("c", replace(CHANGES, state="begun"), owner=OWNER)
+        store.add_check("c", CHECK, owner=OWNER)
         assert store.claim("c", OTHER, is_alive=dead)
         before = everything(store)
 

@@ -91,22 +91,36 @@ def _sentence(record: ChangeRecord) -> str:
             return f"What {who} changed in {turn} is not known"
         case "people" if not is_known:
             return "What was changed between turns is not known"
+        case "check" if not is_known:
+            return f"What {who} changed after {turn} is not known"
         case "turn":
             return f"{who} changed {much} in {turn}"
         case "people":
             return f"{who} changed {much} between turns"
         case "undo":
-            return f"{who} took back {turn}: {much}"
+            return f"{who} took back {_what_of(record)}: {much}"
         case "redo":
-            return f"{who} brought back {turn}: {much}"
+            return f"{who} brought back {_what_of(record)}: {much}"
         case "rewind":
             return f"{who} put the files back to how they were after {turn}: {much}"
         case "merge":
             return f"What {who} did in {turn} was brought into the shared folder: {much}"
+        case "check":
+            return f"{who} itself changed {much} after {turn}"
+
+
+def _what_of(record: ChangeRecord) -> str:
+    return (
+        f"what the check {record.check} changed after turn {record.turn_id}"
+        if record.check
+        else f"turn {record.turn_id}"
+    )
 
 
 def author_of(record: ChangeRecord) -> str:
-    """Return who made a change: a member, the person who wanted it, or somebody between turns."""
+    """Return who made a change: a member, a check, the person who wanted it, or somebody between turns."""
+    if record.kind == "check":
+        return f"The check {record.check}"
     if record.kind in ("turn", "merge"):
         return record.member or "An agent"
     return record.person or SOMEBODY
@@ -152,10 +166,11 @@ def _heading(record: ChangeRecord) -> str:
     return {
         "turn": f"{turn} · {record.member}" if record.member else turn,
         "people": f"{person}, between turns",
-        "undo": f"{person} took back {turn}",
-        "redo": f"{person} brought back {turn}",
+        "undo": f"{person} took back {_what_of(record)}",
+        "redo": f"{person} brought back {_what_of(record)}",
         "rewind": f"{person} went back to after {turn}",
         "merge": f"{turn} · {record.member}, brought into the shared folder",
+        "check": f"{author_of(record)}, after {turn}",
     }[record.kind]
 
 
