@@ -5,7 +5,7 @@ of the patch, so that a row in which only one of them was changed is noticed.
 """
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from sqlite3 import Connection
 
 import msgspec
@@ -52,11 +52,11 @@ def add(
 ) -> ChangeRecord:
     """Add a record under the next number, or under its own if it is a copy, and return it as it is stored."""
     _check(db, conversation, messages, record, is_copy=is_copy)
-    record = record if is_copy else _after_its_reply(db, conversation, record)
+    record = record if is_copy else after_its_reply(record, _end_of_turn(db, conversation, record))
     number = record.number if is_copy else _highest(db, conversation, "sequence") + 1
-    if is_copy and (number < 1 or _row(db, conversation, number) is not None):
-        raise StoreConflict(f"Changes cannot be copied to number {number}, which is not free. Nothing was stored.")
-    stored = _as_stored(record, number)
+    if is_copy:
+        check_free(number, is_taken=_row(db, conversation, number) is not None)
+    stored = as_stored(record, number)
     _insert(db, conversation, stored, is_copy=is_copy)
     return stored
 
@@ -64,14 +64,9 @@ def add(
 def finish(db: Connection, conversation: int, messages: int, number: int, record: ChangeRecord) -> ChangeRecord:
     """Put a record that is done in the place of one that was begun, or raise StoreConflict."""
     row = _row(db, conversation, number)
-    begun = None if row is None else read(row, has_patch=False)
-    if begun is None or begun.state != "begun":
-        why = "were not begun" if begun is None else "are done already"
-        raise StoreConflict(f"Changes number {number} {why}, so they cannot be finished. Nothing was stored.")
-    if record.state != "done" or _subject(record) != _subject(begun):
-        raise StoreConflict(f"Changes number {number} can only be finished as what they began. Nothing was stored.")
+    check_finishes(None if row is None else read(row, has_patch=False), number, record)
     _check(db, conversation, messages, record, is_copy=False)
-    stored = _as_stored(_after_its_reply(db, conversation, record), number)
+    stored = as_stored(after_its_reply(record, _end_of_turn(db, conversation, record)), number)
     db.execute("DELETE FROM changes WHERE conversation = ? AND sequence = ?", (conversation, number))
     _insert(db, conversation, stored, is_copy=False)
     return stored
@@ -126,14 +121,22 @@ def read(row: Row, *, has_patch: bool = True) -> ChangeRecord:
 
 def problems(db: Connection, conversation: int, messages: int) -> Iterator[tuple[FindingKind, str]]:
     """Yield which records cannot be read, and what others say that cannot be."""
-    for is_copy, *row in db.execute(CHECKED, (conversation,)):
+    rows = db.execute(CHECKED, (conversation,))
+    yield from problems_in(rows, messages, lambda turn_id: _has_turn(db, conversation, turn_id))
+
+
+def problems_in(
+    rows: Iterable[Row], messages: int, has_turn: Callable[[str], bool]
+) -> Iterator[tuple[FindingKind, str]]:
+    """Yield the same about rows of CHECKED."""
+    for is_copy, *row in rows:
         sequence = row[0]
         try:
             record = read(tuple(row))
         except DamagedData as error:
             yield "record", f"changes number {sequence} cannot be read: {error}"
             continue
-        if not is_copy and _needs_turn(record) and not _has_turn(db, conversation, record.turn_id):
+        if not is_copy and needs_turn(record) and not has_turn(record.turn_id):
             yield "turn", f"changes number {sequence} are of turn {record.turn_id!r}, which does not exist"
         if not 0 <= record.after_message <= messages:
             yield "turn", f"changes number {sequence} came after message {record.after_message}, which does not exist"
@@ -141,16 +144,37 @@ def problems(db: Connection, conversation: int, messages: int) -> Iterator[tuple
             yield "turn", f"changes number {sequence} have a patch, but name no files"
 
 
-def _after_its_reply(db: Connection, conversation: int, record: ChangeRecord) -> ChangeRecord:
+def check_finishes(begun: ChangeRecord | None, number: int, record: ChangeRecord) -> None:
+    """Raise StoreConflict unless a record is what was begun under a number, done."""
+    if begun is None or begun.state != "begun":
+        why = "were not begun" if begun is None else "are done already"
+        raise StoreConflict(f"Changes number {number} {why}, so they cannot be finished. Nothing was stored.")
+    if record.state != "done" or _subject(record) != _subject(begun):
+        raise StoreConflict(f"Changes number {number} can only be finished as what they began. Nothing was stored.")
+
+
+def check_free(number: int, *, is_taken: bool) -> None:
+    """Raise StoreConflict if changes cannot be copied to a number."""
+    if number < 1 or is_taken:
+        raise StoreConflict(f"Changes cannot be copied to number {number}, which is not free. Nothing was stored.")
+
+
+def after_its_reply(record: ChangeRecord, end_of_turn: int | None) -> ChangeRecord:
     """Return the changes of a turn that has ended at the place where it did, whenever they were looked for."""
-    if record.kind != "turn" or record.state != "done":
+    if record.kind != "turn" or record.state != "done" or end_of_turn is None:
         return record
+    return replace(record, after_message=end_of_turn)
+
+
+def _end_of_turn(db: Connection, conversation: int, record: ChangeRecord) -> int | None:
+    """Return the message that a turn ended with, or after which it ended without one; None: it has not ended."""
     query = "SELECT coalesce(reply, after_message) FROM turns WHERE conversation = ? AND id = ?"
-    place = db.execute(query, (conversation, record.turn_id)).fetchone()
-    return record if place is None or place[0] is None else replace(record, after_message=place[0])
+    (place,) = db.execute(query, (conversation, record.turn_id)).fetchone() or (None,)
+    return None if place is None else int(place)
 
 
-def _as_stored(record: ChangeRecord, number: int) -> ChangeRecord:
+def as_stored(record: ChangeRecord, number: int) -> ChangeRecord:
+    """Return a record under its number, with a patch that is not too large."""
     return replace(record, number=number, changes=_bounded(record.changes))
 
 
@@ -164,8 +188,13 @@ def _bounded(changes: FolderChanges) -> FolderChanges:
 
 
 def _check(db: Connection, conversation: int, messages: int, record: ChangeRecord, *, is_copy: bool) -> None:
+    has_turn = is_copy or not needs_turn(record) or _has_turn(db, conversation, record.turn_id)
+    check(record, messages, is_copy=is_copy, has_turn=has_turn)
+
+
+def check(record: ChangeRecord, messages: int, *, is_copy: bool, has_turn: bool) -> None:
     """Raise an error for a record that cannot be."""
-    if not is_copy and _needs_turn(record) and not _has_turn(db, conversation, record.turn_id):
+    if not has_turn:
         raise UnknownTurn(record.turn_id)
     if not 0 <= record.after_message <= messages:
         raise ValueError(f"Changes cannot come after message {record.after_message} of {messages}.")
@@ -175,7 +204,8 @@ def _check(db: Connection, conversation: int, messages: int, record: ChangeRecor
         raise ValueError("Changes with a patch must name the files that it is about.")
 
 
-def _needs_turn(record: ChangeRecord) -> bool:
+def needs_turn(record: ChangeRecord) -> bool:
+    """Return whether a record is about a turn of this conversation."""
     return record.kind == "turn" or bool(record.turn_id)
 
 
@@ -203,19 +233,25 @@ def _columns(kept: Kept) -> Row:
 
 
 def _insert(db: Connection, conversation: int, record: ChangeRecord, *, is_copy: bool) -> None:
+    values = values_of(record, _highest(db, conversation, "finished") + 1, is_copy=is_copy)
+    db.execute(
+        f"INSERT INTO changes (conversation, {COLUMNS}, patch) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",  # noqa: S608
+        (conversation, *values),
+    )
+
+
+def values_of(record: ChangeRecord, finished: int, *, is_copy: bool) -> Row:
+    """Return what COLUMNS and the patch of a record are; `finished` is its place if it is done."""
     patch = record.changes.patch.encode()
     kept = Kept(
         record=replace(record, changes=replace(record.changes, patch="")),
         patch_hash=_hash(patch),
-        finished=_highest(db, conversation, "finished") + 1 if record.state == "done" else None,
+        finished=finished if record.state == "done" else None,
         is_copy=is_copy,
     )
     data = msgspec.json.encode(kept)
     _check_readable(data, kept)
-    db.execute(
-        f"INSERT INTO changes (conversation, {COLUMNS}, patch) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",  # noqa: S608
-        (conversation, *_columns(kept), packed(data), packed(patch) if patch else None),
-    )
+    return (*_columns(kept), packed(data), packed(patch) if patch else None)
 
 
 def _check_readable(data: bytes, kept: Kept) -> None:

@@ -69,10 +69,15 @@ def create(
             started_at,
             link,
             team_task,
-            msgspec.json.encode(extra).decode() if extra else None,
+            extra_text(extra),
         ),
     ).lastrowid
     db.execute("INSERT INTO states (conversation, head, last_at) VALUES (?, ?, ?)", (number, link, started_at))
+
+
+def extra_text(extra: Mapping[str, Any] | None) -> str | None:
+    """Return fields of other systems as they are stored."""
+    return msgspec.json.encode(extra).decode() if extra else None
 
 
 def place_of(db: Connection, conversation_id: str) -> Place:
@@ -86,7 +91,7 @@ def place_of(db: Connection, conversation_id: str) -> Place:
         case None:
             raise UnknownConversation(conversation_id)
         case (int(number), int(messages), bytes(head), str() | None as owner):
-            return Place(number, messages, head, _owner(owner))
+            return Place(number, messages, head, owner_from(owner))
         case _:
             raise DamagedData("the state of a conversation has a field of the wrong type")
 
@@ -94,10 +99,15 @@ def place_of(db: Connection, conversation_id: str) -> Place:
 def place_for(db: Connection, conversation_id: str, owner: Owner | None) -> Place:
     """Return where an owner may write, or raise NotTheOwner. The caller writes in the same transaction."""
     place = place_of(db, conversation_id)
-    other = place.owner
-    if token_of(other) != token_of(owner):
-        raise NotTheOwner(conversation_id) if other is None else NotTheOwner(conversation_id, other.pid, other.host)
+    check_owner(conversation_id, place.owner, owner)
     return place
+
+
+def check_owner(conversation_id: str, present: Owner | None, writer: Owner | None) -> None:
+    """Raise NotTheOwner unless a conversation belongs to who writes."""
+    if token_of(present) == token_of(writer):
+        return
+    raise NotTheOwner(conversation_id) if present is None else NotTheOwner(conversation_id, present.pid, present.host)
 
 
 def token_of(owner: Owner | None) -> str | None:
@@ -122,12 +132,7 @@ def apply(
     db: Connection, conversation: int, change: StateChange, at: int, end: tuple[int, bytes] | None = None
 ) -> None:
     """Record a change and its time; `end` is the number and the hash of a new last message."""
-    values: dict[str, object] = {
-        "waits_for": change.waits_for,
-        "paused": change.paused,
-        "progress": _json(change.progress),
-    }
-    given = {column: value for column, value in values.items() if value is not UNSET}
+    given = often_changed(change)
     if end is not None:
         given["messages"], given["head"] = end
     columns = "".join(f", {column} = :{column}" for column in given)
@@ -137,11 +142,21 @@ def apply(
     )
     if change.decision is not None:
         decision_rows.add(db, conversation, change.decision)
-    for column, value in _seldom_changed(change).items():
+    for column, value in seldom_changed(change).items():
         db.execute(f"UPDATE conversations SET {column} = ? WHERE number = ?", (value, conversation))  # noqa: S608
 
 
-def _seldom_changed(change: StateChange) -> dict[str, object]:
+def often_changed(change: StateChange) -> dict[str, object]:
+    """Return the given columns of the table that is written with every message."""
+    values: dict[str, object] = {
+        "waits_for": change.waits_for,
+        "paused": change.paused,
+        "progress": _json(change.progress),
+    }
+    return {column: value for column, value in values.items() if value is not UNSET}
+
+
+def seldom_changed(change: StateChange) -> dict[str, object]:
     """Return the given columns of the table that is not written with every message."""
     columns = ("team_path", "team_task", "title", "archived_at")
     values = {column: getattr(change, column) for column in columns}
@@ -150,8 +165,12 @@ def _seldom_changed(change: StateChange) -> dict[str, object]:
 
 def set_owner(db: Connection, conversation: int, owner: Owner | None) -> None:
     """Record who owns a conversation."""
-    text = None if owner is None else msgspec.json.encode(owner).decode()
-    db.execute("UPDATE states SET owner = ? WHERE conversation = ?", (text, conversation))
+    db.execute("UPDATE states SET owner = ? WHERE conversation = ?", (owner_text(owner), conversation))
+
+
+def owner_text(owner: Owner | None) -> str | None:
+    """Return an owner as it is stored."""
+    return None if owner is None else msgspec.json.encode(owner).decode()
 
 
 def delete(db: Connection, conversation: int, at: int) -> None:
@@ -186,6 +205,12 @@ def discard(db: Connection, conversation: int) -> None:
 
 
 def _conversation(row: tuple[object, ...]) -> StoredConversation:
+    *before, first = row[:8]
+    return conversation_from((*before, "" if first is None else unpacked_text(first), *row[8:]))
+
+
+def conversation_from(row: tuple[object, ...]) -> StoredConversation:
+    """Return the conversation in a row of SELECT whose first message is text, or raise DamagedData."""
     id_, team, team_file, team_path, started_at, last_at, messages, first, queued, running, *state = row
     team_task, waits_for, paused, progress, owner, extra, title, archived_at = state
     try:
@@ -198,14 +223,14 @@ def _conversation(row: tuple[object, ...]) -> StoredConversation:
                 "started_at": started_at,
                 "last_at": last_at,
                 "messages": messages,
-                "first_words": "" if first is None else first_words(unpacked_text(first)),
+                "first_words": first_words(str(first)),
                 "queued": queued,
                 "running": running,
                 "team_task": team_task,
                 "waits_for": waits_for,
                 "paused": paused,
                 "progress": _progress_decoder.decode(str(progress)),
-                "owner": _owner(owner),
+                "owner": owner_from(owner),
                 "extra": None if extra is None else _progress_decoder.decode(str(extra)),
                 "title": title,
                 "archived_at": archived_at,
@@ -220,7 +245,8 @@ def _json(progress: object) -> object:
     return progress if progress is UNSET else _progress_encoder.encode(progress)
 
 
-def _owner(text: object) -> Owner | None:
+def owner_from(text: object) -> Owner | None:
+    """Return the owner in a row, or raise DamagedData."""
     try:
         return None if text is None else _owner_decoder.decode(str(text))
     except msgspec.MsgspecError as error:

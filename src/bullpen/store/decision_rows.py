@@ -22,10 +22,11 @@ def all_of(db: Connection, conversation: int) -> list[Decision]:
     rows = db.execute(
         "SELECT at, person, choice, turns FROM decisions WHERE conversation = ? ORDER BY number", (conversation,)
     )
-    return [_decision(row) for row in rows]
+    return [decision_from(row) for row in rows]
 
 
-def _decision(row: tuple[object, ...]) -> Decision:
+def decision_from(row: tuple[object, ...]) -> Decision:
+    """Return the decision in a row, or raise DamagedData."""
     at, person, choice, turns = row
     try:
         ids = msgspec.json.decode(str(turns))

@@ -1,7 +1,7 @@
 """Checks everything that is stored, and reports what was damaged, changed or is stuck. Writes nothing."""
 
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from sqlite3 import Connection
@@ -58,7 +58,7 @@ UNREADABLE = (sqlite3.DatabaseError, UnicodeDecodeError)
 
 
 class Conversation(Struct, frozen=True):
-    """A row of CONVERSATIONS. In a damaged file, its values may be of any type."""
+    """A row of CONVERSATIONS, of whichever store. In a damaged file, its values may be of any type."""
 
     number: int
     id: str
@@ -141,11 +141,11 @@ def _check_state(db: Connection, conversation: Conversation) -> Iterator[Finding
     try:
         progress = conversation_rows.find(db, conversation.id).progress
         turn_rows.all_of(db, conversation.number, None)
-        for problem in stuck.problems(db, conversation.number, progress):
+        for problem in stuck.problems(stuck.known(db, conversation.number), progress):
             yield conversation.finding("stuck", problem)
         decision_rows.all_of(db, conversation.number)
         for memory in memory_rows.all_of(db, conversation.number):
-            yield from _check_memory(conversation, memory)
+            yield from check_memory(conversation, memory)
     except UnknownConversation:
         # Its state is missing, which _check_chain reports.
         return
@@ -153,7 +153,7 @@ def _check_state(db: Connection, conversation: Conversation) -> Iterator[Finding
         yield conversation.finding("record", f"its state cannot be read: {error}")
 
 
-def _check_memory(conversation: Conversation, left: MemberMemory) -> Iterator[Finding]:
+def check_memory(conversation: Conversation, left: MemberMemory) -> Iterator[Finding]:
     """Yield what a memory says that cannot be: a member would not get messages that it has not seen."""
     memory = left.memory
     if not 1 <= memory.since <= memory.seen_to <= (conversation.messages or 0):
@@ -162,6 +162,11 @@ def _check_memory(conversation: Conversation, left: MemberMemory) -> Iterator[Fi
 
 
 def _check_beginning(_: Connection, conversation: Conversation) -> Iterator[Finding]:
+    return check_beginning(conversation)
+
+
+def check_beginning(conversation: Conversation) -> Iterator[Finding]:
+    """Yield whether the team or the start of a conversation has changed."""
     try:
         team_file = unpacked(conversation.team_file).decode()
         expected = first_link(conversation.id, conversation.team, team_file, conversation.started_at)
@@ -173,8 +178,13 @@ def _check_beginning(_: Connection, conversation: Conversation) -> Iterator[Find
 
 
 def _check_chain(db: Connection, conversation: Conversation) -> Iterator[Finding]:
+    return check_rows(conversation, db.execute(f"{message_rows.SELECT} TRUE ORDER BY sequence", (conversation.number,)))
+
+
+def check_rows(conversation: Conversation, rows: Iterable[message_rows.Row]) -> Iterator[Finding]:
+    """Yield what is wrong with all messages of a conversation, in their order."""
     last, previous = 0, conversation.first_link
-    for row in db.execute(f"{message_rows.SELECT} TRUE ORDER BY sequence", (conversation.number,)):
+    for row in rows:
         sequence, message_id, *_, link = row
         if isinstance(sequence, int) and sequence != last + 1:
             yield conversation.finding("missing", f"messages before message {message_id!r} are missing")
@@ -196,9 +206,14 @@ def _problem(row: message_rows.Row, previous: object) -> str:
 
 
 def _check_order(db: Connection, conversation: Conversation) -> Iterator[Finding]:
-    last = 0
     query = "SELECT id, number FROM messages WHERE conversation = ? ORDER BY sequence"
-    for message_id, number in db.execute(query, (conversation.number,)):
+    return check_order(conversation, db.execute(query, (conversation.number,)))
+
+
+def check_order(conversation: Conversation, rows: Iterable[message_rows.Row]) -> Iterator[Finding]:
+    """Yield which messages were stored before the one that they follow."""
+    last = 0
+    for message_id, number in rows:
         if number < last:
             yield conversation.finding("out_of_order", f"message {message_id!r} is older than the message before it")
         last = number
@@ -211,14 +226,26 @@ def _check_turns(db: Connection, conversation: Conversation) -> Iterator[Finding
 
 
 def _check_records(db: Connection, conversation: Conversation) -> Iterator[Finding]:
-    for turn_id, *parts, usage, failure in db.execute(RECORDS, (conversation.number,)):
+    yield from check_records(conversation, db.execute(RECORDS, (conversation.number,)), turn_rows.finder(db))
+    yield from check_parts(conversation, db.execute(PARTS, (conversation.number,)))
+
+
+def check_records(
+    conversation: Conversation, rows: Iterable[message_rows.Row], find_prompt: turn_rows.FindPrompt
+) -> Iterator[Finding]:
+    """Yield which turns' records cannot be read, from rows of RECORDS."""
+    for turn_id, *parts, usage, failure in rows:
         try:
-            turn_rows.read_record(db, tuple(parts))
+            turn_rows.read_record(find_prompt, tuple(parts))
             for blob in filter(None, (usage, failure)):
                 unpacked(blob)
         except DamagedData as error:
             yield conversation.finding("record", f"the record of turn {turn_id!r} cannot be read: {error}")
-    for turn_id, data in db.execute(PARTS, (conversation.number,)):
+
+
+def check_parts(conversation: Conversation, rows: Iterable[message_rows.Row]) -> Iterator[Finding]:
+    """Yield which parts of outputs cannot be read, from rows of PARTS."""
+    for turn_id, data in rows:
         try:
             unpacked(data)
         except DamagedData as error:

@@ -40,22 +40,23 @@ def last_of(db: Connection, conversation: int, member: str, up_to: int) -> Membe
     """Return what a member's last turn left that replied with one of the messages up to this one; None if none did."""
     query = f"{SELECT} AND memories.member = ? AND turns.reply <= ? ORDER BY memories.number DESC LIMIT 1"
     row = db.execute(query, (conversation, member, up_to)).fetchone()
-    return None if row is None else _member_memory(row)
+    return None if row is None else member_memory(row)
 
 
 def all_of(db: Connection, conversation: int) -> list[MemberMemory]:
     """Return what every turn left, oldest first."""
     rows = db.execute(f"{SELECT} ORDER BY memories.number", (conversation,))
-    return [_member_memory(row) for row in rows]
+    return [member_memory(row) for row in rows]
 
 
 def of_turns(db: Connection, conversation: int, turn_ids: Sequence[str]) -> list[MemberMemory]:
     """Return what these turns left, oldest first, without a look at the memories of others."""
     rows = db.execute(OF_TURNS, (conversation, msgspec.json.encode(turn_ids).decode()))
-    return [_member_memory(row) for row in rows]
+    return [member_memory(row) for row in rows]
 
 
-def _member_memory(row: tuple[object, ...]) -> MemberMemory:
+def member_memory(row: tuple[object, ...]) -> MemberMemory:
+    """Return the memory in a row, or raise DamagedData."""
     turn_id, reply_id, blob = row
     try:
         memory = msgspec.json.decode(unpacked(blob), type=Memory)

@@ -39,10 +39,8 @@ def add(
 ) -> tuple[int | None, bytes]:
     """Store a message after another; return its number, or None if its id is already stored, and its hash."""
     link = next_link(previous, sequence, message)
-    speaker, routing = msgspec.json.encode(message.speaker).decode(), _routing_text(message.routing)
-    extra = None if message.extra is None else msgspec.json.encode(message.extra).decode()
+    speaker, routing, extra = columns_of(message)
     content = packed_text(message.content)
-    _check_readable(message, speaker, routing, extra)
     row = (conversation, sequence, message.id, _speaker_number(db, conversation, speaker))
     # The index refuses a second use of an id at no cost; a query first would cost something.
     cursor = db.execute(
@@ -51,6 +49,14 @@ def add(
         (*row, message.timestamp, routing, extra, content, link),
     )
     return cursor.lastrowid if cursor.rowcount else None, link
+
+
+def columns_of(message: ConversationMessage) -> tuple[str, str | None, str | None]:
+    """Return speaker, routing and extra as they are stored, or raise TypeError for what could not be read again."""
+    speaker, routing = msgspec.json.encode(message.speaker).decode(), _routing_text(message.routing)
+    extra = None if message.extra is None else msgspec.json.encode(message.extra).decode()
+    _check_readable(message, speaker, routing, extra)
+    return speaker, routing, extra
 
 
 def _check_readable(message: ConversationMessage, speaker: str, routing: str | None, extra: str | None) -> None:
@@ -67,7 +73,11 @@ def _check_readable(message: ConversationMessage, speaker: str, routing: str | N
 
 def stored_before(db: Connection, conversation: int, message: ConversationMessage) -> StoredMessage:
     """Return the message that is stored with this id, or raise MessageDiffers if it differs."""
-    stored = find(db, conversation, message.id)
+    return stored_again(find(db, conversation, message.id), message)
+
+
+def stored_again(stored: StoredMessage | None, message: ConversationMessage) -> StoredMessage:
+    """Return what is stored under a message's id, or raise MessageDiffers if it is another message."""
     if stored is None:
         raise DamagedData(f"the speaker of message {message.id!r} is missing")
     if (stored.message.speaker, stored.message.content) != (message.speaker, message.content):
@@ -109,7 +119,12 @@ def check_end(db: Connection, conversation: int, count: int, head: bytes, newest
     `newest` are the last messages, if they have been read already.
     """
     last = newest or last_of(db, conversation, NO_END, 1)
-    end = (last[-1].sequence, last[-1].hash) if last else (0, link_before(db, conversation, 1))
+    compare_end(last, count, head, b"" if last else link_before(db, conversation, 1))
+
+
+def compare_end(last: Sequence[StoredMessage], count: int, head: bytes, first_link: bytes) -> None:
+    """Raise DamagedData if the last of these messages is not the one that the conversation's state names."""
+    end = (last[-1].sequence, last[-1].hash) if last else (0, first_link)
     if end != (count, head):
         raise DamagedData(f"message {count:,} of a conversation is not its last")
 
@@ -121,10 +136,15 @@ def checked(db: Connection, conversation: int, rows: Iterable[Row]) -> Iterator[
         stored = stored_message(row)
         if previous is None:
             previous = link_before(db, conversation, stored.sequence)
-        if stored.hash != next_link(previous, stored.sequence, stored.message):
-            raise DamagedData(f"message {stored.message.id!r} has changed since it was stored")
+        check_link(previous, stored)
         previous = stored.hash
         yield stored
+
+
+def check_link(previous: bytes, stored: StoredMessage) -> None:
+    """Raise DamagedData if a message does not follow the one with this hash as it did when it was stored."""
+    if stored.hash != next_link(previous, stored.sequence, stored.message):
+        raise DamagedData(f"message {stored.message.id!r} has changed since it was stored")
 
 
 def link_before(db: Connection, conversation: int, sequence: int) -> bytes:
@@ -178,7 +198,7 @@ def envelopes(db: Connection, conversation: int, after: int, before: int) -> lis
         " WHERE messages.conversation = ? AND sequence > ? AND sequence < ? ORDER BY sequence",
         (conversation, after, before),
     )
-    return [_envelope(speaker, routing) for speaker, routing in rows]
+    return [envelope_of(speaker, routing) for speaker, routing in rows]
 
 
 def highest_number(db: Connection, conversation: int) -> int:
@@ -188,7 +208,8 @@ def highest_number(db: Connection, conversation: int) -> int:
 
 
 @lru_cache(maxsize=256)
-def _envelope(speaker: str, routing: str | None) -> Envelope:
+def envelope_of(speaker: str, routing: str | None) -> Envelope:
+    """Return who said a message and to whom, from its columns."""
     said_by, sent = speaker_from(speaker), _routing(routing)
     return Envelope(said_by.role_id, said_by.role_name, sent.resolved_addressees if sent else ())
 

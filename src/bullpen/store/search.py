@@ -187,13 +187,13 @@ def found(db: Connection, query: Query, conversation: int | None) -> Iterator[Fo
     """Yield the messages that a query finds, newest first."""
     values = {"match": " ".join(map(_quoted, query.terms)), "conversation": conversation}
     for row in db.execute(WAITING, values):
-        match = _match(row, query)
+        match = match_in(row, query)
         if match and _has_terms(unpacked_text(row[-1]), query):
             yield match
-    yield from filter(None, (_match(row, query) for row in db.execute(INDEXED, values)))
+    yield from filter(None, (match_in(row, query) for row in db.execute(INDEXED, values)))
 
 
-def _match(row: tuple[Any, ...], query: Query) -> Found | None:
+def match_in(row: tuple[Any, ...], query: Query) -> Found | None:
     """Return the message in a row if it contains all parts of the query."""
     conversation_id, message_id, sequence, speaker, timestamp, content = row
     shown = snippet(unpacked_text(content), query)

@@ -581,7 +581,8 @@ class SqliteStore:
         if findings:
             with self._database.writing() as db:
                 number = place_for(db, conversation_id, owner).number
-                progress = stuck.mended(db, number, conversation_rows.find(db, conversation_id).progress)
+                before = conversation_rows.find(db, conversation_id).progress
+                progress = stuck.mended(stuck.known(db, number), before)
                 # With time 0, the time of the last activity stays as it is.
                 conversation_rows.apply(db, number, StateChange(progress=progress), 0)
         return findings

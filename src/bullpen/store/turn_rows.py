@@ -1,6 +1,6 @@
 """Turns as rows: every change of state is one UPDATE that requires the expected state."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from sqlite3 import Connection, Cursor
 from typing import Literal, TypeVar
 
@@ -36,6 +36,8 @@ MESSAGES = "(SELECT messages FROM states WHERE states.conversation = turns.conve
 OPEN = "turns.ended_at IS NULL AND turns.state"
 
 Value = TypeVar("Value")
+FindPrompt = Callable[[object], tuple[object, object] | None]
+"""Returns the prompt of a turn, by the number of its row, and the turn whose prompt it differs from."""
 
 
 def queue(db: Connection, conversation: int, turns: Iterable[WaitingTurn], at: int) -> None:
@@ -95,6 +97,15 @@ def start(
 
 
 def _keep_prompt(db: Connection, number: int, given: AssemblerOutput, before: KnownPrompt | None) -> KnownPrompt:
+    row, known = prompt_columns(number, given, before)
+    db.execute("INSERT INTO prompts (turn, prompt, system, report, base) VALUES (?, ?, ?, ?, ?)", row)
+    return known
+
+
+def prompt_columns(
+    number: int, given: AssemblerOutput, before: KnownPrompt | None
+) -> tuple[tuple[object, ...], KnownPrompt]:
+    """Return turn, prompt, system, report and base as they are stored, and what the next prompt may repeat."""
     system = None if given.system_flag is None else packed(given.system_flag.encode())
     # A report may hold views of the history instead of ids.
     report = packed(msgspec.json.encode(given.report, enc_hook=list))
@@ -102,8 +113,7 @@ def _keep_prompt(db: Connection, number: int, given: AssemblerOutput, before: Kn
     if before is not None and before.differences < MOST_DIFFERENCES and (found := delta(before.text, given.prompt)):
         data, base, differences = found, before.turn, before.differences + 1
     row = (number, packed(data), system, report, base)
-    db.execute("INSERT INTO prompts (turn, prompt, system, report, base) VALUES (?, ?, ?, ?, ?)", row)
-    return KnownPrompt(turn=number, text=given.prompt, differences=differences)
+    return row, KnownPrompt(turn=number, text=given.prompt, differences=differences)
 
 
 def give_again(db: Connection, conversation: int, turn_id: str, given: AssemblerOutput) -> KnownPrompt:
@@ -117,8 +127,7 @@ def give_again(db: Connection, conversation: int, turn_id: str, given: Assembler
 
 def finish(db: Connection, conversation: int, end: TurnEnd, reply: int) -> None:
     """End a running turn with a message."""
-    if end.state != "done":
-        raise ValueError(f"A turn with a reply is done, not {end.state}.")
+    check_end(end, has_reply=True)
     _end(db, conversation, end, reply)
     if end.memory is not None:
         memory_rows.add(db, conversation, end.turn_id, end.memory)
@@ -126,22 +135,34 @@ def finish(db: Connection, conversation: int, end: TurnEnd, reply: int) -> None:
 
 def end(db: Connection, conversation: int, end: TurnEnd) -> None:
     """End a running turn without a message."""
-    if end.state == "done":
-        raise ValueError("A turn is done when its reply is appended.")
+    check_end(end, has_reply=False)
     _end(db, conversation, end, None)
+
+
+def check_end(end: TurnEnd, *, has_reply: bool) -> None:
+    """Raise ValueError unless a turn is done with a reply, or is not done without one."""
+    if has_reply and end.state != "done":
+        raise ValueError(f"A turn with a reply is done, not {end.state}.")
+    if not has_reply and end.state == "done":
+        raise ValueError("A turn is done when its reply is appended.")
 
 
 def interrupt(db: Connection, conversation: int, owner: str | None, at: int) -> list[Turn]:
     """End the running turns of all but the current owner, and return them."""
     lost = f"{SELECT} AND {OPEN} = 'running' AND turns.owner IS NOT ? ORDER BY turns.number"
-    turns = [_turn(row) for row in db.execute(lost, (conversation, owner))]
+    turns = [turn_from(row) for row in db.execute(lost, (conversation, owner))]
     for turn in turns:
         changes = f"state = 'interrupted', ended_at = max(started_at, ?), after_message = {MESSAGES}"
         number = _step(db, conversation, turn.id, "running", changes, (at,))
         output, is_cut = _output_so_far(db, number)
         if output:
-            _keep_stream(db, number, (), packed(output), is_cut=is_cut)
+            _keep_stream(db, interrupted_columns(number, output, is_cut=is_cut))
     return [find(db, conversation, turn.id) for turn in turns]
+
+
+def interrupted_columns(number: int, output: bytes, *, is_cut: bool) -> tuple[object, ...]:
+    """Return turn, command and stream of a turn that was interrupted, as they are stored."""
+    return number, packed(msgspec.json.encode(((), is_cut))), packed(output)
 
 
 def keep_output(db: Connection, conversation: int, turn_id: str, data: bytes) -> None:
@@ -160,7 +181,7 @@ def highest_number(db: Connection, conversation: int) -> int:
 def unanswered(db: Connection, conversation: int, first: int, last: int) -> list[Turn]:
     """Return the turns that ended without a reply after one of these messages, in their order."""
     between = "turns.after_message BETWEEN ? AND ? ORDER BY turns.after_message, turns.ended_at, turns.number"
-    return [_turn(row) for row in db.execute(f"{SELECT} AND {between}", (conversation, first, last))]
+    return [turn_from(row) for row in db.execute(f"{SELECT} AND {between}", (conversation, first, last))]
 
 
 def all_of(db: Connection, conversation: int, message_id: str | None) -> list[Turn]:
@@ -170,19 +191,19 @@ def all_of(db: Connection, conversation: int, message_id: str | None) -> list[Tu
     else:
         asked_by = sequence_of(db, conversation, message_id)
         rows = db.execute(f"{SELECT} AND turns.asked_by = ? ORDER BY turns.number", (conversation, asked_by))
-    return [_turn(row) for row in rows]
+    return [turn_from(row) for row in rows]
 
 
 def asked_by(db: Connection, conversation: int, first: int, last: int) -> list[Turn]:
     """Return the turns that some messages asked for, in the order of the messages."""
     between = "turns.asked_by BETWEEN ? AND ? ORDER BY turns.asked_by, turns.number"
-    return [_turn(row) for row in db.execute(f"{SELECT} AND {between}", (conversation, first, last))]
+    return [turn_from(row) for row in db.execute(f"{SELECT} AND {between}", (conversation, first, last))]
 
 
 def open_in(db: Connection, conversation: int, state: str) -> list[Turn]:
     """Return the queued or the running turns, in the order of the queue."""
     rows = db.execute(f"{SELECT} AND {OPEN} = ? ORDER BY turns.position", (conversation, state))
-    return [_turn(row) for row in rows]
+    return [turn_from(row) for row in rows]
 
 
 def find(db: Connection, conversation: int, turn_id: str) -> Turn:
@@ -190,7 +211,7 @@ def find(db: Connection, conversation: int, turn_id: str) -> Turn:
     row = db.execute(f"{SELECT} AND turns.id = ?", (conversation, turn_id)).fetchone()
     if row is None:
         raise UnknownTurn(turn_id)
-    return _turn(row)
+    return turn_from(row)
 
 
 def record(db: Connection, conversation: int, turn_id: str, *, prompt: bool = True) -> TurnRecord | None:
@@ -203,7 +224,7 @@ def record(db: Connection, conversation: int, turn_id: str, *, prompt: bool = Tr
     ).fetchone()
     if row is None:
         return None
-    found = read_record(db, row if prompt else (packed(b""), None, *row[2:]))
+    found = read_record(finder(db), row if prompt else (packed(b""), None, *row[2:]))
     return found if row[-2] is not None else replace(found, stream=_output_so_far(db, number)[0])
 
 
@@ -223,17 +244,24 @@ def short_record(db: Connection, conversation: int, turn_id: str, most: int) -> 
     try:
         stream = b"" if row[-2] is None else unpacked_if_short(row[-2], most)
         empty = packed(b"")
-        return None if stream is None else replace(read_record(db, (empty, None, *row[:3], empty)), stream=stream)
+        if stream is None:
+            return None
+        return replace(read_record(finder(db), (empty, None, *row[:3], empty)), stream=stream)
     except DamagedData:
         return None
 
 
-def read_record(db: Connection, row: tuple[object, ...]) -> TurnRecord:
+def finder(db: Connection) -> FindPrompt:
+    """Return what finds prompts."""
+    return lambda turn: db.execute("SELECT prompt, base FROM prompts WHERE turn = ?", (turn,)).fetchone()
+
+
+def read_record(find_prompt: FindPrompt, row: tuple[object, ...]) -> TurnRecord:
     """Return the record in a row, or raise DamagedData."""
     prompt, base, system, report, ending, stream = row
     command, is_cut = ((), False) if ending is None else _read(ending, tuple[tuple[str, ...], bool])
     return TurnRecord(
-        prompt=_whole_prompt(db, prompt, base),
+        prompt=_whole_prompt(find_prompt, prompt, base),
         system=None if system is None else unpacked(system).decode(),
         report=_read(report, PromptReport),
         command=command,
@@ -242,12 +270,12 @@ def read_record(db: Connection, row: tuple[object, ...]) -> TurnRecord:
     )
 
 
-def _whole_prompt(db: Connection, blob: object, base: object) -> str:
+def _whole_prompt(find_prompt: FindPrompt, blob: object, base: object) -> str:
     """Return a prompt that is stored completely, or as the difference from another one."""
     differences: list[bytes] = []
     while base is not None:
         differences.append(unpacked(blob))
-        row = db.execute("SELECT prompt, base FROM prompts WHERE turn = ?", (base,)).fetchone()
+        row = find_prompt(base)
         if row is None or len(differences) > MOST_DIFFERENCES:
             raise DamagedData("the prompt that a prompt differs from cannot be found")
         blob, base = row
@@ -260,23 +288,33 @@ def _whole_prompt(db: Connection, blob: object, base: object) -> str:
 def _end(db: Connection, conversation: int, end: TurnEnd, reply: int | None) -> None:
     place = "" if end.state == "done" else f", after_message = {MESSAGES}"
     changes = f"state = ?, ended_at = ?, reply = ?, usage = ?, failure = ?{place}"
-    values = (end.state, end.at, reply, _packed_json(end.usage), _packed_json(end.failure))
+    values = (end.state, end.at, reply, packed_json(end.usage), packed_json(end.failure))
     number = _step(db, conversation, end.turn_id, "running", changes, values)
+    _keep_stream(db, stream_columns(number, end))
+
+
+def stream_columns(number: int, end: TurnEnd) -> tuple[object, ...]:
+    """Return turn, command and stream as they are stored."""
     stream, is_cut = (None, False) if end.stream is None else (end.stream.data, end.stream.is_cut)
-    _keep_stream(db, number, end.command, stream, is_cut=is_cut)
+    return number, packed(msgspec.json.encode((end.command, is_cut))), stream
 
 
-def _keep_stream(db: Connection, number: int, command: tuple[str, ...], stream: bytes | None, *, is_cut: bool) -> None:
+def _keep_stream(db: Connection, row: tuple[object, ...]) -> None:
     """Store all that a turn has written, in place of the parts."""
-    row = (number, packed(msgspec.json.encode((command, is_cut))), stream)
     db.execute("INSERT INTO streams (turn, command, stream) VALUES (?, ?, ?)", row)
-    db.execute("DELETE FROM stream_parts WHERE turn = ?", (number,))
+    db.execute("DELETE FROM stream_parts WHERE turn = ?", row[:1])
 
 
 def _output_so_far(db: Connection, number: int) -> tuple[bytes, bool]:
     """Return what was kept of a turn's output, and whether something is missing at its end because it is damaged."""
+    rows = db.execute("SELECT data FROM stream_parts WHERE turn = ? ORDER BY number", (number,))
+    return joined_parts(data for (data,) in rows)
+
+
+def joined_parts(blobs: Iterable[object]) -> tuple[bytes, bool]:
+    """Return what these parts of an output hold, up to the first that is damaged, and whether there is one."""
     parts: list[bytes] = []
-    for (data,) in db.execute("SELECT data FROM stream_parts WHERE turn = ? ORDER BY number", (number,)):
+    for data in blobs:
         try:
             parts.append(unpacked(data))
         except DamagedData:
@@ -326,7 +364,8 @@ def _number_and_state(db: Connection, conversation: int, turn_id: str) -> tuple[
     return row[0], row[1]
 
 
-def _turn(row: tuple[object, ...]) -> Turn:
+def turn_from(row: tuple[object, ...]) -> Turn:
+    """Return the turn in a row of SELECT, or raise DamagedData."""
     *fields, usage, failure, after_message = row
     names = Turn.__struct_fields__[: len(fields)]
     try:
@@ -343,7 +382,8 @@ def _turn(row: tuple[object, ...]) -> Turn:
         raise DamagedData(f"a turn cannot be read: {error}") from error
 
 
-def _packed_json(value: Usage | Failed | None) -> bytes | None:
+def packed_json(value: Usage | Failed | None) -> bytes | None:
+    """Return what a turn used, or why it failed, as it is stored."""
     return None if value is None else packed(msgspec.json.encode(value))
 
 
