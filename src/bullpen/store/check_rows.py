@@ -4,7 +4,7 @@ The columns repeat what queries look for. They are compared with the packed reco
 which only one of them was changed is noticed.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from sqlite3 import Connection
 
 import msgspec
@@ -39,10 +39,10 @@ _decoder = msgspec.json.Decoder(Kept)
 
 def add(db: Connection, conversation: int, messages: int, result: CheckResult, *, is_copy: bool = False) -> CheckResult:
     """Add a run under the next number, or under its own if it is a copy, and return it as it is stored."""
-    _check(db, conversation, messages, result, is_copy=is_copy)
+    check(result, messages, is_copy=is_copy, has_turn=is_copy or _has_turn(db, conversation, result.turn_id))
     number = result.number if is_copy else _highest(db, conversation) + 1
-    if is_copy and (number < 1 or _row(db, conversation, number) is not None):
-        raise StoreConflict(f"A check cannot be copied to number {number}, which is not free. Nothing was stored.")
+    if is_copy:
+        check_free(number, is_taken=_row(db, conversation, number) is not None)
     stored = replace(result if is_copy else _after_its_reply(db, conversation, result), number=number)
     _insert(db, conversation, stored, is_copy=is_copy)
     return stored
@@ -51,13 +51,8 @@ def add(db: Connection, conversation: int, messages: int, result: CheckResult, *
 def finish(db: Connection, conversation: int, messages: int, result: CheckResult) -> CheckResult:
     """Put a run that has ended in the place of one that is running, or raise StoreConflict."""
     row = _row(db, conversation, result.number)
-    running = None if row is None else read(row)
-    if running is None or running.state != "running":
-        why = "has not begun" if running is None else "has ended already"
-        raise StoreConflict(f"Check number {result.number} {why}, so it cannot end now. Nothing was stored.")
-    if result.state == "running" or _subject(result) != _subject(running):
-        raise StoreConflict(f"Check number {result.number} can only end as what it began. Nothing was stored.")
-    _check(db, conversation, messages, result, is_copy=False)
+    check_finishes(None if row is None else read(row), result)
+    check(result, messages, is_copy=False, has_turn=_has_turn(db, conversation, result.turn_id))
     stored = _after_its_reply(db, conversation, result)
     db.execute("DELETE FROM checks WHERE conversation = ? AND sequence = ?", (conversation, result.number))
     _insert(db, conversation, stored, is_copy=False)
@@ -94,15 +89,21 @@ def read(row: Row) -> CheckResult:
 
 def problems(db: Connection, conversation: int, messages: int) -> Iterator[tuple[FindingKind, str]]:
     """Yield which runs cannot be read, and what others say that cannot be."""
-    for is_copy, *row in db.execute(
-        f"SELECT is_copy, {SELECT.removeprefix('SELECT ')} ORDER BY sequence", (conversation,)
-    ):
+    rows = db.execute(f"SELECT is_copy, {SELECT.removeprefix('SELECT ')} ORDER BY sequence", (conversation,))
+    yield from problems_in(rows, messages, lambda turn_id: _has_turn(db, conversation, turn_id))
+
+
+def problems_in(
+    rows: Iterable[Row], messages: int, has_turn: Callable[[str], bool]
+) -> Iterator[tuple[FindingKind, str]]:
+    """Yield the same about rows that begin with is_copy, followed by COLUMNS."""
+    for is_copy, *row in rows:
         try:
             result = read(tuple(row))
         except DamagedData as error:
             yield "record", f"check number {row[0]} cannot be read: {error}"
             continue
-        if not is_copy and not _has_turn(db, conversation, result.turn_id):
+        if not is_copy and not has_turn(result.turn_id):
             yield "turn", f"check number {result.number} is of turn {result.turn_id!r}, which does not exist"
         if not 0 <= result.after_message <= messages:
             yield (
@@ -118,9 +119,24 @@ def _after_its_reply(db: Connection, conversation: int, result: CheckResult) -> 
     return result if place is None or place[0] is None else replace(result, after_message=place[0])
 
 
-def _check(db: Connection, conversation: int, messages: int, result: CheckResult, *, is_copy: bool) -> None:
+def check_finishes(running: CheckResult | None, result: CheckResult) -> None:
+    """Raise StoreConflict unless a run is the end of this one."""
+    if running is None or running.state != "running":
+        why = "has not begun" if running is None else "has ended already"
+        raise StoreConflict(f"Check number {result.number} {why}, so it cannot end now. Nothing was stored.")
+    if result.state == "running" or _subject(result) != _subject(running):
+        raise StoreConflict(f"Check number {result.number} can only end as what it began. Nothing was stored.")
+
+
+def check_free(number: int, *, is_taken: bool) -> None:
+    """Raise StoreConflict if a run cannot be copied to a number."""
+    if number < 1 or is_taken:
+        raise StoreConflict(f"A check cannot be copied to number {number}, which is not free. Nothing was stored.")
+
+
+def check(result: CheckResult, messages: int, *, is_copy: bool, has_turn: bool) -> None:
     """Raise an error for a run that cannot be."""
-    if not is_copy and not _has_turn(db, conversation, result.turn_id):
+    if not has_turn:
         raise UnknownTurn(result.turn_id)
     if not 0 <= result.after_message <= messages:
         raise ValueError(f"A check cannot come after message {result.after_message} of {messages}.")
@@ -145,13 +161,18 @@ def _columns(kept: Kept) -> Row:
 
 
 def _insert(db: Connection, conversation: int, result: CheckResult, *, is_copy: bool) -> None:
+    db.execute(
+        f"INSERT INTO checks (conversation, {COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)",  # noqa: S608
+        (conversation, *values_of(result, is_copy=is_copy)),
+    )
+
+
+def values_of(result: CheckResult, *, is_copy: bool) -> Row:
+    """Return what COLUMNS of a run are."""
     kept = Kept(result=result, is_copy=is_copy)
     data = msgspec.json.encode(kept)
     _check_readable(data, kept)
-    db.execute(
-        f"INSERT INTO checks (conversation, {COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)",  # noqa: S608
-        (conversation, *_columns(kept), packed(data)),
-    )
+    return (*_columns(kept), packed(data))
 
 
 def _check_readable(data: bytes, kept: Kept) -> None:

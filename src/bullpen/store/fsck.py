@@ -178,10 +178,12 @@ def check_beginning(conversation: Conversation) -> Iterator[Finding]:
 
 
 def _check_chain(db: Connection, conversation: Conversation) -> Iterator[Finding]:
-    return check_rows(conversation, db.execute(f"{message_rows.SELECT} TRUE ORDER BY sequence", (conversation.number,)))
+    return check_messages(
+        conversation, db.execute(f"{message_rows.SELECT} TRUE ORDER BY sequence", (conversation.number,))
+    )
 
 
-def check_rows(conversation: Conversation, rows: Iterable[message_rows.Row]) -> Iterator[Finding]:
+def check_messages(conversation: Conversation, rows: Iterable[message_rows.Row]) -> Iterator[Finding]:
     """Yield what is wrong with all messages of a conversation, in their order."""
     last, previous = 0, conversation.first_link
     for row in rows:
