@@ -245,6 +245,14 @@ def test_markdown_shows_them_after_the_reply(store: SqliteStore) -> None:
     assert text.count("**") == 2 * 3
 
 
+@pytest.mark.parametrize("kind", ["md", "html", "json"])
+def test_a_patch_is_as_the_files_were_just_as_a_message_is_as_it_was_said(store: SqliteStore, kind: Any) -> None:
+    key = "sk-0123456789abcdef"
+    added(store, replace(OF_TURN, changes=replace(OF_TURN.changes, patch=PATCH.replace("second", key))))
+
+    assert key in exported(store, kind)
+
+
 def test_html_folds_them_after_the_reply(store: SqliteStore) -> None:
     added(store, OF_TURN, UNDONE)
 

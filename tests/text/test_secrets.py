@@ -1,6 +1,7 @@
 """Secrets that a program prints when it fails are kept from everybody else."""
 
 import string
+from base64 import b64encode
 
 import pytest
 from hypothesis import assume, example, given
@@ -105,6 +106,52 @@ def test_secrets_that_a_word_announces(said: str, kept: str) -> None:
 )
 def test_a_password_may_contain_anything(said: str, kept: str) -> None:
     assert without_secrets(said, {}) == kept
+
+
+def _basic(name_and_password: str) -> str:
+    return b64encode(name_and_password.encode()).decode()
+
+
+@pytest.mark.parametrize(
+    ("said", "kept"),
+    [
+        (f"sent Basic {_basic('aladdin:opensesame')}", f"sent Basic {MASK}"),
+        (f"basic {_basic('a:b')}, refused", f"basic {MASK}, refused"),
+        (f"Basic {_basic('jörg:öäü')}", f"Basic {MASK}"),
+        (f"Basic {_basic('a:b').rstrip('=')}", f"Basic {MASK}"),
+        (f"Basic {_basic('me:hunter2hunter2')[:-3]}", f"Basic {MASK}"),
+        (f'"Basic \\"{_basic("me:pass")}\\""', f'"Basic \\"{MASK}\\""'),
+        (f"Basic {b64encode(b'me:' + b'?>' * 9, b'-_').decode()}", f"Basic {MASK}"),
+        ("Basic q7Hd93kLmZx02PwvT", f"Basic {MASK}"),
+        ("Authorization: Basic notbase64atall", f"Authorization: Basic {MASK}"),
+        ("Basic password=hunter2hunter2", f"Basic password={MASK}"),
+    ],
+)
+def test_a_name_and_password_after_basic(said: str, kept: str) -> None:
+    assert without_secrets(said, {}) == kept
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Warning: Basic terminal detected (TERM=dumb).",
+        "Basic authentication is required",
+        "a basic understanding, basic arithmetic; basic functionality",
+        "Basic TypeScript, Basic HTTP2, Basic README.md, basic internationalization",
+        "VISUAL BASIC APPLICATION",
+        "basic a",
+    ],
+)
+def test_basic_is_a_word_of_english_too(said: str) -> None:
+    assert without_secrets(said, {}) == said
+
+
+@given(st.text(min_size=1).filter(lambda name: ":" not in name and name.isprintable()), st.text(min_size=1))
+def test_every_name_and_password_after_basic_is_masked(name: str, password: str) -> None:
+    assume(password.isprintable())
+    word = b64encode(f"{name}:{password}".encode()).decode()
+
+    assert without_secrets(f"Basic {word}", {}) == f"Basic {MASK}"
 
 
 def test_the_values_of_our_own_variables() -> None:

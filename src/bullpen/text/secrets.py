@@ -7,6 +7,7 @@ docs/agents.md has the rule as people read it.
 
 import os
 import re
+from binascii import a2b_base64
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from urllib.parse import quote, quote_plus, unquote
@@ -42,7 +43,10 @@ _FORMS = pattern(
 )
 _SCHEME = r"(?:basic|bearer|bot|digest|token)[ \t]{1,3}"
 _IS = r"""\\{0,3}["']?[ \t]{0,3}[=:][ \t]{0,3}\\{0,3}"""
-_ANNOUNCED = rf"{_WORD}{_IS}|(?<![a-z0-9])(?:authorization{_IS}(?:{_SCHEME})?|(?:bearer|basic)[ \t]{{1,3}})"
+_ANNOUNCED = rf"{_WORD}{_IS}|(?<![a-z0-9])(?:authorization{_IS}(?:{_SCHEME})?|bearer[ \t]{{1,3}})"
+# "Basic" is a word of English as well, so what follows is looked at: "Basic terminal detected" is not a secret.
+_BASIC = pattern(r"""(?<![a-z0-9])(basic[ \t]{1,3}[\\"']{0,4})([a-z0-9+/_-]{4,}+)={0,2}""", re.IGNORECASE)
+_OPAQUE = pattern(r"(?=.*[0-9])(?=.*[a-z])(?=.*[A-Z]).{16}", re.DOTALL)
 # Within quotation marks it ends with them, else where the word does: a password may contain any other character. The
 # marks themselves are part of it after a backslash, or after three if the first mark has one, as in JSON within JSON.
 _AFTER_MARK = r"(?:[\s,;:&)}\]\\]|\Z)|\n|\Z"
@@ -65,6 +69,8 @@ _PRIVATE_KEY = pattern(rf"{_BORDER_OF_KEY.format('BEGIN')}.*?(?:{_BORDER_OF_KEY.
 # A word of which only the end may be there, and lines such as those of a private key.
 _CUT_WORD_AND_LINES = pattern(r"\S*+\s*+(?:[A-Za-z0-9+/=]{40,76}+(?!\S)\s*+)*+")
 
+_FOR_ADDRESSES = str.maketrans("-_", "+/")
+
 _PERCENT = pattern("%[0-9A-F]{2}")
 
 
@@ -84,7 +90,19 @@ def without_secrets(text: str, environment: Mapping[str, str] = os.environ, *, i
     text = _FORMS.sub(MASK, text)
     text = _IN_ADDRESS.sub(rf"\1:{MASK}@", text)
     text = _TOKEN_IN_ADDRESS.sub(rf"\1{MASK}@", text)
+    text = _BASIC.sub(lambda found: f"{found[1]}{MASK}" if _is_name_and_password(found[2]) else found[0], text)
     return _AFTER_WORD.sub(_announced, text)
+
+
+def _is_name_and_password(word: str) -> bool:
+    """Return whether a word is base64 of "name:password", or looks like a key that somebody sent in its place."""
+    whole = word[: len(word) // 4 * 4] if len(word) % 4 == 1 else word + "=" * (-len(word) % 4)
+    decoded = a2b_base64(whole.translate(_FOR_ADDRESSES))
+    return (b":" in decoded and _is_text(decoded)) or bool(_OPAQUE.match(word))
+
+
+def _is_text(value: bytes) -> bool:
+    return value.decode(errors="replace").replace("\ufffd", "\0").isprintable()
 
 
 def _without_rest(text: str, values: list[str]) -> str:
