@@ -3,12 +3,15 @@
 from typing import Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 FileKind = Literal["added", "changed", "deleted", "renamed", "mode"]
 """What became of a file; "mode": only whether it can be executed, or that it is a symbolic link now."""
 ChangeKind = Literal["turn", "people", "undo", "redo", "rewind", "merge", "check"]
 """Who made changes: an agent in its turn, somebody between two turns, bullpen as a person wanted it, or a check."""
 MOST_PATCH_BYTES = 1024 * 1024
+MOST_SENT_FILES = 200
+"""Files of a record that are sent to everybody who watches; all of them are in the store."""
 
 
 class FileState(Struct, frozen=True, kw_only=True):
@@ -37,6 +40,14 @@ class FileChange(Struct, frozen=True, kw_only=True, omit_defaults=True):
     is_binary: bool = False
 
 
+class Totals(Struct, frozen=True, kw_only=True):
+    """How much was changed in all."""
+
+    files: int
+    added: int
+    removed: int
+
+
 class FolderChanges(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Everything that changed in a folder between two moments."""
 
@@ -51,16 +62,30 @@ class FolderChanges(Struct, frozen=True, kw_only=True, omit_defaults=True):
     patch_is_cut: bool = False
     note: str = ""
     """What is not known about it, and why, in sentences."""
+    total: Totals | None = None
+    """Of all files, if only the first of them are in `files`; never in the store."""
+
+    @property
+    def count(self) -> int:
+        """How many files there are in all."""
+        return len(self.files) if self.total is None else self.total.files
 
     @property
     def added(self) -> int:
         """How many lines were added in all."""
-        return sum(file.added for file in self.files)
+        return sum(file.added for file in self.files) if self.total is None else self.total.added
 
     @property
     def removed(self) -> int:
         """How many lines were removed in all."""
-        return sum(file.removed for file in self.files)
+        return sum(file.removed for file in self.files) if self.total is None else self.total.removed
+
+    def to_send(self) -> "FolderChanges":
+        """Return the same with only the first files, if there are many."""
+        if len(self.files) <= MOST_SENT_FILES:
+            return self
+        total = Totals(files=self.count, added=self.added, removed=self.removed)
+        return replace(self, files=self.files[:MOST_SENT_FILES], total=total)
 
 
 class ChangeRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):

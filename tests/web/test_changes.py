@@ -12,12 +12,12 @@ from tests.web.changed_files import ID, LOGIN, TEAM, record, write_changed
 from tests.web.test_api import described
 
 from bullpen.conversation.broadcast import Numbered
-from bullpen.conversation.events import FilesChanged
-from bullpen.file_changes import ChangeRecord, FileChange
+from bullpen.conversation.events import FilesChanged, event_json
+from bullpen.file_changes import MOST_SENT_FILES, ChangeRecord, FileChange
 from bullpen.store.sqlite import SqliteStore
 from bullpen.testing.site import Site, site
 from bullpen.testing.stage import put_on_path
-from bullpen.view.change_reading import MOST_PATCHES
+from bullpen.view.change_reading import MOST_PATCHES, change_line
 from bullpen.web import patches
 from bullpen.web.identity import GUEST, Identity
 from bullpen.web.patches import MOST_COLUMNS, MOST_ROWS
@@ -286,6 +286,44 @@ def test_the_api_gives_at_most_so_many_patches_at_once(tmp_path: Path, monkeypat
             assert [one["number"] for one in rest] == list(range(MOST_PATCHES + 1, MOST_PATCHES + 5))
 
     asyncio.run(story())
+
+
+def test_of_many_files_the_first_are_sent_and_all_can_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = tuple(
+        FileChange(path=f"src/{number:05}.py", kind="changed", added=2, removed=1) for number in range(12_000)
+    )
+    made, path = record("people", after=3, files=files), "/api/conversations/{id}/changes/{number}/files"
+
+    async def story() -> None:
+        async with opened(tmp_path, monkeypatch, more=[made]) as (_, client):
+            listed = await client.get(f"{API}/changes?after=4")
+            assert described("GET", "/api/conversations/{id}/changes", listed)
+            (sent,) = listed.json()
+            assert sent["changes"]["total"] == {"files": 12_000, "added": 24_000, "removed": 12_000}
+            assert [one["path"] for one in sent["changes"]["files"]] == [one.path for one in files[:MOST_SENT_FILES]]
+            parts = [await client.get(f"{API}/changes/5/files?after={after}") for after in (0, 10_000, 12_000)]
+            assert all(described("GET", path, part) for part in parts)
+            assert [one["path"] for part in parts for one in part.json()] == [one.path for one in files]
+            assert len((await client.get(f"{API}/changes/5/files?limit=7")).json()) == 7
+            for wrong, status in (("6/files", 404), ("x/files", 404), ("5/files?after=x", 400)):
+                assert (await client.get(f"{API}/changes/{wrong}")).status_code == status
+            page = (await client.get(f"/c/{ID}")).text
+            assert "changed 12,000 files between turns (+24,000 −12,000)" in page
+
+    asyncio.run(story())
+
+
+def test_an_event_does_not_grow_with_the_number_of_files() -> None:
+    def event(count: int) -> FilesChanged:
+        files = tuple(FileChange(path=f"src/{number}.py", kind="changed", added=2) for number in range(count))
+        return FilesChanged.of(record("turn", turn_id="1", member="max", after=3, files=files))
+
+    few, many = event(MOST_SENT_FILES), event(50_000)
+
+    assert few.record.changes.total is None
+    assert len(event_json(many)) < len(event_json(few)) + 100
+    lines = [change_line(one.record) for one in (few, many)]
+    assert [line and line.short for line in lines] == [f"{MOST_SENT_FILES} files, +400", "50,000 files, +100,000"]
 
 
 def test_the_patch_of_a_turn_is_a_file_that_git_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ from bullpen.conversation.entry import Change, Entry
 from bullpen.conversation.events import Conflicted, Decided
 from bullpen.conversation.state import ConversationState
 from bullpen.errors import NoConflict
-from bullpen.file_changes import FileChange
+from bullpen.file_changes import MOST_SENT_FILES, FileChange
 from bullpen.files.merge import Conflict
 from bullpen.routing.progress import MergeConflict
 from bullpen.text.numbers import counted
@@ -30,7 +30,8 @@ DELETED = "{member} deleted these, and others changed them. Keep or delete them"
 
 def found(state: ConversationState, turn_id: str, member: str, files: Sequence[str], *, at: int) -> Entry:
     """Ask people about a conflict. A member has at most one: its latest."""
-    conflict = MergeConflict(member=member, files=tuple(files))
+    first = tuple(files[:MOST_SENT_FILES])
+    conflict = MergeConflict(member=member, files=first, more=len(files) - len(first))
     others = {turn: one for turn, one in state.progress.conflicts.items() if one.member != member}
     change = Change(progress=replace(state.progress, conflicts={**others, turn_id: conflict}))
     return Entry(at=at, change=change, events=(Conflicted.of(turn_id, conflict),))

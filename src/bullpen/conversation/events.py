@@ -148,8 +148,8 @@ class Conflicted(Struct, frozen=True, kw_only=True, tag="conflicted", tag_field=
     @classmethod
     def of(cls, turn_id: str, conflict: MergeConflict) -> "Conflicted":
         """Return the event for a conflict."""
-        files = conflict.files
-        names = ", ".join(map(repr, files[:FEW])) + (f" and {len(files) - FEW:,} more" if len(files) > FEW else "")
+        files, count = conflict.files, len(conflict.files) + conflict.more
+        names = ", ".join(map(repr, files[:FEW])) + (f" and {count - FEW:,} more" if count > FEW else "")
         text = (
             f"What {conflict.member} did in turn {turn_id} is not in the shared folder yet: {names} "
             f"{'was' if len(files) == 1 else 'were'} changed there meanwhile, in ways that cannot both be kept."
@@ -228,12 +228,12 @@ class FilesChanged(Struct, frozen=True, kw_only=True, tag="files_changed", tag_f
     """Files were changed: by a turn, by people between turns, or because somebody took changes back."""
 
     record: ChangeRecord
-    """Without its patch, which can be read from the store."""
+    """Without its patch and with the first files only; all of it can be read from the store."""
 
     @classmethod
     def of(cls, record: ChangeRecord) -> "FilesChanged":
         """Return the event for a record."""
-        return cls(record=replace(record, changes=replace(record.changes, patch="")))
+        return cls(record=replace(record, changes=replace(record.changes.to_send(), patch="")))
 
 
 class Lagged(Struct, frozen=True, kw_only=True, tag="lagged", tag_field="type"):

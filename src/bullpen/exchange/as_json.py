@@ -102,7 +102,8 @@ def _memory(memory: Memory | None) -> Any:
 
 def _changes(record: ChangeRecord) -> dict[str, object]:
     files = [_camel(file) for file in record.changes.files]
-    return {**_camel(record), "changes": {**_camel(record.changes), "files": files}}
+    changes = {name: value for name, value in _camel(record.changes).items() if name != "total"}
+    return {**_camel(record), "changes": {**changes, "files": files}}
 
 
 def _record(store: Store, conversation_id: str, turn: Turn) -> dict[str, object]:

@@ -123,7 +123,7 @@ def _numbers_in(record: ChangeRecord) -> Iterator[int]:
 def _seen_only(record: ChangeRecord) -> ChangeRecord:
     changes: FolderChanges = record.changes
     files = tuple(replace(file, old=None, new=None) for file in changes.files)
-    return replace(record, brings="", changes=replace(changes, before="", after="", files=files))
+    return replace(record, brings="", changes=replace(changes, before="", after="", files=files, total=None))
 
 
 def _snake_case(value: Any) -> Any:

@@ -98,12 +98,14 @@ def usage_of_turn(usage: Usage | None, failure: Failed | None = None, *, interru
     )
 
 
-class MergeConflict(Struct, frozen=True, kw_only=True):
+class MergeConflict(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What an agent did in its own workspace, and cannot be brought into the shared folder until a person decides."""
 
     member: str
     files: tuple[str, ...]
-    """The files that were changed in both, in ways that cannot both be kept."""
+    """The files that were changed in both, in ways that cannot both be kept; the first of them, if they are many."""
+    more: int = 0
+    """How many more there are."""
 
 
 class Progress(Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -200,6 +200,8 @@ def check(record: ChangeRecord, messages: int, *, is_copy: bool, has_turn: bool)
         raise ValueError(f"Changes cannot come after message {record.after_message} of {messages}.")
     if record.state == "begun" and (is_copy or record.kind == "people"):
         raise ValueError("What people changed, and what is copied, cannot be only begun.")
+    if record.changes.total is not None:
+        raise ValueError("Changes are stored with all of their files: without some, they could not be taken back.")
     if _claims_files(record):
         raise ValueError("Changes with a patch must name the files that it is about.")
 

@@ -29,7 +29,15 @@ from bullpen.errors import (
     UnknownMessage,
     UnknownTurn,
 )
-from bullpen.file_changes import MOST_PATCH_BYTES, ChangeKind, ChangeRecord, FileChange, FileState, FolderChanges
+from bullpen.file_changes import (
+    MOST_PATCH_BYTES,
+    ChangeKind,
+    ChangeRecord,
+    FileChange,
+    FileState,
+    FolderChanges,
+    Totals,
+)
 from bullpen.memory import FileMark, Memory
 from bullpen.messages import ConversationMessage, Routing, Speaker, SpeakerType
 from bullpen.routing.queue import WaitingTurn
@@ -729,6 +737,7 @@ class StoreContract:
             (replace(CHANGES, kind=cast("ChangeKind", "magic")), TypeError),
             (replace(CHANGES, member="\ud83d"), ValueError),
             (replace(CHANGES, changes=replace(CHANGES.changes, files=())), ValueError),
+            (replace(CHANGES, changes=replace(CHANGES.changes, total=Totals(files=9, added=0, removed=0))), ValueError),
         ):
             with pytest.raises(error):
                 store.add_changes("c", wrong, owner=OWNER)

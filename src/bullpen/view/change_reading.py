@@ -6,13 +6,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from bullpen.errors import UnknownChange
-from bullpen.file_changes import ChangeKind, ChangeRecord
+from bullpen.file_changes import ChangeKind, ChangeRecord, FileChange
 from bullpen.store.base import Store
 from bullpen.view.changes import change_summary, record_words
 from bullpen.view.messages import ShownMessage
 from bullpen.view.unanswered import UnansweredTurn
 
 MOST_RECORDS = 1_000
+MOST_FILES = 10_000
 MOST_PATCHES = 20
 """Records with their patches that are read at once: a patch may have a megabyte."""
 LATE = 10
@@ -104,13 +105,24 @@ def change_page(
     limit: int = MOST_RECORDS,
     patches: bool = False,
 ) -> list[ChangeRecord]:
-    """Return the records with higher numbers than one, in the order of their numbers: all, or those about a turn."""
+    """Return the records with higher numbers than one, in the order of their numbers: all, or those about a turn.
+
+    Each has its first files only; `change_files` returns the others.
+    """
     turns = [store.turn(conversation_id, turn_id).id] if turn_id else None
     records = store.changes(conversation_id, turn_ids=turns, patches=False)
     later = sorted((one for one in records if one.number > after), key=lambda record: record.number)
-    if not patches:
-        return later[: min(limit, MOST_RECORDS)]
-    return [one_change(store, conversation_id, one.number) for one in later[: min(limit, MOST_PATCHES)]]
+    page = later[: min(limit, MOST_PATCHES if patches else MOST_RECORDS)]
+    if patches:
+        page = [one_change(store, conversation_id, one.number) for one in page]
+    return [replace(one, changes=one.changes.to_send()) for one in page]
+
+
+def change_files(
+    store: Store, conversation_id: str, number: int, *, after: int = 0, limit: int = MOST_FILES
+) -> tuple[FileChange, ...]:
+    """Return the files of a record, without as many as are known already."""
+    return one_change(store, conversation_id, number).changes.files[after : after + min(limit, MOST_FILES)]
 
 
 def one_change(store: Store, conversation_id: str, number: int) -> ChangeRecord:

@@ -61,15 +61,18 @@ class Changes(Struct, frozen=True, kw_only=True):
 
 def files_words(files: Sequence[FileChange | ChangedFile]) -> str:
     """Return how much was changed: "3 files, +24 −7"."""
-    lines = plus_minus(sum(file.added for file in files), sum(file.removed for file in files))
+    return _words(files, len(files), sum(file.added for file in files), sum(file.removed for file in files))
+
+
+def _words(files: Sequence[FileChange | ChangedFile], count: int, added: int, removed: int) -> str:
     binary = "binary" if files and all(file.is_binary for file in files) else ""
-    return ", ".join(part for part in (counted(len(files), "file"), lines or binary) if part)
+    return ", ".join(part for part in (counted(count, "file"), plus_minus(added, removed) or binary) if part)
 
 
 def change_summary(changes: FolderChanges) -> str:
     """Return what is written on a message: "3 files, +24 −7"; nothing if nothing has changed and that is known."""
     if changes.files:
-        return files_words(changes.files)
+        return _words(changes.files, changes.count, changes.added, changes.removed)
     return UNKNOWN if changes.note else ""
 
 
@@ -85,7 +88,7 @@ def record_words(record: ChangeRecord) -> str:
 def _sentence(record: ChangeRecord) -> str:
     who, turn = author_of(record), f"turn {record.turn_id}"
     is_known = bool(record.changes.files) or not record.changes.note
-    much = counted(len(record.changes.files), "file") if is_known else "which files is not known"
+    much = counted(record.changes.count, "file") if is_known else "which files is not known"
     match record.kind:
         case "turn" if not is_known:
             return f"What {who} changed in {turn} is not known"

@@ -50,6 +50,7 @@ NEEDS: dict[tuple[str, str], Need] = {
     ("GET", f"{CONVERSATION}/queue"): "viewer",
     ("GET", f"{CONVERSATION}/decisions"): "viewer",
     ("GET", f"{CONVERSATION}/changes"): "viewer",
+    ("GET", f"{CONVERSATION}/changes/{{number}}/files"): "viewer",
     ("GET", f"{CONVERSATION}/turns/{{turn}}/patch"): "viewer",
     # Taking part
     ("POST", "/c"): "member",

@@ -6,15 +6,23 @@ from typing import Any, cast
 
 import msgspec
 from msgspec import Struct
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
 from bullpen.conversation.broadcast import Numbered
 from bullpen.conversation.events import ConversationEvent, old_event_json
 from bullpen.errors import BullpenError
-from bullpen.file_changes import ChangeRecord
+from bullpen.file_changes import MOST_SENT_FILES, ChangeRecord, FileChange
 from bullpen.messages import ConversationMessage
-from bullpen.view.change_reading import MOST_PATCHES, MOST_RECORDS, change_page, turn_patch
+from bullpen.view.change_reading import (
+    MOST_FILES,
+    MOST_PATCHES,
+    MOST_RECORDS,
+    change_files,
+    change_page,
+    turn_patch,
+)
 from bullpen.view.commands import ACTIONS, Command, read_command, run_command
 from bullpen.view.decided import Decision, decisions_in
 from bullpen.view.listing import ConversationSummary, Hit, all_conversations
@@ -28,7 +36,7 @@ from bullpen.web.frames import server_sent
 from bullpen.web.identity import Identity
 from bullpen.web.invitations import Invitation
 from bullpen.web.people import NewToken, SignedIn, invite, new_token, read_me, read_sessions, revoke_session
-from bullpen.web.requests import checked_id, exact_number_in, hub_of, id_in, sender_in, truth_in, view_in
+from bullpen.web.requests import checked_id, exact_number_in, hub_of, id_in, number_of, sender_in, truth_in, view_in
 from bullpen.web.responses import json
 from bullpen.web.shown_commands import address_of, lines_of
 from bullpen.web.sse import EventStream, position
@@ -253,6 +261,16 @@ async def read_changes(request: Request) -> Response:
     return json(records)
 
 
+async def read_changed_files(request: Request) -> Response:
+    """Return the files of one change."""
+    number = number_of(request.path_params["number"])
+    after, limit = exact_number_in(request, "after"), exact_number_in(request, "limit", least=1)
+    if number is None:
+        raise HTTPException(404)
+    read = hub_of(request).read
+    return json(await read(change_files, id_in(request), number, after=after or 0, limit=limit or MOST_FILES))
+
+
 async def read_patch(request: Request) -> Response:
     """Return what a turn changed, as a patch."""
     patch = await hub_of(request).read(turn_patch, id_in(request), request.path_params["turn"])
@@ -464,6 +482,17 @@ CALLS = (
                 type="boolean",
             ),
             Parameter(name="limit", purpose=f"at most this many, up to {MOST_RECORDS}", least=1),
+        ),
+    ),
+    Call(
+        method="GET",
+        path=f"{ONE}/changes/{{number}}/files",
+        summary=f"List the files of one change, which may be more than the {MOST_SENT_FILES} that it is listed with.",
+        endpoint=read_changed_files,
+        gives=list[FileChange],
+        parameters=(
+            Parameter(name="after", purpose="without this many, which are known already"),
+            Parameter(name="limit", purpose=f"at most this many, up to {MOST_FILES}", least=1),
         ),
     ),
     Call(
