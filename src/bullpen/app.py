@@ -89,6 +89,7 @@ async def open_conversation(
     owner = this_process()
     conversation_id = resume or new_conversation_id()
     own = own_folders(store, conversation_id)
+    files = file_history(store, conversation_id, owner)
     agents = {
         member.name: agent_for(member, loaded.root, extra.get(member.name, NOTHING_EXTRA), own) for member in members
     }
@@ -100,7 +101,6 @@ async def open_conversation(
         state = await thread.do(_claimed, store, loaded, conversation_id, owner, thread)
         number = state.progress.message_number
         history = StoredHistory(store, conversation_id, messages=state.messages, highest_number=number)
-        files = file_history(store, conversation_id, owner)
         conversation = Conversation(loaded.team, state, agents, history, store, loaded.root, files)
         await conversation.start(interrupted_at=seen_at)
         try:
@@ -110,6 +110,8 @@ async def open_conversation(
     finally:
         # The store's thread does this after everything else, even after calls that were cancelled.
         await to_the_end(thread.do(_release, store, conversation_id, owner, loaded))
+        if files is not None:
+            files.snapshots.let_go()
 
 
 def file_history(store: Store, conversation_id: str, owner: Owner) -> FileHistory | None:
@@ -130,8 +132,11 @@ def put_files(store: Store, conversation_id: str, choice: FileChoice, turn_id: s
         if history is None:
             raise NothingToUndo("This database does not keep what files were.")
         team, _ = examine_team(store.conversation(conversation_id).team_file)
-        completed = history.complete()
-        return [*completed, history.put(choice, turn_id, decider(team), at=milliseconds())]
+        try:
+            completed = history.complete()
+            return [*completed, history.put(choice, turn_id, decider(team), at=milliseconds())]
+        finally:
+            history.snapshots.let_go()
 
 
 def _create(store: Store, loaded: LoadedTeam, conversation_id: str) -> None:

@@ -93,3 +93,20 @@ def test_not_while_one_holds_commits(folder: Folder, capsys: Printed) -> None:
     subprocess.run(["git", *names, "commit", "-q", "--allow-empty", "-m", "mine"], cwd=place, check=True)
     assert folder.delete() == 1
     assert "There is work that was not merged: of ann" in capsys.readouterr().err
+
+
+def test_what_a_worktree_of_another_conversation_holds_can_still_be_merged(folder: Folder) -> None:
+    left = asyncio.run(folder.talk("bob"))
+    asyncio.run(folder.talk("ann"))
+    place = folder.db.with_name("c.db-files") / "worktrees" / left / f"{left}.bob"
+    (folder.repo / "later.txt").write_text("later\n", encoding="utf-8")
+    subprocess.run(["rm", "-rf", str(place)], check=True)
+
+    assert folder.delete() == 0
+
+    async def merged() -> None:
+        async with open_team(folder.team, db=folder.db, resume=left) as conversation:
+            await conversation.merge("bob")
+
+    asyncio.run(merged())
+    assert (folder.repo / "half.txt").read_text(encoding="utf-8") == "half\n"

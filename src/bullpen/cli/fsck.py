@@ -6,11 +6,12 @@ from pathlib import Path
 
 from bullpen.cli.database import add_database_option
 from bullpen.cli.typed_commands import to_type
+from bullpen.conversation.kept_files import kept_file_bytes, remove_unneeded_files
 from bullpen.conversation.repair import repair
 from bullpen.database import Database, Finding, database_path, open_database
 from bullpen.errors import LogLost, NoConversations, StoreDamaged, UnknownConversation
 from bullpen.terminal.tables import safe_line
-from bullpen.text.numbers import counted
+from bullpen.text.numbers import counted, size
 from bullpen.view.listing import find_conversation
 
 
@@ -20,7 +21,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--repair",
         action="store_true",
-        help="mend conversations that refuse what is said in them, if nothing is damaged",
+        help="mend conversations that refuse what is said in them, if nothing is damaged; "
+        "and remove what files were in conversations that are deleted",
     )
     add_database_option(parser)
 
@@ -33,6 +35,8 @@ def run(options: argparse.Namespace) -> int:
             findings = _findings(database, options.id)
             if options.repair and _only_stuck(findings):
                 return _repair(database, findings, options.id)
+            if options.repair and not findings and options.id is None:
+                _remove_unneeded(database)
     except NoConversations as nothing:
         if options.id is not None or options.db is not None:
             raise
@@ -44,7 +48,8 @@ def run(options: argparse.Namespace) -> int:
     except StoreDamaged as error:
         findings = [Finding(kind="file", conversation_id=None, text=error.reason)]
     if not findings:
-        print(f"{path}: {'everything' if options.id is None else safe_line(options.id)} is as it was written.")
+        what = "everything" if options.id is None else safe_line(options.id)
+        print(f"{path}: {what} is as it was written.{_about_files(database_path(options.db))}")
         return 0
     for finding in findings:
         print(_sentence(finding))
@@ -71,6 +76,19 @@ def _repair(database: Database, findings: list[Finding], reference: str | None) 
             print(f"Mended: {_sentence(mended)}")
     print(f"\n{counted(len(findings), 'finding')} mended. Nothing that was said has changed.")
     return int(bool(_findings(database, reference)))
+
+
+def _remove_unneeded(database: Database) -> None:
+    freed = remove_unneeded_files(database)
+    if freed is None:
+        print("What files were in conversations that are deleted stays, since other conversations are open.")
+    elif freed > 0:
+        print(f"Removed {size(freed)} of what files were in conversations that are deleted.")
+
+
+def _about_files(database: Path) -> str:
+    kept = kept_file_bytes(database)
+    return f" What files were takes {size(kept)} beside it." if kept else ""
 
 
 def _sentence(finding: Finding) -> str:

@@ -6,12 +6,13 @@ import sys
 import time
 from pathlib import Path
 
+from bullpen.cli.typed_commands import to_type
 from bullpen.database import open_database
 from bullpen.errors import BullpenError, OutputExists, WrongUsage
 from bullpen.exchange.files import FORMATS, Format, write_export, write_private_file
 from bullpen.exchange.formatting import Writable
 from bullpen.terminal.tables import safe_line
-from bullpen.text.numbers import counted
+from bullpen.text.numbers import counted, size
 from bullpen.text.safe import printable
 from bullpen.view.listing import delete as delete_conversation
 from bullpen.view.listing import find_conversation
@@ -61,9 +62,16 @@ def delete(options: argparse.Namespace) -> int:
             print("Nothing was deleted.")
             return 1
         # Somebody may have opened it while we asked.
-        delete_conversation(database, conversation.id, at=time.time_ns() // 1_000_000, force=options.force)
-    print(f"Deleted {what}.")
+        freed = delete_conversation(database, conversation.id, at=time.time_ns() // 1_000_000, force=options.force)
+    print(f"Deleted {what}.{_about_files(freed, options.db)}")
     return 0
+
+
+def _about_files(freed: int | None, db: Path | None) -> str:
+    if freed is None:
+        later = safe_line(to_type("fsck --repair", db))
+        return f" What it changed in files is still on the disk, since other conversations are open. Later: {later}"
+    return f" With it went {size(freed)} of what was in files." if freed > 0 else ""
 
 
 def _format_of(path: Path | None) -> Format:

@@ -166,7 +166,12 @@ class FileHistory:
 
 def files_home(store: Store) -> Path | None:
     """Return the folder in which what was in other folders is kept, beside the database; None if that is not a file."""
-    return store.path.with_name(f"{store.path.name}-files") if isinstance(store, SqliteStore) else None
+    return home_beside(store.path) if isinstance(store, SqliteStore) else None
+
+
+def home_beside(database: Path) -> Path:
+    """Return that folder for a database file."""
+    return database.with_name(f"{database.name}-files")
 
 
 def _in_neither_state(workspace: Workspace, files: Sequence[FileChange]) -> list[str]:

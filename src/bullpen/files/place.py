@@ -25,12 +25,12 @@ class Place(Struct, frozen=True):
         """A name for all work trees of one repository, which does not change when a folder becomes a repository."""
         common = self.common_dir
         home = self.root if common is None else common.parent if common.name == ".git" else common
-        return _hashed(home) + ("-sha256" if self.is_sha256 else "")
+        return hashed(home) + ("-sha256" if self.is_sha256 else "")
 
     @property
     def name(self) -> str:
         """A name for this root."""
-        return _hashed(self.root)
+        return hashed(self.root)
 
     @property
     def objects(self) -> Path | None:
@@ -91,5 +91,6 @@ def _is_sha256(common_dir: Path) -> bool:
     return b"".join(words).partition(b"objectformat=")[2].startswith((b"sha256", b'"sha256"'))
 
 
-def _hashed(path: Path) -> str:
+def hashed(path: Path) -> str:
+    """Return a name for a folder."""
     return hashlib.sha256(os.fsencode(path)).hexdigest()[:20]

@@ -4,12 +4,14 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
+from weakref import finalize
 
 from bullpen.errors import FilesFailed, FilesNotKept
 from bullpen.file_changes import FileChange, FolderChanges
 from bullpen.files import apply as applying
 from bullpen.files.compare import checked_tree, compare_folders, is_tree, sizes_in
 from bullpen.files.git import GitFailed, find_git
+from bullpen.files.holding import hold
 from bullpen.files.keep import keep
 from bullpen.files.listing import (
     PREFIX,
@@ -39,13 +41,26 @@ class FolderSnapshots:
         self.home = home.absolute()
         self._not_looked_at = not_looked_at and Path(os.path.realpath(not_looked_at))
         self._known: dict[Place, Workspace] = {}
+        self._held: finalize[[int], FolderSnapshots] | None = None
 
     def workspace(self, folder: Path) -> "Workspace":
         """Return the workspace that a folder is in: its git repository or worktree, else the folder itself."""
+        self._hold()
         folder = Path(os.path.realpath(folder))
         found = self._workspace(find_place(folder))
         # Somebody may work in a folder that a repository around it ignores.
         return self._workspace(Place(folder)) if found.ignores(folder) else found
+
+    def _hold(self) -> None:
+        """Let nothing that is kept be removed while this is used."""
+        if self._held is None and (handle := hold(self.home)) is not None:
+            self._held = finalize(self, os.close, handle)
+
+    def let_go(self) -> None:
+        """Let what is kept be removed again, as when this is not used any more."""
+        if self._held is not None:
+            self._held()
+            self._held = None
 
     def _workspace(self, place: Place) -> "Workspace":
         if place not in self._known:

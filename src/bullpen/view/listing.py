@@ -235,11 +235,15 @@ def archive(store: Store, conversation_id: str, *, at: int, can_wait: bool = Fal
     store.label(conversation_id, archived_at=at)
 
 
-def delete(store: Store, conversation_id: str, *, at: int, force: bool = False) -> None:
+def delete(store: Store, conversation_id: str, *, at: int, force: bool = False) -> int | None:
     """Remove a conversation for good, with the worktrees of its agents, unless some process has it open.
 
-    Without force, nothing is removed if an agent has done something in a worktree that is nowhere else.
+    Without force, nothing is removed if an agent has done something in a worktree that is nowhere else. Returns how
+    many bytes of files were kept only for it; None if they cannot be removed yet.
     """
+    # Who only lists conversations does not need it.
+    from bullpen.conversation.kept_files import remove_unneeded_files
+
     try:
         with owned(store, conversation_id) as owner:
             _remove_worktrees(store, conversation_id, force=force)
@@ -247,10 +251,10 @@ def delete(store: Store, conversation_id: str, *, at: int, force: bool = False) 
     except ConversationInUse as error:
         who = f"Process {error.pid}"
         raise BullpenError(f"{who} has {conversation_id} open. Close it there first. Nothing was deleted.") from error
+    return remove_unneeded_files(store)
 
 
 def _remove_worktrees(store: Store, conversation_id: str, *, force: bool) -> None:
-    # Who only lists conversations does not need it.
     from bullpen.conversation.file_history import files_home
     from bullpen.files.own_workspace import remove_own_workspaces, unmerged_work
 
