@@ -57,7 +57,7 @@ def _worktrees(home: Path) -> Iterator[tuple[Path, Path]]:
 
 @contextlib.contextmanager
 def _unused(family: Path) -> Iterator[bool]:
-    """Say whether nothing is at work there: git may be, for somebody who was killed."""
+    """Say whether no git is running there: one may be, of a process that was killed."""
     with contextlib.ExitStack() as locks:
         try:
             for root in (family / "roots").iterdir():
