@@ -7,8 +7,10 @@ from msgspec.structs import replace
 
 FileKind = Literal["added", "changed", "deleted", "renamed", "mode"]
 """What became of a file; "mode": only whether it can be executed, or that it is a symbolic link now."""
-ChangeKind = Literal["turn", "people", "undo", "redo", "rewind", "merge", "check"]
-"""Who made changes: an agent in its turn, somebody between two turns, bullpen as a person wanted it, or a check."""
+ChangeKind = Literal["turn", "people", "undo", "redo", "rewind", "merge", "check", "collision", "take"]
+"""Who made changes: an agent in its turn, somebody between two turns, bullpen as a person wanted it, or a check.
+
+A collision is not a change of its own: its files differ from one turn's version to that of another turn."""
 MOST_PATCH_BYTES = 1024 * 1024
 MOST_SENT_FILES = 200
 """Files of a record that are sent to everybody who watches; all of them are in the store."""
@@ -96,16 +98,22 @@ class ChangeRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
     kind: ChangeKind
     turn_id: str = ""
     """The turn that made them; of an undo, a redo, a merge or a check, the turn that it is about; of a rewind, where it
-    goes."""
+    goes; of a collision, the later one; of a take, the one whose versions are taken."""
     member: str = ""
     """Whose turn that is."""
     person: str = ""
-    """Who wanted an undo, a redo or a rewind."""
+    """Who wanted an undo, a redo, a rewind or a take."""
     check: str = ""
     """The name of the check that changed files itself."""
     at: int
     after_message: int = 0
     """How many messages there were."""
+    other_turn: str = ""
+    """Of a collision, the turn whose version was there before; empty: that version was never seen."""
+    other: str = ""
+    """Whose turn that is."""
+    is_sure: bool = True
+    """Of a collision, whether both have certainly changed the files."""
     undoes: int = 0
     """Of an undo, the number of the record that it takes back; of a redo, of the undo."""
     brings: str = ""

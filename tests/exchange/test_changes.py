@@ -130,6 +130,9 @@ def test_json_has_everything(store: SqliteStore) -> None:
         "at": 5,
         "afterMessage": 2,
         "state": "done",
+        "otherTurn": "",
+        "other": "",
+        "isSure": True,
         "undoes": 0,
         "brings": "",
     }

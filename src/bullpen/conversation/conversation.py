@@ -209,6 +209,13 @@ class Conversation:
         """Put the files into the state that they had after a turn."""
         return await self._put_files("rewind", turn_id, by)
 
+    async def take(self, turn_id: str | None = None, *, by: str | None = None) -> None:
+        """Take what a turn made of files: those of its conflict, or those that collided with another turn's."""
+        if turn_id is None or turn_id in self.progress.conflicts:
+            await self.settle("take", turn_id, by=by)
+        else:
+            await self._put_files("take", turn_id, by)
+
     async def _put_files(self, choice: FileChoice, turn_id: str | None, by: str | None) -> ChangeRecord:
         person = self._decider(by)
         await self._files.finish()

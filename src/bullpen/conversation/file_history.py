@@ -1,14 +1,14 @@
 """FileHistory: what turns and people changed, stored with a conversation; taken back and brought back."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
 from msgspec.structs import replace
 
-from bullpen.conversation.undo_rules import inverse, to_redo, to_rewind_to, to_undo
+from bullpen.conversation.undo_rules import inverse, to_redo, to_rewind_to, to_undo, versions_of
 from bullpen.errors import FilesDiffer, NothingToUndo
-from bullpen.file_changes import ChangeRecord, FileChange, FolderChanges
+from bullpen.file_changes import ChangeRecord, FileChange, FileState, FolderChanges
 from bullpen.files.workspace import FolderSnapshots, Workspace
 from bullpen.store.base import Decision, Owner, Store
 from bullpen.store.sqlite import SqliteStore
@@ -18,7 +18,7 @@ CHECKED_LATER = "bullpen stopped during this check, so what others have changed 
 COMPLETED_LATER = "bullpen stopped while it put these files back, and has completed that."
 MERGED_LATER = "bullpen stopped while it brought these files into the shared folder, and has completed that."
 
-FileChoice = Literal["undo", "redo", "rewind"]
+FileChoice = Literal["undo", "redo", "rewind", "take"]
 CheckFolder = Callable[[Workspace], None]
 """Raises an error if the files of a folder cannot be put back now."""
 
@@ -59,11 +59,14 @@ class FileHistory:
     ) -> ChangeRecord:
         """Put files back to what they were before a turn, bring them back, or put them as they were after one.
 
-        Without a turn, it is the last one that can be taken back, or that was.
+        "take" does that only for files that collided with those of other turns. Without a turn,
+        it is the last one that can be taken back, or that was.
         """
         records = self._store.changes(self._id, patches=False)
         if choice == "rewind":
             return self._rewound(to_rewind_to(records, turn_id or ""), person, at, check)
+        if choice == "take":
+            return self._taken(*versions_of(records, turn_id or ""), turn_id or "", person, at, check)
         found = to_undo(records, turn_id) if choice == "undo" else to_redo(records, turn_id)
         return self._taken_back(choice, found, person, at, check)
 
@@ -83,6 +86,28 @@ class FileHistory:
             at=at,
             state="begun",
             changes=changes,
+        )
+        return self._put(workspace, wanted)
+
+    def _taken(
+        self,
+        folder: str,
+        versions: Mapping[bytes, FileState | None],
+        turn_id: str,
+        person: str,
+        at: int,
+        check: CheckFolder,
+    ) -> ChangeRecord:
+        workspace = self.snapshots.workspace(Path(folder))
+        check(workspace)
+        # What is overwritten is kept with this, so that it can be undone.
+        now = workspace.snapshot()
+        changes = workspace.compare(now.id, workspace.tree_with(now.id, versions))
+        if not changes.files:
+            raise NothingToUndo(f"The files that collided are as turn {turn_id} made them. {changes.note}".strip())
+        member = self._store.turn(self._id, turn_id).member
+        wanted = ChangeRecord(
+            kind="take", turn_id=turn_id, member=member, person=person, at=at, state="begun", changes=changes
         )
         return self._put(workspace, wanted)
 

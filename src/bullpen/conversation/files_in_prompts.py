@@ -109,6 +109,11 @@ def _note(record: ChangeRecord) -> str:
             return f"{_made_by(record).replace('the', 'The', 1)} itself changed {names}."
         case "rewind":
             return f"{record.person} put these files back to what they were after turn {record.turn_id}: {names}."
+        case "take":
+            return f"{record.person} took what turn {record.turn_id} of {record.member} had made of {names}."
+        case "collision":
+            both = f"{record.other} and {record.member} {'have' if record.is_sure else 'may have'} both changed {names}"
+            return f"{both} at the same time. Check that nothing of either is missing."
         case _:
             return f"Between turns, a person or another program changed {names}."
 

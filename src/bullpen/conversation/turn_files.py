@@ -7,6 +7,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
+from bullpen.conversation.collision_watch import CollisionWatch
 from bullpen.conversation.events import FilesChanged, Trouble
 from bullpen.conversation.file_history import FileChoice, FileHistory
 from bullpen.conversation.journal import Journal
@@ -18,6 +19,7 @@ from bullpen.errors import BullpenError, FolderInUse, NoOwnWorkspace, NothingToM
 from bullpen.file_changes import ChangeRecord, FolderChanges
 from bullpen.files.workspace import Workspace
 from bullpen.routing.queue import WaitingTurn
+from bullpen.turn_events import Event
 
 logger = logging.getLogger(__name__)
 
@@ -35,6 +37,9 @@ class TurnFiles:
         self._of_turns: dict[str, WatchedFolder] = {}
         self._entered: dict[str, WatchedFolder] = {}
         self._merges_into: dict[str, WatchedFolder] = {}
+        self._watches: dict[str, CollisionWatch] = {}
+        self._ending: set[asyncio.Task[None]] = set()
+        """Watches of folders in which nobody works any more."""
         self.own = OwnWorkspaces(journal, history, agents)
 
     @property
@@ -86,10 +91,19 @@ class TurnFiles:
             begun = ChangeRecord(
                 kind="turn", turn_id=turn.id, member=turn.member, at=milliseconds(), state="begun", changes=changes
             )
-            folder.at_work[turn.id] = await self._state.in_store(self._history.add, begun)
+            begun = folder.at_work[turn.id] = await self._state.in_store(self._history.add, begun)
             self._of_turns[turn.id] = folder
+            if folder.path not in self._watches:
+                self._watches[folder.path] = CollisionWatch(folder.workspace, self._history, self._journal)
+            self._watches[folder.path].begins(begun, self._agents[turn.member])
             if self._agents[turn.member].shared is not None:
                 await asyncio.to_thread(self.own.begin, turn.member, turn.id)
+
+    def on_event(self, turn: WaitingTurn, event: Event) -> None:
+        """Note what a turn is doing that may change files."""
+        folder = self._of_turns.get(turn.id)
+        if folder is not None:
+            self._watches[folder.path].on_event(turn.id, event)
 
     def after(self, turn: WaitingTurn, *, has_reply: bool) -> None:
         """Begin to look at what a turn has changed whose agent has ended. The next turn there waits for it.
@@ -114,6 +128,7 @@ class TurnFiles:
     async def finish(self, *, merges: bool = False) -> None:
         """Wait until all that has ended is recorded, and also merged."""
         await all_of(task for folder in self._folders.values() for task in folder.last_looks)
+        await all_of(self._ending)
         if merges:
             await self.own.finish()
 
@@ -179,7 +194,7 @@ class TurnFiles:
     async def _last_look(self, history: FileHistory, folder: WatchedFolder, begun: ChangeRecord) -> None:
         others = [record.member for turn_id, record in folder.at_work.items() if turn_id != begun.turn_id]
         try:
-            after = await asyncio.to_thread(folder.workspace.snapshot)
+            after = await self._watches[folder.path].look(begun.turn_id)
             folder.known = after.id
             if self._agents[begun.member].shared is not None:
                 await asyncio.to_thread(self.own.seen, begun.member, after.id)
@@ -193,6 +208,15 @@ class TurnFiles:
             self._journal.publish(Trouble(text=f"What turn {begun.turn_id} changed could not be recorded: {error}"))
         finally:
             del folder.at_work[begun.turn_id]
+            self._end_watch(folder, begun.turn_id)
+
+    def _end_watch(self, folder: WatchedFolder, turn_id: str) -> None:
+        watch = self._watches[folder.path]
+        if watch.ends(turn_id):
+            del self._watches[folder.path]
+            if watch.task is not None:
+                self._ending.add(watch.task)
+                watch.task.add_done_callback(self._ending.discard)
 
     def _publish(self, record: ChangeRecord) -> None:
         self._journal.publish(FilesChanged.of(record))

@@ -157,6 +157,7 @@ class TurnLoop:
 
         def emit(event: Event) -> None:
             session.on_event(event)
+            self._files.on_event(running.turn, event)
             self._emit(running, event)
 
         try:

@@ -4,10 +4,13 @@ from collections.abc import Collection, Sequence
 
 from msgspec.structs import replace
 
-from bullpen.errors import NothingToUndo
-from bullpen.file_changes import ChangeRecord, FileChange, FileKind
+from bullpen.errors import NoConflict, NothingToUndo
+from bullpen.file_changes import ChangeRecord, FileChange, FileKind, FileState
+from bullpen.files.paths import path_before, path_of
 
-CAN_BE_UNDONE = ("turn", "merge", "rewind", "check")
+CAN_BE_UNDONE = ("turn", "merge", "rewind", "check", "take")
+AIMED_AT_A_TURN = ("rewind", "take")
+"""These go to what a turn made, and do not count as its changes."""
 INVERSE: dict[FileKind, FileKind] = {"added": "deleted", "deleted": "added"}
 
 
@@ -33,7 +36,7 @@ def to_undo(records: Sequence[ChangeRecord], turn_id: str | None) -> ChangeRecor
         and (record.kind not in ("turn", "check") or record.turn_id not in merged)
     ]
     if turn_id is not None:
-        mine = [record for record in mine if record.kind != "rewind" and record.turn_id == turn_id]
+        mine = [record for record in mine if record.kind not in AIMED_AT_A_TURN and record.turn_id == turn_id]
         if not mine:
             raise NothingToUndo(f"Turn {turn_id} changed no files that bullpen knows of, so there is nothing to undo.")
     left = [record for record in mine if record.number not in gone]
@@ -63,6 +66,26 @@ def to_rewind_to(records: Sequence[ChangeRecord], turn_id: str) -> ChangeRecord:
     if not mine or not mine[-1].changes.after:
         raise NothingToUndo(f"bullpen does not know what the files were after turn {turn_id}: it did not look at them.")
     return mine[-1]
+
+
+def versions_of(records: Sequence[ChangeRecord], turn_id: str) -> tuple[str, dict[bytes, FileState | None]]:
+    """Return the folder of a turn's latest collision, and what the turn made of the files that collided there."""
+    folder, found = "", dict[bytes, FileState | None]()
+    for record in records:
+        if record.kind == "collision" and turn_id in (record.turn_id, record.other_turn):
+            if record.changes.folder != folder:
+                folder, found = record.changes.folder, {}
+            for file in record.changes.files:
+                found |= _versions(file, new=turn_id == record.turn_id)
+    if not found:
+        raise NoConflict(turn_id)
+    return folder, found
+
+
+def _versions(file: FileChange, *, new: bool) -> dict[bytes, FileState | None]:
+    if file.kind != "renamed":
+        return {path_of(file): file.new if new else file.old}
+    return {path_before(file): None if new else file.old, path_of(file): file.new if new else None}
 
 
 def inverse(files: Collection[FileChange]) -> tuple[FileChange, ...]:

@@ -2,12 +2,13 @@
 
 import os
 import stat
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from msgspec import Struct
 
+from bullpen.file_changes import FileState
 from bullpen.files.git import Git, GitFailed
 from bullpen.files.paths import shown
 from bullpen.files.repository import Repository
@@ -65,6 +66,24 @@ def fill_folder(repository: Repository, tree: str) -> None:
         # None of it may be missing after a power cut, when it is said that it is there.
         os.sync()
         repository.remember_tree(tree)
+
+
+def tree_with(repository: Repository, tree: str, states: Mapping[bytes, FileState | None]) -> str:
+    """Return a tree in which some files are in other states, or not there; raises GitFailed or OSError."""
+    # Seldom needed, and slow to import.
+    from tempfile import TemporaryDirectory
+
+    nothing = "0" * len(tree)
+    lines = [
+        f"{state.mode} {state.blob}\t".encode() + path if state else f"0 {nothing}\t".encode() + path
+        # What is taken away first may be in the place of a folder.
+        for path, state in sorted(states.items(), key=lambda item: item[1] is not None)
+    ]
+    with TemporaryDirectory(prefix="bullpen-tree-") as folder:
+        git = repository.git(index=Path(folder) / "index")
+        git.run("read-tree", tree)
+        git.run("update-index", "--replace", "-z", "--index-info", given=b"".join(line + b"\0" for line in lines))
+        return git.run("write-tree", "--missing-ok").decode().strip()
 
 
 def is_ignored(repository: Repository, folder: Path) -> bool:

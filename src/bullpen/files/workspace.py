@@ -1,15 +1,15 @@
 """FolderSnapshots: what is in a folder at a moment, compared with another, put back, and merged."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 from weakref import finalize
 
 from bullpen.errors import FilesFailed, FilesNotKept
-from bullpen.file_changes import FileChange, FolderChanges
+from bullpen.file_changes import FileChange, FileState, FolderChanges
 from bullpen.files import apply as applying
-from bullpen.files.compare import checked_tree, compare_folders, is_tree, sizes_in
+from bullpen.files.compare import checked_tree, compare_folders, compare_trees, is_tree, sizes_in
 from bullpen.files.git import GitFailed, find_git
 from bullpen.files.holding import hold
 from bullpen.files.keep import keep
@@ -27,7 +27,7 @@ from bullpen.files.merge import Merged, merge_trees
 from bullpen.files.patch import write_patch
 from bullpen.files.place import Place, find_place
 from bullpen.files.repository import Repository
-from bullpen.files.snapshot import Snapshot, TooMuch, fill_folder, is_ignored, take_snapshot
+from bullpen.files.snapshot import Snapshot, TooMuch, fill_folder, is_ignored, take_snapshot, tree_with
 
 ONLY_NAMES = "Only names and sizes are known: {}."
 NO_GIT = "git is not installed"
@@ -148,6 +148,26 @@ class Workspace:
             patch_is_cut=patch.is_cut,
             note=note,
         )
+
+    def changed(self, before: str, after: str) -> tuple[FileChange, ...]:
+        """Return the files that differ between two snapshots with contents, none of them as renamed, and keep them.
+
+        Raises FilesNotKept.
+        """
+        try:
+            files = compare_trees(self._repository, checked_tree(before), checked_tree(after), renames=False)
+            if files:
+                keep(self._repository, before, after)
+        except (GitFailed, OSError) as error:
+            raise FilesNotKept(self.root, str(error)) from error
+        return files
+
+    def tree_with(self, tree: str, states: Mapping[bytes, FileState | None]) -> str:
+        """Return the id of a snapshot in which some files are in other states; raises FilesNotKept."""
+        try:
+            return tree_with(self._repository, checked_tree(tree), states)
+        except (GitFailed, OSError) as error:
+            raise FilesNotKept(self.root, str(error)) from error
 
     def _listing(self, name: str) -> Listing:
         if name.startswith(PREFIX):

@@ -648,7 +648,7 @@ class StoreContract:
         assert numbers(store.changes("c", turn_ids=["m1-max"], first=3, last=4)) == [6]
         assert store.changes("c", turn_ids=["m1-max"], first=4) == []
 
-    @pytest.mark.parametrize("kind", ["turn", "undo", "redo", "rewind", "merge"])
+    @pytest.mark.parametrize("kind", ["turn", "undo", "redo", "rewind", "merge", "take"])
     def test_what_was_begun_is_finished_once(self, store: Store, kind: ChangeKind) -> None:
         start(store)
         done = replace(CHANGES, kind=kind)

@@ -146,14 +146,12 @@ class DiffScreen(ModalScreen[None]):
         """Take back what the turn changed; what was taken back is brought back. The person is asked first."""
         item = self._view.item
         record = self._view.layout_now.record_of(item) if item is not None else self._records[0]
-        if self._say is None or not record.turn_id or record.kind == "rewind":
+        command, question = _taking_back(record)
+        if self._say is None or not command:
             self.notify("This cannot be taken back here.", markup=False)
-            return
-        command, does = ("redo", "brings back") if record.kind == "undo" else ("undo", "takes back")
-        question = f"u again {does} what turn {record.turn_id} changed."
-        if not self._second_press.confirms(question):
+        elif not self._second_press.confirms(question):
             self.notify(question, severity="warning", markup=False)
-        elif await self._say(f"/{command} {record.turn_id}"):
+        elif await self._say(command):
             self._show_newest()
 
     @work(exclusive=True, group="records")
@@ -168,3 +166,17 @@ class DiffScreen(ModalScreen[None]):
         loaded = await asyncio.to_thread(lambda: [Loaded(one, file_diffs(one.changes)) for one in records])
         self._records = records
         self._view.show(loaded, path)
+
+
+def _taking_back(record: ChangeRecord) -> tuple[str, str]:
+    """Return the command that takes a change back, and what is asked before; nothing if that is not possible here."""
+    turn = record.turn_id
+    match record.kind:
+        case "undo":
+            return f"/redo {turn}", f"u again brings back what turn {turn} changed."
+        case "collision" if record.other_turn:
+            return f"/take {record.other_turn}", f"u again takes the version of {one_line(record.other, 40)}."
+        case "turn" | "redo" | "merge" | "check":
+            return f"/undo {turn}", f"u again takes back what turn {turn} changed."
+        case _:
+            return "", ""

@@ -22,7 +22,7 @@ def find_changes(
         return _between(store, conversation_id, *reference.split(BETWEEN, 1), patches=patches)
     turn_id = find_turn(store, conversation_id, reference).id if reference else _latest(store, conversation_id)
     found = store.changes(conversation_id, turn_ids=[turn_id], patches=patches) if turn_id else []
-    return [record for record in shown_changes(found) if record.kind in OF_TURNS]
+    return [record for record in shown_changes(found) if record.kind in (*OF_TURNS, "collision")]
 
 
 def all_changes(store: Store, conversation_id: str, *, patches: bool = False) -> list[ChangeRecord]:

@@ -10,6 +10,8 @@ from bullpen.view.diff import file_words, plus_minus
 
 SOMEBODY = "Somebody"
 """Who changed files between two turns: nothing tells us the name."""
+FEW = 5
+"""Names of files in a sentence."""
 UNKNOWN = "what changed is not known"
 
 
@@ -106,6 +108,10 @@ def _sentence(record: ChangeRecord) -> str:
             return f"{who} brought back {_what_of(record)}: {much}"
         case "rewind":
             return f"{who} put the files back to how they were after {turn}: {much}"
+        case "take":
+            return f"{who} took what {record.member} made of the files in {turn}: {much}"
+        case "collision":
+            return _collision(record)
         case "merge":
             return f"What {who} did in {turn} was brought into the shared folder: {much}"
         case "check":
@@ -120,11 +126,21 @@ def _what_of(record: ChangeRecord) -> str:
     )
 
 
+def _collision(record: ChangeRecord) -> str:
+    names = [repr(file.path) for file in record.changes.files]
+    listed = ", ".join(names[:FEW]) + (f" and {len(names) - FEW:,} more" if len(names) > FEW else "")
+    other, turn = f"{record.other} (turn {record.other_turn})", f"{record.member} (turn {record.turn_id})"
+    if not record.other_turn:
+        return f"Collision: {record.other} and {turn} changed {listed} at the same time"
+    both = f"{other} and {turn} {'both changed' if record.is_sure else 'may both have changed'} {listed}"
+    return f"Collision: {both}. Both versions are kept: /take {record.other_turn} or /take {record.turn_id}"
+
+
 def author_of(record: ChangeRecord) -> str:
     """Return who made a change: a member, a check, the person who wanted it, or somebody between turns."""
     if record.kind == "check":
         return f"The check {record.check}"
-    if record.kind in ("turn", "merge"):
+    if record.kind in ("turn", "merge", "collision"):
         return record.member or "An agent"
     return record.person or SOMEBODY
 
@@ -134,8 +150,8 @@ def changes_of(records: Sequence[ChangeRecord]) -> Changes:
     made = [record for record in records if record.changes.files or record.changes.note]
     authors: dict[str, list[ChangeRecord]] = {}
     for record in made:
-        # What was brought together is counted for the turn that did it.
-        if record.kind != "merge":
+        # What was brought together is counted for the turn that did it, and a collision is not a change of its own.
+        if record.kind not in ("merge", "collision"):
             authors.setdefault(author_of(record), []).append(record)
     return Changes(
         turns=tuple(group_of([one], key=str(one.number), title=_heading(one)) for one in made),
@@ -145,9 +161,13 @@ def changes_of(records: Sequence[ChangeRecord]) -> Changes:
 
 
 def _counted_once(records: Sequence[ChangeRecord]) -> list[ChangeRecord]:
-    """Return records without turns in a workspace of their own whose work was brought into the shared folder."""
+    """Return records without collisions, and without turns whose work was brought into the shared folder."""
     merged = {record.turn_id for record in records if record.kind == "merge"}
-    return [record for record in records if record.kind != "turn" or record.turn_id not in merged]
+    return [
+        record
+        for record in records
+        if record.kind != "collision" and (record.kind != "turn" or record.turn_id not in merged)
+    ]
 
 
 def group_of(records: Sequence[ChangeRecord], *, key: str, title: str) -> ChangeGroup:
@@ -172,6 +192,8 @@ def _heading(record: ChangeRecord) -> str:
         "undo": f"{person} took back {_what_of(record)}",
         "redo": f"{person} brought back {_what_of(record)}",
         "rewind": f"{person} went back to after {turn}",
+        "take": f"{person} took what {turn} made",
+        "collision": f"collision · {record.other} and {record.member}",
         "merge": f"{turn} · {record.member}, brought into the shared folder",
         "check": f"{author_of(record)}, after {turn}",
     }[record.kind]

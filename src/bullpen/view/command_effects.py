@@ -156,8 +156,8 @@ async def dismiss(conversation: Conversation, given: Which, person: str | None) 
 
 
 async def take(conversation: Conversation, given: OneTurn, person: str | None) -> str:
-    """Take an agent's versions of the files of a conflict."""
-    await conversation.settle("take", given.turn, by=person)
+    """Take an agent's versions of the files of a conflict, or of a collision."""
+    await conversation.take(given.turn, by=person)
     return ""
 
 

@@ -278,7 +278,7 @@ _ALL = (
     Command(
         name="take",
         argument="[TURN]",
-        purpose="in a conflict, take the versions of the agent that worked in its own workspace",
+        purpose="in a conflict or collision, take what a turn made of the files; without a number, the last conflict's",
         example="/take 14",
         takes=OneTurn,
         read=read_conflict,

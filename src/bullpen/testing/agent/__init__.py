@@ -18,7 +18,8 @@ The answer, in the format of each CLI:
     {"echo": true}, {"say_prompt_length": true}     the prompt, or its bytes; both also accept chunk and delay
     {"think": "text"}
     {"tool": {"name": "Bash", "input": {"command": "ls"}, "output": "hi"}}
-                                                    also "failed" or "denied": true, and "seconds" it takes
+                                                    also "failed" or "denied": true, "seconds" it takes, and
+                                                    "runs": what it does meanwhile, in a shell
     {"todo": [{"text": "build", "completed": true}]}
     {"retry": 429, "message": "why", "of": 10}      an HTTP status, or a text: the connection failed
     {"usage": {"input": 1, "output": 2, "cached": 3, "reasoning": 0}, "cost": 0.01}

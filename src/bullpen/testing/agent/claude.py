@@ -1,7 +1,6 @@
 """A turn in the format of `claude -p --output-format stream-json --verbose --include-partial-messages`."""
 
 import os
-import time
 from collections.abc import Iterable, Iterator
 
 from bullpen.testing.agent import claude_shapes as shapes
@@ -99,7 +98,7 @@ class ClaudeRenderer(Renderer):
     def use(self, call: ToolCall) -> None:
         """Write a tool_use block and its tool_result."""
         tool_id = self._call(call.name, call.input)
-        time.sleep(call.seconds)
+        call.work()
         if call.denied:
             self._denials.append({"tool_name": call.name, "tool_use_id": tool_id, "tool_input": call.input})
             self._system("permission_denied", tool_name=call.name, tool_use_id=tool_id, message=call.output)

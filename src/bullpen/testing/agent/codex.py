@@ -1,7 +1,5 @@
 """A turn in the format of `codex exec --json`: whole items, no pieces."""
 
-import time
-
 from bullpen.testing.agent.renderer import Record, Renderer, ToolCall, new_uuid, pieces
 
 # Type checkers treat this name as true. Importing it from typing would cost more than the rest of the program.
@@ -86,7 +84,7 @@ class CodexRenderer(Renderer):
             item = self._new_item("command_execution", command=_command(call), **unknown, status="in_progress")
             outcome = {"aggregated_output": call.output, "exit_code": int(call.failed), "status": status}
         self._item("started", item)
-        time.sleep(call.seconds)
+        call.work()
         self._item("completed", {**item, **outcome})
 
     def todo(self, items: list[Record]) -> None:

@@ -60,7 +60,7 @@ class GeminiRenderer(Renderer):
     def use(self, call: ToolCall) -> None:
         """Write a tool call with Gemini's name for it, and its result."""
         tool_id = self._call(TOOL_NAMES.get(call.name, call.name), call.input)
-        time.sleep(call.seconds)
+        call.work()
         if call.failed:
             error = {"type": "tool_not_registered" if call.denied else "unknown", "message": call.output}
             self._emit("tool_result", tool_id=tool_id, status="error", output=call.output, error=error)

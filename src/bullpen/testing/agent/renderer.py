@@ -34,6 +34,7 @@ class ToolCall:
         failed: bool = False,
         denied: bool = False,
         seconds: float = 0.0,
+        runs: str = "",
     ) -> None:
         self.name = name
         self.input = input or {}
@@ -41,6 +42,13 @@ class ToolCall:
         self.failed = failed or denied
         self.denied = denied
         self.seconds = seconds
+        self.runs = runs
+
+    def work(self) -> None:
+        """Do what takes its time between the call and its result."""
+        time.sleep(self.seconds)
+        if self.runs:
+            os.waitpid(os.posix_spawn("/bin/sh", ["sh", "-c", self.runs], os.environ), 0)
 
 
 class Renderer(ABC):

@@ -1,7 +1,5 @@
 """Any other agent: the plain answer on stdout, everything else on stderr or nowhere."""
 
-import time
-
 import bullpen
 from bullpen.testing.agent.renderer import Record, Renderer, ToolCall, pieces
 from bullpen.testing.agent.streams import STDERR, write_text
@@ -35,7 +33,7 @@ class TextRenderer(Renderer):
 
     def use(self, call: ToolCall) -> None:
         """Use a tool silently."""
-        time.sleep(call.seconds)
+        call.work()
 
     def todo(self, items: list[Record]) -> None:
         """Write no plan."""
