@@ -127,6 +127,7 @@ def test_json_has_everything(store: SqliteStore) -> None:
         "turnId": "1",
         "member": "max",
         "person": "",
+        "check": "",
         "at": 5,
         "afterMessage": 2,
         "state": "done",
