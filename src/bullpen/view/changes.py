@@ -127,8 +127,8 @@ def _what_of(record: ChangeRecord) -> str:
 
 
 def _collision(record: ChangeRecord) -> str:
-    names = [repr(file.path) for file in record.changes.files]
-    listed = ", ".join(names[:FEW]) + (f" and {len(names) - FEW:,} more" if len(names) > FEW else "")
+    names, count = [repr(file.path) for file in record.changes.files[:FEW]], record.changes.count
+    listed = ", ".join(names) + (f" and {count - FEW:,} more" if count > FEW else "")
     other, turn = f"{record.other} (turn {record.other_turn})", f"{record.member} (turn {record.turn_id})"
     if not record.other_turn:
         return f"Collision: {record.other} and {turn} changed {listed} at the same time"
