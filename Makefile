@@ -97,7 +97,7 @@ docs: $(READY)
 lock: $(READY)
 	$(PIP) uv
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
-	  --extra all --group dev pyproject.toml --output-file requirements.txt
+	  --extra all --extra telemetry --group dev pyproject.toml --output-file requirements.txt
 
 clean:
 	rm -rf $(VENV) .cache .hypothesis .mypy_cache .pytest_cache .ruff_cache

@@ -54,7 +54,10 @@ MAY_IMPORT: dict[str, set[str]] = {
         *("agents", "context", "conversation", "errors", "markers", "messages", "routing", "store", "team", "text"),
         *("check_results", "file_changes", "files", "memory", "turn_events", "view"),
     },
-    "app": {"agents", "config", "conversation", "errors", "file_changes", "files", "store", "team"},
+    "telemetry": {
+        *("agents", "config", "conversation", "errors", "messages", "routing", "team", "text", "turn_events"),
+    },
+    "app": {"agents", "config", "conversation", "errors", "file_changes", "files", "store", "team", "telemetry"},
     "database": {"config", "errors", "store"},
     "doctor": {"agents", "context", "errors", "turn_events"},
     "rehearsal": {"agents", "app", "conversation", "store", "team", "testing"},
@@ -117,6 +120,11 @@ def test_a_module_imports_only_what_its_layer_may(path: Path) -> None:
     reached = {unit(name) for name in imported_from_bullpen(path)} - {own}
 
     assert reached <= MAY_IMPORT[own]
+
+
+@pytest.mark.parametrize("path", [path for path in modules() if unit(dotted(path)) != "telemetry"], ids=dotted)
+def test_only_telemetry_knows_of_traces_and_metrics(path: Path) -> None:
+    assert {name.split(".")[0] for name in imported(path)} & {"opentelemetry", "prometheus_client"} == set()
 
 
 def test_no_module_imports_itself_through_others() -> None:

@@ -4,12 +4,13 @@ import asyncio
 import logging
 import os
 from collections.abc import AsyncIterator, Mapping
-from contextlib import ExitStack, asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager, nullcontext
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from bullpen.agents.crash_records import end_leftover_processes, may_have_left_something
 from bullpen.agents.runner import to_the_end
-from bullpen.config import default_database
+from bullpen.config import default_database, wants_telemetry
 from bullpen.conversation.conversation import Conversation, decider
 from bullpen.conversation.file_history import FileChoice, FileHistory, files_home
 from bullpen.conversation.member_agent import NOTHING_EXTRA, Extra, agent_for
@@ -18,7 +19,7 @@ from bullpen.conversation.owner import claim, owned, this_process
 from bullpen.conversation.running_turn import milliseconds
 from bullpen.conversation.state import ConversationState
 from bullpen.conversation.stored_history import StoredHistory
-from bullpen.errors import NothingToUndo, NotTheOwner, StoreError, UnknownConversation
+from bullpen.errors import MissingExtra, NothingToUndo, NotTheOwner, StoreError, UnknownConversation
 from bullpen.file_changes import ChangeRecord
 from bullpen.files.workspace import FolderSnapshots
 from bullpen.store.base import Owner, StateChange, Store, StoredConversation
@@ -26,6 +27,9 @@ from bullpen.store.sqlite import SqliteStore
 from bullpen.store.thread import StoreThread
 from bullpen.team.file import LoadedTeam, load_team
 from bullpen.team.reader import examine_team
+
+if TYPE_CHECKING:
+    from bullpen.telemetry.telemetry import Telemetry
 
 logger = logging.getLogger(__name__)
 
@@ -46,8 +50,29 @@ async def open_team(
     database file, or one that is open already, which is then closed at the end.
     """
     loaded = team if isinstance(team, LoadedTeam) else await asyncio.to_thread(load_team, Path(team))
-    async with open_store(db) as (store, thread), open_conversation(loaded, store, thread, resume, extra) as opened:
+    async with (
+        open_telemetry() as telemetry,
+        open_store(db) as (store, thread),
+        open_conversation(loaded, store, thread, resume, extra, telemetry) as opened,
+    ):
         yield opened
+
+
+@asynccontextmanager
+async def open_telemetry() -> AsyncIterator["Telemetry | None"]:
+    """Yield what conversations are followed by, if BULLPEN_TELEMETRY asks for it; else nothing of it is loaded."""
+    if not wants_telemetry():
+        yield None
+        return
+    try:
+        from bullpen.telemetry.telemetry import Telemetry
+    except ModuleNotFoundError as error:
+        raise MissingExtra("telemetry", error.name or "") from error
+    telemetry = Telemetry()
+    try:
+        yield telemetry
+    finally:
+        await to_the_end(telemetry.close())
 
 
 @asynccontextmanager
@@ -83,6 +108,7 @@ async def open_conversation(
     thread: StoreThread,
     resume: str | None = None,
     extra: Mapping[str, Extra] = NO_EXTRAS,
+    telemetry: "Telemetry | None" = None,
 ) -> AsyncIterator[Conversation]:
     """Open a conversation in an open store; otherwise the same as open_team."""
     members = loaded.team.agents
@@ -103,10 +129,11 @@ async def open_conversation(
         history = StoredHistory(store, conversation_id, messages=state.messages, highest_number=number)
         conversation = Conversation(loaded.team, state, agents, history, store, loaded.root, files)
         await conversation.start(interrupted_at=seen_at)
-        try:
-            yield conversation
-        finally:
-            await conversation.close()
+        async with nullcontext() if telemetry is None else telemetry.following(conversation):
+            try:
+                yield conversation
+            finally:
+                await conversation.close()
     finally:
         # The store's thread does this after everything else, even after calls that were cancelled.
         await to_the_end(thread.do(_release, store, conversation_id, owner, loaded))

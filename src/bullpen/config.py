@@ -1,4 +1,4 @@
-"""Where bullpen stores its files. Environment variables can change each location, and --db that of the database."""
+"""Where bullpen stores its files, and what else environment variables decide. --db names another database."""
 
 import os
 import sys
@@ -25,3 +25,13 @@ def default_database() -> Path:
 def trust_file() -> Path:
     """Return the file that says which team files may run their commands."""
     return data_folder() / "trusted.json"
+
+
+def is_yes(value: str | None) -> bool:
+    """Return whether an environment variable says yes."""
+    return (value or "").strip().lower() in ("1", "true", "yes", "on")
+
+
+def wants_telemetry() -> bool:
+    """Return whether traces and metrics are asked for."""
+    return is_yes(os.environ.get("BULLPEN_TELEMETRY"))

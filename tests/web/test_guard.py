@@ -36,6 +36,7 @@ ANSWERS: dict[tuple[str, str], int] = {
     ("GET", "/people"): 200,
     ("POST", "/people/{key}/revoke"): 404,
     ("GET", "/static/{name}"): 404,
+    ("GET", "/metrics"): 404,
     ("GET", "/attention"): 200,
     ("GET", "/sidebar"): 200,
     ("GET", "/teams"): 200,

@@ -180,6 +180,7 @@ def _failed(result: dict[str, Any]) -> Failed:
 SPEC = AgentSpec(
     name="claude-code",
     aliases=("claude",),
+    provider="anthropic",
     reports="money",
     command=(
         *("claude", "-p", "--input-format", "stream-json"),

@@ -106,6 +106,7 @@ def _tool_finished(item_id: str, item: dict[str, Any]) -> ToolFinished:
 SPEC = AgentSpec(
     name="openai-codex",
     aliases=("codex",),
+    provider="openai",
     # Commands that the model runs must not find the key in their environment.
     command=("codex", "exec", "--json", "--skip-git-repo-check", "-c", 'shell_environment_policy.inherit="core"'),
     last_arguments=("-",),

@@ -67,6 +67,7 @@ def _parameters(parameters: Any) -> dict[str, Any]:
 SPEC = AgentSpec(
     name="google-gemini",
     aliases=("gemini",),
+    provider="gcp.gemini",
     command=("gemini", "--output-format", "stream-json"),
     assembler=GeminiContextAssembler,
     parser=GeminiParser,

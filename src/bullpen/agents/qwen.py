@@ -110,6 +110,7 @@ def _retry(data: Any) -> str:
 SPEC = AgentSpec(
     name="qwen-code",
     aliases=("qwen",),
+    provider="qwen",
     # Not with `--input-format stream-json`: it would wait forever for somebody to approve a tool.
     command=("qwen", "--output-format", "stream-json", "--include-partial-messages"),
     # Everything is in the prompt, below a heading: a prompt that starts with a slash would be a command to the CLI.

@@ -106,6 +106,8 @@ class AgentSpec(Struct, frozen=True, kw_only=True):
     CLI has written its final event: it exits only at the end of its input, so none of its output is lost."""
     reports: Literal["nothing", "tokens", "money"] = "tokens"
     """What it says of its use; money includes tokens. A limit can only count what is reported."""
+    provider: str = ""
+    """The vendor of its models, as OpenTelemetry names it."""
     system_file_flag: str | None = None
     """The option for the path of a file with the system text. None: the assembler puts the text into the prompt."""
     model_flag: str | None = None

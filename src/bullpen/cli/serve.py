@@ -12,6 +12,7 @@ from bullpen.cli.option_types import port
 from bullpen.cli.serve_access import add_access_options, change_access, command_for_address
 from bullpen.cli.signals import LEAVING, handling
 from bullpen.cli.trust_question import ensure_trusted
+from bullpen.config import wants_telemetry
 from bullpen.database import database_path
 from bullpen.errors import MissingExtra
 from bullpen.exchange.files import write_private_file
@@ -38,6 +39,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--token-file", type=Path, metavar="FILE", help="write the token for programs to a private file"
     )
+    parser.add_argument(
+        "--metrics-token-file",
+        type=Path,
+        metavar="FILE",
+        help="write a token that reads only /metrics to a private file, for Prometheus; needs BULLPEN_TELEMETRY=1",
+    )
     parser.add_argument("--no-open", action="store_true", help="do not open a browser")
     add_access_options(parser)
 
@@ -46,6 +53,9 @@ def run(options: argparse.Namespace) -> int:
     """Serve until somebody stops it."""
     if bool(options.tls_cert) != bool(options.tls_key):
         print("bullpen: --tls-cert and --tls-key go together.", file=sys.stderr)
+        return 2
+    if options.metrics_token_file and not wants_telemetry():
+        print("bullpen: --metrics-token-file needs BULLPEN_TELEMETRY=1: metrics are off.", file=sys.stderr)
         return 2
     try:
         import bullpen.web.server  # noqa: F401 (only to see whether it is there)
@@ -94,6 +104,8 @@ async def _serve(options: argparse.Namespace, team: LoadedTeam | None) -> int:
 
         if options.token_file:
             _write_token(options.token_file, keys.token)
+        if options.metrics_token_file:
+            _write_token(options.metrics_token_file, keys.metrics_token)
         async with serving(listener, place, team=team, db=options.db, keys=keys, tls=tls, on_entry=entered):
             print(_greeting(team))
             show_address()

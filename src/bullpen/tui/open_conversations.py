@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
-from bullpen.app import open_conversation, open_store
+from bullpen.app import open_conversation, open_store, open_telemetry
 from bullpen.conversation.conversation import Conversation
 from bullpen.conversation.running_turn import RunningTurn
 from bullpen.database import Database
@@ -70,7 +70,9 @@ class OpenConversations:
 @asynccontextmanager
 async def open_conversations(loaded: LoadedTeam, db: Database | Path | str | None) -> AsyncIterator[OpenConversations]:
     """Open the database for as long as conversations are shown."""
-    async with open_store(db) as (store, thread), AsyncExitStack() as stack:
-        yield OpenConversations(
-            loaded, lambda team, resume: open_conversation(team, store, thread, resume), stack, store
-        )
+    async with open_telemetry() as telemetry, open_store(db) as (store, thread), AsyncExitStack() as stack:
+
+        def open_one(team: LoadedTeam, resume: str | None) -> AbstractAsyncContextManager[Conversation]:
+            return open_conversation(team, store, thread, resume, telemetry=telemetry)
+
+        yield OpenConversations(loaded, open_one, stack, store)

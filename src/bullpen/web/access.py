@@ -17,6 +17,7 @@ Need = Role | Literal["anyone", "owner here"]
 
 OLD_ACTIONS = {"go-on": "continue"}
 """Names of an earlier version, to be removed in the next one."""
+METRICS = "/metrics"
 CONVERSATION = "/api/conversations/{id}"
 
 NEEDS: dict[tuple[str, str], Need] = {
@@ -39,6 +40,7 @@ NEEDS: dict[tuple[str, str], Need] = {
     ("GET", "/c/{id}/changes/{number}/{file}"): "viewer",
     ("GET", "/c/{id}/export/{format}"): "viewer",
     ("GET", "/c/{id}/messages/{sequence}"): "viewer",
+    ("GET", METRICS): "viewer",
     ("GET", "/api/openapi.json"): "viewer",
     ("GET", "/api/me"): "viewer",
     ("GET", "/api/conversations"): "viewer",

@@ -19,6 +19,7 @@ from bullpen.web import (
     forking,
     inspector,
     invitations,
+    metrics,
     openapi,
     pages,
     people,
@@ -27,7 +28,7 @@ from bullpen.web import (
     teams,
     timeline,
 )
-from bullpen.web.access import NEEDS, Endpoint, allowed
+from bullpen.web.access import METRICS, NEEDS, Endpoint, allowed
 from bullpen.web.address import Place
 from bullpen.web.api import CALLS
 from bullpen.web.assets import asset
@@ -77,6 +78,7 @@ ROUTES: tuple[tuple[str, str, Endpoint], ...] = (
     ("POST", "/c/{id}/open", pages.resume),
     ("POST", "/c/{id}/close", pages.release),
     ("POST", "/c/{id}/do/{action}", pages.act),
+    ("GET", METRICS, metrics.metrics),
     ("GET", openapi.PATH, openapi.openapi),
     *((call.method, call.path, call.endpoint) for call in CALLS),
 )

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager, suppress
 from functools import partial
 from pathlib import Path
-from typing import Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
 from bullpen.app import NO_EXTRAS, open_conversation
 from bullpen.conversation.conversation import Conversation
@@ -27,6 +27,9 @@ from bullpen.view.state import ConversationView
 from bullpen.web.attention import AttentionFeed
 from bullpen.web.live import LiveConversation
 
+if TYPE_CHECKING:
+    from bullpen.telemetry.telemetry import Telemetry
+
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 
@@ -44,12 +47,15 @@ class Hub:
         team: LoadedTeam | None = None,
         trust: Trust | None = None,
         extra: Mapping[str, Extra] = NO_EXTRAS,
+        telemetry: "Telemetry | None" = None,
     ) -> None:
         self.team = team
         """The team of new conversations; None: none can be started."""
         self.database = shared.database
         self._shared = shared
         self.trust = trust or Trust()
+        self.telemetry = telemetry
+        """What its conversations are followed by, if that is asked for."""
         self._extra = extra
         self.attention = AttentionFeed()
         self._open: dict[str, _Opened] = {}
@@ -171,7 +177,9 @@ class Hub:
             if len(self._open) >= MOST_OPEN:
                 raise ReadOnlyHere(f"{MOST_OPEN} conversations are open here. Close one first.")
             opened = await _Opened.begin(
-                partial(open_conversation, team, self.database, self._shared.thread, resume, self._extra),
+                partial(
+                    open_conversation, team, self.database, self._shared.thread, resume, self._extra, self.telemetry
+                ),
                 self._take_state,
             )
             self._open[opened.live.conversation.id] = opened

@@ -16,10 +16,15 @@ ID_CHARACTERS = 12
 class Keys:
     """The secrets of one server. Only hashes are compared, so timing reveals nothing about them."""
 
-    def __init__(self, token: str | None = None, sessions: Sessions | None = None) -> None:
+    def __init__(
+        self, token: str | None = None, sessions: Sessions | None = None, metrics_token: str | None = None
+    ) -> None:
         self.token = token or new_secret()
         """The owner's, for the header `Authorization: Bearer …`."""
         self._token_hash = _hash_of(self.token)
+        self.metrics_token = metrics_token or new_secret()
+        """Of a program that may read the metrics and nothing else."""
+        self._metrics_hash = _hash_of(self.metrics_token)
         self._sessions = sessions or Sessions()
 
     def new_ticket(self, identity: Identity = OWNER, seconds: float = TICKET_SECONDS) -> str:
@@ -61,6 +66,10 @@ class Keys:
             return Visitor(role=OWNER.role)
         session = self._sessions.get(key)
         return None if session is None or session.kind != "token" else _visitor(key, session)
+
+    def of_metrics_token(self, token: str) -> Visitor | None:
+        """Return for whom a program asks for the metrics, or None if this token is not for them."""
+        return Visitor(role="viewer") if secrets.compare_digest(_hash_of(token), self._metrics_hash) else None
 
     def of_cookies(self, cookies: Iterable[str]) -> Visitor | None:
         """Return who uses a browser with these cookies, or None if it has no access."""

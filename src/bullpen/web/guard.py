@@ -16,7 +16,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from bullpen.web.access import WITHOUT_KEY
+from bullpen.web.access import METRICS, WITHOUT_KEY
 from bullpen.web.address import Place
 from bullpen.web.credentials import Keys
 from bullpen.web.identity import Visitor, set_visitor
@@ -119,8 +119,10 @@ class Guard:
     def _visitor(self, headers: Headers, scope: Scope) -> Visitor | None:
         if given := headers.getlist("authorization"):
             scheme, _, token = given[0].partition(" ")
-            is_one = len(given) == 1 and scheme.lower() == "bearer"
-            return self._keys.of_token(token.strip()) if is_one else None
+            if len(given) != 1 or scheme.lower() != "bearer":
+                return None
+            who = self._keys.of_token(token.strip())
+            return self._keys.of_metrics_token(token.strip()) if who is None and scope["path"] == METRICS else who
         who = self._keys.of_cookies(cookies_named(self._place.cookie, headers.getlist("cookie")))
         return None if who is None else replace(who, is_here=is_local(scope))
 

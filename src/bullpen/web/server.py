@@ -12,7 +12,7 @@ from msgspec import Struct
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from bullpen.app import NO_EXTRAS, open_store
+from bullpen.app import NO_EXTRAS, open_store, open_telemetry
 from bullpen.conversation.member_agent import Extra
 from bullpen.database import SharedDatabase, database_path
 from bullpen.team.file import LoadedTeam
@@ -68,8 +68,8 @@ async def serving(
     """Serve in the background until the context is left; then close everything and cancel running turns."""
     _give_back_large_blocks()
     keys = keys or Keys(sessions=Sessions(sessions_beside(database_path(db))))
-    async with open_store(db) as (store, thread):
-        hub = Hub(SharedDatabase(store, thread), team=team, extra=extra)
+    async with open_telemetry() as telemetry, open_store(db) as (store, thread):
+        hub = Hub(SharedDatabase(store, thread), team=team, extra=extra, telemetry=telemetry)
         server = _server(create_app(hub, keys, place, on_entry), tls)
         running = asyncio.create_task(server.serve(sockets=[listener]))
         try:
