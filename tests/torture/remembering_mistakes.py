@@ -1,9 +1,8 @@
 """One-line mistakes in the bookkeeping of sessions, and how each is seen."""
 
-import importlib
-import importlib.util
-import sys
 from pathlib import Path
+
+from tests.torture.planting import plant_in
 
 MISTAKES = {
     "all that was said counts as seen": (
@@ -57,21 +56,4 @@ def plant(name: str, folder: Path) -> None:
     if not name:
         return
     module, right, wrong, _ = MISTAKES[name]
-    spec = importlib.util.find_spec(module)
-    assert spec is not None
-    assert spec.origin is not None
-    source = Path(spec.origin).read_text(encoding="utf-8")
-    if source.count(right) != 1:
-        raise ValueError(f"{module} does not contain this exactly once: {right}")
-    if module in sys.modules:
-        raise ValueError(f"{module} was imported too early")
-    changed = folder / Path(spec.origin).name
-    changed.write_text(source.replace(right, wrong), encoding="utf-8")
-    mistaken = importlib.util.spec_from_file_location(module, changed)
-    assert mistaken is not None
-    assert mistaken.loader is not None
-    made = importlib.util.module_from_spec(mistaken)
-    sys.modules[module] = made
-    package, _, last = module.rpartition(".")
-    setattr(importlib.import_module(package), last, made)
-    mistaken.loader.exec_module(made)
+    plant_in(module, right, wrong, folder)

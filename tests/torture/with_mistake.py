@@ -1,10 +1,11 @@
 """`python -m tests.torture.with_mistake NAME ARGUMENTS`: the command line with a one-line mistake, "" for none."""
 
 import importlib
-import importlib.util
 import sys
 import tempfile
 from pathlib import Path
+
+from tests.torture.planting import plant_in
 
 MISTAKES = {
     "orphans are not adopted": (
@@ -102,23 +103,7 @@ def plant(name: str, folder: Path) -> None:
     """Make a mistake in this process, before anything has imported its module."""
     file, right, wrong = MISTAKES[name]
     package = "agents" if file != "secrets" else "text"
-    spec = importlib.util.find_spec(f"bullpen.{package}.{file}")
-    assert spec is not None
-    assert spec.origin is not None
-    source = Path(spec.origin).read_text(encoding="utf-8")
-    if source.count(right) != 1:
-        raise ValueError(f"{file}.py does not contain this exactly once: {right}")
-    changed = folder / f"{file}.py"
-    changed.write_text(source.replace(right, wrong), encoding="utf-8")
-    if spec.name in sys.modules:
-        raise ValueError(f"{file}.py was imported too early")
-    mistaken = importlib.util.spec_from_file_location(spec.name, changed)
-    assert mistaken is not None
-    assert mistaken.loader is not None
-    module = importlib.util.module_from_spec(mistaken)
-    sys.modules[spec.name] = module
-    setattr(importlib.import_module(f"bullpen.{package}"), file, module)
-    mistaken.loader.exec_module(module)
+    plant_in(f"bullpen.{package}.{file}", right, wrong, folder)
 
 
 def main() -> None:

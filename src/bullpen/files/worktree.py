@@ -4,6 +4,7 @@ Nothing of the repository is run: no hook, no filter. Its files are written by a
 """
 
 import contextlib
+import fcntl
 import os
 import shutil
 from collections.abc import Iterator
@@ -42,11 +43,13 @@ def make_worktree(place: Place, path: Path) -> str:
 
     What an earlier try has left is removed first.
     """
-    remove_worktree(place, path)
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    head = head_of(place)
     options = ("--detach", "--no-checkout", "--lock", "--reason", REASON)
-    _git(place).run("worktree", "add", *options, "--", str(path), head)
+    git = _git(place)
+    with _alone(place) as git.inherited:
+        _remove(place, path)
+        head = head_of(place)
+        git.run("worktree", "add", *options, "--", str(path), head)
     return head
 
 
@@ -58,6 +61,11 @@ def is_worktree(place: Place, path: Path) -> bool:
 
 def remove_worktree(place: Place, path: Path) -> None:
     """Remove a worktree with all files in it, also one that is half made or half removed. Raises OSError."""
+    with _alone(place):
+        _remove(place, path)
+
+
+def _remove(place: Place, path: Path) -> None:
     if os.path.lexists(path):
         shutil.rmtree(path)
     # Last, since it is what tells that there was one.
@@ -122,6 +130,25 @@ def _known_to(common: Path, path: Path) -> Iterator[Path]:
         is_half_made = not pointer and folder.name.startswith(path.name)
         if is_half_made or (pointer and Path(pointer) == path / ".git"):
             yield folder
+
+
+@contextlib.contextmanager
+def _alone(place: Place) -> Iterator[tuple[int, ...]]:
+    """Let nobody else make or remove worktrees meanwhile: git fails if it comes upon one that is half made.
+
+    Yield what git must inherit, so that it keeps the lock until it ends, even if we are killed.
+    """
+    if place.common_dir is None:
+        yield ()
+        return
+    folder = os.open(place.common_dir, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        # Where it cannot be locked, as on some network drives, there is no other way.
+        with contextlib.suppress(OSError):
+            fcntl.flock(folder, fcntl.LOCK_EX)
+        yield (folder,)
+    finally:
+        os.close(folder)
 
 
 def _git(place: Place) -> Git:
