@@ -13,6 +13,7 @@ from tests.conversation.same_line import Trials
 from tests.conversation.stage import Stage, until_at_work
 
 from bullpen.conversation.conversation import Conversation
+from bullpen.conversation.journal import Journal
 from bullpen.conversation.own_workspaces import OwnWorkspaces
 from bullpen.errors import FolderInUse, NoConflict, NothingToMerge
 from bullpen.files.workspace import Workspace
@@ -202,6 +203,31 @@ async def test_a_member_can_resolve_it(project: OwnProject) -> None:
     assert "- 'a.txt'" in project.prompt_of("bob").read_text(encoding="utf-8")
     assert project.read("a.txt") == LINES.replace("line 4", "of kim\nof ann")
     assert project.read("new.txt") == "new\n"
+
+
+async def test_who_is_to_resolve_it_is_asked_once_also_after_a_crash(
+    project: OwnProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    conflicting(project)
+    fix = "sed -i -e '/^<<<<<<</d' -e '/^=======/d' -e '/^>>>>>>>/d' a.txt"
+    project.agent("bob", f"{fix}; echo asked >> asked.txt", workspace="shared")
+
+    async def killed(*_: object) -> None:
+        raise RuntimeError("killed")
+
+    async with project.stage.open() as conversation:
+        await conflict(project, conversation)
+        with monkeypatch.context() as patched:
+            patched.setattr(Journal, "commit_message", killed)
+            with pytest.raises(RuntimeError):
+                await conversation.let_resolve("bob")
+    assert "<<<<<<< ours" in (project.read("a.txt") or "")
+    for _ in range(2):
+        async with project.stage.open(conversation.id) as again:
+            await again.until_quiet()
+            assert not again.progress.conflicts
+    assert project.read("a.txt") == LINES.replace("line 4", "of kim\nof ann")
+    assert project.read("asked.txt") == "asked\n"
 
 
 async def test_what_is_not_a_text_is_put_beside_to_be_resolved(project: OwnProject) -> None:

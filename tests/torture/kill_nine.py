@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.torture.outcome import Outcome, Size, Torture
-from tests.torture.shim import ROOT
+from tests.torture.shim import ROOT, scratch
 
 MOMENTS: dict[Size, int] = {"small": 60, "full": 1000}
 """How often at random."""
@@ -27,10 +27,10 @@ def run_with_fault(seed: int) -> Outcome:
     return _outcome(tortured("planted", "kills", "15", str(seed)))
 
 
-def tortured(module: str, *arguments: str) -> dict[str, Any]:
+def tortured(module: str, *arguments: str, in_memory: bool = False) -> dict[str, Any]:
     """Run a torture in a process that forks without harm, and return what it found."""
-    with tempfile.TemporaryDirectory() as folder:
-        program = [sys.executable, "-m", f"tests.torture.{module}", *arguments, folder]
+    with scratch() if in_memory else tempfile.TemporaryDirectory() as folder:
+        program = [sys.executable, "-m", f"tests.torture.{module}", *arguments, str(folder)]
         paths = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
         environment = os.environ | {"BULLPEN_HOME": str(Path(folder) / "home"), "PYTHONPATH": paths}
         done = subprocess.run(program, cwd=ROOT, env=environment, capture_output=True, encoding="utf-8")

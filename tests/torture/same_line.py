@@ -41,7 +41,7 @@ def seen(mistake: str, seed: int) -> str:
 
 def found_by(rounds: int, seed: int, mistake: str = "") -> dict[str, Any]:
     """Return what so many rounds found, with a mistake or without one."""
-    return tortured("same_line_trials", str(rounds), str(seed), mistake)
+    return tortured("same_line_trials", str(rounds), str(seed), mistake, in_memory=True)
 
 
 TORTURE = Torture(

@@ -40,7 +40,7 @@ MISTAKES = {
         MERGING,
         "    merged = shared.merge(base, ours.id, theirs)\n",
         "    merged = shared.merge(ours.id, ours.id, theirs)\n",
-        NOT_SHOWN,
+        f"{NOT_SHOWN}|{LOST}",
     ),
     "the base is taken one state too late, from the worktree": (
         MERGING,

@@ -5,13 +5,17 @@ from typing import Literal
 
 from msgspec.structs import replace
 
+from bullpen.conversation.consequences import person_message
 from bullpen.conversation.entry import Change, Entry
 from bullpen.conversation.events import Conflicted, Decided
 from bullpen.conversation.state import ConversationState
 from bullpen.errors import NoConflict
 from bullpen.file_changes import MOST_SENT_FILES, FileChange
 from bullpen.files.merge import Conflict
-from bullpen.routing.progress import MergeConflict
+from bullpen.markers.grammar import read_markers
+from bullpen.routing.progress import MergeConflict, Progress
+from bullpen.routing.router import Router
+from bullpen.team.team import Member
 from bullpen.text.numbers import counted
 
 Settling = Literal["take", "keep", "resolve", "apart"]
@@ -57,6 +61,18 @@ def settled(state: ConversationState, turn_id: str, how: Settling, *, at: int) -
     }[how]
     change = Change(progress=replace(state.progress, conflicts=left))
     return Entry(at=at, change=change, events=(Decided(turn_id=turn_id, choice=words),))
+
+
+def to_resolve(
+    state: ConversationState, router: Router, person: Member, turn_id: str, text: str, *, message_id: str, at: int
+) -> Entry:
+    """Return the entry with which an agent is asked to resolve a conflict, in a message of a person."""
+    decided = settled(state, turn_id, "resolve", at=at)
+    asked = person_message(router, state, person, text, read_markers(text), message_id=message_id, at=at)
+    progress, without = asked.change.progress, decided.change.progress
+    if isinstance(progress, Progress) and isinstance(without, Progress):
+        progress = replace(progress, conflicts=without.conflicts)
+    return replace(asked, change=replace(asked.change, progress=progress), events=(*decided.events, *asked.events))
 
 
 def open_conflict(state: ConversationState, turn_id: str | None) -> tuple[str, MergeConflict]:

@@ -33,7 +33,6 @@ from bullpen.conversation.turn_loop import TurnLoop
 from bullpen.conversation.workspaces import workspaces
 from bullpen.errors import MessageDiffers, NobodyToAsk, NothingSaid, UnknownMessage, UnknownSender
 from bullpen.file_changes import ChangeRecord
-from bullpen.files.merge import Conflict
 from bullpen.markers.grammar import DEFAULT_INTENT, Markers, read_markers
 from bullpen.memory import Memory
 from bullpen.routing.progress import Progress
@@ -236,18 +235,25 @@ class Conversation:
         await self._journal.alone(lambda: self._let_resolve(name, turn_id, by))
 
     async def _let_resolve(self, name: str, turn_id: str | None, by: str | None) -> None:
-        chosen, conflict = conflicts.open_conflict(self._state, turn_id)
-        found = await self._settle("resolve", chosen, by)
-        text = conflicts.question(name, chosen, conflict.member, found)
-        person = decisions.last_person(self.team, self._state) if by is None else self.person(by)
-        await self._say(text, read_markers(text), person.name, None)
+        chosen, _ = conflicts.open_conflict(self._state, turn_id)
+        decider = self._decider(by)
+        text = await self._files.own.settle("resolve", chosen, self._files.check_nobody_works_in, resolver=name)
+        await self._ask_to_resolve(chosen, text, decider, by)
 
-    async def _settle(self, how: Settling, turn_id: str | None, by: str | None) -> tuple[Conflict, ...]:
+    async def _ask_to_resolve(self, turn_id: str, text: str, decider: str, by: str | None) -> None:
+        """Store the decision and the question at once: both versions are in the files by now."""
+        at = milliseconds()
+        person = decisions.last_person(self.team, self._state) if by is None else self.person(by)
+        asked = partial(conflicts.to_resolve, self._state, self._router, person, turn_id, text, at=at)
+        await self._journal.commit_message(
+            lambda message_id: decisions.decided_by(decider, "resolve", asked(message_id=message_id), at=at)
+        )
+
+    async def _settle(self, how: Settling, turn_id: str | None, by: str | None) -> None:
         person = self._decider(by)
         chosen, _ = conflicts.open_conflict(self._state, turn_id)
-        brought = await self._files.own.settle(how, chosen, self._files.check_nobody_works_in)
+        await self._files.own.settle(how, chosen, self._files.check_nobody_works_in)
         await self._commit_decision(person, how, conflicts.settled, chosen, how)
-        return brought.conflicts
 
     async def merge(self, member: str) -> None:
         """Bring what an agent did in its own workspace into the shared folder, if it was not yet."""
@@ -434,7 +440,8 @@ class Conversation:
         if entry is not None or self._state.lost:
             await self._journal.alone(lambda: self._resume(entry, interrupted_at))
         self._journal.publish(*opening_events(self._state))
-        await self._files.start()
+        for turn_id, text in (await self._files.start()).items():
+            await self._journal.shielded(partial(self._ask_to_resolve, turn_id, text, self._decider(None), None))
         self._loops = [asyncio.create_task(self._turns.run()), asyncio.create_task(keep_alive(self._journal))]
         self._journal.changed.set()
 

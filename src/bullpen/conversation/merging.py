@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
-from bullpen.conversation.conflicts import Settling, files_for
+from bullpen.conversation.conflicts import Settling, files_for, question
 from bullpen.conversation.file_history import FileHistory
 from bullpen.errors import FilesDiffer, NoOwnWorkspace
 from bullpen.file_changes import ChangeRecord, FileChange, FolderChanges
@@ -33,16 +33,18 @@ def bring(
     turn_id: str,
     at: int,
     how: Settling | None = None,
+    resolver: str = "",
     check: Callable[[Workspace], None] = lambda _: None,
 ) -> Brought:
     """Merge an agent's work into the shared folder; with conflicts, only if a person has decided about them.
 
+    To "resolve" them, `resolver` is to be asked `own.state.question` afterwards.
     Raises FilesDiffer if somebody changes the files all the time, or another FilesError.
     """
     for left in reversed(range(TRIES)):
         try:
             with own.locked():
-                return _bring(history, own, turn_id, at, how, check)
+                return _bring(history, own, turn_id, at, how, resolver, check)
         except FilesDiffer:
             if not left:
                 raise
@@ -55,6 +57,7 @@ def _bring(
     turn_id: str,
     at: int,
     how: Settling | None,
+    resolver: str,
     check: Callable[[Workspace], None],
 ) -> Brought:
     shared, theirs, base = history.snapshots.workspace(own.shared), own.look(), own.state.base
@@ -62,7 +65,7 @@ def _bring(
     if own.exists:
         check(own.workspace)
     if theirs == base:
-        own.note(seen=theirs, is_apart=False)
+        own.note(seen=theirs, is_apart=False, question="")
         return Brought()
     ours = shared.snapshot()
     if not is_tree(ours.id):
@@ -72,7 +75,8 @@ def _bring(
         own.note(seen=theirs)
         return Brought(conflicts=merged.conflicts)
     files = (*merged.changes, *files_for(how or "keep", merged.conflicts, own.member))
-    own.note(seen=theirs, merging=theirs, turn=turn_id)
+    ask = question(resolver, turn_id, own.member, merged.conflicts) if how == "resolve" else ""
+    own.note(seen=theirs, merging=theirs, turn=turn_id, question=ask)
     record = _applied(history, shared, own, turn_id, at, ours.id, theirs, files) if files else None
     own.note(base=theirs, merging="", is_apart=False)
     return Brought(record=record, conflicts=merged.conflicts)

@@ -15,7 +15,7 @@ from bullpen.conversation.events import FilesChanged, Trouble
 from bullpen.conversation.file_history import CheckFolder, FileHistory, files_home
 from bullpen.conversation.journal import Journal
 from bullpen.conversation.member_agent import MemberAgent
-from bullpen.conversation.merging import Brought, bring, complete
+from bullpen.conversation.merging import bring, complete
 from bullpen.conversation.running_turn import milliseconds
 from bullpen.conversation.watched_folder import WatchedFolder, all_of
 from bullpen.errors import BullpenError, FilesError, NoOwnWorkspace
@@ -164,27 +164,33 @@ class OwnWorkspaces:
 
     # What a person decides
 
-    async def settle(self, how: Settling, turn_id: str, check: CheckFolder) -> Brought:
-        """Do what a person has decided about a conflict."""
+    async def settle(self, how: Settling, turn_id: str, check: CheckFolder, *, resolver: str = "") -> str:
+        """Do what a person has decided about a conflict, and return what its resolver is to be asked."""
         member = self._state.progress.conflicts[turn_id].member
         own = await asyncio.to_thread(self.of, member)
         if own is None or self._history is None:
-            return Brought()
+            return ""
         if how == "apart":
             await asyncio.to_thread(own.note, is_apart=True)
-            return Brought()
+            return ""
         brought = await self._state.in_store(
-            bring, self._history, own, turn_id=turn_id, at=milliseconds(), how=how, check=check
+            bring, self._history, own, turn_id=turn_id, at=milliseconds(), how=how, resolver=resolver, check=check
         )
         self._tell(brought.record, None)
-        return brought
+        return (await asyncio.to_thread(lambda: own.state)).question
 
     # What a crash left
 
-    async def start(self, completed: Sequence[ChangeRecord]) -> None:
-        """Complete what the process before this one had begun, and merge what it had not."""
-        asked = {conflict.member for conflict in self._state.progress.conflicts.values()}
-        for member in sorted(asked.union(member for member, agent in self._agents.items() if agent.shared is not None)):
+    async def start(self, completed: Sequence[ChangeRecord]) -> dict[str, str]:
+        """Complete what the process before this one had begun, and merge what it had not.
+
+        Return what agents are to be asked that resolve conflicts, by the turns: both versions are in the files.
+        """
+        questions = dict[str, str]()
+        asked = {conflict.member: turn_id for turn_id, conflict in self._state.progress.conflicts.items()}
+        for member in sorted(
+            {*asked}.union(member for member, agent in self._agents.items() if agent.shared is not None)
+        ):
             await self._state.in_store(self._completed, member)
             own = await asyncio.to_thread(self.of, member)
             interrupted = any(record.kind == "turn" and record.member == member for record in completed)
@@ -194,7 +200,11 @@ class OwnWorkspaces:
                 await self._merge_on_opening(own)
             elif member in asked and not await asyncio.to_thread(own.has_unmerged_work):
                 # It was decided, and only that was not stored any more.
-                await self._journal.shielded(partial(self._commit_over, [member]))
+                if own.state.question:
+                    questions[asked[member]] = own.state.question
+                else:
+                    await self._journal.shielded(partial(self._commit_over, [member]))
+        return questions
 
     def _completed(self, member: str) -> None:
         own = self.of(member)

@@ -47,13 +47,17 @@ class TurnFiles:
         """Whether it is not known yet what a turn has changed that has ended, or that is not merged yet."""
         return self.own.is_merging or any(folder.last_looks for folder in self._folders.values())
 
-    async def start(self) -> None:
-        """Complete what the process before this one had begun when it was killed."""
-        if self._history is not None:
-            completed = await self._state.in_store(self._history.complete)
-            for record in completed:
-                self._publish(record)
-            await self.own.start(completed)
+    async def start(self) -> dict[str, str]:
+        """Complete what the process before this one had begun when it was killed.
+
+        Return what agents are to be asked that resolve conflicts, by the turns.
+        """
+        if self._history is None:
+            return {}
+        completed = await self._state.in_store(self._history.complete)
+        for record in completed:
+            self._publish(record)
+        return await self.own.start(completed)
 
     async def look(self, turn: WaitingTurn) -> None:
         """Look at the folder of a turn that is about to begin, if its agent may change files."""

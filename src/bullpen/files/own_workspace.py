@@ -54,6 +54,8 @@ class OwnState(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The last turn that worked here."""
     is_apart: bool = False
     """Whether a person wants what is in it to stay there."""
+    question: str = ""
+    """What an agent is to be asked that resolves the conflict of the last merge."""
 
 
 class OwnWorkspace:
