@@ -36,6 +36,7 @@ example: $(CORE)
 test: $(READY)
 	@$(BIN)/python tests/real_cli/install.py
 	@$(BIN)/python tests/browser/install.py
+	@$(BIN)/python tests/store/postgres/install.py
 	$(BIN)/pytest --numprocesses logical --dist worksteal
 
 newest: $(READY)
@@ -97,7 +98,7 @@ docs: $(READY)
 lock: $(READY)
 	$(PIP) uv
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
-	  --extra all --extra telemetry --group dev pyproject.toml --output-file requirements.txt
+	  --extra all --extra cluster --extra telemetry --group dev pyproject.toml --output-file requirements.txt
 
 clean:
 	rm -rf $(VENV) .cache .hypothesis .mypy_cache .pytest_cache .ruff_cache

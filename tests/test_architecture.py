@@ -157,6 +157,35 @@ def test_using_the_context_loads_nothing_heavier_than_msgspec() -> None:
     assert loaded - set(sys.stdlib_module_names) == {"bullpen"}
 
 
+def test_only_the_store_in_postgresql_imports_psycopg() -> None:
+    of_a_cluster = {"psycopg", "psycopg_pool", "procrastinate"}
+    users = {path for path in modules() if {name.split(".")[0] for name in imported(path)} & of_a_cluster}
+
+    assert users
+    assert {path.parent for path in users} == {SOURCE / "store" / "postgres"}
+    importers = {path for path in modules() if any(".store.postgres" in name for name in imported(path))}
+    assert {dotted(path) for path in importers if "postgres" not in path.parts} <= MAY_OPEN_POSTGRES
+
+
+MAY_OPEN_POSTGRES: set[str] = set()
+"""Modules that do so in a function, if they are given the address of a server."""
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "import bullpen, bullpen.app, bullpen.database, bullpen.store.sqlite",
+        "from bullpen.cli import main; main(['sessions', 'list'])",
+        "import bullpen.web.server, bullpen.tui.app",
+    ],
+)
+def test_one_machine_loads_nothing_of_a_cluster(
+    statement: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BULLPEN_HOME", str(tmp_path))
+    assert loaded_by(statement) & {"psycopg", "psycopg_binary", "psycopg_pool", "procrastinate"} == set()
+
+
 @pytest.mark.parametrize("name", ["dataclasses", "logging", "re", "typing"])
 def test_the_cheap_import_stays_cheap(name: str) -> None:
     assert name not in loaded_by("import bullpen.context")

@@ -53,10 +53,12 @@ BullpenError
 │   ├── StoreBusy           another process has locked it for too long
 │   ├── StoreDamaged
 │   │   └── LogLost         its newest data was in a log that is not there any more
-│   ├── StoreFailed         the disk or SQLite failed in another way
+│   ├── StoreFailed         the disk, SQLite or PostgreSQL failed in another way
 │   ├── StoreFull           there is no room to write
 │   ├── StoreReadOnly       we may not write to it, or not even read it
-│   └── StoreTooNew         a newer bullpen wrote it
+│   ├── StoreTooNew         a newer bullpen wrote it
+│   ├── StoreTooOld         the server is older than we can use
+│   └── StoreUnreachable    there is no connection to the server
 ├── UnknownAgent            no module provides this agent type
 ├── UnknownChange           this conversation has no changes with this number
 ├── UnknownCommand          the word after a slash is not a command
@@ -476,10 +478,26 @@ class StoreBusy(StoreError):
 
 
 class StoreFailed(StoreError):
-    """The disk or SQLite failed in another way."""
+    """The disk, SQLite or PostgreSQL failed in another way."""
 
-    def __init__(self, path: object, reason: str) -> None:
-        super().__init__(path, f"could not be used: {reason}.", "Check the disk and try again.")
+    def __init__(self, path: object, reason: str, hint: str = "Check the disk and try again.") -> None:
+        super().__init__(path, f"could not be used: {reason}.", hint)
+
+
+class StoreTooOld(StoreError):
+    """The server is older than we can use."""
+
+    def __init__(self, path: object, version: int, needed: int) -> None:
+        super().__init__(path, f"is PostgreSQL {version}, but bullpen needs {needed} or newer.", "Update the server.")
+
+
+class StoreUnreachable(StoreError):
+    """There is no connection to the server, or not any more."""
+
+    def __init__(self, path: object, reason: str, *, has_answered: bool) -> None:
+        what = "refused the connection" if has_answered else "cannot be reached"
+        refused, away = "Check the user, the password and the name of the database.", "Is the server running?"
+        super().__init__(path, f"{what}: {reason}.", refused if has_answered else away)
 
 
 class StoreConflict(BullpenError):

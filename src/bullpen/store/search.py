@@ -188,7 +188,7 @@ def found(db: Connection, query: Query, conversation: int | None) -> Iterator[Fo
     values = {"match": " ".join(map(_quoted, query.terms)), "conversation": conversation}
     for row in db.execute(WAITING, values):
         match = match_in(row, query)
-        if match and _has_terms(unpacked_text(row[-1]), query):
+        if match and has_terms(unpacked_text(row[-1]), query):
             yield match
     yield from filter(None, (match_in(row, query) for row in db.execute(INDEXED, values)))
 
@@ -209,7 +209,8 @@ def match_in(row: tuple[Any, ...], query: Query) -> Found | None:
     )
 
 
-def _has_terms(content: str, query: Query) -> bool:
+def has_terms(content: str, query: Query) -> bool:
+    """Return whether a message has all words of a query."""
     words = words_of(content)
     return all(term.is_in(words) for term in query.terms)
 

@@ -1,7 +1,6 @@
 """SqliteStore: all conversations of one user in one file. The default; needs nothing installed."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from sqlite3 import Connection
@@ -13,7 +12,7 @@ from msgspec.structs import replace
 from bullpen.check_results import CheckResult
 from bullpen.context.history import Envelope
 from bullpen.context.prompt import AssemblerOutput
-from bullpen.errors import StoreError, UnknownConversation, UnknownMessage
+from bullpen.errors import UnknownMessage
 from bullpen.file_changes import ChangeRecord
 from bullpen.memory import MemberMemory
 from bullpen.messages import ConversationMessage, Speaker
@@ -21,6 +20,7 @@ from bullpen.routing.queue import WaitingTurn
 from bullpen.store import (
     change_rows,
     check_rows,
+    claiming,
     conversation_rows,
     decision_rows,
     fsck,
@@ -51,8 +51,6 @@ from bullpen.store.search import query_from
 
 SYNCED_BEATS = 100
 """The number of beats of which one waits for the disk."""
-MOST_PROMPTS = 16
-"""Of those that are kept in memory. Each has less than a megabyte."""
 
 
 class SqliteStore:
@@ -62,8 +60,7 @@ class SqliteStore:
         self._database = Database(Path(path))
         self._locks = OwnerLocks(self._database.path)
         self._beats = 0
-        self._prompts: dict[tuple[int, str], turn_rows.KnownPrompt] = {}
-        """What members of conversations were given last, which the next prompt mostly repeats."""
+        self._prompts = turn_rows.KnownPrompts()
         self._intact: dict[int, bytes] = {}
         """The last hash of each conversation whose end we have written or checked ourselves."""
 
@@ -270,7 +267,7 @@ class SqliteStore:
             known = turn_rows.start(db, place.number, turn_id, owner.token, given, at, self._prompts.get(key))
             conversation_rows.apply(db, place.number, change, at)
             started = turn_rows.find(db, place.number, turn_id)
-        self._remember_prompt(key, known)
+        self._prompts.remember(key, known)
         return started
 
     def give_again(self, conversation_id: str, turn_id: str, *, owner: Owner, given: AssemblerOutput) -> None:
@@ -279,13 +276,7 @@ class SqliteStore:
             place = place_for(db, conversation_id, owner)
             known = turn_rows.give_again(db, place.number, turn_id, given)
             member = turn_rows.find(db, place.number, turn_id).member
-        self._remember_prompt((place.number, member), known)
-
-    def _remember_prompt(self, key: tuple[int, str], known: turn_rows.KnownPrompt) -> None:
-        self._prompts.pop(key, None)
-        self._prompts[key] = known
-        for oldest in list(self._prompts)[:-MOST_PROMPTS]:
-            del self._prompts[oldest]
+        self._prompts.remember((place.number, member), known)
 
     def end_turn(
         self, conversation_id: str, end: TurnEnd, *, change: StateChange = NO_CHANGE, owner: Owner | None = None
@@ -498,23 +489,17 @@ class SqliteStore:
 
     def claim(self, conversation_id: str, owner: Owner, *, is_alive: IsAlive) -> bool:
         """Become the owner, unless another owner is alive."""
+        return claiming.claim(
+            self._locks,
+            owner,
+            is_alive=is_alive,
+            present=lambda: self._owner_of(conversation_id),
+            become=lambda before: self._become_owner(conversation_id, owner, before),
+        )
+
+    def _owner_of(self, conversation_id: str) -> Owner | None:
         with self._database.reading() as db:
-            before = place_of(db, conversation_id).owner
-        is_other = before is not None and before.token != owner.token
-        if before is not None and is_other and is_alive(before):
-            return False
-        # Before anybody can read who owns it: an owner whose lock is not held is dead.
-        self._locks.hold(owner.token)
-        try:
-            is_ours = self._become_owner(conversation_id, owner, before)
-        except BaseException:
-            self._give_up(conversation_id, owner)
-            raise
-        if not is_ours:
-            self._locks.remove(owner.token)
-        elif before is not None and is_other:
-            self._locks.remove(before.token)
-        return is_ours
+            return place_of(db, conversation_id).owner
 
     def _become_owner(self, conversation_id: str, owner: Owner, before: Owner | None) -> bool:
         with self._database.writing_without_sync() as db:
@@ -524,13 +509,6 @@ class SqliteStore:
             if is_ours:
                 conversation_rows.set_owner(db, place.number, owner)
         return is_ours
-
-    def _give_up(self, conversation_id: str, owner: Owner) -> None:
-        """After an error, leave nothing of an owner, unless it may be stored: then a free lock says that it is dead."""
-        self._locks.let_go(owner.token)
-        with suppress(StoreError, UnknownConversation):
-            if token_of(self.conversation(conversation_id).owner) != owner.token:
-                self._locks.remove(owner.token)
 
     def is_locked(self, owner: Owner) -> bool | None:
         """Return whether an owner's process still holds its lock; None if there is no such lock."""

@@ -21,6 +21,8 @@ from bullpen.turn_events import Failed, Usage
 
 MOST_DIFFERENCES = 20
 """Prompts of a member in a row that are stored as differences; the next one is stored completely."""
+MOST_PROMPTS = 16
+"""Of those that are kept in memory. Each has less than a megabyte."""
 CAN_BE_RETRIED = ("failed", "cancelled", "interrupted")
 
 SELECT = """
@@ -79,6 +81,24 @@ class KnownPrompt(Struct, frozen=True, kw_only=True):
     text: str
     differences: int
     """How many others must be read before it."""
+
+
+class KnownPrompts:
+    """What members of conversations were given last, which the next prompt mostly repeats."""
+
+    def __init__(self) -> None:
+        self._prompts: dict[tuple[int, str], KnownPrompt] = {}
+
+    def get(self, key: tuple[int, str]) -> KnownPrompt | None:
+        """Return what a member of a conversation was given last, if it is known."""
+        return self._prompts.get(key)
+
+    def remember(self, key: tuple[int, str], known: KnownPrompt) -> None:
+        """Remember what a member was given, and forget what was remembered longest ago."""
+        self._prompts.pop(key, None)
+        self._prompts[key] = known
+        for oldest in list(self._prompts)[:-MOST_PROMPTS]:
+            del self._prompts[oldest]
 
 
 def start(

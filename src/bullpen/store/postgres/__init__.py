@@ -1,0 +1,1 @@
+"""PostgresStore: conversations of many machines in one PostgreSQL database. Needs the extra `cluster`."""

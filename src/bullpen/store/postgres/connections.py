@@ -1,0 +1,217 @@
+"""A few connections that are used in turns. Each transaction is one pipeline, so that it takes two round trips.
+
+What is asked in a pipeline is sent at once, and waits only when its answer is read: ask for everything first.
+"""
+
+import os
+import select
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
+from threading import BoundedSemaphore, Lock
+from typing import Any
+from weakref import WeakSet
+
+import psycopg
+from psycopg import Connection, errors
+
+from bullpen.errors import (
+    StoreBusy,
+    StoreDamaged,
+    StoreFailed,
+    StoreFull,
+    StoreReadOnly,
+    StoreUnreachable,
+)
+from bullpen.store.packing import DamagedData
+from bullpen.store.postgres import text
+from bullpen.store.postgres.address import Address
+
+Row = tuple[Any, ...]
+Db = Connection[Row]
+
+MOST_CONNECTIONS = 8
+BUSY_SECONDS = 10.0
+
+# A process that is stopped in the middle of a transaction would lock others out of its conversation: the server ends
+# it. What is acknowledged is on disk, even if the server's settings say otherwise.
+SETTINGS = f"""
+SELECT set_config('lock_timeout', '{BUSY_SECONDS:.0f}s', false),
+    set_config('idle_in_transaction_session_timeout', '{BUSY_SECONDS:.0f}s', false),
+    set_config('synchronous_commit',
+        CASE current_setting('synchronous_commit') WHEN 'off' THEN 'on' ELSE current_setting('synchronous_commit') END,
+        false)
+"""
+
+READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+WRITE = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
+NO_SYNC = "SET LOCAL synchronous_commit = off"
+
+DAMAGED = "Nothing more is written to it from here. See what is wrong with pg_amcheck, and use a backup."
+FAILED = "Try again; the server's log says more."
+
+_all: "WeakSet[Connections]" = WeakSet()
+
+
+class Connections:
+    """Connections to one database. All methods may be called from any thread.
+
+    After damage is found, nothing is written any more.
+    """
+
+    def __init__(self, address: Address) -> None:
+        self.address = address
+        self._lock = Lock()
+        self._free = BoundedSemaphore(MOST_CONNECTIONS)
+        self._idle: list[Db] = []
+        self._open: WeakSet[Db] = WeakSet()
+        self._is_closed = False
+        self._damage = ""
+        _all.add(self)
+
+    def connect(self) -> Db:
+        """Return a new connection, or raise StoreUnreachable."""
+        parameters: dict[str, Any] = {**self.address.parameters}
+        try:
+            connection = psycopg.connect(autocommit=True, **parameters)
+        except psycopg.Error as error:
+            raise unreachable(self.address, error) from None
+        text.prepare(connection)
+        connection.execute(SETTINGS)
+        self._open.add(connection)
+        return connection
+
+    def reading(self) -> AbstractContextManager[Db]:
+        """Let the block see one state of the database, no matter what others write meanwhile."""
+        return self._transaction(READ)
+
+    def writing(self, *, synced: bool = True) -> AbstractContextManager[Db]:
+        """Let the block change the database: when it ends, everything is stored, or nothing has changed.
+
+        What is not synced, others see at once, but a crash of the server may lose it.
+        """
+        if self._damage:
+            raise StoreDamaged(self.address.shown, self._damage, DAMAGED)
+        return self._transaction(WRITE, *(() if synced else (NO_SYNC,)))
+
+    def stop_writing(self, reason: str) -> None:
+        """Write nothing any more, because of damage."""
+        self._damage = self._damage or reason
+
+    def close(self) -> None:
+        """Close all connections that nobody uses. Closing twice is harmless."""
+        with self._lock:
+            self._is_closed = True
+            idle, self._idle = self._idle, []
+        for connection in idle:
+            connection.close()
+
+    @contextmanager
+    def _transaction(self, *begin: str) -> Iterator[Db]:
+        with self._used() as db, self.translating():
+            try:
+                with db.pipeline():
+                    for statement in begin:
+                        db.execute(statement)
+                    yield db
+                    db.execute("COMMIT")
+            except BaseException:
+                # If it is lost, the server rolls back.
+                with suppress(psycopg.Error):
+                    db.rollback()
+                raise
+
+    @contextmanager
+    def _used(self) -> Iterator[Db]:
+        if not self._free.acquire(timeout=BUSY_SECONDS):
+            raise StoreBusy(self.address.shown)
+        try:
+            db = self._take() or self.connect()
+            try:
+                yield db
+            finally:
+                self._put_back(db)
+        finally:
+            self._free.release()
+
+    def _take(self) -> Db | None:
+        """Return a connection that is not in use and was not lost."""
+        with self._lock:
+            if self._is_closed:
+                raise ValueError("The store is closed.")
+            while self._idle:
+                db = self._idle.pop()
+                if is_usable(db):
+                    return db
+                db.close()
+        return None
+
+    def _put_back(self, db: Db) -> None:
+        is_idle = not db.closed and db.info.transaction_status == psycopg.pq.TransactionStatus.IDLE
+        with self._lock:
+            if is_idle and not self._is_closed:
+                self._idle.append(db)
+                return
+        db.close()
+
+    @contextmanager
+    def translating(self) -> Iterator[None]:
+        """Turn PostgreSQL's errors and damage into ours."""
+        try:
+            yield
+        except (psycopg.Error, DamagedData) as error:
+            ours = store_error(self.address, error)
+            if isinstance(ours, StoreDamaged):
+                self.stop_writing(ours.reason)
+            raise ours from error
+
+    def forget(self) -> None:
+        """In a forked child: do not keep the connections of the parent open, whose locks would outlive it."""
+        self._lock, self._free, self._idle = Lock(), BoundedSemaphore(MOST_CONNECTIONS), []
+        for connection in list(self._open):
+            if not connection.closed:
+                os.close(connection.fileno())
+        self._open = WeakSet()
+
+
+def is_usable(db: Db) -> bool:
+    """Return whether a connection is open; what the server says unasked is that it is not any more."""
+    if db.closed:
+        return False
+    poll = select.poll()
+    poll.register(db.fileno(), select.POLLIN)
+    return not poll.poll(0)
+
+
+def unreachable(address: Address, error: psycopg.Error) -> StoreUnreachable:
+    """Return why there is no connection, in one line and without the password."""
+    reason = address.without_password(" ".join(str(error).split())).rstrip(".")
+    has_answered = "FATAL:" in reason
+    return StoreUnreachable(address.shown, reason.rpartition("FATAL: ")[2], has_answered=has_answered)
+
+
+def store_error(address: Address, error: Exception) -> Exception:
+    """Return an error of PostgreSQL, or damage that we found ourselves, as an error for people."""
+    reason = address.without_password(" ".join(str(error).split())).rstrip(".")
+    match error:
+        case DamagedData() | errors.DataCorrupted() | errors.IndexCorrupted():
+            return StoreDamaged(address.shown, reason, DAMAGED)
+        case errors.LockNotAvailable() | errors.DeadlockDetected() | errors.QueryCanceled():
+            return StoreBusy(address.shown)
+        case errors.DiskFull():
+            return StoreFull(address.shown)
+        case errors.ReadOnlySqlTransaction() | errors.InsufficientPrivilege():
+            return StoreReadOnly(address.shown, f"cannot be written: {reason}")
+        case errors.ProgramLimitExceeded() | errors.NumericValueOutOfRange():
+            return ValueError(f"PostgreSQL cannot store this: {reason}.")
+        case errors.OperatorIntervention() | psycopg.OperationalError(sqlstate=None):
+            return StoreUnreachable(address.shown, reason, has_answered=False)
+        case _:
+            return StoreFailed(address.shown, reason, FAILED)
+
+
+def _after_fork_in_child() -> None:
+    for connections in list(_all):
+        connections.forget()
+
+
+os.register_at_fork(after_in_child=_after_fork_in_child)

@@ -1,0 +1,100 @@
+"""Locks of owners: advisory locks of one session, which the server frees when the process dies or is cut off."""
+
+import hashlib
+from contextlib import suppress
+from threading import Lock
+
+import psycopg
+
+from bullpen.store.postgres.connections import Connections, Db, is_usable
+
+GRACE_SECONDS = 15
+"""After a start of the server, in which owners take their locks again: until then, a free lock says nothing."""
+
+STATE = """
+    SELECT EXISTS (SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND granted AND objsubid = 1
+            AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+            AND classid::bigint = %(high)s AND objid::bigint = %(low)s),
+        EXISTS (SELECT 1 FROM states WHERE owner_token = %(token)s)
+            AND now() - pg_postmaster_start_time() > make_interval(secs => %(grace)s)
+"""
+
+
+class OwnerLocks:
+    """The locks that one store holds for its owners. All methods may be called from any thread."""
+
+    def __init__(self, connections: Connections) -> None:
+        self._connections = connections
+        self._lock = Lock()
+        self._session: Db | None = None
+        self._held: set[str] = set()
+        self._schema = ""
+
+    def hold(self, token: str) -> None:
+        """Lock for an owner."""
+        with self._lock:
+            session = self._renewed()
+            with self._connections.translating():
+                session.execute("SELECT pg_try_advisory_lock(%s)", (self._key(token),))
+            self._held.add(token)
+
+    def is_held(self, token: str) -> bool | None:
+        """Return whether some session holds an owner's lock; None if nobody ever did, or nobody can know."""
+        if token in self._held:
+            return True
+        if not self._schema:
+            with self._lock:
+                self._renewed()
+        high, low = divmod(self._key(token) % 2**64, 2**32)
+        values = {"high": high, "low": low, "token": token, "grace": GRACE_SECONDS}
+        with self._connections.reading() as db:
+            row = db.execute(STATE, values).fetchone()
+        is_locked, is_dead = row or (False, False)
+        return True if is_locked else False if is_dead else None
+
+    def renew(self) -> None:
+        """Take all locks again if the session was lost."""
+        with self._lock:
+            if self._held:
+                self._renewed()
+
+    def let_go(self, token: str) -> None:
+        """Unlock for a former owner."""
+        with self._lock:
+            if token not in self._held:
+                return
+            self._held.discard(token)
+            # A session that was lost holds nothing.
+            if self._session is not None and is_usable(self._session):
+                with suppress(psycopg.Error):
+                    self._session.execute("SELECT pg_advisory_unlock(%s)", (self._key(token),))
+
+    def remove(self, token: str) -> None:
+        """Unlock for a former owner: nothing else is left of it."""
+        self.let_go(token)
+
+    def close(self) -> None:
+        """Let go of all."""
+        with self._lock:
+            self._held.clear()
+            if self._session is not None:
+                self._session.close()
+                self._session = None
+
+    def _renewed(self) -> Db:
+        """Return the session, in which all are locked, however often it was lost."""
+        if self._session is not None and is_usable(self._session):
+            return self._session
+        session = self._connections.connect()
+        with self._connections.translating():
+            row = session.execute("SELECT current_schema()").fetchone()
+            self._schema = str(row[0]) if row else ""
+            for token in self._held:
+                session.execute("SELECT pg_try_advisory_lock(%s)", (self._key(token),))
+        self._session = session
+        return session
+
+    def _key(self, token: str) -> int:
+        """Return the number of an owner's lock. Databases of one server have locks of their own; schemas do not."""
+        name = f"{self._schema}\0{token}".encode(errors="surrogatepass")
+        return int.from_bytes(hashlib.sha256(name).digest()[:8], "big", signed=True)

@@ -1,0 +1,72 @@
+"""Where a conversation is in the tables, and what is asked about it: everything at once, then the answers."""
+
+from msgspec import Struct
+from psycopg import Cursor
+from psycopg.sql import Composed
+
+from bullpen.errors import UnknownConversation
+from bullpen.store.base import Owner
+from bullpen.store.conversation_rows import check_owner, owner_from
+from bullpen.store.postgres.connections import Db, Row
+
+CONVERSATION = "(SELECT number FROM conversations WHERE id = %(id)s)"
+"""The number of the conversation, in a query."""
+PLACE = """
+    SELECT conversation, messages, head, owner, first_link
+    FROM states JOIN conversations ON conversations.number = states.conversation WHERE conversations.id = %(id)s
+"""
+LOCKED = f"{PLACE} FOR NO KEY UPDATE OF states"
+
+
+class Found(Struct, frozen=True):
+    """Where a conversation is in the tables, and where its messages end."""
+
+    number: int
+    messages: int
+    head: bytes
+    owner: Owner | None
+    first_link: bytes
+
+
+class Place:
+    """A conversation in one transaction.
+
+    To write, its state is locked until the transaction ends, so what was looked up stays as it is, and so does its
+    owner: this is the fence.
+    """
+
+    def __init__(self, db: Db, conversation_id: str, *, to_write: bool = False) -> None:
+        self.db = db
+        self.id = conversation_id
+        self._row = self.ask(LOCKED if to_write else PLACE)
+        self._found: Found | None = None
+        self._fence: tuple[Owner | None] | None = None
+
+    def fence(self, owner: Owner | None) -> None:
+        """Let only this owner write, or only if there is none."""
+        self._fence = (owner,)
+
+    def ask(self, query: str | Composed, **values: object) -> Cursor[Row]:
+        """Ask something about the conversation; %(id)s is its id. The answer is waited for when it is read."""
+        return self.db.execute(query, {"id": self.id, **values}, binary=True)
+
+    def all(self, query: str | Composed, **values: object) -> list[Row]:
+        """Return all rows of an answer."""
+        return self.read(self.ask(query, **values))
+
+    def read(self, answer: Cursor[Row]) -> list[Row]:
+        """Return all rows of an answer, or raise UnknownConversation or NotTheOwner."""
+        self.found()
+        return answer.fetchall()
+
+    def found(self) -> Found:
+        """Return where the conversation is, or raise UnknownConversation or NotTheOwner."""
+        if self._found is None:
+            row = self._row.fetchone()
+            if row is None:
+                raise UnknownConversation(self.id)
+            number, messages, head, owner, first_link = row
+            self._found = Found(number, messages, head, owner_from(owner), first_link)
+            if self._fence is not None:
+                check_owner(self.id, self._found.owner, *self._fence)
+        return self._found
