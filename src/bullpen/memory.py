@@ -67,7 +67,7 @@ class Memory(Struct, frozen=True, kw_only=True, omit_defaults=True):
     seen_to: int
     """All messages up to this one are settled, except for pending ones."""
     pending: tuple[str, ...] = ()
-    """Messages up to there that were hidden from it so far: others said them at the same time."""
+    """Messages up to there that it was not given: others said them at the same time, or there was no room for them."""
     early: tuple[str, ...] = ()
     """Messages before the first one that it was given all the same."""
     said: tuple[str, ...] = ()

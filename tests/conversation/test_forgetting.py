@@ -1,7 +1,7 @@
 """Making an agent forget: its next turn begins a new session, and everyone learns who wanted that."""
 
 import pytest
-from tests.conversation.stage import FAIL, Stage, events_so_far, tell, until_at_work
+from tests.conversation.stage import FAIL, Script, Stage, events_so_far, tell, until_at_work
 
 from bullpen.conversation.conversation import Conversation
 from bullpen.conversation.events import Forgotten, Said
@@ -57,6 +57,40 @@ async def test_what_is_forgotten_twice_is_one_decision(shop: Stage) -> None:
         await conversation.forget("a", by="kim")
         assert conversation.progress.forgotten == {"a": "lee"}
         assert len(await conversation.read(decisions_in)) == 1
+
+
+async def test_what_is_wanted_again_while_a_new_session_begins_is_not_lost(shop: Stage) -> None:
+    slow: Script = [{"say": "Second "}, {"sleep": 2}, {"say": "done."}]
+    shop.agent("a", "First.", slow, "Third.", "Fourth.", agent="claude")
+    async with shop.open() as conversation:
+        await tell(conversation, "[FROM: kim] Go [NEXT: a]")
+        await conversation.forget("a", by="kim")
+        await conversation.say("[FROM: kim] And now? [NEXT: a]")
+        await until_at_work(conversation, "a")
+        await conversation.forget("a", by="kim")
+        await conversation.forget("a", by="lee")
+        await conversation.until_quiet()
+        assert conversation.progress.forgotten == {"a": "kim"}
+        await tell(conversation, "[FROM: kim] And now? [NEXT: a]")
+        assert await last_session(conversation) == ("rebuilt", "kim made it forget")
+        assert (conversation.progress.forgotten, conversation.progress.forgetting) == ({}, {})
+        await tell(conversation, "[FROM: kim] And now? [NEXT: a]")
+        assert "forget" not in (await last_session(conversation))[1]
+        assert len(await conversation.read(decisions_in)) == 2
+
+
+async def test_what_is_wanted_twice_while_an_old_session_is_used_is_done_once(shop: Stage) -> None:
+    shop.agent("a", [{"say": "First "}, {"sleep": 2}, {"say": "done."}], "Second.", "Third.", agent="claude")
+    async with shop.open() as conversation:
+        await conversation.say("[FROM: kim] Go [NEXT: a]")
+        await until_at_work(conversation, "a")
+        await conversation.forget("a", by="kim")
+        await conversation.forget("a", by="lee")
+        await conversation.until_quiet()
+        await tell(conversation, "[FROM: kim] And now? [NEXT: a]")
+        assert await last_session(conversation) == ("rebuilt", "kim made it forget")
+        await tell(conversation, "[FROM: kim] And now? [NEXT: a]")
+        assert "forget" not in (await last_session(conversation))[1]
 
 
 async def test_the_reply_of_a_turn_that_ran_meanwhile_does_not_count(shop: Stage) -> None:

@@ -97,6 +97,24 @@ async def test_what_was_hidden_in_a_turn_that_is_tried_again_is_sent_later(team:
     assert team.origins("a") == ["new", "resumed", "resumed", "resumed"]
 
 
+async def test_what_there_was_no_room_for_is_sent_when_there_is(team: RememberingStage) -> None:
+    team.remembering("a", max_bytes=4000)
+    async with team.open() as conversation:
+        await tell(conversation, "one [NEXT: a]")
+        for word in ("two", "three"):
+            await tell(conversation, f"{word} {'x' * 2400} [NEXT: b]")
+        await tell(conversation, "four [NEXT: a]")
+        await tell(conversation, "five [NEXT: a]")
+        await tell(conversation, "six [NEXT: a]")
+
+    assert team.origins("a") == ["new", "resumed", "resumed", "resumed"]
+    prompts = team.prompt_texts("a")
+    assert ["two xx" in prompt for prompt in prompts] == [False, False, True, False]
+    assert ["three xx" in prompt for prompt in prompts] == [False, True, False, False]
+    assert [prompt.count("b:1 says so.") for prompt in prompts] == [0, 1, 0, 0]
+    assert team.memory("a").pending == ()
+
+
 async def test_in_a_relay_it_answers_the_step_before(team: RememberingStage) -> None:
     async with team.open() as conversation:
         await tell(conversation, "one [NEXT: a]")

@@ -336,6 +336,31 @@ async def test_a_missed_hand_over_is_told_to_people_and_to_the_agent(stage: Stag
     assert "[NEXT: name]" not in stage.prompts("a")[2], "it was told once"
 
 
+async def test_a_missed_hand_over_is_asked_about_although_others_go_on(stage: Stage) -> None:
+    stage.people_and_agents("kim", "b c d")
+    stage.agent("a", "All done. Over to b!", "That is all.")
+    async with stage.open() as conversation:
+        await tell(conversation, "Hello [NEXT: a, c & d]")
+        assert conversation.progress.missed is not None
+        assert conversation.progress.missed.members == ("b",)
+        await conversation.ask("d")
+        await conversation.until_quiet()
+        assert conversation.progress.missed is None, "a person has decided"
+
+
+@pytest.mark.parametrize("later", ["a", "b"])
+async def test_a_missed_hand_over_is_over_when_who_was_meant_is_asked_or_the_sender_says_more(
+    stage: Stage, later: str
+) -> None:
+    stage.people_and_agents("kim", "b")
+    stage.agent("a", "All done. Over to b!", "That is all.")
+    stage.agent("c", f"Let me ask. [NEXT: {later}]")
+    async with stage.open() as conversation:
+        await tell(conversation, "Hello [NEXT: a, c]")
+        assert (await said(conversation))[-1].startswith(later)
+        assert conversation.progress.missed is None
+
+
 async def test_markers_in_code_do_not_route(stage: Stage) -> None:
     stage.people_and_agents("kim", "b")
     stage.agent("a", "Write `[NEXT: b]` to hand over.")

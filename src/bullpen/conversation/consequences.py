@@ -1,6 +1,6 @@
 """What a message or the end of a turn changes: entries, built before anything is written. Pure functions."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 
 from msgspec.structs import replace
@@ -32,6 +32,7 @@ from bullpen.routing.progress import (
     usage_of_turn,
     with_own_session,
     with_reply,
+    with_session,
     with_usage,
     without_questions,
 )
@@ -162,7 +163,7 @@ def agent_reply(
         turns_made=before.turns_made + len(turns),
         message_number=max(before.message_number, message_number(message_id)),
         misses=misses,
-        missed=missed,
+        missed=missed or _still_missed(before, lambda earlier: earlier.sender == agent.name),
         handed_over={**before.handed_over, **handed_over},
         unallowed={**before.unallowed, **{new.id: agent.name for new in unallowed}},
     )
@@ -188,7 +189,9 @@ def turn_begins(
     state: ConversationState, turn: WaitingTurn, given: AssemblerOutput, *, began_at: int, at: int
 ) -> Entry:
     """Return what the beginning of a turn changes, with the agent's prompt."""
-    progress = replace(state.progress, turns=state.progress.turns + 1, missed=None)
+    progress = with_session(state.progress, turn.member, given.report.session)
+    missed = _still_missed(progress, lambda earlier: turn.member in earlier.members)
+    progress = replace(progress, turns=progress.turns + 1, missed=missed)
     size = byte_length(given.prompt) + byte_length(given.system_flag or "")
     began = TurnBegan(turn=turn, at=began_at, prompt_bytes=size, cuts=given.report.cuts)
     return Entry(
@@ -197,6 +200,11 @@ def turn_begins(
         change=Change(progress=progress),
         events=(began,),
     )
+
+
+def _still_missed(progress: Progress, is_over: Callable[[MissedHandOver], bool]) -> MissedHandOver | None:
+    """Return the missed hand-over that people are asked about, unless it is over: others go on meanwhile."""
+    return progress.missed if progress.missed is not None and not is_over(progress.missed) else None
 
 
 def turn_ends(state: ConversationState, turn: WaitingTurn, end: TurnEnd, *, seconds: float) -> Entry:

@@ -194,9 +194,14 @@ def forget(state: ConversationState, router: Router, person: str, member: str, *
     is_working = any(turn.member == name for turn in state.running.values())
     if not (name in state.memories or name in progress.borrowed or is_working):
         raise NothingToForget(f"{name} has no session yet, so there is nothing to forget.")
-    if name in progress.forgotten:
+    if name not in progress.forgotten:
+        progress = replace(progress, forgotten={**progress.forgotten, name: person})
+    elif is_working and progress.forgetting.get(name) == "":
+        # Its turn began a new session already, and that one is not wanted any more.
+        progress = replace(progress, forgetting={**progress.forgetting, name: person})
+    else:
         return Entry(at=at)
-    change = Change(progress=replace(progress, forgotten={**progress.forgotten, name: person}))
+    change = Change(progress=progress)
     return Entry(at=at, change=change, events=(Forgotten(member=name),))
 
 

@@ -1,6 +1,6 @@
 """The prompt for a turn: the message to answer, the conversation before it, the agent's instructions."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -13,24 +13,23 @@ from bullpen.context.builder import PromptInput, build_prompt
 from bullpen.context.manager import ContextManager
 from bullpen.context.prepared import format_addressees
 from bullpen.context.prompt import AssemblerInput, AssemblerOutput
+from bullpen.conversation.answered_messages import AnsweredMessages
 from bullpen.conversation.files_in_prompts import wanted_diff
 from bullpen.conversation.member_agent import MemberAgent
 from bullpen.conversation.memories import Seen, SessionPlan, digest
-from bullpen.errors import InstructionFileProblem, UnknownMessage
+from bullpen.errors import InstructionFileProblem
 from bullpen.markers.grammar import read_markers
-from bullpen.memory import MemberMemory
+from bullpen.memory import MemberMemory, Memory
 from bullpen.messages import ConversationMessage
 from bullpen.routing.queue import WaitingTurn
-from bullpen.store.base import Store, StoredMessage
+from bullpen.store.base import Store
 from bullpen.team.hand_over_note import hand_over_note
 from bullpen.team.instruction_files import find_instruction_file, read_instruction_file
 from bullpen.team.team import SMALLEST_WINDOW, Member, Team
 from bullpen.text.clean import byte_length
 
-LONGEST_CHAIN = 100
-"""How many messages, each an answer to the next, are followed back to what a person asked for."""
-LOOK_BACK = 1_000
-"""How many messages are searched, at most, for what people said in a relay."""
+MOST_PENDING = 1_000
+"""How many messages are offered to a session again for which there was no room."""
 
 
 class Instructions(Struct, frozen=True, kw_only=True):
@@ -69,6 +68,19 @@ class Added(Struct, frozen=True, kw_only=True):
     """What the message asks to be shown of files."""
 
 
+class OpenEnds(Struct, frozen=True, kw_only=True):
+    """What a session has not seen, besides what was said since its last turn."""
+
+    own: tuple[str, ...]
+    """What it said itself."""
+    due: tuple[str, ...]
+    """What it may be given now: it was hidden before, or there was no room for it."""
+    missing: tuple[str, ...]
+    """Requests from before its first message."""
+    unseen: tuple[str, ...]
+    """What stays hidden in this turn."""
+
+
 class Prompts:
     """Makes prompts for one conversation. Reads the store and files, so it is called outside of the event loop."""
 
@@ -77,6 +89,7 @@ class Prompts:
         self._store = store
         self._conversation_id = conversation_id
         self._team = team
+        self._answered = AnsweredMessages(store, conversation_id, team)
         self._root = root
         self._assemblers = AssemblerSet()
 
@@ -84,14 +97,14 @@ class Prompts:
         self, turn: WaitingTurn, agent: MemberAgent, *, plan: SessionPlan | None = None, remark: str = ""
     ) -> PreparedTurn:
         """Return the prompt for a turn. `remark` is what the agent should know about its own last turns."""
-        current, hidden_ids = self._message_to_answer(turn)
+        current, hidden_ids = self._answered.by(turn)
         pinned_ids = [turn.message_id, *self._requests(turn.message_id, agent.member)]
         diff = self._wanted_diff(turn, current.message, agent)
         return self.for_message(current.message, agent, hidden_ids, pinned_ids, plan=plan, remark=remark, diff=diff)
 
     def wants_diff(self, turn: WaitingTurn) -> bool:
         """Return whether the agent of a turn is to be shown what another turn changed."""
-        return self._diff_marker(turn, self._message_to_answer(turn)[0].message) is not None
+        return self._diff_marker(turn, self._answered.by(turn)[0].message) is not None
 
     def for_message(
         self,
@@ -138,30 +151,15 @@ class Prompts:
         added: Added,
     ) -> PreparedTurn:
         """Return the prompt for a turn in a session that continues: what has been said since, and what has changed."""
-        memory, number_of = left.memory, self._context.number_of
-        own = dict.fromkeys([*memory.said, left.reply_id])
-        due = [message_id for message_id in memory.pending if message_id not in hidden_ids]
-        if agent.member.visibility == "addressed":
-            due = [message_id for message_id in due if self._may_see(agent.member, message_id)]
-        missing = [
-            message_id
-            for message_id in pinned_ids
-            if number_of(message_id) < memory.since and message_id not in memory.early
-        ]
-        # It may have seen what is hidden now, in a turn between the one that failed and this one.
-        unseen = [
-            message_id
-            for message_id in hidden_ids
-            if message_id not in own and (number_of(message_id) > memory.seen_to or message_id in memory.pending)
-        ]
+        memory, open_ends = left.memory, self._open_ends(agent.member, left, hidden_ids, pinned_ids)
         source = self._context.get_context_for_agent(
             agent.member.name,
             agent.spec.name,
             message_id=current.id,
             visibility=agent.member.visibility,
             names=_names_of(agent.member),
-            hidden_ids=[*hidden_ids, *own],
-            pinned_ids=[*due, *missing],
+            hidden_ids=[*hidden_ids, *open_ends.own],
+            pinned_ids=[*open_ends.due, *open_ends.missing],
             after=memory.seen_to,
             count_unseen=True,
         )
@@ -173,18 +171,51 @@ class Prompts:
         # Where the system text is not a part of the conversation, the CLI needs it every time.
         knows = instructions.digest == memory.system and agent.spec.assembler.layout.system_header is not None
         output = self._built(current, agent, NO_INSTRUCTIONS if knows else instructions, source, added)
+        seen = self._seen_after(current, memory, open_ends, output.report.dropped_ids)
+        use = replace(plan.use, has_other_system=instructions.digest != memory.first_system)
+        return PreparedTurn(
+            output=_in_session(output, replace(plan, use=use)),
+            plan=plan,
+            seen=replace(seen, system=instructions.digest, task=task),
+        )
+
+    def _open_ends(
+        self, member: Member, left: MemberMemory, hidden_ids: Sequence[str], pinned_ids: Sequence[str]
+    ) -> OpenEnds:
+        """Return what a session has not seen, besides what was said since its last turn."""
+        memory, number_of = left.memory, self._context.number_of
+        own = tuple(dict.fromkeys([*memory.said, left.reply_id]))
+        due = [message_id for message_id in memory.pending if message_id not in hidden_ids]
+        if member.visibility == "addressed":
+            due = [message_id for message_id in due if self._may_see(member, message_id)]
+        missing = [
+            message_id
+            for message_id in pinned_ids
+            if number_of(message_id) < memory.since and message_id not in memory.early
+        ]
+        # It may have seen what is hidden now, in a turn between the one that failed and this one.
+        unseen = [
+            message_id
+            for message_id in hidden_ids
+            if message_id not in own and (number_of(message_id) > memory.seen_to or message_id in memory.pending)
+        ]
+        return OpenEnds(own=own, due=tuple(due), missing=tuple(missing), unseen=tuple(unseen))
+
+    def _seen_after(
+        self, current: ConversationMessage, memory: Memory, open_ends: OpenEnds, dropped: Sequence[str]
+    ) -> Seen:
+        """Return what a session has seen after a turn. What there was no room for is offered again in the next one."""
+        number_of = self._context.number_of
         seen_to = max(memory.seen_to, number_of(current.id))
-        seen = Seen(
+        later = [message_id for message_id in open_ends.due if number_of(message_id) > number_of(current.id)]
+        pending = dict.fromkeys([*dropped, *later, *open_ends.unseen])
+        return Seen(
             since=memory.since,
             seen_to=seen_to,
-            pending=tuple(dict.fromkeys([*(one for one in due if number_of(one) > number_of(current.id)), *unseen])),
-            early=(*memory.early, *missing),
-            said=tuple(message_id for message_id in own if number_of(message_id) > seen_to),
-            system=instructions.digest,
-            task=task,
+            pending=tuple(pending)[-MOST_PENDING:],
+            early=(*memory.early, *(one for one in open_ends.missing if one not in dropped)),
+            said=tuple(message_id for message_id in open_ends.own if number_of(message_id) > seen_to),
         )
-        use = replace(plan.use, has_other_system=instructions.digest != memory.first_system)
-        return PreparedTurn(output=_in_session(output, replace(plan, use=use)), plan=plan, seen=seen)
 
     def _window(
         self,
@@ -270,7 +301,7 @@ class Prompts:
 
         A member that sees only what concerns it does not see a request that was addressed to somebody else.
         """
-        requests = [message.id for message in self._chain(message_id) if message.speaker.type == "human"]
+        requests = [message.id for message in self._answered.chain(message_id) if message.speaker.type == "human"]
         chosen = [*requests[:1], *requests[1:][-1:]]
         if member.visibility == "all":
             return chosen
@@ -290,53 +321,6 @@ class Prompts:
 
     def _may_see(self, member: Member, message_id: str) -> bool:
         return self._context.may_see(member.name, _names_of(member), message_id)
-
-    def _chain(self, message_id: str) -> Iterator[ConversationMessage]:
-        """Yield a message, the one that it answers, and so on. An import may name messages that do not exist."""
-        parent: str | None = message_id
-        for _ in range(LONGEST_CHAIN):
-            try:
-                message = None if parent is None else self._store.message(self._conversation_id, parent).message
-            except UnknownMessage:
-                return
-            if message is None:
-                return
-            yield message
-            parent = message.routing.parent_message_id if message.routing else None
-
-    def _message_to_answer(self, turn: WaitingTurn) -> tuple[StoredMessage, list[str]]:
-        """Return the message to answer, and the ids of those that the agent must not see.
-
-        In a relay it is the last reply of the step before. Those who answer at the same time do not see each other's
-        replies.
-        """
-        asking = self._store.message(self._conversation_id, turn.message_id)
-        replies = self._replies_to(turn)
-        earlier = [reply for step, reply in replies if step < turn.step]
-        current = max(earlier, default=asking, key=lambda reply: reply.sequence)
-        return current, [reply.message.id for step, reply in replies if step == turn.step]
-
-    def _replies_to(self, turn: WaitingTurn) -> list[tuple[int, StoredMessage]]:
-        """Return what others have replied to the same message, each with its step in the relay."""
-        turns = self._store.turns(self._conversation_id, message_id=turn.message_id)
-        replies = [
-            (other.step, self._store.message(self._conversation_id, other.reply_id))
-            for other in turns
-            if other.reply_id is not None
-        ]
-        people = {person.name for person in self._team.people}
-        steps = {other.member: other.step for other in turns if other.member in people}
-        return [*replies, *self._said_by_people(steps, turn.message_id)] if steps else replies
-
-    def _said_by_people(self, steps: Mapping[str, int], message_id: str) -> list[tuple[int, StoredMessage]]:
-        """Return what people said in a relay. Their turns do not run, but their messages name the one they answer."""
-        return [
-            (steps[stored.message.speaker.role_id], stored)
-            for stored in self._store.messages(self._conversation_id, limit=LOOK_BACK)
-            if stored.message.speaker.role_id in steps
-            and stored.message.routing
-            and stored.message.routing.parent_message_id == message_id
-        ]
 
     def _instructions(self, agent: MemberAgent) -> Instructions:
         """Return all that an agent is told about itself. Its files are read again for every turn.

@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from bullpen.markers.stripping import strip_all_markers
-from bullpen.memory import MemberMemory, Memory, made_to_forget
+from bullpen.memory import MemberMemory, Memory, SessionUse, made_to_forget
 from bullpen.routing.missed_hand_overs import MissedHandOver
 from bullpen.team.team import Limits
 from bullpen.text.numbers import counted, duration, money, tokens
@@ -133,10 +133,12 @@ class Progress(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What each member's turns have used."""
     forgotten: dict[str, str] = {}
     """Agents whose next turn begins a new session, and for each the person who wants that."""
+    forgetting: dict[str, str] = {}
+    """Agents whose last turn began a new session because of that, and for each who has wanted it again since."""
     borrowed: dict[str, MemberMemory] = {}
     """For each agent, a session of another conversation, or of its CLI's own, of which it continues a copy."""
     missed: MissedHandOver | None = None
-    """The missed hand-over of the last reply, until a person speaks or a turn starts."""
+    """The last missed hand-over, until a person speaks, who was meant is asked, or the sender says something else."""
 
     # What the limits count, since a person last spoke or continued the conversation.
     since: int = 0
@@ -163,11 +165,22 @@ def with_own_session(progress: Progress, agent: str, memory: Memory | None) -> P
     """
     person = progress.forgotten.get(agent)
     has_forgotten = person is None or (memory is not None and memory.reason == made_to_forget(person))
+    again = progress.forgetting.get(agent, "") if has_forgotten else person
+    others = {name: by for name, by in progress.forgotten.items() if name != agent}
     return replace(
         progress,
-        forgotten={name: by for name, by in progress.forgotten.items() if name != agent or not has_forgotten},
+        forgotten={**others, agent: again} if again else others,
+        forgetting={name: by for name, by in progress.forgetting.items() if name != agent},
         borrowed={name: memory for name, memory in progress.borrowed.items() if name != agent},
     )
+
+
+def with_session(progress: Progress, agent: str, session: SessionUse | None) -> Progress:
+    """Return the progress when an agent's turn begins in a session."""
+    others = {name: by for name, by in progress.forgetting.items() if name != agent}
+    person = progress.forgotten.get(agent)
+    is_forgetting = person is not None and session is not None and session.reason == made_to_forget(person)
+    return replace(progress, forgetting={**others, agent: ""} if is_forgetting else others)
 
 
 def without_questions(progress: Progress, turn_ids: Iterable[str]) -> Progress:
