@@ -336,7 +336,7 @@ async def test_a_missed_hand_over_is_told_to_people_and_to_the_agent(stage: Stag
     assert "[NEXT: name]" not in stage.prompts("a")[2], "it was told once"
 
 
-async def test_a_missed_hand_over_is_asked_about_although_others_go_on(stage: Stage) -> None:
+async def test_a_missed_hand_over_is_asked_about_although_others_speak(stage: Stage) -> None:
     stage.people_and_agents("kim", "b c d")
     stage.agent("a", "All done. Over to b!", "That is all.")
     async with stage.open() as conversation:

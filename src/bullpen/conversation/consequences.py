@@ -203,7 +203,7 @@ def turn_begins(
 
 
 def _still_missed(progress: Progress, is_over: Callable[[MissedHandOver], bool]) -> MissedHandOver | None:
-    """Return the missed hand-over that people are asked about, unless it is over: others go on meanwhile."""
+    """Return the missed hand-over that people are asked about, unless it is over: others may speak meanwhile."""
     return progress.missed if progress.missed is not None and not is_over(progress.missed) else None
 
 
