@@ -1,0 +1,95 @@
+"""Announcing: what a worker tells nodes of itself: which agents are ready, and the instruction files of its folders."""
+
+import asyncio
+import hashlib
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from bullpen.agents.registry import agent_spec
+from bullpen.cluster.worker_file import WorkerFile
+from bullpen.doctor import examine
+from bullpen.errors import InstructionFileProblem
+from bullpen.team.instruction_files import find_instruction_file, read_instruction_file
+from bullpen.text.clean import byte_length
+
+MOST_BYTES = 256 * 1024
+"""Of all instruction files together; a longer one is left out, and said to be."""
+
+
+class AgentThere(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One type of agent on a worker."""
+
+    name: str
+    version: str = ""
+    problems: tuple[str, ...] = ()
+
+
+class InstructionsThere(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """An instruction file in a folder of a worker."""
+
+    folder: str
+    name: str
+    hash: str = ""
+    text: str = ""
+    problem: str = ""
+    """Why its text is not here."""
+
+
+class Announcement(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a worker tells of itself."""
+
+    agents: tuple[AgentThere, ...] = ()
+    folders: tuple[str, ...] = ()
+    instructions: tuple[InstructionsThere, ...] = ()
+
+
+async def announcement(file: WorkerFile) -> bytes:
+    """Return what to announce, looking at this machine."""
+    folder = Path(next(iter(file.folders.values())))
+    found = await asyncio.gather(*(examine(agent_spec(name), cwd=folder) for name in file.agents))
+    agents = tuple(
+        AgentThere(
+            name=finding.agent,
+            version=finding.version or "",
+            problems=tuple(f"{problem.text} {problem.hint}".strip() for problem in finding.problems),
+        )
+        for finding in found
+    )
+    instructions = await asyncio.to_thread(_instructions, file)
+    return msgspec.msgpack.encode(
+        Announcement(agents=agents, folders=tuple(file.folders), instructions=tuple(instructions))
+    )
+
+
+def read_announcement(data: bytes) -> Announcement:
+    """Return what a worker announced; nothing of one that cannot be read."""
+    try:
+        return msgspec.msgpack.decode(data, type=Announcement)
+    except msgspec.MsgspecError:
+        return Announcement()
+
+
+def _instructions(file: WorkerFile) -> list[InstructionsThere]:
+    names = dict.fromkeys(agent_spec(agent).instruction_file for agent in file.agents)
+    found, room = list[InstructionsThere](), MOST_BYTES
+    for folder, path in file.folders.items():
+        for name in names:
+            root = Path(path)
+            if name is None or find_instruction_file(root, root, name) is None:
+                continue
+            try:
+                text = read_instruction_file(root, name, outside_allowed=False)
+            except InstructionFileProblem as problem:
+                found.append(InstructionsThere(folder=folder, name=name, problem=str(problem)))
+                continue
+            size = byte_length(text)
+            if size > room:
+                too_long = f"{name} has {size:,} bytes, more than a worker announces."
+                found.append(InstructionsThere(folder=folder, name=name, problem=too_long))
+                continue
+            room -= size
+            digest = hashlib.sha256(text.encode()).hexdigest()
+            found.append(InstructionsThere(folder=folder, name=name, hash=digest, text=text))
+    return found

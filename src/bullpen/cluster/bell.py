@@ -1,0 +1,73 @@
+"""Bell: one connection that waits for notifications, and that holds a lock while its process lives."""
+
+import asyncio
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import psycopg
+from psycopg import AsyncConnection, sql
+
+from bullpen.cluster.database import AGAIN_SECONDS, CONNECTION, GONE
+
+logger = logging.getLogger(__name__)
+
+LOCK_CLASS = 1651864944
+"""Of the locks that processes hold; sql/0001.sql looks for them."""
+ANY = ""
+"""Rings for every payload."""
+
+
+class Bell:
+    """Rings for those who wait. A ring says that something may have changed: what is true is in the tables."""
+
+    def __init__(self, url: str, *channels: str) -> None:
+        self._url = url
+        self._channels = channels
+        self._waiting: dict[tuple[str, str], list[asyncio.Event]] = {}
+
+    @contextmanager
+    def waiting(self, *channels: str, payload: str = ANY) -> Iterator[asyncio.Event]:
+        """Have an event set whenever it rings in a channel, for a payload, or may have done so unheard."""
+        event = asyncio.Event()
+        keys = [(channel, payload) for channel in channels]
+        for key in keys:
+            self._waiting.setdefault(key, []).append(event)
+        try:
+            yield event
+        finally:
+            for key in keys:
+                self._waiting[key].remove(event)
+                if not self._waiting[key]:
+                    del self._waiting[key]
+
+    async def listen(self, lock: int) -> None:
+        """Listen for ever, and hold the lock of this process; connect again whenever that is lost."""
+        while True:
+            try:
+                async with await AsyncConnection.connect(self._url, **CONNECTION) as connection:
+                    await self._listen_on(connection, lock)
+            except GONE as error:
+                logger.warning("not listening error=%s", str(error).strip())
+            await asyncio.sleep(AGAIN_SECONDS)
+
+    async def _listen_on(self, connection: AsyncConnection[Any], lock: int) -> None:
+        # The server may not have noticed yet that our last connection is broken; the beats say that we live.
+        await connection.execute("SELECT pg_try_advisory_lock(%s, %s)", [LOCK_CLASS, lock])
+        for channel in self._channels:
+            await connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(channel)))
+        self._ring_everywhere()
+        async for notification in connection.notifies():
+            self._ring(notification)
+
+    def _ring(self, notification: psycopg.Notify) -> None:
+        for payload in (notification.payload, ANY):
+            for event in self._waiting.get((notification.channel, payload), ()):
+                event.set()
+
+    def _ring_everywhere(self) -> None:
+        """Wake everybody: what was said while nobody listened is lost."""
+        for events in self._waiting.values():
+            for event in events:
+                event.set()

@@ -1,0 +1,66 @@
+"""Database: a few connections to PostgreSQL that come back by themselves, as those of every part of a cluster do."""
+
+import asyncio
+import logging
+from collections.abc import Mapping, Sequence
+from types import TracebackType
+from typing import Any, LiteralString, Self
+
+import psycopg
+from psycopg_pool import AsyncConnectionPool, PoolTimeout
+
+from bullpen.cluster.schema import SCHEMA
+
+logger = logging.getLogger(__name__)
+
+GONE = (psycopg.OperationalError, PoolTimeout)
+"""What is raised while the server is away."""
+CONNECTION: Mapping[str, Any] = {
+    "autocommit": True,
+    "options": f"-c search_path={SCHEMA},pg_temp",
+    "connect_timeout": 5,
+    "tcp_user_timeout": 10_000,
+}
+"""How to connect. A machine that is gone without a word must be noticed, too."""
+WAIT_SECONDS = 5.0
+"""For a connection. The pool's own thirty are longer than anybody wants to wait."""
+AGAIN_SECONDS = 0.3
+
+
+class Database:
+    """A pool of connections. Everything that is done with it may be done again: keys make it happen once."""
+
+    def __init__(self, url: str, *, most: int = 4) -> None:
+        self.url = url
+        self._pool = AsyncConnectionPool(
+            url,
+            min_size=1,
+            max_size=most,
+            timeout=WAIT_SECONDS,
+            open=False,
+            kwargs=dict(CONNECTION),
+        )
+
+    async def __aenter__(self) -> Self:
+        await self._pool.open()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._pool.close()
+
+    async def once(self, query: LiteralString, *given: Any) -> Sequence[tuple[Any, ...]]:
+        """Return the rows of a query; raises one of GONE while the server is away."""
+        async with self._pool.connection() as connection:
+            cursor = await connection.execute(query, given)
+            return [] if cursor.description is None else await cursor.fetchall()
+
+    async def do(self, query: LiteralString, *given: Any) -> Sequence[tuple[Any, ...]]:
+        """Do the same, as soon as the server is there."""
+        while True:
+            try:
+                return await self.once(query, *given)
+            except GONE as error:
+                logger.warning("database away error=%s", str(error).strip())
+                await asyncio.sleep(AGAIN_SECONDS)

@@ -1,0 +1,125 @@
+"""Membership: a process says that it lives, and nodes give up those of whom nothing is heard.
+
+Time is only ever the database's. A dead process holds no lock and does not beat: that is noticed at once. A frozen one
+holds its lock, and does not beat.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
+from typing import Literal, LiteralString
+
+from msgspec import Struct
+
+from bullpen.cluster.bell import Bell
+from bullpen.cluster.database import GONE, Database
+
+logger = logging.getLogger(__name__)
+
+Kind = Literal["node", "worker"]
+BEAT_SECONDS = 1.0
+STALE_SECONDS = 5.0
+"""Who has not said for so long that it lives is given up."""
+GONE_SECONDS = 2.5
+"""Who holds no lock either is given up after this."""
+
+
+class Process(Struct, frozen=True, kw_only=True):
+    """What a process says of itself."""
+
+    kind: Kind
+    name: str
+    address: str = ""
+    """Where a node takes lines; empty: nowhere."""
+    pools: tuple[str, ...] = ()
+    announced: bytes = b""
+
+
+class Member:
+    """This process in the cluster, until it leaves or is given up."""
+
+    def __init__(self, process_id: int) -> None:
+        self.id = process_id
+        self.given_up = asyncio.Event()
+        """Set when others took it for dead: whatever it does now is refused."""
+
+
+StopTurns = Callable[[Sequence[tuple[str, str]]], None]
+"""Is told which turns of a worker somebody wants to end."""
+
+
+@asynccontextmanager
+async def joined(
+    database: Database, bell: Bell, process: Process, *, stop_turns: StopTurns = lambda _: None
+) -> AsyncIterator[Member]:
+    """Take part in a cluster: from now on others expect to hear that this process lives."""
+    rows = await database.do(
+        "SELECT join_cluster(%s, %s, %s, %s::text[], %s)",
+        *(process.kind, process.name, process.address, list(process.pools), process.announced),
+    )
+    member = Member(rows[0][0])
+    tasks = [
+        asyncio.create_task(bell.listen(member.id)),
+        asyncio.create_task(_beat(database, bell, process, member, stop_turns)),
+    ]
+    try:
+        yield member
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        with suppress(*GONE):
+            await database.once("SELECT leave_cluster(%s)", member.id)
+
+
+async def _beat(database: Database, bell: Bell, process: Process, member: Member, stop_turns: StopTurns) -> None:
+    """Say again and again that this process lives; when the bell rings for one of its pools, also at once."""
+    with bell.waiting(*map(channel_of, process.pools)) as ringing:
+        while not member.given_up.is_set():
+            try:
+                rows = await database.once("SELECT conversation, turn FROM beat(%s)", member.id)
+            except GONE as error:
+                logger.warning("not heard process=%d error=%s", member.id, str(error).strip())
+            else:
+                if not rows:
+                    member.given_up.set()
+                stop_turns([(conversation, turn) for conversation, turn in rows if turn is not None])
+            with suppress(TimeoutError):
+                await asyncio.wait_for(ringing.wait(), BEAT_SECONDS)
+            ringing.clear()
+
+
+def channel_of(pool: str) -> str:
+    """Return where procrastinate says that a pool has a new order, or that one is to be ended."""
+    return f"procrastinate_queue_v1#{pool}"
+
+
+async def reap(database: Database, *, stale: float = STALE_SECONDS, gone: float = GONE_SECONDS) -> list[int]:
+    """Give up those of whom nothing is heard, once; raises one of GONE while the server is away."""
+    query: LiteralString = (
+        "SELECT reap(make_interval(secs => %s), make_interval(secs => %s), make_interval(secs => %s))"
+    )
+    return [row[0] for row in await database.once(query, stale, gone, STALE_SECONDS)]
+
+
+async def reap_for_ever(database: Database) -> None:
+    """Give up those of whom nothing is heard, as every node does. One of them is enough."""
+    while True:
+        try:
+            for process_id in await reap(database):
+                logger.warning("given up process=%d", process_id)
+            await asyncio.sleep(BEAT_SECONDS)
+        except GONE:
+            # Others were away as well, and need time to say that they live.
+            await asyncio.sleep(STALE_SECONDS)
+
+
+async def is_alive(database: Database, process_id: int) -> bool:
+    """Return whether others should take a process for alive: neither given up, nor silent for too long."""
+    rows = await database.do(
+        "SELECT ended_at IS NULL AND NOT is_stale(p, make_interval(secs => %s), make_interval(secs => %s))"
+        " FROM processes p WHERE id = %s",
+        *(STALE_SECONDS, GONE_SECONDS, process_id),
+    )
+    return bool(rows) and bool(rows[0][0])

@@ -1,0 +1,353 @@
+-- Orders to pools of workers. All of it is in the schema bullpen_cluster, beside the tables of procrastinate.
+--
+-- Workers reach nothing but functions, which look at who is connected (session_user) and at its pools. A notification
+-- only wakes somebody: what is true is in the tables, for anybody in the database may send one.
+
+CREATE TABLE processes (
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    kind text NOT NULL CHECK (kind IN ('node', 'worker')),
+    name text NOT NULL,
+    role name NOT NULL DEFAULT session_user,
+    address text NOT NULL DEFAULT '',
+    pools text[] NOT NULL DEFAULT '{}',
+    announced bytea NOT NULL DEFAULT '',
+    engine bigint,
+    began_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    beat_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    ended_at timestamptz
+);
+CREATE INDEX processes_alive ON processes (kind) WHERE ended_at IS NULL;
+
+CREATE TABLE orders (
+    conversation text NOT NULL,
+    turn text NOT NULL,
+    pool text NOT NULL,
+    work bytea NOT NULL,
+    token text NOT NULL,
+    owner bigint,
+    job bigint,
+    placed_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    PRIMARY KEY (conversation, turn)
+);
+
+-- A turn runs at most once, whatever is delivered twice.
+CREATE TABLE runs (
+    conversation text NOT NULL,
+    turn text NOT NULL,
+    worker bigint NOT NULL REFERENCES processes,
+    attempt text NOT NULL UNIQUE,
+    began_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    PRIMARY KEY (conversation, turn),
+    FOREIGN KEY (conversation, turn) REFERENCES orders ON DELETE CASCADE
+);
+CREATE INDEX runs_by_worker ON runs (worker);
+
+-- A turn has one end, whoever is first: the worker with what the agent said, or the reaper.
+CREATE TABLE outcomes (
+    conversation text NOT NULL,
+    turn text NOT NULL,
+    kind text NOT NULL CHECK (kind IN ('ended', 'cancelled', 'lost')),
+    result bytea NOT NULL DEFAULT '',
+    at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    PRIMARY KEY (conversation, turn),
+    FOREIGN KEY (conversation, turn) REFERENCES orders ON DELETE CASCADE
+);
+
+-- Where a worker cannot connect to the owner: what the agent says, until it is read. Lost in a crash, as any line.
+CREATE UNLOGGED TABLE lines (
+    conversation text NOT NULL,
+    turn text NOT NULL,
+    number bigint NOT NULL,
+    line bytea NOT NULL,
+    PRIMARY KEY (conversation, turn, number)
+);
+
+CREATE TABLE pool_roles (
+    role name NOT NULL,
+    pool text NOT NULL,
+    PRIMARY KEY (role, pool)
+);
+
+CREATE FUNCTION is_node() RETURNS boolean LANGUAGE sql STABLE AS $$
+    SELECT pg_has_role(session_user, nspowner, 'MEMBER') FROM pg_namespace WHERE nspname = 'bullpen_cluster'
+$$;
+
+CREATE FUNCTION check_pools(wanted text[]) RETURNS void LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    foreign_pool text;
+BEGIN
+    IF is_node() THEN
+        RETURN;
+    END IF;
+    SELECT one INTO foreign_pool FROM unnest(wanted) AS given (one)
+        WHERE NOT EXISTS (SELECT FROM pool_roles p WHERE p.role = session_user AND p.pool = given.one) LIMIT 1;
+    IF FOUND THEN
+        RAISE insufficient_privilege USING
+            MESSAGE = format('the role %s may not serve the pool %s', session_user, foreign_pool);
+    END IF;
+END
+$$;
+
+CREATE FUNCTION check_process(process bigint) RETURNS void LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    IF NOT EXISTS (SELECT FROM processes WHERE id = process AND role = session_user) THEN
+        RAISE insufficient_privilege USING MESSAGE = format('%s is not a process of the role %s', process, session_user);
+    END IF;
+END
+$$;
+
+-- An order is a job of procrastinate in the same commit.
+CREATE FUNCTION defer_order() RETURNS trigger LANGUAGE plpgsql SET search_path = bullpen_cluster, pg_temp AS $$
+BEGIN
+    UPDATE orders SET job = (procrastinate_defer_jobs_v1(ARRAY[ROW(
+        NEW.pool, 'bullpen.turn', 0, NULL, NULL,
+        jsonb_build_object('conversation', NEW.conversation, 'turn', NEW.turn), NULL
+    )]::procrastinate_job_to_defer_v1[]))[1]
+    WHERE conversation = NEW.conversation AND turn = NEW.turn;
+    RETURN NULL;
+END
+$$;
+CREATE TRIGGER defer_order AFTER INSERT ON orders FOR EACH ROW EXECUTE FUNCTION defer_order();
+
+CREATE FUNCTION finish_job(finished bigint) RETURNS void LANGUAGE sql AS $$
+    SELECT procrastinate_finish_job_v1(id, 'succeeded', true) FROM procrastinate_jobs
+        WHERE id = finished AND status IN ('todo', 'doing')
+$$;
+
+CREATE FUNCTION end_turn(of_conversation text, of_turn text, how text, what bytea) RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE
+    of_job bigint;
+BEGIN
+    SELECT job INTO of_job FROM orders WHERE conversation = of_conversation AND turn = of_turn FOR UPDATE;
+    IF NOT FOUND THEN
+        RETURN false;
+    END IF;
+    INSERT INTO outcomes (conversation, turn, kind, result) VALUES (of_conversation, of_turn, how, what)
+        ON CONFLICT DO NOTHING;
+    IF NOT FOUND THEN
+        RETURN false;
+    END IF;
+    PERFORM finish_job(of_job);
+    PERFORM pg_notify('bullpen_outcome', of_conversation || ' ' || of_turn);
+    RETURN true;
+END
+$$;
+
+-- Processes.
+
+CREATE FUNCTION join_cluster(of_kind text, called text, at_address text, of_pools text[], says bytea)
+RETURNS bigint LANGUAGE plpgsql SECURITY DEFINER SET search_path = bullpen_cluster, pg_temp AS $$
+DECLARE
+    engine_id bigint;
+    joined bigint;
+BEGIN
+    PERFORM check_pools(of_pools);
+    IF of_kind = 'node' AND NOT is_node() THEN
+        RAISE insufficient_privilege USING MESSAGE = format('the role %s may not be a node', session_user);
+    END IF;
+    IF of_kind = 'worker' THEN
+        SELECT worker_id INTO engine_id FROM procrastinate_register_worker_v1();
+    END IF;
+    INSERT INTO processes (kind, name, address, pools, announced, engine)
+        VALUES (of_kind, called, at_address, of_pools, says, engine_id) RETURNING id INTO joined;
+    PERFORM pg_notify('bullpen_processes', joined::text);
+    RETURN joined;
+END
+$$;
+
+-- Says that a process is alive, and returns which of its turns somebody wants to end; nothing if it was given up.
+CREATE FUNCTION beat(process bigint) RETURNS TABLE (conversation text, turn text)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = bullpen_cluster, pg_temp SET synchronous_commit = off AS $$
+DECLARE
+    engine_id bigint;
+BEGIN
+    PERFORM check_process(process);
+    UPDATE processes SET beat_at = clock_timestamp() WHERE id = process AND ended_at IS NULL
+        RETURNING engine INTO engine_id;
+    IF NOT FOUND THEN
+        RETURN;
+    END IF;
+    PERFORM procrastinate_update_heartbeat_v1(engine_id) WHERE engine_id IS NOT NULL;
+    RETURN QUERY SELECT NULL::text, NULL::text;
+    RETURN QUERY SELECT o.conversation, o.turn FROM runs r JOIN orders o USING (conversation, turn)
+        JOIN procrastinate_jobs j ON j.id = o.job WHERE r.worker = process AND j.abort_requested;
+END
+$$;
+
+CREATE FUNCTION give_up(process bigint) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    engine_id bigint;
+BEGIN
+    UPDATE processes SET ended_at = clock_timestamp() WHERE id = process AND ended_at IS NULL
+        RETURNING engine INTO engine_id;
+    IF NOT FOUND THEN
+        RETURN;
+    END IF;
+    PERFORM end_turn(r.conversation, r.turn, 'lost', '') FROM runs r WHERE r.worker = process
+        AND NOT EXISTS (SELECT FROM outcomes o WHERE o.conversation = r.conversation AND o.turn = r.turn);
+    -- What it was handed out without having begun it may be handed out again.
+    PERFORM procrastinate_retry_job_v2(j.id, now(), NULL, NULL, NULL) FROM procrastinate_jobs j
+        JOIN orders o ON o.job = j.id WHERE j.worker_id = engine_id AND j.status = 'doing'
+        AND NOT EXISTS (SELECT FROM runs r WHERE r.conversation = o.conversation AND r.turn = o.turn);
+    PERFORM procrastinate_unregister_worker_v1(engine_id) WHERE engine_id IS NOT NULL;
+    PERFORM pg_notify('bullpen_processes', process::text);
+END
+$$;
+
+CREATE FUNCTION leave_cluster(process bigint) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = bullpen_cluster, pg_temp AS $$
+BEGIN
+    PERFORM check_process(process);
+    PERFORM give_up(process);
+END
+$$;
+
+CREATE FUNCTION is_stale(process processes, stale_after interval, gone_after interval) RETURNS boolean
+LANGUAGE sql STABLE AS $$
+    SELECT process.beat_at < clock_timestamp() - stale_after OR (
+        process.beat_at < clock_timestamp() - gone_after AND NOT EXISTS (
+            SELECT FROM pg_locks WHERE locktype = 'advisory' AND database = (
+                SELECT oid FROM pg_database WHERE datname = current_database()
+            ) AND classid = 1651864944 AND objid = process.id AND objsubid = 2 AND granted
+        )
+    )
+$$;
+
+-- Gives up those of whom nothing is heard: a dead one holds no lock, a frozen one does. After a restart of the server
+-- everybody is late, so nobody is given up for a while.
+CREATE FUNCTION reap(stale_after interval, gone_after interval, spared_for interval) RETURNS SETOF bigint LANGUAGE plpgsql AS $$
+DECLARE
+    found bigint;
+BEGIN
+    IF pg_postmaster_start_time() > clock_timestamp() - spared_for
+        OR NOT pg_try_advisory_xact_lock(1651864944, 0) THEN
+        RETURN;
+    END IF;
+    FOR found IN SELECT p.id FROM processes p WHERE p.ended_at IS NULL AND is_stale(p, stale_after, gone_after)
+        FOR UPDATE SKIP LOCKED LOOP
+        PERFORM give_up(found);
+        RETURN NEXT found;
+    END LOOP;
+    DELETE FROM orders o WHERE o.placed_at < clock_timestamp() - interval '1 day' AND EXISTS (
+        SELECT FROM outcomes e WHERE e.conversation = o.conversation AND e.turn = o.turn
+            AND e.at < clock_timestamp() - interval '1 day');
+    DELETE FROM processes p WHERE p.ended_at < clock_timestamp() - interval '1 day'
+        AND NOT EXISTS (SELECT FROM runs r WHERE r.worker = p.id);
+END
+$$;
+
+-- Orders, for workers.
+
+-- Hands out an order and notes that it runs, in one commit. Asked again with the same attempt, it is the same order.
+CREATE FUNCTION next_order(by_worker bigint, with_attempt text)
+RETURNS TABLE (conversation text, turn text, pool text, work bytea)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = bullpen_cluster, pg_temp AS $$
+DECLARE
+    me processes;
+    given procrastinate_jobs;
+    ordered orders;
+BEGIN
+    PERFORM check_process(by_worker);
+    SELECT * INTO me FROM processes p WHERE p.id = by_worker AND p.ended_at IS NULL FOR SHARE;
+    IF NOT FOUND THEN
+        RETURN;
+    END IF;
+    RETURN QUERY SELECT o.conversation, o.turn, o.pool, o.work FROM runs r JOIN orders o USING (conversation, turn)
+        WHERE r.attempt = with_attempt;
+    IF FOUND THEN
+        RETURN;
+    END IF;
+    LOOP
+        given := procrastinate_fetch_job_v2(me.pools, me.engine);
+        IF given.id IS NULL THEN
+            RETURN;
+        END IF;
+        SELECT * INTO ordered FROM orders o WHERE o.conversation = given.args->>'conversation'
+            AND o.turn = given.args->>'turn' FOR UPDATE;
+        IF FOUND AND NOT EXISTS (SELECT FROM outcomes e WHERE e.conversation = ordered.conversation
+                                 AND e.turn = ordered.turn) THEN
+            INSERT INTO runs (conversation, turn, worker, attempt)
+                VALUES (ordered.conversation, ordered.turn, by_worker, with_attempt) ON CONFLICT DO NOTHING;
+            IF FOUND THEN
+                RETURN QUERY SELECT ordered.conversation, ordered.turn, ordered.pool, ordered.work;
+                RETURN;
+            END IF;
+        END IF;
+        -- Delivered twice, or nobody wants it any more.
+        PERFORM finish_job(given.id);
+    END LOOP;
+END
+$$;
+
+CREATE FUNCTION check_run(by_worker bigint, of_conversation text, of_turn text) RETURNS boolean LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM check_process(by_worker);
+    RETURN EXISTS (SELECT FROM runs WHERE conversation = of_conversation AND turn = of_turn AND worker = by_worker);
+END
+$$;
+
+CREATE FUNCTION end_order(by_worker bigint, of_conversation text, of_turn text, how text, what bytea)
+RETURNS boolean LANGUAGE plpgsql SECURITY DEFINER SET search_path = bullpen_cluster, pg_temp AS $$
+BEGIN
+    RETURN check_run(by_worker, of_conversation, of_turn) AND end_turn(of_conversation, of_turn, how, what);
+END
+$$;
+
+-- Where what an agent says goes: to the owner that is alive.
+CREATE FUNCTION listener_of(by_worker bigint, of_conversation text, of_turn text)
+RETURNS TABLE (address text, token text)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = bullpen_cluster, pg_temp AS $$
+BEGIN
+    IF check_run(by_worker, of_conversation, of_turn) THEN
+        RETURN QUERY SELECT p.address, o.token FROM orders o JOIN processes p ON p.id = o.owner
+            WHERE o.conversation = of_conversation AND o.turn = of_turn AND p.ended_at IS NULL;
+    END IF;
+END
+$$;
+
+CREATE FUNCTION leave_lines(by_worker bigint, of_conversation text, of_turn text, first bigint, told bytea[])
+RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = bullpen_cluster, pg_temp SET synchronous_commit = off AS $$
+BEGIN
+    IF check_run(by_worker, of_conversation, of_turn) THEN
+        INSERT INTO lines SELECT of_conversation, of_turn, first + place - 1, line
+            FROM unnest(told) WITH ORDINALITY AS given (line, place) ON CONFLICT DO NOTHING;
+        PERFORM pg_notify('bullpen_lines', of_conversation || ' ' || of_turn);
+    END IF;
+END
+$$;
+
+-- Orders, for nodes.
+
+CREATE FUNCTION cancel_order(of_conversation text, of_turn text) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    of_job bigint;
+BEGIN
+    SELECT job INTO of_job FROM orders WHERE conversation = of_conversation AND turn = of_turn FOR UPDATE;
+    IF NOT FOUND THEN
+        RETURN;
+    ELSIF EXISTS (SELECT FROM runs WHERE conversation = of_conversation AND turn = of_turn) THEN
+        PERFORM procrastinate_cancel_job_v1(of_job, true, false);
+    ELSE
+        PERFORM end_turn(of_conversation, of_turn, 'cancelled', '');
+    END IF;
+END
+$$;
+
+CREATE FUNCTION forget_order(of_conversation text, of_turn text) RETURNS void LANGUAGE sql AS $$
+    DELETE FROM lines WHERE conversation = of_conversation AND turn = of_turn;
+    DELETE FROM orders WHERE conversation = of_conversation AND turn = of_turn;
+$$;
+
+-- Lets a role serve a pool: it reaches the orders of its pools by functions, and nothing else.
+CREATE FUNCTION let_serve(of_role name, in_pool text) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO pool_roles VALUES (of_role, in_pool) ON CONFLICT DO NOTHING;
+    EXECUTE format('GRANT USAGE ON SCHEMA bullpen_cluster TO %I', of_role);
+    EXECUTE format(
+        'GRANT EXECUTE ON FUNCTION join_cluster, beat, leave_cluster, next_order, end_order, listener_of, leave_lines TO %I',
+        of_role
+    );
+END
+$$;
+
+REVOKE ALL ON ALL FUNCTIONS IN SCHEMA bullpen_cluster FROM PUBLIC;

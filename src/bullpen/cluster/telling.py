@@ -1,0 +1,82 @@
+"""Telling: a worker tells the owner of a turn what the agent says, over whatever way there is."""
+
+import asyncio
+from contextlib import suppress
+from itertools import islice
+from typing import LiteralString
+
+import msgspec
+
+from bullpen.cluster.database import Database
+from bullpen.cluster.lines import Hello, line_to
+from bullpen.cluster.turn_log import Line, TurnLog
+
+AGAIN_SECONDS = 0.2
+"""Before an owner is called again that did not want to hear, or that nobody knows."""
+DATABASE_SECONDS = 10.0
+"""How long lines go through the database before a connection is tried again."""
+BATCH_SECONDS = 0.05
+BATCH = 200
+
+
+class Telling:
+    """The lines of one turn, on their way."""
+
+    def __init__(self, database: Database, worker: int, key: tuple[str, str]) -> None:
+        self.log = TurnLog()
+        self._database = database
+        self._worker = worker
+        self._key = key
+        self._more = asyncio.Event()
+        self._left = 0
+        """The last line that was left in the database."""
+
+    def add(self, line: Line) -> None:
+        """Tell a line, as soon as possible."""
+        self.log.add(line)
+        self._more.set()
+
+    async def tell(self) -> None:
+        """Tell all lines as they come, for ever. Each is told again to a new owner."""
+        query: LiteralString = "SELECT address, token FROM listener_of(%s, %s, %s)"
+        while True:
+            rows = await self._database.do(query, self._worker, *self._key)
+            try:
+                if rows:
+                    address, token = rows[0]
+                    await self._connected(address, Hello(*self._key, token))
+            except (EOFError, msgspec.MsgspecError):
+                pass
+            except (OSError, ValueError):
+                # TimeoutError is one, too. ValueError: it has no address at all.
+                await self._through_database()
+                continue
+            await asyncio.sleep(AGAIN_SECONDS)
+
+    async def _connected(self, address: str, hello: Hello) -> None:
+        async with line_to(address, hello) as line:
+            closed = asyncio.ensure_future(line.closed())
+            try:
+                while not closed.done():
+                    self._more.clear()
+                    await line.tell(self.log.after(line.has))
+                    if line.has < self.log.count:
+                        continue
+                    waiting = asyncio.ensure_future(self._more.wait())
+                    await asyncio.wait([waiting, closed], return_when=asyncio.FIRST_COMPLETED)
+                    waiting.cancel()
+            finally:
+                closed.cancel()
+
+    async def _through_database(self) -> None:
+        """Leave lines in the database for a while."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(DATABASE_SECONDS):
+                while True:
+                    await self._more.wait()
+                    await asyncio.sleep(BATCH_SECONDS)
+                    self._more.clear()
+                    while batch := [line for _, line in islice(self.log.after(self._left), BATCH)]:
+                        query: LiteralString = "SELECT leave_lines(%s, %s, %s, %s, %s)"
+                        await self._database.do(query, self._worker, *self._key, self._left + 1, batch)
+                        self._left += len(batch)

@@ -1,0 +1,113 @@
+"""TurnLog: all that a turn said and wrote, numbered, so that whoever lost the line continues where it broke."""
+
+import zlib
+from collections.abc import Iterable, Iterator
+
+import msgspec
+from msgspec import Struct
+
+from bullpen.turn_events import Event
+
+SEGMENT_BYTES = 256 * 1024
+MOST_BYTES = 256 * 1024 * 1024
+"""Of all lines of a turn. What is beyond is not told; how the turn ended always is."""
+LENGTH_BYTES = 4
+
+
+class Ran(Struct, frozen=True, tag="ran"):
+    """The command line that runs now."""
+
+    command: tuple[str, ...]
+
+
+class Said(Struct, frozen=True, tag="said"):
+    """An event of the agent's turn."""
+
+    event: Event
+
+
+class Wrote(Struct, frozen=True, tag="wrote"):
+    """A piece of what the program wrote."""
+
+    data: bytes
+
+
+Line = Ran | Said | Wrote
+
+_decoder = msgspec.msgpack.Decoder[Line](Line)
+
+
+class TurnLog:
+    """The lines of one turn, the first with the number 1, packed as they come."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._bytes = 0
+        self._segments: list[tuple[int, bytes]] = []
+        """Each with the number of its first line."""
+        self._open: list[bytes] = []
+        self._open_bytes = 0
+
+    def add(self, line: Line) -> None:
+        """Add the next line."""
+        encoded = msgspec.msgpack.encode(line)
+        self._bytes += len(encoded)
+        if self._bytes > MOST_BYTES:
+            return
+        self.count += 1
+        self._open.append(encoded)
+        self._open_bytes += len(encoded)
+        if self._open_bytes >= SEGMENT_BYTES:
+            self._close_segment()
+
+    def after(self, number: int) -> Iterator[tuple[int, bytes]]:
+        """Yield the encoded lines after a number, each with its own; more may come while this is read."""
+        while number < self.count:
+            first, lines = self._part_with(number + 1)
+            for place, encoded in enumerate(lines[number + 1 - first :], start=number + 1):
+                number = place
+                yield place, encoded
+
+    def packed(self) -> list[bytes]:
+        """Return all lines, for `unpacked`."""
+        if self._open:
+            self._close_segment()
+        return [segment for _, segment in self._segments]
+
+    def _part_with(self, number: int) -> tuple[int, list[bytes]]:
+        for first, segment in reversed(self._segments):
+            if first <= number < self.count + 1 - len(self._open):
+                return first, list(_split(zlib.decompress(segment)))
+        return self.count + 1 - len(self._open), list(self._open)
+
+    def _close_segment(self) -> None:
+        first = self.count + 1 - len(self._open)
+        self._segments.append((first, zlib.compress(b"".join(map(framed, self._open)), level=1)))
+        self._open, self._open_bytes = [], 0
+
+
+def unpacked(segments: Iterable[bytes]) -> Iterator[tuple[int, Line]]:
+    """Yield all lines of a turn, each with its number."""
+    number = 0
+    for segment in segments:
+        for encoded in _split(zlib.decompress(segment)):
+            number += 1
+            yield number, read_line(encoded)
+
+
+def read_line(encoded: bytes) -> Line:
+    """Return a line; msgspec.MsgspecError is raised for anything else."""
+    return _decoder.decode(encoded)
+
+
+def framed(data: bytes) -> bytes:
+    """Return data after its length."""
+    return len(data).to_bytes(LENGTH_BYTES, "big") + data
+
+
+def _split(data: bytes) -> Iterator[bytes]:
+    place = 0
+    while place < len(data):
+        end = place + LENGTH_BYTES + int.from_bytes(data[place : place + LENGTH_BYTES], "big")
+        yield data[place + LENGTH_BYTES : end]
+        place = end

@@ -1,0 +1,194 @@
+"""Worker: takes orders of its pools, and runs them as its own file allows."""
+
+import asyncio
+import logging
+import platform
+from collections.abc import Sequence
+from contextlib import suppress
+
+import msgspec
+from msgspec import Struct
+
+from bullpen.agents.crash_records import end_leftover_processes
+from bullpen.agents.runner import Reply, run_turn, to_the_end
+from bullpen.agents.spec import Emit
+from bullpen.cluster.announcing import announcement
+from bullpen.cluster.bell import Bell
+from bullpen.cluster.database import Database
+from bullpen.cluster.membership import Member, Process, channel_of, joined
+from bullpen.cluster.orders import Order, new_attempt, next_order
+from bullpen.cluster.outcomes import Ending, Outcome, Result, end
+from bullpen.cluster.telling import Telling
+from bullpen.cluster.turn_log import Ran, Said, Wrote
+from bullpen.cluster.worker_file import NotAllowedHere, WorkerFile
+from bullpen.context.prompt import AssemblerOutput
+from bullpen.errors import AgentFailed
+from bullpen.turn_events import Event, Failed
+
+logger = logging.getLogger(__name__)
+
+LOOK_SECONDS = 2.0
+"""How often to look for orders even if nobody rings."""
+
+
+class Worker(Struct, frozen=True, kw_only=True):
+    """One process that runs orders of some pools."""
+
+    url: str
+    pools: tuple[str, ...]
+    file: WorkerFile
+
+    @property
+    def name(self) -> str:
+        """What others see."""
+        return self.file.name or platform.node()
+
+    async def run(self, stopping: asyncio.Event) -> None:
+        """Run orders until it is told to stop; then wait for those that run. Cancel it to end those as well."""
+        # Before it says that it lives: what was interrupted does not run any more then.
+        await asyncio.to_thread(end_leftover_processes)
+        announced = await announcement(self.file)
+        async with Database(self.url) as database:
+            while not stopping.is_set():
+                bell = Bell(self.url, *map(channel_of, self.pools))
+                process = Process(kind="worker", name=self.name, pools=self.pools, announced=announced)
+                shift = Shift(self, database, bell)
+                async with joined(database, bell, process, stop_turns=shift.stop_turns) as member:
+                    logger.info("worker joined id=%d pools=%s", member.id, ",".join(self.pools))
+                    await shift.work(member, stopping)
+
+
+class Shift:
+    """The time from joining the cluster to leaving it, or to being given up by the others."""
+
+    def __init__(self, worker: Worker, database: Database, bell: Bell) -> None:
+        self._worker = worker
+        self._database = database
+        self._bell = bell
+        self._turns: dict[tuple[str, str], asyncio.Task[None]] = {}
+        self._begun: set[tuple[str, str]] = set()
+        self._unwanted: set[tuple[str, str]] = set()
+
+    def stop_turns(self, keys: Sequence[tuple[str, str]]) -> None:
+        """End turns that somebody wants to end. One that has not begun yet is named again with the next beat."""
+        for key in self._begun.intersection(keys) - self._unwanted:
+            self._unwanted.add(key)
+            self._turns[key].cancel()
+
+    async def work(self, member: Member, stopping: asyncio.Event) -> None:
+        """Take orders and run them, until this worker stops or was given up."""
+        given_up = asyncio.create_task(member.given_up.wait())
+        stop = asyncio.create_task(stopping.wait())
+        taking = asyncio.create_task(self._take(member))
+        try:
+            await asyncio.wait([given_up, stop, taking], return_when=asyncio.FIRST_COMPLETED)
+            if taking.done():
+                taking.result()
+            taking.cancel()
+            while self._turns and not given_up.done():
+                await asyncio.wait([given_up, *self._turns.values()], return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in (given_up, stop, taking, *self._turns.values()):
+                task.cancel()
+            await to_the_end(_ended(taking, *self._turns.values()))
+
+    async def _take(self, member: Member) -> None:
+        attempt = new_attempt()
+        with self._bell.waiting(*map(channel_of, self._worker.pools)) as ringing:
+            while True:
+                while len(self._turns) >= self._worker.file.at_once:
+                    await asyncio.wait(self._turns.values(), return_when=asyncio.FIRST_COMPLETED)
+                ringing.clear()
+                order = await next_order(self._database, member.id, attempt)
+                if order is not None:
+                    attempt = new_attempt()
+                    self._begin(member, order)
+                    continue
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(ringing.wait(), LOOK_SECONDS)
+
+    def _begin(self, member: Member, order: Order) -> None:
+        task = asyncio.create_task(self._run(member, order))
+        self._turns[order.key] = task
+        task.add_done_callback(lambda _: self._forget(order.key))
+
+    def _forget(self, key: tuple[str, str]) -> None:
+        del self._turns[key]
+        self._begun.discard(key)
+        self._unwanted.discard(key)
+
+    async def _run(self, member: Member, order: Order) -> None:
+        """Run an order, and say how it ended."""
+        self._begun.add(order.key)
+        telling = Telling(self._database, member.id, order.key)
+        talk = asyncio.create_task(telling.tell())
+        try:
+            outcome = await self._outcome(order, telling)
+        finally:
+            talk.cancel()
+        await to_the_end(self._say(member, order, outcome))
+
+    async def _say(self, member: Member, order: Order, outcome: Outcome) -> None:
+        is_its_end = await end(self._database, member.id, order.key, outcome)
+        logger.info("turn ended key=%s kind=%s accepted=%s", order.key, outcome.kind, is_its_end)
+
+    async def _outcome(self, order: Order, telling: Telling) -> Outcome:
+        log = telling.log
+        try:
+            reply = await self._reply(order, telling)
+        except asyncio.CancelledError:
+            # If nobody wanted that, this worker is about to leave.
+            kind: Ending = "cancelled" if order.key in self._unwanted else "lost"
+            return Outcome(kind=kind, result=Result(log=log.packed()))
+        except AgentFailed as error:
+            return Outcome(kind="ended", result=Result(failure=error.event, log=log.packed()))
+        except Exception as error:
+            logger.exception("order not run key=%s", order.key)
+            failure = Failed(kind="not_prepared", message=f"The worker {self._worker.name} could not run it: {error}.")
+            telling.add(Said(failure))
+            return Outcome(kind="ended", result=Result(failure=failure, log=log.packed()))
+        return Outcome(kind="ended", result=Result(reply=reply, log=log.packed()))
+
+    async def _reply(self, order: Order, telling: Telling) -> Reply:
+        file = self._worker.file
+
+        def emit(event: Event) -> None:
+            telling.add(Said(event))
+
+        try:
+            work = order.work
+            file.check(work)
+            spec, folder = file.spec_for(work), file.folder_for(work)
+        except (NotAllowedHere, msgspec.MsgspecError) as error:
+            raise self._refused(error, emit) from error
+        return await run_turn(
+            spec,
+            AssemblerOutput(prompt=work.prompt, system_flag=work.system),
+            emit=emit,
+            cwd=folder,
+            permissions=work.permissions,
+            allow=work.allow,
+            model=work.model,
+            arguments=work.arguments,
+            env=file.environment_for(work),
+            idle_timeout=work.idle_timeout,
+            total_timeout=work.total_timeout,
+            on_command=lambda command: telling.add(Ran(command)),
+            on_output=lambda data: telling.add(Wrote(data)),
+        )
+
+    def _refused(self, error: Exception, emit: Emit) -> AgentFailed:
+        """Return what is said of an order that the worker's file does not let it run."""
+        if isinstance(error, NotAllowedHere):
+            message = f"The worker {self._worker.name} does not run this: {error}."
+            hint = "Its own file decides what may run there. Change that, or the team file."
+        else:
+            message = f"The worker {self._worker.name} cannot read what it was asked to run: {error}."
+            hint = "Are nodes and workers of the same version?"
+        failure = Failed(kind="permission_refused", message=message, hint=hint)
+        emit(failure)
+        return AgentFailed(self._worker.name, failure)
+
+
+async def _ended(*tasks: asyncio.Task[None]) -> None:
+    await asyncio.gather(*tasks, return_exceptions=True)

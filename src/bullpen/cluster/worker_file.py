@@ -1,0 +1,117 @@
+"""WorkerFile: what others may run on a machine, in the words of that machine. A node's word never counts for more."""
+
+import os
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from bullpen.agents.environment import matches
+from bullpen.agents.registry import agent_spec, spec_for
+from bullpen.agents.spec import AgentSpec, Permission
+from bullpen.cluster.orders import Work
+from bullpen.errors import BullpenError, UnknownAgent
+
+LEVELS: tuple[Permission, ...] = ("read-only", "edit", "full")
+
+
+class NotAllowedHere(BullpenError):
+    """A worker's own file does not let it run an order."""
+
+
+class WorkerFileProblem(BullpenError):
+    """A worker's file that cannot be used."""
+
+
+class WorkerFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a worker lets others run."""
+
+    folders: dict[str, str]
+    """Where agents may work, by the name that a member's cwd begins with."""
+    agents: tuple[str, ...] = ()
+    """The types of agents that may run."""
+    commands: tuple[tuple[str, ...], ...] = ()
+    """Other programs that may run, each with exactly these arguments."""
+    permissions: Permission = "read-only"
+    """What an agent may do at most."""
+    allow: tuple[str, ...] = ()
+    """Commands that an agent may be allowed to run without being asked."""
+    arguments: tuple[str, ...] = ()
+    """Arguments that a member's entry may add."""
+    env: tuple[str, ...] = ()
+    """Names of variables that a member may ask for; a trailing * matches any ending."""
+    at_once: int = 4
+    """How many turns run at the same time."""
+    name: str = ""
+    """What others see; empty: the name of the machine."""
+
+    def spec_for(self, work: Work) -> AgentSpec:
+        """Return what an order runs; NotAllowedHere is raised if it may not."""
+        if work.command and work.command not in self.commands:
+            raise NotAllowedHere(f"the command {' '.join(work.command)!r} is not among its commands")
+        try:
+            if not work.command and agent_spec(work.agent).name not in self._agents():
+                raise NotAllowedHere(f"the agent {work.agent!r} is not among its agents")
+            return spec_for(work.agent, work.command, name=work.member)
+        except UnknownAgent as error:
+            raise NotAllowedHere(f"there is no agent {work.agent!r} there") from error
+
+    def check(self, work: Work) -> None:
+        """Raise NotAllowedHere if an order asks for more than the file gives."""
+        if work.permissions not in LEVELS[: LEVELS.index(self.permissions) + 1]:
+            raise NotAllowedHere(f'permissions = "{work.permissions}" is more than its "{self.permissions}"')
+        for what, wanted, given in (("allow", work.allow, self.allow), ("arguments", work.arguments, self.arguments)):
+            if missing := [one for one in wanted if one not in given]:
+                raise NotAllowedHere(f"{what} does not hold {missing[0]!r}")
+        if missing := [name for name in work.env if not matches(name, self.env)]:
+            raise NotAllowedHere(f"env does not hold {missing[0]!r}")
+
+    def folder_for(self, work: Work) -> Path:
+        """Return where an order runs; NotAllowedHere is raised for a place outside of all folders."""
+        wanted = Path(work.cwd)
+        if wanted.is_absolute():
+            candidates = [(Path(root), wanted) for root in self.folders.values()]
+        elif wanted.parts and wanted.parts[0] in self.folders:
+            root = Path(self.folders[wanted.parts[0]])
+            candidates = [(root, root.joinpath(*wanted.parts[1:]))]
+        else:
+            candidates = [(Path(root), Path(root) / wanted) for root in self.folders.values()][:1]
+            if len(self.folders) > 1:
+                candidates = []
+        for root, folder in candidates:
+            if folder.resolve().is_relative_to(root.resolve()):
+                return folder.resolve()
+        raise NotAllowedHere(f"{work.cwd!r} is not in one of its folders ({', '.join(self.folders)})")
+
+    def environment_for(self, work: Work, ours: Mapping[str, str] = os.environ) -> dict[str, str]:
+        """Return the variables that an order asks for, with the values of this machine."""
+        return {name: ours[name] for name in work.env if name in ours}
+
+    def _agents(self) -> list[str]:
+        return [agent_spec(name).name for name in self.agents]
+
+
+def read_worker_file(path: Path) -> WorkerFile:
+    """Return what a worker's file says; WorkerFileProblem is raised if it does not make sense."""
+    try:
+        text = path.read_text(encoding="utf-8")
+        file = msgspec.convert(tomllib.loads(text), WorkerFile)
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
+        raise WorkerFileProblem(f"{path} cannot be used: {error}.") from error
+    if not file.folders:
+        raise WorkerFileProblem(f"{path} has no [folders], so nothing could run here.")
+    if not file.agents and not file.commands:
+        raise WorkerFileProblem(f"{path} has neither agents nor commands, so nothing could run here.")
+    for name, folder in file.folders.items():
+        if not Path(folder).is_absolute() or not Path(folder).is_dir():
+            raise WorkerFileProblem(f"{path}: the folder {name!r} must be the absolute path of one that exists.")
+    for agent in file.agents:
+        try:
+            agent_spec(agent)
+        except UnknownAgent as error:
+            raise WorkerFileProblem(f"{path}: {error}") from error
+    if file.at_once < 1:
+        raise WorkerFileProblem(f"{path}: at_once must be at least 1.")
+    return file

@@ -1,0 +1,94 @@
+"""A worker's machine on which scripted agents run, and orders for it."""
+
+import asyncio
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from tests.cluster.processes import Processes, Started
+
+from bullpen.cluster.bell import Bell
+from bullpen.cluster.database import Database
+from bullpen.cluster.lines import Hearing
+from bullpen.cluster.orders import Order, Placed, Work, place
+from bullpen.cluster.outcomes import Outcome, outcome_of
+from bullpen.cluster.turn_log import Line
+
+WORKER = "tests.cluster.worker_process"
+POOL = "gpu-box"
+Script = Sequence[dict[str, Any]]
+
+
+class WorkerStage:
+    """A machine with a folder, and a program that notes each of its starts in a file before it plays a script."""
+
+    def __init__(self, folder: Path, url: str, processes: Processes) -> None:
+        self.url = url
+        self.folder = folder / "project"
+        self.folder.mkdir()
+        self.starts = folder / "starts"
+        self.starts.touch()
+        self.file = folder / "worker.toml"
+        self.program = folder / "agent.py"
+        self.program.write_text(
+            f"import os, sys\nopen({str(self.starts)!r}, 'a').write(sys.argv[1] + '\\n')\n"
+            "os.execv(sys.executable, [sys.executable, '-m', 'bullpen.testing.agent', *sys.argv[2:]])\n"
+        )
+        self._processes = processes
+        self.commands: list[list[str]] = []
+
+    def command(self, turn: str, script: Script) -> tuple[str, ...]:
+        """Return a command that the worker's file will allow."""
+        command = [sys.executable, str(self.program), turn, "--as", "text", "--script", json.dumps(script)]
+        self.commands.append(command)
+        return tuple(command)
+
+    def write_file(self, **others: object) -> None:
+        """Write the worker's file; begin with a key, then the folders."""
+        values = {"name": "box", "commands": self.commands, **others}
+        lines = [f"{key} = {json.dumps(value)}" for key, value in values.items()]
+        self.file.write_text("\n".join([*lines, "[folders]", f"project = {json.dumps(str(self.folder))}"]))
+
+    def start_worker(self, **environment: str) -> Started:
+        return self._processes.start(WORKER, self.url, POOL, str(self.file), **environment)
+
+    def order(self, turn: str, script: Script = ({"say": "Done."},), **others: Any) -> Order:
+        work = {
+            "member": "max",
+            "prompt": "Hello.",
+            "command": self.command(turn, script),
+            "idle_timeout": 600.0,
+            "total_timeout": 3600.0,
+        }
+        packed = msgspec.msgpack.encode(Work(**(work | others)))
+        return Order(conversation="calm-oak", turn=turn, pool=POOL, packed=packed)
+
+    def started(self) -> list[str]:
+        """Return the turns whose agent was started, once for each start."""
+        return self.starts.read_text().split()
+
+
+class Node:
+    """The node's side of orders, as far as a test needs it."""
+
+    def __init__(self, database: Database, bell: Bell, owner: int = 0) -> None:
+        self.database = database
+        self.bell = bell
+        self.owner = owner
+        self.lines: list[Line] = []
+
+    async def place(self, order: Order) -> Hearing:
+        placed = Placed(order=order, owner=self.owner)
+        await place(self.database, placed)
+        return Hearing(placed.token, self.lines.append)
+
+    async def outcome(self, order: Order) -> Outcome:
+        return await outcome_of(self.database, self.bell, order.key)
+
+    async def until_it_runs(self, order: Order) -> None:
+        query = "SELECT FROM runs WHERE conversation = %s AND turn = %s"
+        while not await self.database.do(query, *order.key):
+            await asyncio.sleep(0.02)

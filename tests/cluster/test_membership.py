@@ -1,0 +1,137 @@
+"""Who is dead or frozen is given up; who only lost a connection is not."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from tests.cluster.processes import Processes
+from tests.cluster.server import Server
+from tests.cluster.test_orders import FAILED, an_order, placed, worker
+
+from bullpen.cluster.bell import Bell
+from bullpen.cluster.database import GONE, Database
+from bullpen.cluster.membership import BEAT_SECONDS, Process, is_alive, joined, reap
+from bullpen.cluster.orders import new_attempt, next_order, place
+from bullpen.cluster.outcomes import end, outcome_of
+
+NODE = "tests.cluster.node_process"
+NEVER = 3600.0
+"""Seconds after which nobody is late in a test."""
+
+
+async def reaped_at_once(database: Database) -> list[int]:
+    """Call everybody late."""
+    while True:
+        try:
+            return await reap(database, stale=0, gone=0)
+        except GONE:
+            await asyncio.sleep(0.05)
+
+
+async def until(condition: Callable[[], Coroutine[Any, Any, object]]) -> None:
+    while not await condition():
+        await asyncio.sleep(0.05)
+
+
+async def test_a_dead_process_is_given_up_by_its_lock(url: str, processes: Processes) -> None:
+    async with Database(url) as database:
+        node = processes.start(NODE, url)
+        process_id = int(node.line())
+        await until(lambda: database.do("SELECT FROM pg_locks WHERE objid = %s AND objsubid = 2", process_id))
+        assert await reap(database, stale=NEVER, gone=0) == []
+        assert await is_alive(database, process_id)
+
+        node.kill()
+
+        # Only the lock tells them apart: by its beats it would live for an hour.
+        await until(lambda: reap(database, stale=NEVER, gone=0))
+        assert not await is_alive(database, process_id)
+
+
+async def test_a_frozen_process_is_given_up_by_its_beats(url: str, processes: Processes) -> None:
+    async with Database(url) as database:
+        node = processes.start(NODE, url)
+        process_id = int(node.line())
+        await until(lambda: database.do("SELECT FROM pg_locks WHERE objid = %s AND objsubid = 2", process_id))
+
+        node.freeze()
+
+        await until(lambda: reap(database, stale=5, gone=NEVER))
+        assert not await is_alive(database, process_id)
+        # It learns that it was given up, and joins again as somebody else.
+        node.wake()
+        again = int(await asyncio.to_thread(node.line))
+        assert again != process_id
+        assert await is_alive(database, again)
+
+
+async def test_one_that_lost_only_its_connection_lives(url: str) -> None:
+    async with Database(url) as database, joined(database, Bell(url), Process(kind="node", name="n")) as member:
+        lock = "SELECT pid FROM pg_locks WHERE objid = %s AND objsubid = 2"
+        await until(lambda: database.do(lock, member.id))
+        before = (await database.do(lock, member.id))[0][0]
+
+        await database.do("SELECT pg_terminate_backend(%s)", before)
+
+        await until(lambda: database.do(f"{lock} AND pid <> %s", member.id, before))
+        assert await reap(database) == []
+        assert await is_alive(database, member.id)
+
+
+async def test_who_leaves_is_not_alive(url: str) -> None:
+    async with Database(url) as database:
+        async with joined(database, Bell(url), Process(kind="node", name="n")) as member:
+            assert await is_alive(database, member.id)
+        assert not await is_alive(database, member.id)
+
+
+async def test_what_a_worker_ran_is_lost_when_it_is_given_up_and_its_late_word_is_refused(url: str) -> None:
+    async with Database(url) as database:
+        one = await worker(database, "gpu-box")
+        await place(database, placed(an_order("1")))
+        await place(database, placed(an_order("2")))
+        order = await next_order(database, one, new_attempt())
+        assert order is not None
+
+        await asyncio.sleep(0.01)
+        assert await reap(database, stale=0, gone=0) == [one]
+
+        assert (await outcome_of(database, Bell(url), order.key)).kind == "lost"
+        assert not await end(database, one, order.key, FAILED)
+        # It takes nothing any more, and what did not run goes to another one.
+        assert await next_order(database, one, new_attempt()) is None
+        other = await worker(database, "gpu-box")
+        another = await next_order(database, other, new_attempt())
+        assert another is not None
+        assert another.turn == "2"
+
+
+async def test_what_was_delivered_and_never_ran_is_handed_out_again(url: str) -> None:
+    """If the engine delivers in one commit and we note the run in another: today both are one."""
+    async with Database(url) as database:
+        one = await worker(database, "gpu-box")
+        await place(database, placed(an_order()))
+        await next_order(database, one, new_attempt())
+        await database.do("DELETE FROM runs")
+
+        await asyncio.sleep(0.01)
+        assert await reap(database, stale=0, gone=0) == [one]
+
+        other = await worker(database, "gpu-box")
+        assert await next_order(database, other, new_attempt()) is not None
+
+
+async def test_nobody_is_given_up_right_after_a_restart_of_the_server(own_server: Server) -> None:
+    url = own_server.url()
+    async with Database(url) as database, joined(database, Bell(url), Process(kind="node", name="n")) as member:
+        await until(lambda: database.do("SELECT FROM pg_locks WHERE objid = %s AND objsubid = 2", member.id))
+        await asyncio.to_thread(own_server.stop)
+        await asyncio.sleep(3 * BEAT_SECONDS)
+        await asyncio.to_thread(own_server.start)
+        given_up = await reaped_at_once(database)
+        if (await database.do("SELECT clock_timestamp() - pg_postmaster_start_time() < interval '5 seconds'"))[0][0]:
+            assert given_up == []
+
+        await until(lambda: database.do("SELECT FROM pg_locks WHERE objid = %s AND objsubid = 2", member.id))
+
+        assert await is_alive(database, member.id) or given_up
