@@ -68,7 +68,13 @@ MAY_IMPORT: dict[str, set[str]] = {
 INSIDE = {"agents", "context", "files", "routing", "store"}
 FOR_DOORS = set(MAY_IMPORT) - INSIDE
 MAY_IMPORT |= {"tui": set(FOR_DOORS), "web": set(FOR_DOORS)}
-MAY_IMPORT |= {"cli": {*FOR_DOORS, "tui", "web", "testing"}, "__main__": {"cli"}}
+# Many machines are for those who ask for them: only the command line opens that, and what opens it is imported then.
+MAY_IMPORT |= {
+    "cluster": {
+        *("agents", "config", "context", "conversation", "doctor", "errors", "store", "team", "text", "turn_events"),
+    }
+}
+MAY_IMPORT |= {"cli": {*FOR_DOORS, "tui", "web", "testing", "cluster"}, "__main__": {"cli"}}
 # Stages for tests may be built of anything.
 MAY_IMPORT |= {"testing": set(MAY_IMPORT)}
 
@@ -136,15 +142,32 @@ def test_no_module_imports_itself_through_others() -> None:
     assert len(order) >= len(graph)
 
 
+def test_only_what_is_for_many_machines_needs_their_packages() -> None:
+    packages = {"psycopg", "psycopg_pool", "procrastinate"}
+    users = {dotted(path) for path in modules() if packages & {name.split(".")[0] for name in imported(path)}}
+
+    assert {name for name in users if not name.startswith(("bullpen.cluster.", "bullpen.store.postgres."))} == set()
+
+
+def test_a_conversation_on_one_machine_loads_nothing_of_many_machines() -> None:
+    loaded = modules_loaded_by("import bullpen.app, bullpen.cli.chat, bullpen.cli.serve, bullpen.web.server")
+
+    assert {name for name in loaded if name.startswith(("bullpen.cluster", "psycopg", "procrastinate"))} == set()
+
+
 @pytest.mark.parametrize("path", [path for path in modules() if unit(dotted(path)) == "context"], ids=dotted)
 def test_the_context_is_pure(path: Path) -> None:
     assert {name.split(".")[0] for name in imported(path)} & IMPURE == set()
 
 
-def loaded_by(statement: str) -> set[str]:
+def modules_loaded_by(statement: str) -> set[str]:
     program = f"import sys\nbefore = set(sys.modules)\n{statement}\nprint(*(set(sys.modules) - before))"
     printed = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True).stdout
-    return {name.split(".")[0] for name in printed.split()}
+    return set(printed.split())
+
+
+def loaded_by(statement: str) -> set[str]:
+    return {name.split(".")[0] for name in modules_loaded_by(statement)}
 
 
 def test_importing_the_context_loads_no_other_package() -> None:

@@ -12,7 +12,8 @@ BullpenError
 │   ├── SessionLost         the CLI cannot continue in a session
 │   ├── AgentCrashed
 │   ├── AgentTimedOut
-│   └── ProtocolBroken      it gave no usable answer
+│   ├── ProtocolBroken      it gave no usable answer
+│   └── WorkerLost          the worker that ran it on another machine is gone
 ├── AmbiguousConversation   the start of a conversation id matches several
 ├── CannotListen            no address to serve pages at
 ├── ConversationClosed      the conversation was closed in this process
@@ -32,6 +33,7 @@ BullpenError
 ├── NoConversations         there is no database yet
 ├── NoTeamFile              there is no team file of this name
 ├── NobodyToAsk             the message names nobody who could answer
+├── NotAllowedHere          the file of a worker does not let it run an order
 ├── NotTrusted              nobody has agreed to run this team file
 ├── NothingRuns             there is no running turn to cancel
 ├── NothingSaid             the message is empty
@@ -70,6 +72,7 @@ BullpenError
 ├── UnknownTurn             this conversation has no turn with this id
 ├── UnreadableTeamFile      the team file is not a small text file, or we may not read it
 ├── UnsupportedSystem       this operating system cannot run agents
+├── WorkerFileProblem       the file of a worker cannot be used
 └── WrongUsage              the words after `bullpen` do not make sense together
 
 Arguments of the wrong type or range are the caller's mistake and raise TypeError or ValueError, as elsewhere in Python.
@@ -148,6 +151,10 @@ class AgentTimedOut(AgentFailed):
 
 class ProtocolBroken(AgentFailed):
     """The program succeeded but gave no usable answer."""
+
+
+class WorkerLost(AgentFailed):
+    """The worker that ran the turn is gone. The turn may have done anything by then, and nobody runs it again."""
 
 
 class InstructionFileProblem(BullpenError):
@@ -628,3 +635,11 @@ class InvalidImport(BullpenError, ValueError):
 
 class WrongUsage(BullpenError):
     """Words on the command line that do not make sense together; the exit code says so, too."""
+
+
+class NotAllowedHere(BullpenError):
+    """An order that the file of a worker does not let it run."""
+
+
+class WorkerFileProblem(BullpenError):
+    """The file of a worker that cannot be used."""

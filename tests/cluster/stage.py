@@ -56,7 +56,7 @@ class WorkerStage:
         return self._processes.start(WORKER, self.url, POOL, str(self.file), **environment)
 
     def order(self, turn: str, script: Script = ({"say": "Done."},), **others: Any) -> Order:
-        work = {
+        work: dict[str, Any] = {
             "member": "max",
             "prompt": "Hello.",
             "command": self.command(turn, script),

@@ -38,13 +38,13 @@ async def test_a_dead_process_is_given_up_by_its_lock(url: str, processes: Proce
         node = processes.start(NODE, url)
         process_id = int(node.line())
         await until(lambda: database.do("SELECT FROM pg_locks WHERE objid = %s AND objsubid = 2", process_id))
-        assert await reap(database, stale=NEVER, gone=0) == []
+        assert await reap(database, stale=NEVER, gone=0, spared=0) == []
         assert await is_alive(database, process_id)
 
         node.kill()
 
         # Only the lock tells them apart: by its beats it would live for an hour.
-        await until(lambda: reap(database, stale=NEVER, gone=0))
+        await until(lambda: reap(database, stale=NEVER, gone=0, spared=0))
         assert not await is_alive(database, process_id)
 
 
@@ -56,7 +56,7 @@ async def test_a_frozen_process_is_given_up_by_its_beats(url: str, processes: Pr
 
         node.freeze()
 
-        await until(lambda: reap(database, stale=5, gone=NEVER))
+        await until(lambda: reap(database, stale=5, gone=NEVER, spared=0))
         assert not await is_alive(database, process_id)
         # It learns that it was given up, and joins again as somebody else.
         node.wake()
@@ -74,7 +74,7 @@ async def test_one_that_lost_only_its_connection_lives(url: str) -> None:
         await database.do("SELECT pg_terminate_backend(%s)", before)
 
         await until(lambda: database.do(f"{lock} AND pid <> %s", member.id, before))
-        assert await reap(database) == []
+        assert await reap(database, spared=0) == []
         assert await is_alive(database, member.id)
 
 
@@ -94,7 +94,7 @@ async def test_what_a_worker_ran_is_lost_when_it_is_given_up_and_its_late_word_i
         assert order is not None
 
         await asyncio.sleep(0.01)
-        assert await reap(database, stale=0, gone=0) == [one]
+        assert await reap(database, stale=0, gone=0, spared=0) == [one]
 
         assert (await outcome_of(database, Bell(url), order.key)).kind == "lost"
         assert not await end(database, one, order.key, FAILED)
@@ -115,7 +115,7 @@ async def test_what_was_delivered_and_never_ran_is_handed_out_again(url: str) ->
         await database.do("DELETE FROM runs")
 
         await asyncio.sleep(0.01)
-        assert await reap(database, stale=0, gone=0) == [one]
+        assert await reap(database, stale=0, gone=0, spared=0) == [one]
 
         other = await worker(database, "gpu-box")
         assert await next_order(database, other, new_attempt()) is not None

@@ -43,7 +43,7 @@ class Bell:
                     del self._waiting[key]
 
     async def listen(self, lock: int) -> None:
-        """Listen for ever, and hold the lock of this process; connect again whenever that is lost."""
+        """Listen, and hold the lock of this process, until it is cancelled; connect again whenever that is lost."""
         while True:
             try:
                 async with await AsyncConnection.connect(self._url, **CONNECTION) as connection:

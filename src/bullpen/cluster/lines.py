@@ -1,7 +1,7 @@
 """Lines: what an agent says, while it says it, from its worker to the node that owns the conversation.
 
-One connection for each turn, opened by the worker; both sides speak in frames: a length, then a value. Whoever connects
-again continues where the line broke. Where no connection can be made, lines go through the database. A line that is
+One connection for each turn, opened by the worker; both sides speak in frames: a length, then a value. A line that
+breaks is continued where it broke. Where no connection can be made, lines go through the database. A line that is
 lost is never lost work: all of them come again with the outcome.
 """
 
@@ -51,7 +51,7 @@ class Continue(Struct, frozen=True, tag="continue"):
 
 ToOwner = Hello | Numbered
 ToWorker = Continue
-"""Words to an agent at work will be another kind; a worker ignores those that it does not know."""
+"""Words to an agent that is working will be another kind; a worker ignores those that it does not know."""
 
 _to_owner = Decoder[ToOwner](ToOwner)
 _to_worker = Decoder[ToWorker](ToWorker)

@@ -42,7 +42,7 @@ class Member:
     def __init__(self, process_id: int) -> None:
         self.id = process_id
         self.given_up = asyncio.Event()
-        """Set when others took it for dead: whatever it does now is refused."""
+        """Set when others took it for dead: all that it says now is refused."""
 
 
 StopTurns = Callable[[Sequence[tuple[str, str]]], None]
@@ -95,12 +95,17 @@ def channel_of(pool: str) -> str:
     return f"procrastinate_queue_v1#{pool}"
 
 
-async def reap(database: Database, *, stale: float = STALE_SECONDS, gone: float = GONE_SECONDS) -> list[int]:
-    """Give up those of whom nothing is heard, once; raises one of GONE while the server is away."""
+async def reap(
+    database: Database, *, stale: float = STALE_SECONDS, gone: float = GONE_SECONDS, spared: float = STALE_SECONDS
+) -> list[int]:
+    """Give up those of whom nothing is heard, once; nobody in the first seconds after a start of the server.
+
+    One of GONE is raised while that is away.
+    """
     query: LiteralString = (
         "SELECT reap(make_interval(secs => %s), make_interval(secs => %s), make_interval(secs => %s))"
     )
-    return [row[0] for row in await database.once(query, stale, gone, STALE_SECONDS)]
+    return [row[0] for row in await database.once(query, stale, gone, spared)]
 
 
 async def reap_for_ever(database: Database) -> None:

@@ -1,4 +1,4 @@
-"""Telling: a worker tells the owner of a turn what the agent says, over whatever way there is."""
+"""Telling: a worker tells the owner of a turn what the agent says, by the best way there is."""
 
 import asyncio
 from contextlib import suppress
@@ -37,7 +37,7 @@ class Telling:
         self._more.set()
 
     async def tell(self) -> None:
-        """Tell all lines as they come, for ever. Each is told again to a new owner."""
+        """Tell all lines as they come, until it is cancelled. A new owner hears all of them."""
         query: LiteralString = "SELECT address, token FROM listener_of(%s, %s, %s)"
         while True:
             rows = await self._database.do(query, self._worker, *self._key)

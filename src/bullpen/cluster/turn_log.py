@@ -1,4 +1,4 @@
-"""TurnLog: all that a turn said and wrote, numbered, so that whoever lost the line continues where it broke."""
+"""TurnLog: all that a turn said and wrote, numbered, so that a line that broke is continued where it broke."""
 
 import zlib
 from collections.abc import Iterable, Iterator
@@ -97,7 +97,8 @@ def unpacked(segments: Iterable[bytes]) -> Iterator[tuple[int, Line]]:
 
 def read_line(encoded: bytes) -> Line:
     """Return a line; msgspec.MsgspecError is raised for anything else."""
-    return _decoder.decode(encoded)
+    line: Line = _decoder.decode(encoded)
+    return line
 
 
 def framed(data: bytes) -> bytes:

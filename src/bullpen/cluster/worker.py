@@ -20,9 +20,9 @@ from bullpen.cluster.orders import Order, new_attempt, next_order
 from bullpen.cluster.outcomes import Ending, Outcome, Result, end
 from bullpen.cluster.telling import Telling
 from bullpen.cluster.turn_log import Ran, Said, Wrote
-from bullpen.cluster.worker_file import NotAllowedHere, WorkerFile
+from bullpen.cluster.worker_file import WorkerFile
 from bullpen.context.prompt import AssemblerOutput
-from bullpen.errors import AgentFailed
+from bullpen.errors import AgentFailed, NotAllowedHere
 from bullpen.turn_events import Event, Failed
 
 logger = logging.getLogger(__name__)

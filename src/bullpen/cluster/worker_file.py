@@ -12,17 +12,9 @@ from bullpen.agents.environment import matches
 from bullpen.agents.registry import agent_spec, spec_for
 from bullpen.agents.spec import AgentSpec, Permission
 from bullpen.cluster.orders import Work
-from bullpen.errors import BullpenError, UnknownAgent
+from bullpen.errors import NotAllowedHere, UnknownAgent, WorkerFileProblem
 
 LEVELS: tuple[Permission, ...] = ("read-only", "edit", "full")
-
-
-class NotAllowedHere(BullpenError):
-    """A worker's own file does not let it run an order."""
-
-
-class WorkerFileProblem(BullpenError):
-    """A worker's file that cannot be used."""
 
 
 class WorkerFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
