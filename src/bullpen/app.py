@@ -116,8 +116,10 @@ async def open_conversation(
     conversation_id = resume or new_conversation_id()
     own = own_folders(store, conversation_id)
     files = file_history(store, conversation_id, owner)
+    place = files.forked.place if files is not None else Path
     agents = {
-        member.name: agent_for(member, loaded.root, extra.get(member.name, NOTHING_EXTRA), own) for member in members
+        member.name: agent_for(member, loaded.root, extra.get(member.name, NOTHING_EXTRA), own, place)
+        for member in members
     }
     try:
         await _end_leftovers()

@@ -97,17 +97,22 @@ class Opened:
 
 def steps_of(site: Site, *, only_merge: bool = False) -> int:
     """Return how many steps there are in all, or in the merge."""
+    if only_merge:
+        site.opened(lambda opened: opened.prepare(site))
+    return steps_in(lambda: site.opened(lambda opened: _play(opened, site, only_merge)))
+
+
+def steps_in(work: Callable[[], object]) -> int:
+    """Do something, and return how many steps that took."""
     counted = 0
 
     def count() -> None:
         nonlocal counted
         counted += 1
 
-    if only_merge:
-        site.opened(lambda opened: opened.prepare(site))
     before = _patched(count)
     try:
-        site.opened(lambda opened: _play(opened, site, only_merge))
+        work()
     finally:
         _restore(before)
     return counted
@@ -124,7 +129,7 @@ def killed_at(site: Site, step: int, *, only_merge: bool = False) -> bool:
     child = os.fork()
     if child == 0:
         try:
-            _die_at(step)
+            die_at(step)
             site.opened(lambda opened: _play(opened, site, only_merge))
             os._exit(0)
         finally:
@@ -161,7 +166,8 @@ def removed(site: Site) -> None:
     site.opened(lambda opened: remove_own_workspaces(opened.home, CONVERSATION))
 
 
-def _die_at(step: int) -> None:
+def die_at(step: int) -> None:
+    """Let this process die at one of the next steps."""
     left = step
 
     def count() -> None:

@@ -14,9 +14,12 @@ def fork(options: argparse.Namespace) -> int:
     """Fork a conversation at a message, and say how to open the new one."""
     with open_database(options.db) as database:
         conversation = find_conversation(database, options.id)
-        made = fork_conversation(database, conversation.id, options.at)
+        made = fork_conversation(database, conversation.id, options.at, with_files=options.with_files)
     print(safe_line(f"Forked {conversation.id} at message {made.at} as {made.id}: {made.title}"))
-    print(f"It has {counted(made.at, 'message')}. Read it with: {to_type(f'sessions show {made.id}', options.db)}")
+    count = counted(made.at + bool(made.folders), "message")
+    print(f"It has {count}. Read it with: {to_type(f'sessions show {made.id}', options.db)}")
+    for folder in made.folders:
+        print(safe_line(f"Its files are in {folder}"))
     team = "" if made.team_path else " TEAM.toml"
     print(f"Continue it with: {to_type(f'chat{team} --resume {made.id}', options.db)}")
     return 0

@@ -95,6 +95,9 @@ def _fork_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="the number of the last message that the new one has (default: all messages)",
     )
+    parser.add_argument(
+        "--with-files", action="store_true", help="let its agents work in a git worktree with the files of that moment"
+    )
     add_database_option(parser)
 
 
@@ -112,7 +115,11 @@ def _archive_arguments(parser: argparse.ArgumentParser) -> None:
 def _delete_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("id", metavar="ID", help="the id of a conversation, the beginning of it, or last")
     parser.add_argument("--yes", action="store_true", help="do not ask")
-    parser.add_argument("--force", action="store_true", help="also if an agent's own workspace has work not yet merged")
+    parser.add_argument(
+        "--force",
+        action="store_true",
+        help="also if an agent's own workspace, or the files of a fork, have work not yet merged",
+    )
     add_database_option(parser)
 
 

@@ -72,7 +72,8 @@ class Conversation:
         self._journal = Journal(team, state, history)
         prompts = Prompts(self._journal.context, store, state.conversation_id, team, root)
         memories = Memories(store, state.conversation_id)
-        self.workspaces = workspaces(team.agents, root)
+        place = file_history.forked.place if file_history is not None else Path
+        self.workspaces = workspaces(team.agents, root, place)
         """For each member that may edit files, the folder in which it may."""
         self._files = TurnFiles(self._journal, file_history, agents)
         self._turns = TurnLoop(

@@ -6,6 +6,7 @@ from typing import Literal
 
 from msgspec.structs import replace
 
+from bullpen.conversation.forked_files import forked_files
 from bullpen.conversation.undo_rules import inverse, to_redo, to_rewind_to, to_undo, versions_of
 from bullpen.errors import FilesDiffer, NothingToUndo
 from bullpen.file_changes import ChangeRecord, FileChange, FileState, FolderChanges
@@ -31,6 +32,7 @@ class FileHistory:
         self._store = store
         self._id = conversation_id
         self._owner = owner
+        self.forked = forked_files(snapshots.home, conversation_id)
 
     def last_id(self, folder: str) -> str:
         """Return the id of all files of a folder as they were last seen; empty: never."""
@@ -62,7 +64,7 @@ class FileHistory:
         "take" does that only for files that collided with those of other turns. Without a turn,
         it is the last one that can be taken back, or that was.
         """
-        records = self._store.changes(self._id, patches=False)
+        records = [self.forked.here(record) for record in self._store.changes(self._id, patches=False)]
         if choice == "rewind":
             return self._rewound(to_rewind_to(records, turn_id or ""), person, at, check)
         if choice == "take":

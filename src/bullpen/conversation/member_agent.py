@@ -75,14 +75,19 @@ class MemberAgent(Struct, frozen=True, kw_only=True):
 
 
 def agent_for(
-    member: Member, root: Path, extra: Extra = NOTHING_EXTRA, own: Callable[[str, Path], Path] | None = None
+    member: Member,
+    root: Path,
+    extra: Extra = NOTHING_EXTRA,
+    own: Callable[[str, Path], Path] | None = None,
+    place: Callable[[Path], Path] = lambda folder: folder,
 ) -> MemberAgent:
     """Return an agent of a team whose file is in `root`; UnknownAgent is raised for an unknown type without command.
 
-    `own` says where it works if it has a workspace of its own, by its name and its folder.
+    `own` says where it works if it has a workspace of its own, by its name and its folder; `place`, where a folder is
+    in a fork with files.
     """
     spec = spec_for(member.agent, member.command, name=member.name)
-    folder = (root / member.cwd).absolute()
+    folder = place((root / member.cwd).absolute())
     if member.workspace == "own" and member.permissions != "read-only" and own is not None:
         return MemberAgent(member=member, spec=spec, folder=own(member.name, folder), shared=folder, extra=extra)
     return MemberAgent(member=member, spec=spec, folder=folder, extra=extra)

@@ -331,7 +331,7 @@ class Prompts:
         own = agent.member.instruction_file
         if own is None:
             own = find_instruction_file(
-                self._root, agent.shared or agent.folder, agent.spec.instruction_file, outside_allowed=allowed
+                self._root, self._root / agent.member.cwd, agent.spec.instruction_file, outside_allowed=allowed
             )
         texts: list[str] = []
         problems: list[str] = []

@@ -2,20 +2,24 @@
 
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from itertools import chain
 
 import msgspec
 from msgspec import Struct
 
 from bullpen.context.history import message_number
+from bullpen.conversation.file_history import files_home
+from bullpen.conversation.forked_files import files_after, make_forked_files, plan_forked_files
 from bullpen.conversation.running_turn import milliseconds
 from bullpen.errors import BullpenError
 from bullpen.exchange.changes import all_changes
 from bullpen.exchange.formatting import all_messages
 from bullpen.exchange.new_conversations import fill, fill_changes, new_conversation
 from bullpen.file_changes import ChangeRecord
+from bullpen.files.own_workspace import OwnWorkspace, remove_own_workspaces
 from bullpen.memory import MemberMemory
-from bullpen.messages import ConversationMessage
+from bullpen.messages import ConversationMessage, Speaker
 from bullpen.routing.progress import Progress
 from bullpen.store.base import StateChange, Store, StoredConversation
 from bullpen.text.numbers import counted
@@ -23,6 +27,7 @@ from bullpen.view.listing import LONGEST_TITLE, title_of
 
 FORKED_FROM = "forkedFrom"
 """The field of a conversation that says which one it was forked from, and at which message."""
+BULLPEN = "bullpen"
 UNFINISHED = "The fork did not finish. Delete this conversation and fork the other one again."
 _FORK = re.compile(r" \(fork at #\d+\)$")
 
@@ -35,33 +40,43 @@ class Fork(Struct, frozen=True, kw_only=True):
     """Its last message."""
     title: str
     team_path: str
+    folders: tuple[str, ...] = ()
+    """The worktrees with its own files, if it was forked with files."""
 
 
-def fork_conversation(store: Store, conversation_id: str, at: int | None = None) -> Fork:
+def fork_conversation(store: Store, conversation_id: str, at: int | None = None, *, with_files: bool = False) -> Fork:
     """Make a conversation of the messages up to a number, or of all. If that fails, nothing is stored.
 
-    No turn is asked for: people say how it continues. The agents continue copies of their sessions where they can.
+    No turn is asked for: people say how it continues. The agents continue copies of their sessions where they can. With
+    files, they work in worktrees that have the files of that moment.
     """
     original = store.conversation(conversation_id)
     last = _checked(original, at)
+    files = _Files(store, conversation_id, last) if with_files else None
     # Before anything is written: a damaged message is found here.
     for _ in chain(_messages(store, conversation_id, last), _changes(store, conversation_id, last)):
         pass
     before = msgspec.convert(original.progress, Progress)
     title, now = _title(original, last), milliseconds()
-    with new_conversation(
-        store,
-        "forked",
-        unfinished=UNFINISHED,
-        team=original.team,
-        team_file=original.team_file,
-        team_path=original.team_path,
-        started_at=now,
-        team_task=original.team_task,
-        extra={**(original.extra or {}), FORKED_FROM: {"conversation": conversation_id, "message": last}},
-    ) as fork_id:
+    with (
+        new_conversation(
+            store,
+            "forked",
+            unfinished=UNFINISHED,
+            team=original.team,
+            team_file=original.team_file,
+            team_path=original.team_path,
+            started_at=now,
+            team_task=original.team_task,
+            extra={**(original.extra or {}), FORKED_FROM: {"conversation": conversation_id, "message": last}},
+        ) as fork_id,
+        _planned(files, fork_id),
+    ):
         end = _End()
         fill(store, fork_id, end.read(_messages(store, conversation_id, last)))
+        if files is not None:
+            # Of the messages that are copied, the last one has the highest number.
+            fill(store, fork_id, end.read(iter([files.make(end.message_number + 1, now)])))
         fill_changes(store, fork_id, _changes(store, conversation_id, last))
         progress = Progress(
             # No turn gets the number of one in the other conversation: sessions and changes name their turns.
@@ -75,7 +90,50 @@ def fork_conversation(store: Store, conversation_id: str, at: int | None = None)
         )
         change = StateChange(paused=None, title=title, waits_for=end.person, progress=msgspec.to_builtins(progress))
         store.update(fork_id, at=now, change=change)
-    return Fork(id=fork_id, at=last, title=title, team_path=original.team_path)
+    folders = () if files is None else tuple(str(own.path) for own in files.planned.values())
+    return Fork(id=fork_id, at=last, title=title, team_path=original.team_path, folders=folders)
+
+
+class _Files:
+    """The files of a fork."""
+
+    def __init__(self, store: Store, conversation_id: str, last: int) -> None:
+        home = files_home(store)
+        if home is None:
+            raise BullpenError("This database does not keep what files were, so they cannot be forked.")
+        self.home = home
+        self._last = last
+        self._trees = files_after(store, conversation_id, last, home)
+        self.planned: dict[str, OwnWorkspace] = {}
+
+    def plan(self, fork_id: str) -> None:
+        """Note where they will be."""
+        self.planned = plan_forked_files(self.home, fork_id, self._trees)
+
+    def make(self, number: int, at: int) -> ConversationMessage:
+        """Make the worktrees, and return a message that says where they are."""
+        make_forked_files(self.planned, self._trees, self._last)
+        where = "\n".join(f"- {folder} is here: {own.path}" for folder, own in self.planned.items())
+        text = (
+            f"This is a fork with files of its own, as they were after message {self._last}. Whoever edits them works "
+            f"there, and the files of the other conversation stay as they are.\n\n{where}"
+        )
+        speaker = Speaker(role_id=BULLPEN, role_name=BULLPEN, type="system")
+        return ConversationMessage(id=f"msg-{number}", content=text, speaker=speaker, timestamp=at)
+
+
+@contextmanager
+def _planned(files: _Files | None, fork_id: str) -> Iterator[None]:
+    """Plan the files of a fork, and remove them if it fails."""
+    try:
+        if files is not None:
+            files.plan(fork_id)
+        yield
+    except BaseException:
+        if files is not None:
+            with suppress(OSError):
+                remove_own_workspaces(files.home, fork_id)
+        raise
 
 
 class _End:

@@ -52,6 +52,8 @@ class OwnState(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The id of its files that are being brought into the shared folder."""
     turn: str = ""
     """The last turn that worked here."""
+    is_fork: bool = False
+    """Whether it is not of an agent, but has the files that a conversation was forked with."""
     is_apart: bool = False
     """Whether a person wants what is in it to stay there."""
     question: str = ""
@@ -205,8 +207,11 @@ class OwnWorkspace:
 
     def remove(self) -> None:
         """Remove it, with everything in it."""
-        kept = self.workspace if is_worktree(find_place(self.shared), self.path) else None
-        remove_worktree(find_place(self.shared), self.path)
+        own = find_place(self.path)
+        # Somebody may have removed the shared folder, which may be a worktree itself.
+        place = own if own.root == self.path and own.common_dir is not None else find_place(self.shared)
+        kept = self.workspace if is_worktree(place, self.path) else None
+        remove_worktree(place, self.path)
         if kept is not None:
             kept.remove()
         self._file.unlink(missing_ok=True)
@@ -219,12 +224,18 @@ def own_path(home: Path, conversation_id: str, member: str) -> Path:
     return Path(os.path.realpath(home)) / FOLDER / conversation / f"{conversation}.{_safe(member)}"
 
 
+def own_paths(home: Path, conversation_id: str) -> list[Path]:
+    """Return where the worktrees of a conversation are, also those that are half made."""
+    folder = own_path(home, conversation_id, "").parent
+    files = sorted(folder.glob(f"*{STATE}")) if folder.is_dir() else ()
+    return [file.with_name(file.name.removesuffix(STATE)) for file in files]
+
+
 def own_workspaces(home: Path, conversation_id: str) -> Iterator[OwnWorkspace]:
     """Yield the worktrees that the agents of a conversation have, also those that are half made."""
-    folder = own_path(home, conversation_id, "").parent
     snapshots = FolderSnapshots(home)
-    for file in sorted(folder.glob(f"*{STATE}")) if folder.is_dir() else ():
-        if (own := OwnWorkspace.found(snapshots, file.with_name(file.name.removesuffix(STATE)))) is not None:
+    for path in own_paths(home, conversation_id):
+        if (own := OwnWorkspace.found(snapshots, path)) is not None:
             yield own
 
 
@@ -235,7 +246,8 @@ def unmerged_work(home: Path, conversation_id: str) -> list[OwnWorkspace]:
 
 def remove_own_workspaces(home: Path, conversation_id: str) -> None:
     """Remove all worktrees of a conversation."""
-    for own in own_workspaces(home, conversation_id):
+    # Those of agents in a fork with files are worktrees of its own one.
+    for own in sorted(own_workspaces(home, conversation_id), key=lambda own: own.state.is_fork):
         own.remove()
     shutil.rmtree(own_path(home, conversation_id, "").parent, ignore_errors=True)
 

@@ -262,6 +262,11 @@ def _remove_worktrees(store: Store, conversation_id: str, *, force: bool) -> Non
     if home is None:
         return
     if not force and (left := unmerged_work(home, conversation_id)):
+        if forked := [str(own.path) for own in left if own.state.is_fork]:
+            raise BullpenError(
+                f"The files of this fork, in {' and '.join(forked)}, have work that is nowhere else. Copy what you "
+                "need from there, or delete it with --force. Nothing was deleted."
+            )
         where = " and ".join(f"{own.member} in {own.path}" for own in left)
         raise BullpenError(
             f"There is work that was not merged: of {where}. Open the conversation and say /merge NAME, or delete it "

@@ -110,10 +110,10 @@ class Hub:
         opened = self.get(conversation_id)
         return opened or await self._opened(await asyncio.to_thread(self._team_of, stored), conversation_id)
 
-    async def fork(self, conversation_id: str, at: int | None) -> str:
+    async def fork(self, conversation_id: str, at: int | None, *, with_files: bool = False) -> str:
         """Fork a conversation at a message, or at its end, and open the new one if it can be continued here."""
         # Not in the database's own thread, where turns wait for it: a long conversation takes a while.
-        fork = await asyncio.to_thread(fork_conversation, self.database, conversation_id, at)
+        fork = await asyncio.to_thread(fork_conversation, self.database, conversation_id, at, with_files=with_files)
         with suppress(BullpenError):
             await self.resume(fork.id)
         return fork.id

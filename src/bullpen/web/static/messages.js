@@ -73,7 +73,12 @@ document.addEventListener("DOMContentLoaded", () => {
     const made = button("Fork here", () => {});
     made.type = "submit";
     made.title = "Fork here: a new conversation with the messages up to this one";
-    form.append(at, made);
+    const withFiles = button("with files", () => {});
+    withFiles.type = "submit";
+    withFiles.name = "files";
+    withFiles.value = "yes";
+    withFiles.title = "Fork here with files: its agents work in a folder of their own, with the files as they were then";
+    form.append(at, made, withFiles);
     return form;
   }
 
