@@ -115,7 +115,7 @@ class _Files:
         make_forked_files(self.planned, self._trees, self._last)
         where = "\n".join(f"- {folder} is here: {own.path}" for folder, own in self.planned.items())
         text = (
-            f"This is a fork with files of its own, as they were after message {self._last}. Whoever edits them works "
+            f"This is a fork with files of its own, as they were after message {self._last}. Agents work "
             f"there, and the files of the other conversation stay as they are.\n\n{where}"
         )
         speaker = Speaker(role_id=BULLPEN, role_name=BULLPEN, type="system")
