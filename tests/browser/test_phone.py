@@ -8,11 +8,13 @@ from pathlib import Path
 
 import pytest
 from playwright.async_api import Browser, expect
+from tests.view.test_conflicts_in_every_door import Place
 
 from bullpen.testing.site import site
 from bullpen.testing.stage import Script, put_on_path, write_team
 
 OpenBrowser = Callable[[], AbstractAsyncContextManager[Browser]]
+TOUCHED_PIXELS = 24
 WORDS = ("configuration", "authentication", "implementation", "responsibility", "deployment")
 TABLE = f"| {' | '.join(WORDS)} |\n|{'---|' * len(WORDS)}\n| {' | '.join(WORDS)} |\n"
 BROKEN = """[...document.querySelectorAll("#m2 td, #m2 th")].filter((cell) => {
@@ -64,5 +66,29 @@ def test_a_phone_that_is_turned_still_shows_the_end(tmp_path: Path, open_browser
             await page.wait_for_function(
                 "window.innerHeight + window.scrollY >= document.documentElement.scrollHeight - 2"
             )
+
+    asyncio.run(story())
+
+
+def test_every_choice_in_a_conflict_can_be_seen_and_touched(tmp_path: Path, open_browser: OpenBrowser) -> None:
+    name = "a-builder-with-a-very-long-name"
+    place = Place(tmp_path)
+    place.team.write_text(place.team.read_text(encoding="utf-8").replace('"ann"', f'"{name}"'), encoding="utf-8")
+
+    async def story() -> None:
+        async with site(tmp_path, place.team) as served, open_browser() as browser:
+            conversation = (await served.hub.begin()).conversation
+            await conversation.say(f"[NEXT: {name}] Go.")
+            await conversation.until_quiet()
+            page = await browser.new_page(viewport={"width": 390, "height": 780})
+            await served.let_in(page)
+            await page.goto(f"{served.url}/c/{conversation.id}")
+            await expect(page.locator("#apart-1")).to_be_visible()
+            for button in ("#take-1", "#keep-1", "#resolve-1 summary", "#apart-1"):
+                await expect(page.locator(button)).to_be_in_viewport(ratio=1)
+                box = await page.locator(button).bounding_box()
+                assert box is not None
+                assert box["height"] >= TOUCHED_PIXELS
+            assert await page.evaluate("document.documentElement.scrollWidth") == 390
 
     asyncio.run(story())

@@ -149,6 +149,33 @@ def test_the_full_screen_has_buttons(place: Place) -> None:
     asyncio.run(story())
 
 
+@pytest.mark.parametrize("width", [80, 50])
+def test_every_button_is_on_a_narrow_full_screen(place: Place, width: int) -> None:
+    name = "a-builder-with-a-long-name"
+    place.team.write_text(place.team.read_text(encoding="utf-8").replace('"ann"', f'"{name}"'), encoding="utf-8")
+
+    async def story() -> None:
+        async with open_team(place.team, db=place.folder / "c.db") as conversation:
+            app = BullpenApp(conversation)
+            async with app.run_test(size=(width, 24)) as pilot:
+                await conversation.say(f"[NEXT: {name}] Go.")
+                await conversation.until_quiet()
+                notice = app.screen.query_one(NoticeBar)
+                while not _all_inside(notice, count=4):
+                    await pilot.pause()
+                await pilot.resize_terminal(120, 24)
+                while len({button.region.y for button in notice.query(Button)}) > 1 or not _all_inside(notice, count=4):
+                    await pilot.pause()
+
+    asyncio.run(story())
+
+
+def _all_inside(notice: NoticeBar, count: int) -> bool:
+    """Return whether so many buttons can be seen whole, and no two are in one place."""
+    regions = {button.region for button in notice.query(Button)}
+    return len(regions) == count and all(notice.region.contains_region(one) and one.area for one in regions)
+
+
 def test_the_browser_has_buttons(place: Place) -> None:
     async def story() -> None:
         async with (

@@ -1,6 +1,7 @@
 """NoticeBar: the most urgent decision, with its choices on keys and for the mouse."""
 
 import asyncio
+from collections.abc import Iterable
 
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
@@ -15,6 +16,8 @@ MOST_CHARACTERS = 600
 MOST_LINES = 4
 KEYS = {"continue": "F5", "retry": "F6", "skip": "F7", "dismiss": "F7", "hand-over": "F8", "ask": "F8", "allow": "F8"}
 """The key of each action."""
+AROUND_LABEL, BETWEEN = 4, 2
+"""Columns that a button has besides its label, and between two."""
 
 
 class NoticeBar(Vertical):
@@ -25,7 +28,8 @@ class NoticeBar(Vertical):
         background: $warning 12%; margin: 0 1; }
     NoticeBar.failure { border-left: thick $error; background: $error 12%; }
     NoticeBar > Static { height: auto; max-height: 5; }
-    NoticeBar > Horizontal { height: 1; }
+    NoticeBar > #choices { height: auto; }
+    NoticeBar #choices > Horizontal { height: 1; }
     NoticeBar Button { height: 1; min-width: 6; width: auto; border: none; margin: 0 2 0 0; padding: 0 1;
         background: $panel; }
     """
@@ -34,7 +38,8 @@ class NoticeBar(Vertical):
         super().__init__(id="notice")
         self._decisions: tuple[Decision, ...] = ()
         self._text = Static(markup=False)
-        self._choices = Horizontal()
+        self._choices = Vertical(id="choices")
+        self._rows: list[list[Choice]] = []
         self._changing = asyncio.Lock()
 
     @property
@@ -57,11 +62,34 @@ class NoticeBar(Vertical):
             return
         self.set_class(decisions[0].is_failure, "failure")
         self._text.update(_text(decisions[0].text, others=len(decisions) - 1))
+        await self._arrange()
+
+    async def on_resize(self) -> None:
+        """Let no choice be where nobody sees it."""
+        await self._arrange()
+
+    async def _arrange(self) -> None:
         async with self._changing:
-            await self._choices.remove_children()
             # Another decision may have come while the buttons of the last one went away.
-            if self._decisions:
-                await self._choices.mount_all([_button(choice) for choice in self._decisions[0].choices])
+            rows = _rows(self.decision.choices if self.decision else (), self.content_size.width)
+            if rows != self._rows:
+                self._rows = rows
+                await self._choices.remove_children()
+                await self._choices.mount_all([Horizontal(*map(_button, row)) for row in rows])
+
+
+def _rows(choices: Iterable[Choice], width: int) -> list[list[Choice]]:
+    """Return choices in as many rows as they need in this width; it is 0 until it is known."""
+    rows: list[list[Choice]] = []
+    room = 0
+    for choice in choices:
+        wanted = _label(choice).cell_length + AROUND_LABEL
+        if not rows or (width and wanted > room):
+            rows.append([])
+            room = width
+        rows[-1].append(choice)
+        room -= wanted + BETWEEN
+    return rows
 
 
 def _text(text: str, others: int) -> Content:
@@ -70,7 +98,10 @@ def _text(text: str, others: int) -> Content:
     return Content.assemble(part.text, "…" if part.left_out else "", (more, "dim"))
 
 
-def _button(choice: Choice) -> Button:
+def _label(choice: Choice) -> Content:
     key = KEYS.get(choice.action, "")
-    label = Content.assemble((f"{key} " if key else "", "bold"), one_line(choice.label, 40))
-    return Button(label, action=f"screen.choose('{choice.action}')", compact=True)
+    return Content.assemble((f"{key} " if key else "", "bold"), one_line(choice.label, 40))
+
+
+def _button(choice: Choice) -> Button:
+    return Button(_label(choice), action=f"screen.choose('{choice.action}')", compact=True)
