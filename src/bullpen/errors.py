@@ -325,7 +325,7 @@ class FolderInUse(BullpenError):
 
     def __init__(self, folder: str, members: Iterable[str]) -> None:
         names = ", ".join(members)
-        super().__init__(f"{names} may be changing files in {folder} now. Wait until the turn has ended, or cancel it.")
+        super().__init__(f"{names} may be changing files in {folder} now. Wait until that has ended, or cancel it.")
 
 
 class ConversationClosed(BullpenError):

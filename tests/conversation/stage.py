@@ -30,6 +30,7 @@ class Stage:
         self.settings: dict[str, Any] = {"hand_over_note": False}
         self.limits: dict[str, Any] = {}
         self.members: dict[str, dict[str, Any]] = {}
+        self.checks: list[dict[str, Any]] = []
 
     def person(self, name: str, **keys: Any) -> None:
         self.members[name] = {"name": name, **keys}
@@ -78,6 +79,8 @@ class Stage:
         lines += ["[limits]", *(_line(key, value) for key, value in self.limits.items())]
         for member in self.members.values():
             lines += ["[[member]]", *(_line(key, value) for key, value in member.items())]
+        for check in self.checks:
+            lines += ["[[check]]", *(_line(key, value) for key, value in check.items())]
         self.path.write_text("\n".join(lines), encoding="utf-8")
         return self.path
 

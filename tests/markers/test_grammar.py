@@ -3,6 +3,7 @@
 import pytest
 
 from bullpen.markers.grammar import MOST_MARKERS, MOST_NAMES, Addressee, Markers, read_markers
+from bullpen.markers.stripping import strip_all_markers
 
 
 def addressees(text: str) -> tuple[str, ...]:
@@ -308,3 +309,18 @@ def test_what_is_too_long_to_be_a_name_is_not_remembered() -> None:
 @pytest.mark.parametrize("span", ["`b`", "``b``"])
 def test_a_marker_goes_on_in_a_line_that_begins_with_a_code_span(span: str) -> None:
     assert len(read_markers(f"[NEXT: a,\n{span}]")) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "turn"),
+    [
+        ("Look. [CHECKS]", ""),
+        ("Look. [checks: 7]", "7"),
+        ("［CHECKS：7］ [DIFF: 3]", "7"),
+        ("[DIFF] and [CHECKS]", ""),
+        ("`[CHECKS]` and [CHECK] and [CHECKSUM: 7]", None),
+    ],
+)
+def test_what_checks_said_is_asked_for_with_a_marker(text: str, turn: str | None) -> None:
+    assert read_markers(text).checks == turn
+    assert strip_all_markers("a [CHECKS] b [CHECKS: 7]") == "a b"

@@ -76,7 +76,7 @@ async def run_turn(
     environment = child_environment(spec, env)
     transcript = _transcript(spec, emit, environment, session, on_output)
     try:
-        await _prepare_for_agents()
+        await prepare_for_agents()
         with _command_line(spec, options, output.system_flag, session, environment, folder) as command:
             prompt = _encoded_prompt(spec, output.prompt)
             on_command(command)
@@ -112,7 +112,7 @@ def _transcript(
     return transcript
 
 
-async def _prepare_for_agents() -> None:
+async def prepare_for_agents() -> None:
     """Wait until nothing is left of agents before a crash, and a guardian is ready for the next one."""
     while not (were_leftovers_ended() and guardian.is_one_ready()):
         await asyncio.to_thread(_prepare)

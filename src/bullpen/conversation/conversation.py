@@ -10,6 +10,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 from msgspec.structs import replace
 
 from bullpen.agents.runner import to_the_end
+from bullpen.check_results import CheckResult
 from bullpen.context.history import History
 from bullpen.context.manager import ContextManager, task_too_long
 from bullpen.context.prompt import AssemblerOutput
@@ -35,6 +36,7 @@ from bullpen.errors import MessageDiffers, NobodyToAsk, NothingSaid, UnknownMess
 from bullpen.file_changes import ChangeRecord
 from bullpen.markers.grammar import DEFAULT_INTENT, Markers, read_markers
 from bullpen.memory import Memory
+from bullpen.routing.obstacles import Checking
 from bullpen.routing.progress import Progress
 from bullpen.routing.queue import WaitingTurn
 from bullpen.routing.router import Route, Router
@@ -75,7 +77,7 @@ class Conversation:
         place = file_history.forked.place if file_history is not None else Path
         self.workspaces = workspaces(team.agents, root, place)
         """For each member that may edit files, the folder in which it may."""
-        self._files = TurnFiles(self._journal, file_history, agents)
+        self._files = TurnFiles(self._journal, file_history, agents, team.checks, root)
         self._turns = TurnLoop(
             team, self._router, self._journal, agents, prompts, memories, self.workspaces, self._files
         )
@@ -127,8 +129,15 @@ class Conversation:
     # What a person decides
 
     async def cancel(self, *turn_ids: str, by: str | None = None) -> tuple[WaitingTurn, ...]:
-        """Stop running turns, or all, and keep the queue until a person continues or drops it."""
-        turns = await self._journal.alone(lambda: self._pause_to_cancel(turn_ids, by))
+        """Stop running turns, or all, and keep the queue until a person continues or drops it.
+
+        Checks that run after turns are stopped, too; if only those are, nothing pauses.
+        """
+        stopped = await self._files.checks.cancel(turn_ids)
+        left = [turn_id for turn_id in turn_ids if turn_id not in {turn.id for turn in stopped}]
+        if stopped and not left and (turn_ids or not self._state.running):
+            return stopped
+        turns = await self._journal.alone(lambda: self._pause_to_cancel(left, by))
         tasks = {turn: self._turns.tasks[turn.id] for turn in turns if turn.id in self._turns.tasks}
         for task in tasks.values():
             task.cancel()
@@ -310,6 +319,16 @@ class Conversation:
         return self._turns.running
 
     @property
+    def running_checks(self) -> tuple[CheckResult, ...]:
+        """The checks that run now, after turns that have ended."""
+        return tuple(self._files.checks.running.values())
+
+    @property
+    def checking(self) -> tuple[Checking, ...]:
+        """The turns that have ended and whose files are being checked, or are about to be."""
+        return tuple(self._state.checking.values())
+
+    @property
     def team_task(self) -> str | None:
         """The team task, as agents read it."""
         return self.context.get_team_task()
@@ -453,6 +472,7 @@ class Conversation:
         for task in tasks:
             task.cancel()
         await to_the_end(_finish_all([*tasks, *self._journal.changes]))
+        await to_the_end(self._files.checks.close())
         await to_the_end(self._files.finish(merges=True))
         self._journal.broadcast.close()
         self._journal.quiet.set()

@@ -6,6 +6,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from bullpen.check_results import CheckResult
 from bullpen.file_changes import ChangeRecord
 from bullpen.messages import ConversationMessage
 from bullpen.routing.missed_hand_overs import MissedHandOver
@@ -236,6 +237,12 @@ class FilesChanged(Struct, frozen=True, kw_only=True, tag="files_changed", tag_f
         return cls(record=replace(record, changes=replace(record.changes.to_send(), patch="")))
 
 
+class Checked(Struct, frozen=True, kw_only=True, tag="checked", tag_field="type"):
+    """A check has begun after a turn that changed files, or has ended."""
+
+    result: CheckResult
+
+
 class Lagged(Struct, frozen=True, kw_only=True, tag="lagged", tag_field="type"):
     """This viewer was too slow and missed this many events. Messages can be read again."""
 
@@ -263,6 +270,7 @@ ConversationEvent = (
     | Renamed
     | Forgotten
     | FilesChanged
+    | Checked
     | Quiet
     | Trouble
     | Lagged

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from bullpen.agents.session_file import find_session_file, is_session_id, mark_of, put_back
 from bullpen.agents.session_lock import SessionLock
 from bullpen.agents.spec import SessionSpec
+from bullpen.conversation.checks_in_prompts import checks_note
 from bullpen.conversation.files_in_prompts import files_note
 from bullpen.conversation.member_agent import MemberAgent
 from bullpen.conversation.session_rules import has_own_memory, is_left_by, session_file, why_not, why_not_after
@@ -167,6 +168,10 @@ class Memories:
         knows = plan is not None and plan.left is not None
         after = self._last_reply(turn.member) if knows else 0
         return files_note(self._store, self._conversation_id, after)
+
+    def checks_note(self, turn: WaitingTurn) -> str:
+        """Return what the agent of a turn should know of the checks after its last one."""
+        return checks_note(self._store, self._conversation_id, turn.member, self._last_reply(turn.member))
 
     def _last_reply(self, member: str) -> int:
         """Return the number of a member's last message, or of one long ago."""

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from msgspec import Struct
 
@@ -101,11 +102,14 @@ class OwnWorkspaces:
         if own is not None and is_tree(tree):
             own.note(seen=tree)
 
-    def merge_after(self, turn: WaitingTurn, look: "asyncio.Task[None]", shared: WatchedFolder) -> None:
-        """Bring what a turn did into the shared folder, when its reply is stored and nobody changes files there."""
+    def merge_after(self, turn: WaitingTurn, before: "asyncio.Task[Any]", shared: WatchedFolder) -> None:
+        """Bring what a turn did into the shared folder, after its reply is stored, and nobody changes files there.
+
+        `before` is what must be done first: looking at it, and checking it.
+        """
         ended = Ended(turn=turn, is_stored=asyncio.Event())
         self._ended[turn.id] = ended
-        ended.merge = asyncio.create_task(self._merge_after(ended, look, shared))
+        ended.merge = asyncio.create_task(self._merge_after(ended, before, shared))
         shared.merges.add(ended.merge)
         ended.merge.add_done_callback(shared.merges.discard)
         ended.merge.add_done_callback(lambda _: self._forget(turn.id))
@@ -124,10 +128,9 @@ class OwnWorkspaces:
         del self._ended[turn_id]
         self._journal.changed.set()
 
-    async def _merge_after(self, ended: Ended, look: "asyncio.Task[None]", shared: WatchedFolder) -> None:
-        await all_of([look])
+    async def _merge_after(self, ended: Ended, before: "asyncio.Task[Any]", shared: WatchedFolder) -> None:
+        await all_of([before])
         await ended.is_stored.wait()
-        await shared.until_idle()
         await self.merge(ended.turn.member, ended.turn.id, shared)
 
     async def merge(self, member: str, turn_id: str, shared: WatchedFolder) -> None:
@@ -136,7 +139,7 @@ class OwnWorkspaces:
         if own is None or self._history is None:
             return
         try:
-            async with shared.writing:
+            async with shared.alone():
                 brought = await self._state.in_store(bring, self._history, own, turn_id=turn_id, at=milliseconds())
                 self._tell(brought.record, shared)
             if brought.conflicts:

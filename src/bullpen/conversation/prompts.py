@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -14,6 +15,7 @@ from bullpen.context.manager import ContextManager
 from bullpen.context.prepared import format_addressees
 from bullpen.context.prompt import AssemblerInput, AssemblerOutput
 from bullpen.conversation.answered_messages import AnsweredMessages
+from bullpen.conversation.checks_in_prompts import wanted_checks
 from bullpen.conversation.files_in_prompts import wanted_diff
 from bullpen.conversation.member_agent import MemberAgent
 from bullpen.conversation.memories import Seen, SessionPlan, digest
@@ -25,7 +27,7 @@ from bullpen.routing.queue import WaitingTurn
 from bullpen.store.base import Store
 from bullpen.team.hand_over_note import hand_over_note
 from bullpen.team.instruction_files import find_instruction_file, read_instruction_file
-from bullpen.team.team import SMALLEST_WINDOW, Member, Team
+from bullpen.team.team import BULLPEN, SMALLEST_WINDOW, Member, Team
 from bullpen.text.clean import byte_length
 
 MOST_PENDING = 1_000
@@ -64,8 +66,8 @@ class Added(Struct, frozen=True, kw_only=True):
 
     remark: str = ""
     """What the agent should know about its own last turns and about files."""
-    diff: str = ""
-    """What the message asks to be shown of files."""
+    wanted: str = ""
+    """What the message asks to be shown of files and of checks."""
 
 
 class OpenEnds(Struct, frozen=True, kw_only=True):
@@ -99,12 +101,18 @@ class Prompts:
         """Return the prompt for a turn. `remark` is what the agent should know about its own last turns."""
         current, hidden_ids = self._answered.by(turn)
         pinned_ids = [turn.message_id, *self._requests(turn.message_id, agent.member)]
-        diff = self._wanted_diff(turn, current.message, agent)
-        return self.for_message(current.message, agent, hidden_ids, pinned_ids, plan=plan, remark=remark, diff=diff)
+        wanted = _joined(
+            [self._wanted_diff(turn, current.message, agent), self._wanted_checks(turn, current.message, agent)]
+        )
+        return self.for_message(current.message, agent, hidden_ids, pinned_ids, plan=plan, remark=remark, wanted=wanted)
 
     def wants_diff(self, turn: WaitingTurn) -> bool:
         """Return whether the agent of a turn is to be shown what another turn changed."""
-        return self._diff_marker(turn, self._answered.by(turn)[0].message) is not None
+        return self._marker(turn, self._answered.by(turn)[0].message, "diff") is not None
+
+    def wants_checks(self, turn: WaitingTurn) -> bool:
+        """Return whether the agent of a turn is to be shown what checks said."""
+        return self._marker(turn, self._answered.by(turn)[0].message, "checks") is not None
 
     def for_message(
         self,
@@ -115,10 +123,10 @@ class Prompts:
         *,
         plan: SessionPlan | None = None,
         remark: str = "",
-        diff: str = "",
+        wanted: str = "",
     ) -> PreparedTurn:
         """Return the prompt for a message that the context knows. Pinned messages are in it, if they fit at all."""
-        added = Added(remark=remark, diff=diff)
+        added = Added(remark=remark, wanted=wanted)
         instructions = self._instructions(agent)
         if plan is not None and plan.left is not None:
             return self._news(current, agent, instructions, hidden_ids, pinned_ids, plan, plan.left, added)
@@ -265,7 +273,7 @@ class Prompts:
         output = build_prompt(
             PromptInput(
                 agent_type=agent.spec.name,
-                message=_joined([source.current_message, added.diff]),
+                message=_joined([source.current_message, added.wanted]),
                 context_messages=source.context_messages,
                 window=None,
                 message_id=current.id,
@@ -293,8 +301,9 @@ class Prompts:
     def _everyone(self) -> tuple[str, ...]:
         """Return everyone who could speak in the prompt: the team, and former members."""
         members = (name for member in self._team.members for name in _names_of(member))
+        ours = [BULLPEN] if self._team.checks else []
         speakers = (speaker.role_name for speaker in self._store.speakers(self._conversation_id))
-        return tuple(dict.fromkeys([*members, *speakers]))
+        return tuple(dict.fromkeys([*members, *ours, *speakers]))
 
     def _requests(self, message_id: str, member: Member) -> list[str]:
         """Return what people asked for that led to a message: the last such message, and the one that began it all.
@@ -308,15 +317,19 @@ class Prompts:
         return [request for request in chosen if self._may_see(member, request)]
 
     def _wanted_diff(self, turn: WaitingTurn, current: ConversationMessage, agent: MemberAgent) -> str:
-        if (turn_id := self._diff_marker(turn, current)) is None:
+        if (turn_id := self._marker(turn, current, "diff")) is None:
             return ""
-        room = agent.member.max_bytes - byte_length(current.content)
-        return wanted_diff(self._store, self._conversation_id, turn_id, max(room, 0))
+        return wanted_diff(self._store, self._conversation_id, turn_id, _room(agent, current))
 
-    def _diff_marker(self, turn: WaitingTurn, current: ConversationMessage) -> str | None:
-        """Return the turn in the [DIFF: …] of the message to answer, or else of the one that asks for this turn."""
+    def _wanted_checks(self, turn: WaitingTurn, current: ConversationMessage, agent: MemberAgent) -> str:
+        if (turn_id := self._marker(turn, current, "checks")) is None:
+            return ""
+        return wanted_checks(self._store, self._conversation_id, turn_id, _room(agent, current))
+
+    def _marker(self, turn: WaitingTurn, current: ConversationMessage, kind: Literal["diff", "checks"]) -> str | None:
+        """Return the turn in such a marker of the message to answer, or else of the one that asks for this turn."""
         asking = self._store.message(self._conversation_id, turn.message_id).message
-        wanted = (read_markers(message.content).diff for message in (current, asking))
+        wanted = (getattr(read_markers(message.content), kind) for message in (current, asking))
         return next((turn_id for turn_id in wanted if turn_id is not None), None)
 
     def _may_see(self, member: Member, message_id: str) -> bool:
@@ -345,6 +358,10 @@ class Prompts:
             file_text=_joined(texts),
             problems=tuple(problems),
         )
+
+
+def _room(agent: MemberAgent, current: ConversationMessage) -> int:
+    return max(agent.member.max_bytes - byte_length(current.content), 0)
 
 
 def _in_session(output: AssemblerOutput, plan: SessionPlan) -> AssemblerOutput:

@@ -7,11 +7,12 @@ import msgspec
 from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
+from bullpen.check_results import CheckResult
 from bullpen.context.prompt import AssemblerOutput
 from bullpen.conversation.entry import Change, Entry
 from bullpen.errors import UnknownMessage
 from bullpen.memory import Memory
-from bullpen.routing.obstacles import Situation
+from bullpen.routing.obstacles import Checking, Situation
 from bullpen.routing.progress import MemberUsage, Progress, usage_of_turn
 from bullpen.routing.queue import TurnQueue, WaitingTurn
 from bullpen.store.base import EndState, Owner, StateChange, Store, StoredConversation, StoredMessage, Turn, first_words
@@ -77,6 +78,8 @@ class ConversationState:
         self.handed_over = _handed_over(store, stored.id, queued)
         """Turns that waited when it was opened because an agent asked for them, and which; no person has since."""
         self.running: dict[str, WaitingTurn] = {}
+        self.checking: dict[str, Checking] = {}
+        """The turns that have ended and whose files are being checked, by their ids."""
         undecided = [store.turn(stored.id, turn_id) for turn_id in self.progress.undecided]
         self.undecided = {turn.id: undecided_turn(turn) for turn in undecided}
         running = store.running(stored.id) if stored.running else ()
@@ -106,6 +109,11 @@ class ConversationState:
     async def keep_output(self, turn_id: str, data: bytes) -> None:
         """Add to what is stored of a running turn's output."""
         await self.in_store(self._store.keep_output, self.conversation_id, turn_id, data, owner=self._owner)
+
+    async def keep_check(self, result: CheckResult) -> CheckResult:
+        """Store a check that begins, or how one ended that has begun, and return it as it is stored."""
+        keep = self._store.finish_check if result.number else self._store.add_check
+        return await self.in_store(keep, self.conversation_id, result, owner=self._owner)
 
     async def beat(self, at: int) -> None:
         """Say in the store that this process is alive."""
@@ -157,6 +165,7 @@ class ConversationState:
             held=self.progress.blocked,
             undecided=tuple(ended.turn for ended in self.undecided.values()),
             workspaces=workspaces,
+            checking=tuple(self.checking.values()),
         )
 
     def is_blocked(self, turn: WaitingTurn) -> bool:

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -14,11 +14,13 @@ from bullpen.conversation.journal import Journal
 from bullpen.conversation.member_agent import MemberAgent
 from bullpen.conversation.own_workspaces import OwnWorkspaces
 from bullpen.conversation.running_turn import milliseconds
+from bullpen.conversation.turn_checks import TurnChecks
 from bullpen.conversation.watched_folder import WatchedFolder, all_of
 from bullpen.errors import BullpenError, FolderInUse, NoOwnWorkspace, NothingToMerge, NothingToUndo
 from bullpen.file_changes import ChangeRecord, FolderChanges
 from bullpen.files.workspace import Workspace
 from bullpen.routing.queue import WaitingTurn
+from bullpen.team.team import Check
 from bullpen.turn_events import Event
 
 logger = logging.getLogger(__name__)
@@ -27,7 +29,14 @@ logger = logging.getLogger(__name__)
 class TurnFiles:
     """Records what each turn changes. Nothing that goes wrong here makes a turn fail."""
 
-    def __init__(self, journal: Journal, history: FileHistory | None, agents: Mapping[str, MemberAgent]) -> None:
+    def __init__(
+        self,
+        journal: Journal,
+        history: FileHistory | None,
+        agents: Mapping[str, MemberAgent],
+        checks: Sequence[Check] = (),
+        root: Path = Path(),
+    ) -> None:
         self._journal = journal
         self._state = journal.state
         self._history = history
@@ -41,6 +50,7 @@ class TurnFiles:
         self._ending: set[asyncio.Task[None]] = set()
         """Watches of folders in which nobody works any more."""
         self.own = OwnWorkspaces(journal, history, agents)
+        self.checks = TurnChecks(journal, history, checks, root, self.own)
 
     @property
     def is_looking(self) -> bool:
@@ -52,6 +62,7 @@ class TurnFiles:
 
         Return what agents are to be asked that resolve conflicts, by the turns.
         """
+        await self.checks.start()
         if self._history is None:
             return {}
         completed = await self._state.in_store(self._history.complete)
@@ -109,8 +120,8 @@ class TurnFiles:
         if folder is not None:
             self._watches[folder.path].on_event(turn.id, event)
 
-    def after(self, turn: WaitingTurn, *, has_reply: bool) -> None:
-        """Begin to look at what a turn has changed whose agent has ended. The next turn there waits for it.
+    def after(self, turn: WaitingTurn, *, has_reply: bool, is_checked: bool = False) -> None:
+        """Begin to look at what a turn has changed whose agent has ended, and to check it. The next turn there waits.
 
         What a turn without a reply did in a workspace of its own stays there: the agent's next turn continues with it.
         """
@@ -126,8 +137,10 @@ class TurnFiles:
         task.add_done_callback(folder.last_looks.discard)
         task.add_done_callback(lambda _: folder.leave(turn.id))
         task.add_done_callback(lambda _: self._journal.changed.set())
+        own = self._agents[turn.member].shared
+        checking = self.checks.after(turn, task, folder, own) if is_checked else None
         if has_reply and shared is not None:
-            self.own.merge_after(turn, task, shared)
+            self.own.merge_after(turn, checking or task, shared)
 
     async def finish(self, *, merges: bool = False) -> None:
         """Wait until all that has ended is recorded, and also merged."""
@@ -168,7 +181,11 @@ class TurnFiles:
         running = [turn.member for turn in list(self._state.running.values())]
         at_work = [name for name in running if self._is_in(workspace, self._agents[name])]
         looking = [folder for folder in self._folders.values() if folder.path == str(workspace.root)]
-        at_work += [record.member for folder in looking for record in folder.at_work.values()]
+        at_work += [
+            f"the check {record.check}" if record.check else record.member
+            for folder in looking
+            for record in folder.at_work.values()
+        ]
         if at_work:
             raise FolderInUse(str(workspace.root), dict.fromkeys(at_work))
 
@@ -195,7 +212,7 @@ class TurnFiles:
                 self._publish(await self._state.in_store(history.add, record))
         return now
 
-    async def _last_look(self, history: FileHistory, folder: WatchedFolder, begun: ChangeRecord) -> None:
+    async def _last_look(self, history: FileHistory, folder: WatchedFolder, begun: ChangeRecord) -> ChangeRecord | None:
         others = [record.member for turn_id, record in folder.at_work.items() if turn_id != begun.turn_id]
         try:
             after = await self._watches[folder.path].look(begun.turn_id)
@@ -207,9 +224,11 @@ class TurnFiles:
             done = await self._state.in_store(history.finish, begun, replace(changes, note=note))
             if done.changes.files or note:
                 self._publish(done)
+            return done
         except BullpenError as error:
             logger.warning("changes not recorded conversation=%s error=%s", self._state.conversation_id, error)
             self._journal.publish(Trouble(text=f"What turn {begun.turn_id} changed could not be recorded: {error}"))
+            return None
         finally:
             del folder.at_work[begun.turn_id]
             self._end_watch(folder, begun.turn_id)

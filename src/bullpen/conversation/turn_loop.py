@@ -92,6 +92,7 @@ class TurnLoop:
         missed = self._state.progress.misses.get(turn.member, "") if self._team.hand_over_note else ""
         notes = (
             *(missed, self._memories.unfinished_note(turn), self._memories.files_note(turn, plan)),
+            self._memories.checks_note(turn),
             conflicts.note_for(turn.member, self._state.progress.conflicts),
         )
         remark = " ".join(filter(None, notes))
@@ -120,7 +121,7 @@ class TurnLoop:
         running = self.running[turn.id]
         session = TurnSession(self._state, self._memories, self._agents[turn.member])
         try:
-            await self._look_at_files(turn)
+            await self._look_at_files(running)
             prepared = await session.enter(self._state.progress, partial(self._prepared, turn))
             await self._journal.shielded(lambda: self._begin(running, prepared.output))
             await self._files.begin(turn)
@@ -128,12 +129,14 @@ class TurnLoop:
                 await self._run(running, prepared, session)
             # Before the reply is stored: the member's next turn may begin at once.
             session.leave()
-            ending = partial(self._reply, running, running.end("done"))
+            ending, is_checked = partial(self._reply, running, running.end("done")), True
         except (StoreError, StoreConflict) as error:
-            ending = partial(self._put_back, running, error)
+            ending, is_checked = partial(self._put_back, running, error), False
         except (asyncio.CancelledError, Exception) as error:
-            ending = partial(self._end_badly, running, running.end(*how_it_ended(error)), session)
-        self._files.after(turn, has_reply=ending.func == self._reply)
+            end = running.end(*how_it_ended(error))
+            # Who cancels a turn does not want a program to begin because of it.
+            ending, is_checked = partial(self._end_badly, running, end, session), end.state == "failed"
+        self._files.after(turn, has_reply=ending.func == self._reply, is_checked=is_checked)
         try:
             await to_the_end(self._stored(ending))
         except Exception as error:
@@ -142,13 +145,18 @@ class TurnLoop:
             session.leave()
             self._forget(running)
             self._files.own.stored(turn.id)
+            self._files.checks.stored(turn.id)
             del self.tasks[turn.id]
             self._journal.changed.set()
 
-    async def _look_at_files(self, turn: WaitingTurn) -> None:
-        """Look at the turn's folder. If it is to be shown what another turn changed, that must be known."""
+    async def _look_at_files(self, running: RunningTurn) -> None:
+        """Look at the turn's folder. If it is to be shown what another turn changed or broke, that must be known."""
+        turn = running.turn
         if self._files.is_looking and await self._state.in_store(self._prompts.wants_diff, turn):
             await self._files.finish()
+        if self._files.checks.is_checking and await self._state.in_store(self._prompts.wants_checks, turn):
+            running.doing = "waiting for the checks"
+            await self._files.checks.finish()
         await self._files.look(turn)
 
     async def _run(self, running: RunningTurn, prepared: PreparedTurn, session: TurnSession) -> None:
@@ -216,6 +224,7 @@ class TurnLoop:
         )
         stored = await self._journal.commit_message(build)
         self._files.own.replied(running.turn.id, stored.message.id)
+        self._files.checks.replied(running.turn.id, stored.message.id)
         self._forget(running)
 
     async def _end_badly(self, running: RunningTurn, end: TurnEnd, session: TurnSession) -> None:
@@ -253,6 +262,7 @@ class TurnLoop:
         """Stop all running turns and their agents."""
         for task in self.tasks.values():
             task.cancel()
+        self._files.checks.stop()
 
     async def _put_back(self, running: RunningTurn, error: BullpenError) -> None:
         """Put a turn back into the queue that could not be recorded."""
@@ -305,8 +315,8 @@ class TurnLoop:
 
     def _become_quiet(self) -> None:
         """Say that nothing runs and nothing can begin, if so."""
-        if self._state.running or self._files.is_looking:
-            # What a turn has changed that has ended is about to be told.
+        if self._state.running or self._files.is_looking or self._files.checks.is_checking:
+            # What a turn has changed that has ended is about to be told, and whether it is broken.
             return
         if self._was_busy:
             self._was_busy = False

@@ -1,7 +1,9 @@
 """WatchedFolder: a folder in which turns may change files, and who may do so now."""
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from typing import Any
 
 from bullpen.file_changes import ChangeRecord
 from bullpen.files.workspace import Workspace
@@ -16,10 +18,12 @@ class WatchedFolder:
         """The id of all files as they were last seen; empty: never."""
         self.at_work: dict[str, ChangeRecord] = {}
         """The begun records of the turns that run there, by their ids."""
-        self.last_looks: set[asyncio.Task[None]] = set()
+        self.last_looks: set[asyncio.Task[ChangeRecord | None]] = set()
         """Those at what turns have changed that have ended."""
         self.merges: set[asyncio.Task[None]] = set()
         """Those that bring the work of agents with workspaces of their own into it."""
+        self.checks: set[asyncio.Task[None]] = set()
+        """Those that check what turns have changed."""
         self.writing = asyncio.Lock()
         """Held while that happens, and while somebody must see all of it or nothing."""
         self._turns: set[str] = set()
@@ -33,8 +37,8 @@ class WatchedFolder:
 
     async def enter(self, turn_id: str) -> None:
         """Let a turn change files there, as soon as everything is there that was merged before."""
-        while self.last_looks or self.merges:
-            await all_of([*self.last_looks, *self.merges])
+        while self.last_looks or self.merges or self.checks:
+            await all_of([*self.last_looks, *self.merges, *self.checks])
         self._turns.add(turn_id)
         self._idle.clear()
 
@@ -44,12 +48,29 @@ class WatchedFolder:
         if not self._turns:
             self._idle.set()
 
-    async def until_idle(self) -> None:
-        """Wait until no turn may change files there. None enters while a merge waits."""
-        await self._idle.wait()
+    @asynccontextmanager
+    async def alone(self) -> AsyncIterator[None]:
+        """Write there while no turn and no check may change files. No turn enters while a merge waits."""
+        while True:
+            await self._idle.wait()
+            async with self.writing:
+                if self._idle.is_set():
+                    yield
+                    return
+
+    @asynccontextmanager
+    async def checking(self, turn_id: str) -> AsyncIterator[None]:
+        """Run checks there while no turn and no other check may change files, and nothing is merged."""
+        async with self.alone():
+            self._turns.add(turn_id)
+            self._idle.clear()
+        try:
+            yield
+        finally:
+            self.leave(turn_id)
 
 
-async def all_of(tasks: Iterable["asyncio.Task[None]"]) -> None:
+async def all_of(tasks: Iterable["asyncio.Task[Any]"]) -> None:
     """Wait for tasks, however they end. They continue if the one who waits is cancelled."""
     if waiting := list(tasks):
         await asyncio.wait(waiting)

@@ -1,4 +1,4 @@
-r"""The one grammar of markers: [FROM: x], [NEXT: a, b], [TEAM_TASK] …, [TEAM_TASK: …], [DROP: a | ALL], [DIFF: 7].
+r"""The one grammar of markers: [FROM: x], [NEXT: a], [TEAM_TASK] …, [TEAM_TASK: …], [DROP: a | ALL], [DIFF], [CHECKS].
 
 Reading and stripping use the same grammar, so what is removed is exactly what was understood. Case does not matter;
 full-width brackets, colons, commas and exclamation marks count, since many people type Chinese. Nothing in code or in a
@@ -7,7 +7,7 @@ writes a thousand markers or names in one message, so no more than that are read
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import islice
 from typing import Literal, TypeVar
@@ -17,7 +17,7 @@ from msgspec import Struct
 from bullpen.markers.code import HIDDEN, visible_pieces
 from bullpen.text.patterns import pattern
 
-MarkerKind = Literal["from", "next", "drop", "team_task", "diff"]
+MarkerKind = Literal["from", "next", "drop", "team_task", "diff", "checks"]
 
 DEFAULT_INTENT = 2
 MOST_MARKERS = 1_000
@@ -37,7 +37,11 @@ _KINDS: dict[str, MarkerKind] = {
     "DROP": "drop",
     "TEAM_TASK": "team_task",
     "DIFF": "diff",
+    "CHECKS": "checks",
 }
+_KEYWORDS = "FROM|NEXT|DROP|TEAM_TASK|DIFF|CHECKS"
+FIRST_LETTERS = "CDFNT"
+"""The letters that a marker can begin with."""
 
 _OPEN, _CLOSE, _COLON = "[\\[［]", "[\\]］]", "[:：]"
 _PLAIN = rf"(?:[^\[\]［］\n]++|\n(?![ \t\r]*+[\n{HIDDEN}]))"
@@ -48,7 +52,7 @@ def _balanced(levels: int) -> str:
     """Return a pattern for text whose brackets nest at most `levels` deep and open no marker."""
     if levels == 0:
         return f"{_PLAIN}*+"
-    no_marker = f"(?!(?:FROM|NEXT|DROP|TEAM_TASK|DIFF)(?:{_COLON}|{_CLOSE}))"
+    no_marker = f"(?!(?:{_KEYWORDS})(?:{_COLON}|{_CLOSE}))"
     return f"(?:{_PLAIN}|{_OPEN}{no_marker}{_balanced(levels - 1)}{_CLOSE})*+"
 
 
@@ -57,18 +61,18 @@ def _marker(group: str) -> str:
 
     Possessive throughout: there is no backtracking, so the scan is linear.
     """
-    keyword = f"{group}FROM(?!{_COLON}{_CLOSE})|NEXT|DROP|TEAM_TASK|DIFF)"
+    keyword = f"{group}FROM(?!{_COLON}{_CLOSE})|NEXT|DROP|TEAM_TASK|DIFF|CHECKS)"
     bracketed = f"{keyword}{_COLON}{group}{_balanced(3)}){_CLOSE}"
-    block, alone = f"TEAM_TASK{_CLOSE}", f"DIFF{_CLOSE}"
+    block, alone = f"TEAM_TASK{_CLOSE}", f"(?:DIFF|CHECKS){_CLOSE}"
     next_marker = _marker("(?:") if group == "(" else f"{_OPEN}(?:{bracketed}|{block}|{alone})"
-    body = f"{group}(?:[^\\[［]++|{_OPEN}+(?![FNDT])|(?!{next_marker}){_OPEN})*+)"
-    return f"(?:{_OPEN}(?=[FNDT])(?:{bracketed}|{block}{body}|{alone}))"
+    body = f"{group}(?:[^\\[［]++|{_OPEN}+(?![{FIRST_LETTERS}])|(?!{next_marker}){_OPEN})*+)"
+    return f"(?:{_OPEN}(?=[{FIRST_LETTERS}])(?:{bracketed}|{block}{body}|{alone}))"
 
 
 MARKER = _marker("(?:")
 _MARKER = pattern(f"(?ai){MARKER}")
 _MARKER_PARTS = pattern(f"(?ai){_marker('(')}")
-_OPENS = f"(?=[FNDT])(?=(?:FROM|NEXT|DROP|TEAM_TASK|DIFF)(?:{_COLON}|{_CLOSE}))"
+_OPENS = f"(?=[{FIRST_LETTERS}])(?=(?:{_KEYWORDS})(?:{_COLON}|{_CLOSE}))"
 OPENING = pattern(f"(?ai){_OPEN}{_OPENS}")
 OPENINGS = {bracket: pattern(f"(?ai){re.escape(bracket)}{_OPENS}") for bracket in "[［"}
 """One pattern for each bracket."""
@@ -105,6 +109,8 @@ class Markers(Struct, frozen=True):
     team_task: str | None = None
     diff: str | None = None
     """The turn whose changes those get who are asked; empty: the last one that changed files."""
+    checks: str | None = None
+    """The turn after which checks ran whose results those get who are asked; empty: the last one."""
     are_cut: bool = False
     """Whether the message has too many markers or names to read all."""
 
@@ -150,7 +156,8 @@ def read_markers(text: str) -> Markers:
         next=tuple(relay),
         drop=tuple(name for (name,) in drop),
         team_task=tasks[-1] if tasks else None,
-        diff=next((marker.value for marker in reversed(found) if marker.kind == "diff"), None),
+        diff=_last(found, "diff"),
+        checks=_last(found, "checks"),
         are_cut=places.are_cut or more_names or more_dropped,
     )
 
@@ -201,8 +208,13 @@ def _read(text: str, found: Found) -> Iterator[Marker]:
         if match[1]:
             kind, value = _KINDS[match[1].upper()], text[slice(*match.span(2))]
         else:
-            kind, value = ("diff", "") if match[3] is None else ("team_task", text[slice(*match.span(3))])
+            alone: MarkerKind = "diff" if match[0][1] in "dD" else "checks"
+            kind, value = (alone, "") if match[3] is None else ("team_task", text[slice(*match.span(3))])
         yield Marker(kind, value.strip(), match.start(), match.end())
+
+
+def _last(found: Sequence[Marker], kind: MarkerKind) -> str | None:
+    return next((marker.value for marker in reversed(found) if marker.kind == kind), None)
 
 
 def _first_groups(groups: Iterator[tuple[T, ...]], names: int) -> tuple[list[tuple[T, ...]], bool]:

@@ -7,7 +7,17 @@ from msgspec import Struct
 
 from bullpen.routing.queue import PUT_FIRST, WaitingTurn
 
-ObstacleKind = Literal["person", "hold", "decision", "step", "member", "workspace"]
+ObstacleKind = Literal["person", "hold", "decision", "step", "member", "workspace", "checks"]
+
+
+class Checking(Struct, frozen=True, kw_only=True):
+    """A turn that has ended and changed files, which are being checked."""
+
+    turn: WaitingTurn
+    workspace: str = ""
+    """The shared folder that nobody may edit meanwhile; empty: the agent's own, which is merged after that."""
+    reply: str = ""
+    """The id of the message that it ended with, if its own workspace is to be merged before that is answered."""
 
 
 class Situation(Struct, frozen=True, kw_only=True):
@@ -21,6 +31,8 @@ class Situation(Struct, frozen=True, kw_only=True):
     """Turns that ended without a reply, and nobody has decided yet what to do about them."""
     workspaces: Mapping[str, str] = {}
     """For each member that may edit files, the folder in which it may."""
+    checking: Collection[Checking] = ()
+    """Turns after which checks run."""
 
 
 class Obstacle(Struct, frozen=True, kw_only=True):
@@ -87,6 +99,7 @@ class _Ahead:
 
     def __init__(self, situation: Situation) -> None:
         self._workspaces = situation.workspaces
+        self._checking = situation.checking
         self._of_message: dict[str, dict[tuple[int, int], WaitingTurn]] = {}
         """For each message the first turn of each group, in order."""
         self._busy: dict[str, WaitingTurn] = {}
@@ -114,7 +127,7 @@ class _Ahead:
             return step
         if turn.member in self._busy:
             return Obstacle(kind="member", turn=self._busy[turn.member])
-        return self._other_editor(turn)
+        return self._check(turn) or self._other_editor(turn)
 
     def step_before(self, turn: WaitingTurn) -> Obstacle | None:
         """Return the step before a turn, if it is not done."""
@@ -126,6 +139,19 @@ class _Ahead:
         groups = self._of_message.get(turn.message_id, {}).values()
         others = [other for other in groups if not _together(turn, other)]
         return Obstacle(kind="step", turn=others[-1]) if others else None
+
+    def _check(self, turn: WaitingTurn) -> Obstacle | None:
+        """Return the checks that a turn would disturb, or whose files it needs."""
+        own = self._workspaces.get(turn.member)
+        for checking in self._checking:
+            if checking.workspace:
+                is_in_the_way = own is not None and bool(_shared(own, checking.workspace))
+            else:
+                follows = turn.message_id in (checking.turn.message_id, checking.reply)
+                is_in_the_way = follows or turn.member == checking.turn.member
+            if is_in_the_way:
+                return Obstacle(kind="checks", turn=checking.turn, workspace=checking.workspace)
+        return None
 
     def _other_editor(self, turn: WaitingTurn) -> Obstacle | None:
         own = self._workspaces.get(turn.member)

@@ -129,6 +129,8 @@ class Progress(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Turns that ended without a reply, until a person decides what to do about them."""
     conflicts: dict[str, MergeConflict] = {}
     """For each turn whose work conflicts with what others did meanwhile: what a person must decide about."""
+    returns: dict[str, dict[str, int]] = {}
+    """For each message that returned checks, how many times in a row each of them was by then."""
     used: dict[str, MemberUsage] = {}
     """What each member's turns have used."""
     forgotten: dict[str, str] = {}

@@ -6,6 +6,7 @@ import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from bullpen.agents.command import command_agent
 from bullpen.agents.environment import child_environment
 from bullpen.agents.registry import agent_spec, is_known, known_agents, spec_for
 from bullpen.agents.runner import find_program
@@ -19,7 +20,7 @@ from bullpen.team.instruction_files import find_instruction_file, read_instructi
 from bullpen.team.own_memory import why_shared
 from bullpen.team.reach import agents_reached
 from bullpen.team.reader import examine_team
-from bullpen.team.team import Member, Team
+from bullpen.team.team import Check, Member, Team
 from bullpen.team.toml_lines import Path as KeyPath
 from bullpen.team.toml_lines import TomlLines
 from bullpen.text.clean import byte_length
@@ -90,6 +91,22 @@ class _Checks:
         for index, member in enumerate(self._team.members):
             if member.type == "ai":
                 yield from self._member(index, member)
+        for index, check in enumerate(self._team.checks):
+            yield from self._check(("check", index), check)
+
+    def _check(self, path: KeyPath, check: Check) -> Iterator[TeamProblem]:
+        """Check that a command can run after turns, and that there are any after which it does."""
+        folder = self._root / check.cwd
+        if reason := _folder_problem(folder):
+            yield self._problem((*path, "cwd"), reason)
+        elif check.command:
+            spec = command_agent(check.command)
+            environment = child_environment(spec, None, self._environ)
+            if find_program(spec.program, environment, folder) is None:
+                yield self._problem((*path, "command"), _not_found(spec, folder))
+        if all(agent.permissions == "read-only" for agent in self._team.agents):
+            text = "never runs: no agent of this team may change files"
+            yield self._problem(path, text, "remark")
 
     def _limits(self) -> Iterator[TeamProblem]:
         """Check that the limits on money and tokens can be reached at all."""

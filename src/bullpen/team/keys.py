@@ -9,6 +9,8 @@ from msgspec import Struct
 
 from bullpen.text.plain_commands import is_plain_command
 
+LONGEST_CHECK_NAME = 40
+
 
 class Kind(Struct, frozen=True):
     """What a value must be, in words, and how to read it; `read` raises ValueError for anything else."""
@@ -54,6 +56,17 @@ def _read_variables(value: Any) -> tuple[str, ...]:
 
 def _read_paragraphs(value: Any) -> str:
     return "\n\n".join(_read_texts(value)) if isinstance(value, list) else _read_text(value)
+
+
+def _read_check_name(value: Any) -> str:
+    name = _read_text(value)
+    _require(name == check_name(name) and len(name) <= LONGEST_CHECK_NAME)
+    return name
+
+
+def check_name(text: str) -> str:
+    """Return a text without what cannot be in the name of a check: it stands in lines, and could open a marker."""
+    return "".join(character for character in text if character.isprintable() and character not in "[]［］`").strip()
 
 
 def _read_file(value: Any) -> str:
@@ -102,6 +115,7 @@ _FILE = Kind("a file name, or false", _read_file)
 _FLAG = Kind("true or false", _read_flag)
 _SECONDS = Kind("a number of seconds above 0", _read_positive)
 _NUMBER = Kind("a number above 0", _read_positive)
+_COMMAND = Kind("a list of strings, the first a program", _read_command)
 
 TEAM_KEYS = {
     "name": _TEXT,
@@ -130,7 +144,7 @@ PERSON_KEYS = {
 }
 AGENT_KEYS = PERSON_KEYS | {
     "agent": _TEXT,
-    "command": Kind("a list of strings, the first a program", _read_command),
+    "command": _COMMAND,
     "model": _TEXT,
     "cwd": _TEXT,
     "system_instruction": _PARAGRAPHS,
@@ -151,4 +165,12 @@ AGENT_KEYS = PERSON_KEYS | {
     "may_address": _TEXTS,
     "may_set_task": _FLAG,
     "may_drop": _FLAG,
+}
+CHECK_KEYS = {
+    "name": Kind(f"a name of at most {LONGEST_CHECK_NAME} characters in one line, without brackets", _read_check_name),
+    "command": _COMMAND,
+    "cwd": _TEXT,
+    "timeout": _SECONDS,
+    "on_red": _one_of("ask", "return"),
+    "most_returns": _whole(1),
 }

@@ -8,18 +8,30 @@ import re
 import shlex
 import tomllib
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from bullpen.errors import InvalidTeam, TeamProblem
-from bullpen.team.keys import AGENT_KEYS, LIMIT_KEYS, PERSON_KEYS, TEAM_KEYS, Kind
-from bullpen.team.team import EVERYONE, Limits, Member, Team
+from bullpen.team.keys import (
+    AGENT_KEYS,
+    CHECK_KEYS,
+    LIMIT_KEYS,
+    LONGEST_CHECK_NAME,
+    PERSON_KEYS,
+    TEAM_KEYS,
+    Kind,
+    check_name,
+)
+from bullpen.team.team import BULLPEN, EVERYONE, Check, Limits, Member, Team
 from bullpen.team.toml_lines import TomlLines
 from bullpen.text.names import nearest, normalized
 from bullpen.text.plain_commands import is_plain_command
 
 # These would end a name in [NEXT: …] or [DROP: …], or start something else there.
 NOT_IN_NAMES = "[]［］,，、&＆|｜!！:：\n\r`"
+
+MOST_WORDS = 3
+"""Of a command, in the name of a check that has no other."""
 
 Path = tuple[str | int, ...]
 
@@ -57,20 +69,22 @@ class _Reader:
 
     def team(self) -> Team:
         """Return the team; use it only if there are no problems."""
-        tables = {"limits": dict, "member": list}
+        tables = {"limits": dict, "member": list, "check": list}
         values = self._values(self._document, TEAM_KEYS, (), skip=tables)
         for name, kind in tables.items():
             if not isinstance(self._document.get(name, kind()), kind):
-                self._problem((name,), f"must be {'a table [limits]' if kind is dict else 'tables [[member]]'}")
+                self._problem((name,), f"must be {'a table [limits]' if kind is dict else f'tables [[{name}]]'}")
         limits = self._document.get("limits", {})
         members = tuple(self._members())
         team = Team(
             **{"name": "team", "lead": next((m.name for m in members if m.type == "ai"), ""), **values},
             members=members,
             limits=Limits(**self._values(limits, LIMIT_KEYS, ("limits",))) if isinstance(limits, dict) else Limits(),
+            checks=tuple(self._checks()),
         )
         self._check_people(team)
         self._check_names(team)
+        self._check_names_of_checks(team)
         return team
 
     def _members(self) -> Iterator[Member]:
@@ -91,6 +105,22 @@ class _Reader:
                 self._problem((*path, "type"), "a member with an agent or a command cannot be human")
             self._check_timeouts(values, path)
             yield Member(**{"name": f"member {index + 1}", **values, "type": "ai" if is_agent else "human"})
+
+    def _checks(self) -> Iterator[Check]:
+        tables = self._document.get("check", [])
+        for index, table in enumerate(tables if isinstance(tables, list) else []):
+            path: Path = ("check", index)
+            if not isinstance(table, dict):
+                self._problem(path, "must be a table [[check]]")
+                continue
+            values = self._values(table, CHECK_KEYS, path)
+            if "command" not in table:
+                self._problem(path, 'has no command. Write, for example, command = ["pytest", "-q"]')
+            command = values.get("command", ())
+            name = usual_name(command) or f"check {index + 1}"
+            if "most_returns" in values and values.get("on_red") != "return":
+                self._problem((*path, "most_returns"), 'has an effect only with on_red = "return"')
+            yield Check(**{"name": name, "command": command, **values})
 
     def _values(
         self,
@@ -154,6 +184,22 @@ class _Reader:
         if "lead" in self._document and isinstance(team.lead, str):
             self._check_reference(("lead",), team.lead, [agent.name for agent in team.agents])
 
+    def _check_names_of_checks(self, team: Team) -> None:
+        seen: set[str] = set()
+        for index, check in enumerate(team.checks):
+            if normalized(check.name) in seen:
+                self._problem(
+                    ("check", index), f"another check is called {_shown(check.name)}, too. Give it another name"
+                )
+            seen.add(normalized(check.name))
+        for index, member in enumerate(team.members if team.checks else ()):
+            for key in ("name", "display_name"):
+                if normalized(getattr(member, key)) == BULLPEN:
+                    text = (
+                        f"{_shown(getattr(member, key))} is who speaks for the checks. Call this member something else"
+                    )
+                    self._problem(("member", index, key), text)
+
     def _check_is_free(self, path: Path, name: str, owners: dict[str, tuple[str | int, str]]) -> None:
         """Give a name to a member, unless it would be ambiguous in [NEXT: …]. A name of only punctuation is ignored."""
         key, member = normalized(name), path[1]
@@ -171,6 +217,13 @@ class _Reader:
     def _problem(self, path: Path, text: str) -> None:
         key = ".".join(str(part + 1) if isinstance(part, int) else part for part in path)
         self.problems.append(TeamProblem(text, line=self._lines.line_of(path), key=key))
+
+
+def usual_name(command: Sequence[str]) -> str:
+    """Return what a check is called that has no name: "pytest" for pytest -q, "npm test" for npm test."""
+    program, *rest = command or ("",)
+    words = [program.rpartition("/")[2], *(word for word in rest if not word.startswith("-"))]
+    return check_name(" ".join(words[:MOST_WORDS]))[:LONGEST_CHECK_NAME].strip()
 
 
 def _may_be_in_a_name(character: str) -> bool:

@@ -11,12 +11,15 @@ Visibility = Literal["all", "addressed"]
 Whitespace = Literal["preserve", "collapse"]
 MemoryKind = Literal["own", "shared"]
 WorkspaceKind = Literal["own", "shared"]
+OnRed = Literal["ask", "return"]
 
 DEFAULT_WINDOW_BYTES = 64 * 1024
 SMALLEST_WINDOW = 5
 """Messages that a window in bytes always holds: no fewer than the specification's window."""
 DEFAULT_MAX_BYTES = 768 * 1024
 EVERYONE = "all"
+BULLPEN = "bullpen"
+"""Who speaks where neither a person nor an agent does: what checks said is returned in this name."""
 EVERY_AGENT = frozenset({EVERYONE, "agents", "everyone", "所有人"})
 """Names for all agents at once, unless a member is called that."""
 
@@ -83,6 +86,20 @@ class Member(Struct, frozen=True, kw_only=True):
     """Whether its [DROP: …] takes effect."""
 
 
+class Check(Struct, frozen=True, kw_only=True):
+    """A command that runs in the workspace after a turn that changed files."""
+
+    name: str
+    command: tuple[str, ...]
+    cwd: str = "."
+    """Relative to the folder of the team file."""
+    timeout: float = 300.0
+    on_red: OnRed = "ask"
+    """Whether people decide what to do about a red one, or it goes back to the agent whose turn it ran after."""
+    most_returns: int = 3
+    """How many times in a row it goes back."""
+
+
 class Team(Struct, frozen=True, kw_only=True):
     """Everyone in a conversation, and the rules they share."""
 
@@ -99,6 +116,8 @@ class Team(Struct, frozen=True, kw_only=True):
     hand_over_note: bool | str = True
     """Whether agents are told who is in the team and how to hand over; a string replaces the note."""
     limits: Limits = Limits()
+    checks: tuple[Check, ...] = ()
+    """In the order in which they run."""
     outside_files: bool = False
     """Whether instruction files may be outside the folder of the team file."""
 

@@ -194,6 +194,12 @@ SCRIPTED = """\
 command = [{command},
   '{script}']"""
 
+CHECK = """
+# [[check]]                 # runs after each turn that changes files; red or green stands with the turn
+# command = {command}
+# on_red = "return"         # send a red one back to who broke it, at most three times; or: "ask" (you decide)
+"""
+
 PERMISSIONS: tuple[Permission, ...] = ("read-only", "edit", "full")
 LINE_WIDTH = 100
 NO_BREAK = "\u00a0"
@@ -233,7 +239,14 @@ def _text(template: Template, agents: Sequence[str], person: str, file: str, tes
         )
         for index, role in enumerate(roles)
     ]
-    return head + "".join(members)
+    return head + "".join(members) + _check(template, tests)
+
+
+def _check(template: Template, tests: Sequence[str]) -> str:
+    """Return the usual tests as a check that a person can switch on; nothing if there are none, or nobody edits."""
+    if not tests or all(role.permissions == "read-only" for role in template.roles):
+        return ""
+    return CHECK.format(command=f"[{', '.join(map(_toml, tests[0].split()))}]")
 
 
 def _second_opinions(template: Template, agents: Sequence[str]) -> Iterator[Role]:

@@ -17,7 +17,7 @@ from msgspec import Struct
 from bullpen import config
 from bullpen.agents.registry import is_known, spec_for
 from bullpen.errors import BullpenError, InvalidTeam, TeamProblem
-from bullpen.team.team import Member, Permission, Team
+from bullpen.team.team import Check, Member, Permission, Team
 
 FOLDER_MODE = 0o700
 FILE_MODE = 0o600
@@ -27,6 +27,7 @@ class Runs(Struct, frozen=True, kw_only=True):
     """What one member of a team would run."""
 
     member: str
+    """Its name; of a check, "check: " and its name, which no member can have."""
     command: tuple[str, ...]
     """The program and its arguments, except those that depend on the turn."""
     folder: Path
@@ -42,11 +43,25 @@ class Runs(Struct, frozen=True, kw_only=True):
     """Environment variables passed on beyond the usual ones; a trailing * matches any ending."""
     instruction_file: Path | None = None
     """None: the CLI's usual one, or none at all."""
+    when: str = ""
+    """When it runs, if not when somebody asks it."""
 
 
 def what_it_runs(team: Team, root: Path) -> tuple[Runs, ...]:
-    """Return what every agent of a team in this folder would run."""
-    return tuple(_runs(member, root) for member in team.agents)
+    """Return what every agent of a team in this folder would run, and every check."""
+    return (*(_runs(member, root) for member in team.agents), *(_check(check, root) for check in team.checks))
+
+
+def _check(check: Check, root: Path) -> Runs:
+    returns = f", and returns to its agent up to {check.most_returns} times if it is red"
+    return Runs(
+        member=f"check: {check.name}",
+        command=check.command,
+        folder=Path(os.path.realpath(root / check.cwd)),
+        permissions="full",
+        restricted=False,
+        when=f"after every turn that changes files there{returns if check.on_red == 'return' else ''}",
+    )
 
 
 def _runs(member: Member, root: Path) -> Runs:

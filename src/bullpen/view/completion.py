@@ -16,6 +16,8 @@ MARKERS = {
     "[DROP: ": "remove somebody's waiting turns, or ALL",
     "[TEAM_TASK] ": "set what the team works on",
     "[FROM: ": "say who you are",
+    "[DIFF] ": "show what the last turn changed to those who are asked",
+    "[CHECKS] ": "show what the last checks said to those who are asked",
 }
 MOST_OPTIONS = 8
 LONGEST = 1000

@@ -10,6 +10,7 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
+from bullpen.check_results import CheckResult
 from bullpen.conversation.conversation import Conversation
 from bullpen.conversation.events import Conflicted, Unallowed
 from bullpen.conversation.owner import is_alive
@@ -19,7 +20,7 @@ from bullpen.conversation.workspaces import MAY_EDIT, workspaces
 from bullpen.errors import InvalidTeam
 from bullpen.memory import Memory
 from bullpen.routing.missed_hand_overs import MissedHandOver
-from bullpen.routing.obstacles import Obstacle, Situation, obstacles
+from bullpen.routing.obstacles import Checking, Obstacle, Situation, obstacles
 from bullpen.routing.progress import MemberUsage, Progress, usage_of_turn
 from bullpen.routing.queue import WaitingTurn
 from bullpen.store.base import Store, StoredConversation, Turn
@@ -55,6 +56,16 @@ class Working(Struct, frozen=True, kw_only=True):
     """Milliseconds since 1970."""
     tokens: int = 0
     cost_usd: float | None = None
+
+
+class RunningCheck(Struct, frozen=True, kw_only=True):
+    """A check that runs after a turn which changed files."""
+
+    name: str
+    turn: str
+    member: str
+    since: int
+    """Milliseconds since 1970."""
 
 
 class MemberView(Struct, frozen=True, kw_only=True):
@@ -129,6 +140,8 @@ class ConversationView(Struct, frozen=True, kw_only=True):
     waits_for: str | None = None
     members: tuple[MemberView, ...] = ()
     working: tuple[Working, ...] = ()
+    checking: tuple[RunningCheck, ...] = ()
+    """The checks that run now."""
     queue: tuple[QueuedTurn, ...] = ()
     decisions: tuple[Decision, ...] = ()
     """What a person is asked to decide, the most urgent first."""
@@ -164,7 +177,9 @@ def conversation_view(conversation: Conversation, epoch: str = "") -> Conversati
             task=conversation.team_task,
             paused=conversation.paused,
             waits_for=conversation.waits_for,
+            checking=tuple(map(_running_check, conversation.running_checks)),
         ),
+        checking=conversation.checking,
     )
 
 
@@ -176,12 +191,14 @@ def stored_view(store: Store, conversation_id: str) -> ConversationView:
     running = store.running(conversation_id)
     ended = [store.turn(conversation_id, turn_id) for turn_id in progress.undecided]
     team = team_of(stored)
+    edited = workspaces(team.agents, Path(stored.team_path).parent) if team else {}
+    checks = store.running_checks(conversation_id) if is_owned else []
     # What still runs in a conversation that no process owns was interrupted: the process was killed.
     return _view(
         team=team,
         working=[_stored_working(turn) for turn in running] if is_owned else (),
         running=[turn.waiting for turn in running] if is_owned else (),
-        workspaces=workspaces(team.agents, Path(stored.team_path).parent) if team else {},
+        workspaces=edited,
         waiting=tuple(turn.waiting for turn in store.queued(conversation_id)),
         held=set(progress.held),
         undecided=tuple(map(undecided_turn, [*ended, *(() if is_owned else running)])),
@@ -196,7 +213,12 @@ def stored_view(store: Store, conversation_id: str) -> ConversationView:
             task=stored.team_task,
             paused=stored.paused,
             waits_for=stored.waits_for,
+            checking=tuple(map(_running_check, checks)),
         ),
+        checking=[
+            Checking(turn=store.turn(conversation_id, one.turn_id).waiting, workspace=edited.get(one.member, ""))
+            for one in checks
+        ],
     )
 
 
@@ -220,6 +242,7 @@ def _view(
     progress: Progress,
     memories: Mapping[str, Memory],
     known: ConversationView,
+    checking: Sequence[Checking],
 ) -> ConversationView:
     """Return what follows from the parts; `known` has those that are shown as they are."""
     missed = None if working or waiting else progress.missed
@@ -231,6 +254,7 @@ def _view(
         held=blocked,
         undecided=[ended.turn for ended in undecided],
         workspaces=workspaces,
+        checking=checking,
     )
     waits = obstacles(waiting, situation)
     found = decisions(
@@ -263,7 +287,7 @@ def _view(
 
 
 def _status(known: ConversationView, working: Sequence[Working], *, needs_decision: bool, can_begin: bool) -> Status:
-    if working or (can_begin and known.paused is None and known.is_owned):
+    if working or known.checking or (can_begin and known.paused is None and known.is_owned):
         return "working"
     if needs_decision or known.paused is not None:
         return "paused"
@@ -322,6 +346,10 @@ def _working(running: RunningTurn) -> Working:
         tokens=used.tokens,
         cost_usd=used.cost_usd,
     )
+
+
+def _running_check(result: CheckResult) -> RunningCheck:
+    return RunningCheck(name=result.name, turn=result.turn_id, member=result.member, since=result.at)
 
 
 def _stored_working(turn: Turn) -> Working:

@@ -11,11 +11,11 @@ from bullpen.team.trust import Runs, what_it_runs
 
 
 class MemberQuestion(Struct, frozen=True, kw_only=True):
-    """What one member would run."""
+    """What one member or one check would run."""
 
     member: str
     facts: tuple[tuple[str, str], ...]
-    """A verb and what follows it: runs, in, may, gets, reads. Each is one line."""
+    """A word and what follows it: runs, in, when, may, gets, reads. Each is one line."""
 
 
 class TrustQuestion(Struct, frozen=True, kw_only=True):
@@ -41,6 +41,8 @@ def trust_question(loaded: LoadedTeam) -> TrustQuestion:
 def _facts(runs: Runs) -> Iterator[tuple[str, str]]:
     yield "runs", _one_line(shlex.join(runs.command))
     yield "in", _one_line(str(runs.folder))
+    if runs.when:
+        yield "when", _one_line(runs.when)
     yield "may", _one_line(_permissions(runs))
     if runs.environment:
         yield "gets", _one_line(f"the variables {', '.join(runs.environment)}")

@@ -24,6 +24,8 @@ def waits_for(turn: WaitingTurn, obstacle: Obstacle | None) -> str:
             return f"waits for its own turn {other.id}"
         case "workspace":
             return f"waits for {named}: both may edit {one_line(obstacle.workspace)}"
+        case "checks":
+            return f"waits for the checks of what {other.member} changed (turn {other.id})"
 
 
 def after(turn: WaitingTurn, obstacle: Obstacle | None) -> str:

@@ -13,7 +13,9 @@ _LINE_OF_MARKUP = re.compile(r"[ \t>]*(?:[-*+=_~`#:|]+|\d{1,9}[.)]?)?[ \t]*")
 _RULE_OF_A_TABLE = re.compile(r"[ \t]*\|?[|: \t-]*")
 _PART_OF_A_FENCE = re.compile(r"[ \t]*(?:`+|~+)")
 _PART_OF_A_LINK = re.compile(r"!?\[([^\[\]\n]*)\]\([^()\s]*\Z")
-_PART_OF_A_MARKER = re.compile(r"[\[［](?:(?:FROM|NEXT|DROP|TEAM_TASK|DIFF)[:：][^\]］\n]*|[FNDT][A-Z_]{0,8})?\Z")
+_PART_OF_A_MARKER = re.compile(
+    r"[\[［](?:(?:FROM|NEXT|DROP|TEAM_TASK|DIFF|CHECKS)[:：][^\]］\n]*|[CDFNT][A-Z_]{0,8})?\Z"
+)
 _MARKUP = re.compile(r"\\.|`+|\*+|_+|~~+", re.DOTALL)
 
 
