@@ -48,6 +48,7 @@ def test_all_messages_and_turns_are_there(store: SqliteStore) -> None:
         "paused": None,
         "decisions": [],
         "changes": [],
+        "checks": [],
     }
     assert [message["hash"] for message in document["messages"]] == [one.hash.hex() for one in stored]
     assert [(turn["id"], turn["state"]) for turn in document["turns"]] == [

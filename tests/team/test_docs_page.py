@@ -12,8 +12,8 @@ from bullpen.cli import main
 from bullpen.cli.trust_question import ensure_trusted
 from bullpen.errors import NotTrusted
 from bullpen.team.file import load_team
-from bullpen.team.keys import AGENT_KEYS, LIMIT_KEYS, PERSON_KEYS, TEAM_KEYS
-from bullpen.team.team import Limits, Member, Team
+from bullpen.team.keys import AGENT_KEYS, CHECK_KEYS, LIMIT_KEYS, PERSON_KEYS, TEAM_KEYS
+from bullpen.team.team import Check, Limits, Member, Team
 
 PAGE = (Path(__file__).parents[2] / "docs" / "team-file.md").read_text(encoding="utf-8")
 ROW = re.compile(r"^\| `(\w+)` \| (.*?) \| (.*?) ?\| .*\|$", re.MULTILINE)
@@ -71,8 +71,9 @@ def test_the_commands_of_the_page_work(folder: Path) -> None:
         (TABLES[1], LIMIT_KEYS),
         (TABLES[2], PERSON_KEYS),
         (TABLES[3], {key: kind for key, kind in AGENT_KEYS.items() if key not in PERSON_KEYS}),
+        (TABLES[4], CHECK_KEYS),
     ],
-    ids=["team", "limits", "people", "agents"],
+    ids=["team", "limits", "people", "agents", "checks"],
 )
 def test_the_tables_hold_every_key_and_what_its_value_must_be(
     rows: list[tuple[str, ...]], keys: Mapping[str, Any]
@@ -81,7 +82,7 @@ def test_the_tables_hold_every_key_and_what_its_value_must_be(
 
 
 def test_the_tables_hold_the_real_defaults() -> None:
-    shapes: list[type[msgspec.Struct]] = [Team, Limits, Member, Member]
+    shapes: list[type[msgspec.Struct]] = [Team, Limits, Member, Member, Check]
     for shape, rows in zip(shapes, TABLES, strict=True):
         real = {field.name: field.default for field in msgspec.structs.fields(shape)} | {"name": "team"}
         for key, _, said in rows:

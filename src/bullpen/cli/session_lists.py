@@ -6,6 +6,7 @@ from pathlib import Path
 
 import msgspec
 
+from bullpen.check_results import CheckResult
 from bullpen.cli.typed_commands import to_type
 from bullpen.database import Database, open_database
 from bullpen.errors import NoConversations
@@ -16,6 +17,7 @@ from bullpen.text.numbers import counted, day_or_clock, local_time, money
 from bullpen.view import listing
 from bullpen.view.change_lookup import changes_after
 from bullpen.view.changes import record_words
+from bullpen.view.checks import SIGNS, check_light, check_line, check_output, checks_after
 from bullpen.view.listing import ConversationSummary, Hit, all_conversations, find_conversation
 from bullpen.view.messages import ShownMessage, plain_messages, rebuilt_words
 from bullpen.view.unanswered import UnansweredTurn
@@ -80,7 +82,8 @@ def show(options: argparse.Namespace) -> int:
         else:
             earlier = 0 if options.all else conversation.messages - options.last
             changes = changes_after(database, conversation.id, first=earlier + 1 if earlier > 0 else 0)
-            _print_conversation(conversation, messages, earlier, changes)
+            checks = checks_after(database, conversation.id, first=max(earlier + 1, 0))
+            _print_conversation(conversation, messages, earlier, changes, checks)
     return 0
 
 
@@ -174,6 +177,7 @@ def _print_conversation(
     messages: Iterable[ShownMessage],
     earlier: int,
     changes: Mapping[int, Sequence[ChangeRecord]],
+    checks: Mapping[int, Sequence[CheckResult]],
 ) -> None:
     print_heading(f"{conversation.id}  team {conversation.team}, {counted(conversation.messages, 'message')}")
     if conversation.paused is not None:
@@ -184,6 +188,15 @@ def _print_conversation(
         print_message(shown)
         for record in changes.get(shown.sequence, ()):
             print(f"± {safe_line(record_words(record))}")
+        for result in checks.get(shown.sequence, ()):
+            _print_check(result)
+
+
+def _print_check(result: CheckResult) -> None:
+    """Print what a check said, and if it is red, all that is kept of its output."""
+    print(f"{SIGNS[check_light(result)]} {safe_line(check_line(result))}")
+    if result.is_broken:
+        print_indented(check_output(result))
 
 
 def _print_unanswered(turn: UnansweredTurn) -> None:

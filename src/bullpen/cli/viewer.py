@@ -12,6 +12,7 @@ from bullpen.conversation.events import ConversationEvent
 from bullpen.terminal.tables import safe_line
 from bullpen.text.numbers import counted
 from bullpen.view.change_lookup import changes_after
+from bullpen.view.checks import checks_after
 from bullpen.view.messages import plain_messages, rebuilt_words
 from bullpen.view.state import conversation_view
 from bullpen.view.status_lines import status_line
@@ -101,6 +102,7 @@ async def show_state(conversation: Conversation, show: Show) -> None:
         show.note(f"({earlier}: bullpen sessions show {conversation.id} --all)")
     first = messages[0].sequence if messages else 1
     changes = await conversation.read(changes_after, first=first if first > 1 else 0)
+    checks = await conversation.read(checks_after, first=first)
     for shown in messages:
         show.message(shown.message, shown.sequence)
         if shown.rebuilt:
@@ -109,6 +111,8 @@ async def show_state(conversation: Conversation, show: Show) -> None:
             show.unanswered(turn)
         for record in changes.get(shown.sequence, ()):
             show.changed(record)
+        for result in checks.get(shown.sequence, ()):
+            show.checked(result)
     view = conversation_view(conversation)
     for decision in view.decisions:
         show.decision(decision)

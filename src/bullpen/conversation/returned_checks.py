@@ -24,7 +24,7 @@ Broken = Sequence[tuple[Check, CheckResult]]
 def returned(
     state: ConversationState, turn: WaitingTurn, reply: str, broken: Broken, *, message_id: str, at: int
 ) -> Entry:
-    """Return the message that sends checks back to who broke them; or, after so many times in a row, to a person."""
+    """Return the message that sends checks back to who broke them; or, if they went back often enough in a row, to a person."""
     before = state.progress.returns.get(turn.message_id, {})
     times = {check.name: before.get(check.name, 0) + 1 for check, _ in broken}
     again = [(check, result) for check, result in broken if times[check.name] <= check.most_returns]

@@ -12,6 +12,7 @@ from msgspec import Struct
 from bullpen.context.manager import limited_team_task
 from bullpen.context.snapshot import EXPORT_FORMAT, message_as_json, with_export_fields
 from bullpen.exchange.changes import all_changes
+from bullpen.exchange.checks import all_checks
 from bullpen.exchange.formatting import all_messages, all_turns
 from bullpen.file_changes import ChangeRecord
 from bullpen.memory import Memory
@@ -44,6 +45,8 @@ def json_pieces(store: Store, conversation_id: str, *, prompts: bool = False) ->
     # Open at its end, for there may be too many changes to hold them in memory.
     yield f'"conversation": {_text(about)[:-1]},\n'
     yield from _list_pieces("changes", map(_changes, all_changes(store, conversation_id, last=conversation.messages)))
+    yield ",\n"
+    yield from _list_pieces("checks", map(_camel, all_checks(store, conversation_id, last=conversation.messages)))
     yield "},\n"
     yield from _list_pieces("messages", map(_message, all_messages(store, conversation_id)))
     yield ",\n"

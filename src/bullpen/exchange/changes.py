@@ -1,13 +1,14 @@
 """What changed in folders, in exports: read a few messages at a time, in words, and brought back from JSON."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from bullpen.check_results import CheckResult
 from bullpen.file_changes import ChangeRecord, FileChange, FolderChanges
 from bullpen.messages import ConversationMessage
 from bullpen.store.base import Store
@@ -52,7 +53,7 @@ def all_changes(store: Store, conversation_id: str, *, last: int) -> Iterator[Ch
 def shown_changes(record: ChangeRecord, message: ConversationMessage | None) -> ShownChanges | None:
     """Return changes as people read them after a message; None if there is nothing to read."""
     changes = record.changes
-    was_asked_for = record.kind not in ("turn", "people")
+    was_asked_for = record.kind not in ("turn", "people", "check")
     if not was_asked_for and (record.state == "begun" or not (changes.files or changes.note)):
         return None
     is_of_reply = record.kind == "turn" and message is not None and message.speaker.role_id == record.member
@@ -80,7 +81,7 @@ def imported_changes(values: object, messages: int) -> tuple[ChangeRecord, ...]:
     contents are left out. A file from elsewhere could name anything with them.
     """
     try:
-        records = msgspec.convert(_snake_case(values), list[ChangeRecord])
+        records = msgspec.convert(snake_case(values), list[ChangeRecord])
     except msgspec.ValidationError as error:
         raise ValueError(f"its changes cannot be read: {error}") from error
     numbers = [record.number for record in records]
@@ -95,8 +96,8 @@ def imported_changes(values: object, messages: int) -> tuple[ChangeRecord, ...]:
     return tuple(_seen_only(record) for record in records if record.state == "done")
 
 
-def highest_turn(records: tuple[ChangeRecord, ...]) -> int:
-    """Return the highest number of the turns that changes are of, or 0: no other turn may get it."""
+def highest_turn(records: Iterable[ChangeRecord | CheckResult]) -> int:
+    """Return the highest number of the turns that changes and checks are of, or 0: no other turn may get it."""
     return max((int(one.turn_id) for one in records if _TURN_NUMBER.fullmatch(one.turn_id)), default=0)
 
 
@@ -126,12 +127,12 @@ def _seen_only(record: ChangeRecord) -> ChangeRecord:
     return replace(record, brings="", changes=replace(changes, before="", after="", files=files, total=None))
 
 
-def _snake_case(value: Any) -> Any:
+def snake_case(value: Any) -> Any:
     """Return a value with the names of fields as they are here."""
     match value:
         case dict():
-            return {_CAPITAL.sub(r"_\1", str(name)).lower(): _snake_case(item) for name, item in value.items()}
+            return {_CAPITAL.sub(r"_\1", str(name)).lower(): snake_case(item) for name, item in value.items()}
         case list():
-            return [_snake_case(item) for item in value]
+            return [snake_case(item) for item in value]
         case _:
             return value

@@ -8,14 +8,16 @@ from itertools import chain
 import msgspec
 from msgspec import Struct
 
+from bullpen.check_results import CheckResult
 from bullpen.context.history import message_number
 from bullpen.conversation.file_history import files_home
 from bullpen.conversation.forked_files import files_after, make_forked_files, plan_forked_files
 from bullpen.conversation.running_turn import milliseconds
 from bullpen.errors import BullpenError
 from bullpen.exchange.changes import all_changes
+from bullpen.exchange.checks import all_checks
 from bullpen.exchange.formatting import all_messages
-from bullpen.exchange.new_conversations import fill, fill_changes, new_conversation
+from bullpen.exchange.new_conversations import fill, fill_changes, fill_checks, new_conversation
 from bullpen.file_changes import ChangeRecord
 from bullpen.files.own_workspace import OwnWorkspace, remove_own_workspaces
 from bullpen.memory import MemberMemory
@@ -54,7 +56,8 @@ def fork_conversation(store: Store, conversation_id: str, at: int | None = None,
     last = _checked(original, at)
     files = _Files(store, conversation_id, last) if with_files else None
     # Before anything is written: a damaged message is found here.
-    for _ in chain(_messages(store, conversation_id, last), _changes(store, conversation_id, last)):
+    given = (store, conversation_id, last)
+    for _ in chain(_messages(*given), _changes(*given), _checks(*given)):
         pass
     before = msgspec.convert(original.progress, Progress)
     title, now = _title(original, last), milliseconds()
@@ -78,6 +81,7 @@ def fork_conversation(store: Store, conversation_id: str, at: int | None = None,
             # Of the messages that are copied, the last one has the highest number.
             fill(store, fork_id, end.read(iter([files.make(end.message_number + 1, now)])))
         fill_changes(store, fork_id, _changes(store, conversation_id, last))
+        fill_checks(store, fork_id, _checks(store, conversation_id, last))
         progress = Progress(
             # No turn gets the number of one in the other conversation: sessions and changes name their turns.
             turns_made=max(before.turns_made, store.highest_turn(conversation_id)),
@@ -181,6 +185,11 @@ def _messages(store: Store, conversation_id: str, last: int) -> Iterator[Convers
 def _changes(store: Store, conversation_id: str, last: int) -> Iterator[ChangeRecord]:
     """Yield what changed up to a message. What is only begun is finished in the other conversation, and there only."""
     return (record for record in all_changes(store, conversation_id, last=last) if record.state == "done")
+
+
+def _checks(store: Store, conversation_id: str, last: int) -> Iterator[CheckResult]:
+    """Yield what checks said up to a message, except for those that run now."""
+    return (result for result in all_checks(store, conversation_id, last=last) if result.state != "running")
 
 
 def _sessions(store: Store, original: StoredConversation, last: int) -> dict[str, MemberMemory]:

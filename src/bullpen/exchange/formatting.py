@@ -1,10 +1,12 @@
 """Shared by all formats: a conversation read page by page, and times and names as text."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
-from typing import Protocol
+from typing import Generic, Protocol, TypeVar
 
+from bullpen.check_results import CheckResult
 from bullpen.exchange.changes import ShownChanges, all_changes, shown_changes
+from bullpen.exchange.checks import ShownCheck, all_checks, shown_check
 from bullpen.file_changes import ChangeRecord
 from bullpen.memory import Memory
 from bullpen.messages import ConversationMessage
@@ -15,6 +17,10 @@ from bullpen.view.unanswered import UnansweredTurn, unanswered_turns
 
 # Large enough for few queries, small enough to hold in memory.
 PAGE_MESSAGES = 200
+
+
+Record = TypeVar("Record", bound=ChangeRecord | CheckResult)
+Shown = TypeVar("Shown", bound=ShownChanges | ShownCheck)
 
 
 class Writable(Protocol):
@@ -30,9 +36,13 @@ def all_messages(store: Store, conversation_id: str, *, last: int | None = None)
         yield from page
 
 
-def all_entries(store: Store, conversation_id: str) -> Iterator[ShownMessage | UnansweredTurn | ShownChanges]:
-    """Yield the same, and between them the turns that ended without a reply, and what changed in folders."""
-    changes = _Following(all_changes(store, conversation_id, last=_end(store, conversation_id)))
+def all_entries(
+    store: Store, conversation_id: str
+) -> Iterator[ShownMessage | UnansweredTurn | ShownChanges | ShownCheck]:
+    """Yield the same, and between them turns that ended without a reply, what changed in folders, and checks of it."""
+    end = _end(store, conversation_id)
+    changes = _Following(all_changes(store, conversation_id, last=end), shown_changes)
+    checks = _Following(all_checks(store, conversation_id, last=end), shown_check)
     yield from changes.after(0, None)
     for page in _pages(store, conversation_id):
         turns = unanswered_turns(store, conversation_id, page, most=None)
@@ -40,24 +50,30 @@ def all_entries(store: Store, conversation_id: str) -> Iterator[ShownMessage | U
         for stored in page:
             why = rebuilt.get(stored.message.id, "")
             yield ShownMessage(sequence=stored.sequence, message=stored.message, rebuilt=why)
-            changed = changes.after(stored.sequence, stored.message)
+            changed: list[ShownChanges | ShownCheck] = [
+                *changes.after(stored.sequence, stored.message),
+                *checks.after(stored.sequence, stored.message),
+            ]
             yield from (one for one in changed if one.is_of_reply)
             yield from (turn for turn in turns if turn.after == stored.sequence)
             yield from (one for one in changed if not one.is_of_reply)
 
 
-class _Following:
-    """Changes beside the messages that they came after, both read in their order."""
+class _Following(Generic[Record, Shown]):
+    """Changes, or checks, beside the messages that they came after, both read in their order."""
 
-    def __init__(self, records: Iterator[ChangeRecord]) -> None:
+    def __init__(
+        self, records: Iterator[Record], shown: Callable[[Record, ConversationMessage | None], Shown | None]
+    ) -> None:
         self._records = records
+        self._shown = shown
         self._next = next(records, None)
 
-    def after(self, sequence: int, message: ConversationMessage | None) -> list[ShownChanges]:
-        """Return what changed after a message, and was not returned yet."""
-        found: list[ShownChanges] = []
+    def after(self, sequence: int, message: ConversationMessage | None) -> list[Shown]:
+        """Return those after a message that were not returned yet."""
+        found: list[Shown] = []
         while (record := self._next) is not None and record.after_message <= sequence:
-            shown = shown_changes(record, message)
+            shown = self._shown(record, message)
             found += [] if shown is None else [shown]
             self._next = next(self._records, None)
         return found

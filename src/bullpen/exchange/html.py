@@ -8,6 +8,7 @@ from html import escape
 from pathlib import Path
 
 from bullpen.exchange.changes import ShownChanges
+from bullpen.exchange.checks import ShownCheck
 from bullpen.exchange.formatting import addressees_of, all_entries, sender_of, utc_time
 from bullpen.markers.stripping import text_for_people
 from bullpen.store.base import Store, StoredConversation, Turn
@@ -30,8 +31,8 @@ def html_pieces(store: Store, conversation_id: str) -> Iterator[str]:
     colours: dict[str, int] = {}
     yield _beginning(store.conversation(conversation_id))
     for entry in all_entries(store, conversation_id):
-        if isinstance(entry, ShownChanges):
-            yield _changes(entry)
+        if isinstance(entry, ShownChanges | ShownCheck):
+            yield _changes(entry) if isinstance(entry, ShownChanges) else _check(entry)
             continue
         member = _agent_of(entry)
         if member:
@@ -125,6 +126,15 @@ def _changes(changes: ShownChanges) -> str:
         f'<div class="changes{" of-reply" if changes.is_of_reply else ""}"><details>'
         f"<summary>{_shown(changes.heading)}</summary>\n"
         f"{f'<ul>{files}</ul>' if files else ''}{notes}{patch if changes.patch else ''}</details></div>\n"
+    )
+
+
+def _check(check: ShownCheck) -> str:
+    """Return what a check said, and folded below it what it wrote."""
+    return (
+        f'<div class="changes check {check.light}{" of-reply" if check.is_of_reply else ""}"><details>'
+        f'<summary>{_shown(check.heading)}</summary>\n<pre class="code" tabindex="0"><code>{_shown(check.output)}'
+        "</code></pre>\n</details></div>\n"
     )
 
 

@@ -7,11 +7,13 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from bullpen.check_results import CheckResult
 from bullpen.context.snapshot import ContextSnapshot, is_export, message_from_json, without_export_fields
 from bullpen.context.validation import milliseconds
 from bullpen.errors import InvalidImport, InvalidSnapshot
 from bullpen.exchange.changes import highest_turn, imported_changes
-from bullpen.exchange.new_conversations import fill, fill_changes, new_conversation
+from bullpen.exchange.checks import imported_checks
+from bullpen.exchange.new_conversations import fill, fill_changes, fill_checks, new_conversation
 from bullpen.file_changes import ChangeRecord
 from bullpen.memory import MemberMemory
 from bullpen.messages import ConversationMessage
@@ -45,6 +47,8 @@ class Imported(Struct, frozen=True, kw_only=True):
     """For each agent, the session of which it continues a copy."""
     changes: tuple[ChangeRecord, ...] = ()
     """What changed in folders, without what only helps where that was."""
+    checks: tuple[CheckResult, ...] = ()
+    """What checks said after turns."""
 
 
 def read_import(data: bytes) -> Imported:
@@ -74,7 +78,8 @@ def import_conversation(
     ) as conversation_id:
         fill(store, conversation_id, imported.messages)
         fill_changes(store, conversation_id, imported.changes)
-        turns_made = highest_turn(imported.changes)
+        fill_checks(store, conversation_id, imported.checks)
+        turns_made = highest_turn([*imported.changes, *imported.checks])
         progress = msgspec.to_builtins(Progress(borrowed=dict(imported.sessions), turns_made=turns_made))
         change = StateChange(paused=None, title=imported.title, progress=progress)
         store.update(conversation_id, at=imported.started_at, change=change)
@@ -123,6 +128,7 @@ def _imported(document: dict[str, Any]) -> Imported:
         title=one_line(_text(ours.get("title")))[:LONGEST_TITLE] or None,
         extra=snapshot.extra,
         changes=imported_changes(ours.get("changes", []), len(snapshot.messages)) if is_export(document) else (),
+        checks=imported_checks(ours.get("checks", []), len(snapshot.messages)) if is_export(document) else (),
     )
 
 

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 
 from bullpen.exchange.changes import ShownChanges
+from bullpen.exchange.checks import ShownCheck
 from bullpen.exchange.formatting import addressees_of, all_entries, sender_of, utc_time
 from bullpen.markers.blocks import BlockReader
 from bullpen.store.base import Store, StoredConversation
@@ -39,6 +40,8 @@ def markdown_pieces(store: Store, conversation_id: str) -> Iterator[str]:
                 yield _unanswered(entry)
             case ShownChanges():
                 yield _changes(entry)
+            case ShownCheck():
+                yield _check(entry)
             case _:
                 yield _message(entry)
 
@@ -81,6 +84,13 @@ def _changes(changes: ShownChanges) -> str:
         patch = [f"{fence}diff", *changes.patch.split("\n"), fence]
         lines += ["", *(f"> {line}" for line in patch)]
     return "\n".join([*lines, ""])
+
+
+def _check(check: ShownCheck) -> str:
+    """Return what a check said, and what it wrote as a quote, between longer fences than any in it."""
+    fence = "`" * max(3, 1 + max(map(len, _FENCE.findall(check.output)), default=0))
+    output = [fence, *check.output.split("\n"), fence]
+    return "\n".join(["", f"**{_plain(check.heading)}**", "", *(f"> {line}" for line in output), ""])
 
 
 def quoted(text: str) -> str:

@@ -7,6 +7,7 @@ from contextlib import contextmanager, suppress
 from itertools import islice
 from typing import Any, TypeVar
 
+from bullpen.check_results import CheckResult
 from bullpen.errors import ConversationExists, NotTheOwner, StoreError
 from bullpen.file_changes import ChangeRecord
 from bullpen.messages import ConversationMessage
@@ -18,6 +19,7 @@ STORED_AT_ONCE = 500
 """Messages in one transaction: others write to the same file, and wait for it."""
 CHANGES_AT_ONCE = 20
 """Records in one transaction: each may have a megabyte."""
+CHECKS_AT_ONCE = 100
 PAUSE = 0.5
 """How long others may write then, as a part of the time that it took: without it, some would wait very long."""
 
@@ -47,6 +49,11 @@ def fill(store: Store, conversation_id: str, messages: Iterable[ConversationMess
 def fill_changes(store: Store, conversation_id: str, records: Iterable[ChangeRecord]) -> None:
     """Store what changed between the messages, under the same numbers, some at a time."""
     _store_in_parts(records, CHANGES_AT_ONCE, lambda some: store.copy_changes(conversation_id, some))
+
+
+def fill_checks(store: Store, conversation_id: str, results: Iterable[CheckResult]) -> None:
+    """Store what checks said between the messages, under the same numbers, some at a time."""
+    _store_in_parts(results, CHECKS_AT_ONCE, lambda some: store.copy_checks(conversation_id, some))
 
 
 def _store_in_parts(items: Iterable[Item], most: int, store_some: Callable[[Sequence[Item]], None]) -> None:

@@ -65,7 +65,7 @@ def _read_check_name(value: Any) -> str:
 
 
 def check_name(text: str) -> str:
-    """Return a text without what cannot be in the name of a check: it stands in lines, and could open a marker."""
+    """Return a text without what cannot be in the name of a check: it is part of lines, and could open a marker."""
     return "".join(character for character in text if character.isprintable() and character not in "[]［］`").strip()
 
 
@@ -167,8 +167,8 @@ AGENT_KEYS = PERSON_KEYS | {
     "may_drop": _FLAG,
 }
 CHECK_KEYS = {
-    "name": Kind(f"a name of at most {LONGEST_CHECK_NAME} characters in one line, without brackets", _read_check_name),
     "command": _COMMAND,
+    "name": Kind(f"a name of at most {LONGEST_CHECK_NAME} characters in one line, without brackets", _read_check_name),
     "cwd": _TEXT,
     "timeout": _SECONDS,
     "on_red": _one_of("ask", "return"),

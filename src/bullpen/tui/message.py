@@ -8,17 +8,20 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.message import Message
+from textual.widget import Widget
 from textual.widgets import Static
 
 from bullpen.markers.stripping import text_for_people
 from bullpen.messages import ConversationMessage
 from bullpen.text.numbers import clock
 from bullpen.tui.change_line import ChangedLine
+from bullpen.tui.check_fold import CheckFold
 from bullpen.tui.step_folds import LoadSteps, RecordedFold, StepsFold
 from bullpen.tui.text import beginning, one_line, shown
 from bullpen.tui.theme import color_of
 from bullpen.tui.unanswered_fold import UnansweredFold
 from bullpen.view.change_reading import ChangeLine
+from bullpen.view.checks import CheckLine
 from bullpen.view.messages import ShownMessage, rebuilt_words
 from bullpen.view.steps import Steps
 from bullpen.view.unanswered import UnansweredTurn
@@ -59,7 +62,8 @@ class MessageView(Vertical, can_focus=True):
         why: str = "",
         notes: tuple[str, ...] = (),
         changes: Sequence[ChangeLine] = (),
-        came: Sequence[UnansweredTurn | ChangeLine] = (),
+        checks: Sequence[CheckLine] = (),
+        came: Sequence[UnansweredTurn | ChangeLine | CheckLine] = (),
     ) -> None:
         super().__init__(classes="item")
         self.message = shown_message.message
@@ -80,6 +84,8 @@ class MessageView(Vertical, can_focus=True):
         self._notes = notes
         self._changes = changes
         """What its turn changed."""
+        self._checks = checks
+        """What checks said after its turn."""
         self._came = came
         """What came after it, in its order: turns without a reply, and what was changed or taken back."""
         self.styles.border_left = ("outer", self._color)
@@ -104,8 +110,26 @@ class MessageView(Vertical, can_focus=True):
         for note in self._notes:
             yield Static(Content(f"! {shown(note)}"), classes="note", markup=False)
         yield from map(ChangedLine, self._changes)
+        yield from map(CheckFold, self._checks)
         for one in self._came:
-            yield self._fold(one) if isinstance(one, UnansweredTurn) else ChangedLine(one)
+            yield self._line(one)
+
+    def _line(self, one: UnansweredTurn | ChangeLine | CheckLine) -> Widget:
+        match one:
+            case UnansweredTurn():
+                return self._fold(one)
+            case CheckLine():
+                return CheckFold(one)
+            case _:
+                return ChangedLine(one)
+
+    async def add_check(self, line: CheckLine) -> None:
+        """Show that a check runs, or how it ended: in the same line."""
+        for fold in self.query(CheckFold):
+            if fold.line.check == line.check:
+                await fold.show(line)
+                return
+        await self.mount(CheckFold(line))
 
     async def add_change(self, line: ChangeLine) -> None:
         """Show what its turn changed, which is known a moment after the reply, or what was changed after it."""

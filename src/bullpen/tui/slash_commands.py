@@ -3,12 +3,15 @@
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from textual.content import Content
+
 from bullpen.conversation.conversation import Conversation
 from bullpen.errors import BullpenError
 from bullpen.exchange.files import export_named
 from bullpen.file_changes import ChangeRecord
 from bullpen.tui.text import one_line
 from bullpen.view.change_lookup import find_changes
+from bullpen.view.checks import checks_text, find_checks
 from bullpen.view.command_arguments import Member, Nothing, Text
 from bullpen.view.commands import Command, Typed, run_command
 from bullpen.view.explanation import Explanation, explain, explain_now
@@ -90,6 +93,14 @@ class SlashCommands:
         else:
             self._screen.notify("No change of files is recorded there. /changes lists all of them.", markup=False)
 
+    async def checks(self, given: Text) -> None:
+        """Show what checks said after a turn, with their output."""
+        from bullpen.tui.text_screen import TextScreen
+
+        results = await self._conversation.read(find_checks, given.text)
+        title = Content.assemble(("Checks ", "bold"), f"after turn {one_line(results[0].turn_id, 20)}")
+        self._screen.app.push_screen(TextScreen(title, checks_text(results)))
+
     async def changes(self, _: Nothing) -> None:
         """Show everything that was changed in the conversation."""
         await self._screen.run_action("changes")
@@ -148,6 +159,7 @@ HANDLERS: dict[str, Callable[[SlashCommands, Any], Awaitable[None]]] = {
     "prompt": SlashCommands.prompt,
     "explain": SlashCommands.explain,
     "diff": SlashCommands.diff,
+    "checks": SlashCommands.checks,
     "changes": SlashCommands.changes,
     "search": SlashCommands.search,
     "export": SlashCommands.export,

@@ -33,7 +33,8 @@ class StatusBar(Static):
 def _state(view: ConversationView) -> str:
     match view.status:
         case "working":
-            names = ", ".join(f"{one.member} {seconds_of(one)}" for one in view.working)
+            working = [f"{one.member} {seconds_of(one)}" for one in view.working]
+            names = ", ".join([*working, *(f"{one.name} {seconds_of(one)}" for one in view.checking)])
             waiting = f" +{len(view.queue)}" if view.queue else ""
             return f"● {one_line(names, 50)}{waiting}"
         case "paused":

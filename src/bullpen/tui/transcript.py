@@ -23,6 +23,7 @@ from bullpen.tui.text import MOST_LINES, beginning, one_line, weight_of
 from bullpen.tui.turn import TurnView
 from bullpen.turn_events import Event
 from bullpen.view.change_reading import ChangeLine, ChangeLines, lines_beside
+from bullpen.view.checks import CheckLine
 from bullpen.view.messages import NOTE, ShownMessage, is_note, shown_messages
 from bullpen.view.steps import Steps, recorded_steps, turn_record
 from bullpen.view.unanswered import UnansweredTurn
@@ -197,6 +198,14 @@ class Transcript(VerticalScroll, can_focus=False):
             before = [view for view in self.views if view.sequence <= line.after]
             for view in (of_turn or before)[-1:]:
                 await view.add_change(line)
+
+    async def checked(self, line: CheckLine) -> None:
+        """Show what a check said: below the message of its turn, else after the newest message before it."""
+        async with self._changing:
+            of_turn = [view for view in self.views if view.turn_id == line.turn]
+            before = [view for view in self.views if view.sequence <= line.after]
+            for view in (of_turn or before)[-1:]:
+                await view.add_check(line)
 
     @property
     def is_following(self) -> bool:
@@ -393,6 +402,7 @@ class Transcript(VerticalScroll, can_focus=False):
             why=said.reason if said else NOTE if is_note(message) else "",
             notes=said.notes if said else (),
             changes=self._changes.of_turn(shown.turn),
+            checks=self._changes.checks_of(shown.turn) if shown.turn else (),
             came=self._changes.after(shown.sequence, shown.unanswered),
         )
 

@@ -10,6 +10,7 @@ from textual.message import Message
 
 from bullpen.conversation.conversation import Conversation
 from bullpen.conversation.events import (
+    Checked,
     ConversationEvent,
     FilesChanged,
     Lagged,
@@ -28,6 +29,7 @@ from bullpen.tui.status import StatusBar
 from bullpen.tui.transcript import Transcript
 from bullpen.view.attention import Attention, attention
 from bullpen.view.change_reading import change_line
+from bullpen.view.checks import check_shown
 from bullpen.view.decisions import DISMISS, Decision
 from bullpen.view.state import ConversationView, conversation_view
 from bullpen.view.unanswered import UnansweredTurn, unanswered_turn
@@ -73,7 +75,7 @@ class Updates:
 
     async def tick(self) -> None:
         """Let the clocks of running turns move."""
-        if self._conversation.running:
+        if self._conversation.running or self._conversation.running_checks:
             await self.show_state()
 
     async def dismiss_trouble(self) -> bool:
@@ -133,6 +135,8 @@ class Updates:
             case FilesChanged(record=record):
                 if (line := change_line(record)) is not None:
                     await transcript.changed(line)
+            case Checked(result=result):
+                await transcript.checked(check_shown(result))
             case Trouble():
                 self._trouble = Decision(kind="trouble", text=event.text, choices=(DISMISS,))
             case _:

@@ -9,6 +9,7 @@ from bullpen.errors import UnknownChange
 from bullpen.file_changes import ChangeKind, ChangeRecord, FileChange
 from bullpen.store.base import Store
 from bullpen.view.changes import change_summary, record_words
+from bullpen.view.checks import CheckLine, check_shown
 from bullpen.view.messages import ShownMessage
 from bullpen.view.unanswered import UnansweredTurn
 
@@ -41,20 +42,28 @@ class ChangeLines(Struct, frozen=True, kw_only=True):
     """The lines of some messages."""
 
     lines: tuple[ChangeLine, ...] = ()
+    checks: tuple[CheckLine, ...] = ()
+    """What checks said after turns."""
+
+    def checks_of(self, turn_id: str | None) -> list[CheckLine]:
+        """Return what checks said after a turn."""
+        return [one for one in self.checks if one.turn == turn_id]
 
     def of_turn(self, turn_id: str | None) -> list[ChangeLine]:
         """Return what a turn itself has changed."""
         return [one for one in self.lines if one.kind == "turn" and one.turn == turn_id]
 
-    def after(self, sequence: int, unanswered: Sequence[UnansweredTurn]) -> list[UnansweredTurn | ChangeLine]:
+    def after(
+        self, sequence: int, unanswered: Sequence[UnansweredTurn]
+    ) -> list[UnansweredTurn | ChangeLine | CheckLine]:
         """Return what came after a message, in its order: turns without a reply, and what was changed or taken back."""
         others = [one for one in self.lines if one.kind != "turn" and one.after == sequence]
         came: list[UnansweredTurn | ChangeLine] = [*unanswered, *others]
         came.sort(key=lambda one: one.at)
         return [part for one in came for part in (one, *self._changed_in(one))]
 
-    def _changed_in(self, one: UnansweredTurn | ChangeLine) -> list[ChangeLine]:
-        return self.of_turn(one.turn) if isinstance(one, UnansweredTurn) else []
+    def _changed_in(self, one: UnansweredTurn | ChangeLine) -> list[ChangeLine | CheckLine]:
+        return [*self.of_turn(one.turn), *self.checks_of(one.turn)] if isinstance(one, UnansweredTurn) else []
 
 
 def change_line(record: ChangeRecord) -> ChangeLine | None:
@@ -87,13 +96,21 @@ def lines_beside(store: Store, conversation_id: str, messages: Sequence[ShownMes
     if turns:
         of_turns = store.changes(conversation_id, turn_ids=turns, patches=False)
         records += [record for record in of_turns if record.kind == "turn"]
-    return ChangeLines(lines=tuple(_at_least(line, first) for one in records if (line := change_line(one)) is not None))
+    return ChangeLines(
+        lines=tuple(_at_least(line, first) for one in records if (line := change_line(one)) is not None),
+        checks=tuple(map(check_shown, store.checks(conversation_id, turn_ids=turns))) if turns else (),
+    )
 
 
 def late_lines(store: Store, conversation_id: str, after: int) -> list[ChangeLine]:
     """Return what may have changed since a page has read its last message."""
     records = store.changes(conversation_id, first=max(0, after - LATE), patches=False)
     return [line for one in records if (line := change_line(one)) is not None]
+
+
+def late_checks(store: Store, conversation_id: str, after: int) -> list[CheckLine]:
+    """Return what checks may have said since a page has read its last message."""
+    return list(map(check_shown, store.checks(conversation_id, first=max(0, after - LATE))))
 
 
 def change_page(

@@ -5,13 +5,21 @@ from collections.abc import Iterable, Sequence
 from shlex import join
 from typing import Literal
 
+from msgspec import Struct
+
 from bullpen.check_results import CheckResult
+from bullpen.conversation.checks_in_prompts import last_runs
+from bullpen.errors import BullpenError
 from bullpen.store.base import Store
 from bullpen.text.clean import one_line
 from bullpen.text.numbers import duration, size
+from bullpen.view.turn_lookup import find_turn
+
+MOST_RESULTS = 1_000
 
 Light = Literal["green", "red", "yellow", "grey"]
 """Yellow: it runs. Grey: it says nothing about the files."""
+SIGNS: dict[Light, str] = {"green": "✓", "red": "✗", "yellow": "…", "grey": "–"}
 
 
 def check_line(result: CheckResult) -> str:
@@ -62,12 +70,78 @@ def check_output(result: CheckResult) -> str:
     )
 
 
+class CheckLine(Struct, frozen=True, kw_only=True):
+    """One run, as a line below the message of its turn that opens into what it wrote."""
+
+    check: int
+    """Its number."""
+    turn: str
+    after: int
+    """The number of the message that its turn ended with, or after which it ended."""
+    light: Light
+    sign: str
+    """One character that says the same, where there are no colours."""
+    words: str
+    """As in check_line."""
+    output: str
+    """What unfolds."""
+
+
+def check_shown(result: CheckResult) -> CheckLine:
+    """Return one run as a line."""
+    light = check_light(result)
+    return CheckLine(
+        check=result.number,
+        turn=result.turn_id,
+        after=result.after_message,
+        light=light,
+        sign=SIGNS[light],
+        words=check_line(result),
+        output=check_output(result),
+    )
+
+
 def checks_of_turns(store: Store, conversation_id: str, turn_ids: Sequence[str]) -> dict[str, list[CheckResult]]:
     """Return what checks said after each of these turns: of each check, the last run."""
     found: dict[str, dict[str, CheckResult]] = {}
     for result in store.checks(conversation_id, turn_ids=turn_ids):
         found.setdefault(result.turn_id, {})[result.name] = result
     return {turn_id: list(by_name.values()) for turn_id, by_name in found.items()}
+
+
+def checks_after(store: Store, conversation_id: str, *, first: int = 0) -> dict[int, list[CheckResult]]:
+    """Return what checks said from a message on, by the number of the message that their turn ended with."""
+    found: dict[int, list[CheckResult]] = {}
+    for result in store.checks(conversation_id, first=first):
+        found.setdefault(result.after_message, []).append(result)
+    return found
+
+
+def find_checks(store: Store, conversation_id: str, reference: str = "") -> list[CheckResult]:
+    """Return what checks said after the turn that a person means; without one, after the last that was checked.
+
+    If there is nothing, BullpenError is raised.
+    """
+    turn_id = find_turn(store, conversation_id, reference).id if reference else ""
+    results = last_runs(store, conversation_id, turn_id)
+    if not results:
+        after = f"after turn {turn_id}" if turn_id else "in this conversation"
+        raise BullpenError(f"No check has run {after}. They run after turns that change files, if the team has any.")
+    return results
+
+
+def check_page(
+    store: Store, conversation_id: str, *, turn_id: str = "", after: int = 0, limit: int = MOST_RESULTS
+) -> list[CheckResult]:
+    """Return the runs with higher numbers than one, in the order of their numbers: all, or those after a turn."""
+    turns = [store.turn(conversation_id, turn_id).id] if turn_id else None
+    results = [one for one in store.checks(conversation_id, turn_ids=turns) if one.number > after]
+    return sorted(results, key=lambda one: one.number)[: min(limit, MOST_RESULTS)]
+
+
+def checks_text(results: Iterable[CheckResult]) -> str:
+    """Return runs one below the other, with all that they wrote."""
+    return "\n\n".join(f"{check_line(one)}\n{check_output(one)}" for one in results)
 
 
 def _ending(exit_code: int | None) -> str:

@@ -276,6 +276,14 @@ _ALL = (
         read=read_text,
     ),
     Command(
+        name="checks",
+        argument="[TURN]",
+        purpose="show what checks said after a turn, with their output; without a number, after the latest",
+        example="/checks 14",
+        takes=Text,
+        read=read_text,
+    ),
+    Command(
         name="take",
         argument="[TURN]",
         purpose="in a conflict or collision, take what a turn made of the files; without a number, the last conflict's",

@@ -4,7 +4,7 @@ import time
 from collections.abc import Iterator
 
 from bullpen.text.numbers import elapsed, used
-from bullpen.view.state import ConversationView, MemberView, QueuedTurn, Working
+from bullpen.view.state import ConversationView, MemberView, QueuedTurn, RunningCheck, Working
 
 NOTHING_KEPT = "Nothing was said, so nothing is kept."
 """What a person is told who leaves a conversation without a message."""
@@ -18,6 +18,7 @@ def status_line(view: ConversationView) -> str:
 def queue_lines(view: ConversationView) -> list[str]:
     """Return who is working, who is waiting, and what needs a decision, each on a line of its own."""
     lines = [f"turn {one.turn}  {one.member}: {one.doing}, {seconds_of(one)}" for one in view.working]
+    lines += [f"turn {one.turn}  {one.member}: the check {one.name} runs, {seconds_of(one)}" for one in view.checking]
     asked = {decision.turn for decision in view.decisions if decision.kind == "allow"}
     for turn in view.queue:
         state = "/allow or /dismiss?" if turn.turn in asked else "on hold" if turn.held else turn.waits_for or "waiting"
@@ -49,14 +50,16 @@ def team_lines(view: ConversationView, lead: str | None = None) -> list[str]:
     return [line for member in view.members for line in _member_lines(member, is_lead=member.name == lead)]
 
 
-def seconds_of(working: Working) -> str:
-    """Return for how long a turn has been running."""
+def seconds_of(working: Working | RunningCheck) -> str:
+    """Return for how long a turn or a check has been running."""
     return elapsed(time.time() - working.since / 1000)
 
 
 def _status(view: ConversationView) -> Iterator[str]:
     for one in view.working:
         yield f"{one.member}: {one.doing}, {seconds_of(one)}"
+    for check in view.checking:
+        yield f"{check.name} runs, {seconds_of(check)}"
     if waiting := [_waiting(view, turn) for turn in view.queue if not turn.held]:
         yield f"waiting: {', '.join(waiting)}"
     asked = {one.turn: one.member for one in view.decisions if one.kind in ("allow", "conflict")}

@@ -53,6 +53,7 @@ NEEDS: dict[tuple[str, str], Need] = {
     ("GET", f"{CONVERSATION}/decisions"): "viewer",
     ("GET", f"{CONVERSATION}/changes"): "viewer",
     ("GET", f"{CONVERSATION}/changes/{{number}}/files"): "viewer",
+    ("GET", f"{CONVERSATION}/checks"): "viewer",
     ("GET", f"{CONVERSATION}/turns/{{turn}}/patch"): "viewer",
     # Taking part
     ("POST", "/c"): "member",

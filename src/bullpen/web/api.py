@@ -10,6 +10,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
+from bullpen.check_results import CheckResult
 from bullpen.conversation.broadcast import Numbered
 from bullpen.conversation.events import ConversationEvent, old_event_json
 from bullpen.errors import BullpenError
@@ -23,6 +24,7 @@ from bullpen.view.change_reading import (
     change_page,
     turn_patch,
 )
+from bullpen.view.checks import MOST_RESULTS, check_page
 from bullpen.view.commands import ACTIONS, Command, read_command, run_command
 from bullpen.view.decided import Decision, decisions_in
 from bullpen.view.listing import ConversationSummary, Hit, all_conversations
@@ -277,6 +279,19 @@ async def read_patch(request: Request) -> Response:
     return Response(patch.encode(errors="replace"), media_type=DIFF)
 
 
+async def read_checks(request: Request) -> Response:
+    """Return what checks said after turns."""
+    after, limit = exact_number_in(request, "after"), exact_number_in(request, "limit", least=1)
+    results = await hub_of(request).read(
+        check_page,
+        id_in(request),
+        turn_id=request.query_params.get("turn", ""),
+        after=after or 0,
+        limit=limit or DEFAULT_CHANGES,
+    )
+    return json(results)
+
+
 async def search(request: Request) -> Response:
     """Return the messages that match a search."""
     query = request.query_params.get("q", "")
@@ -493,6 +508,18 @@ CALLS = (
         parameters=(
             Parameter(name="after", purpose="without this many, which are known already"),
             Parameter(name="limit", purpose=f"at most this many, up to {MOST_FILES}", least=1),
+        ),
+    ),
+    Call(
+        method="GET",
+        path=f"{ONE}/checks",
+        summary="List what checks said after turns that changed files, in the order of their numbers.",
+        endpoint=read_checks,
+        gives=list[CheckResult],
+        parameters=(
+            AFTER,
+            Parameter(name="turn", purpose="only those after this turn", type="string"),
+            Parameter(name="limit", purpose=f"at most this many, up to {MOST_RESULTS:,}", least=1),
         ),
     ),
     Call(

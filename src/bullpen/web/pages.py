@@ -12,7 +12,7 @@ from starlette.responses import PlainTextResponse, Response
 from bullpen.errors import UnknownConversation
 from bullpen.exchange.files import FORMATS, Format, export_pieces
 from bullpen.view.addressees import addressees
-from bullpen.view.change_reading import ChangeLines, late_lines, lines_beside
+from bullpen.view.change_reading import ChangeLines, late_checks, late_lines, lines_beside
 from bullpen.view.commands import ACTIONS, read_command, read_form, run_command
 from bullpen.view.completion import names_of, options_for
 from bullpen.view.listing import ConversationSummary, Hit, all_conversations, by_urgency, conversation_summary, search
@@ -145,6 +145,7 @@ async def newer(request: Request) -> Response:
         messages=messages,
         changed=ChangeLines(),
         changes_since=await hub.read(late_lines, conversation_id, after),
+        checks_since=await hub.read(late_checks, conversation_id, after),
         ended_since=ended,
         state=view,
         live=live,

@@ -8,6 +8,7 @@ from starlette.responses import Response
 
 from bullpen.conversation.conversation import Conversation
 from bullpen.exchange.files import FORMATS
+from bullpen.view.checks import find_checks
 from bullpen.view.commands import COMMANDS, Typed, help_lines
 from bullpen.view.status_lines import queue_lines, team_lines
 from bullpen.view.turn_lookup import LAST, find_turn
@@ -36,6 +37,11 @@ async def address_of(conversation: Conversation, typed: Typed) -> str:
         conversation.agent(typed.given.member)
     elif typed.command.name == "explain":
         await conversation.read(find_turn, typed.given.text or LAST)
+    elif typed.command.name == "checks":
+        # They stand below the message of their turn.
+        place = (await conversation.read(find_checks, typed.given.text))[0].after_message
+        base = ADDRESSES["checks"](f"/c/{conversation.id}", typed)
+        return f"{base}?at={place}#m{place}"
     return ADDRESSES[typed.command.name](f"/c/{conversation.id}", typed)
 
 
@@ -55,6 +61,7 @@ ADDRESSES: dict[str, Address] = {
     "diff": lambda base, typed: (
         f"{base}/changes?turns={quote(typed.given.text)}" if typed.given.text else f"{base}/changes"
     ),
+    "checks": lambda base, _: base,
     "search": lambda _, typed: f"/?q={quote(typed.given.text)}",
     "export": _export,
     "quit": lambda _base, _typed: "/",

@@ -12,13 +12,14 @@ from msgspec import Struct
 
 from bullpen.conversation.broadcast import Numbered
 from bullpen.conversation.conversation import Conversation
-from bullpen.conversation.events import FilesChanged, Lagged, Said, Trouble, TurnBegan, TurnEnded, TurnEvent
+from bullpen.conversation.events import Checked, FilesChanged, Lagged, Said, Trouble, TurnBegan, TurnEnded, TurnEvent
 from bullpen.conversation.running_turn import RunningTurn
 from bullpen.file_changes import ChangeRecord
 from bullpen.team.team import colours_of
 from bullpen.text.numbers import spent
 from bullpen.turn_events import Event, Notice, Thinking, TodoList, ToolFinished, ToolStarted
 from bullpen.view.change_reading import ChangeLines, change_line
+from bullpen.view.checks import check_shown
 from bullpen.view.state import ConversationView
 from bullpen.view.steps import Steps
 from bullpen.view.unanswered import unanswered_turn
@@ -58,6 +59,8 @@ async def update(numbered: Numbered, conversation: Conversation) -> Update | Non
             return _json("ended", turn=event.turn_id, state=event.state, spent=words, html=html)
         case FilesChanged():
             return _changed(event.record, conversation)
+        case Checked(result=result):
+            return _json("checked", html=rendered("check.html", one=check_shown(result)))
         case Trouble():
             return Update("trouble", rendered("problem.html", text=event.text).encode())
         case Lagged():

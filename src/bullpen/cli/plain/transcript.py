@@ -7,8 +7,10 @@ two streams mixed line by line would be two streams that nobody can read.
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 
+from bullpen.check_results import CheckResult
 from bullpen.cli.plain.turn import TurnView
 from bullpen.conversation.events import (
+    Checked,
     Conflicted,
     Continued,
     ConversationEvent,
@@ -39,10 +41,14 @@ from bullpen.terminal.tables import safe_line
 from bullpen.terminal.wrapping import wrapped
 from bullpen.text.numbers import clock, counted
 from bullpen.view.changes import change_summary, record_words
+from bullpen.view.checks import SIGNS, Light, check_light, check_line
 from bullpen.view.decisions import Choice, Decision, Kind
 from bullpen.view.unanswered import UnansweredTurn
 
 INDENT = "  "
+MOST_OUTPUT_LINES = 20
+"""Of the output of a red check, its last ones."""
+LIGHTS: dict[Light, str] = {"green": "green", "red": "red", "yellow": "yellow", "grey": "dim"}
 
 
 class Show:
@@ -284,11 +290,30 @@ class Show:
             see = f"  /diff {record.turn_id}" if self._in_chat and record.kind == "turn" else ""
             self.note(f"  ± {record_words(record)}{see}", "cyan")
 
+    def checked(self, result: CheckResult) -> None:
+        """Write what a check said, and how to see its output; where nobody can ask for it, its end if it is red."""
+        if result.state == "running":
+            return
+        light = check_light(result)
+        see = f"  /checks {result.turn_id}" if self._in_chat and result.output else ""
+        self.note(f"  {SIGNS[light]} {check_line(result)}{see}", LIGHTS[light])
+        if result.is_broken and not self._in_chat:
+            self._end_of(result)
+
+    def _end_of(self, result: CheckResult) -> None:
+        lines = result.output.rstrip("\n").split("\n")
+        shown = lines[-MOST_OUTPUT_LINES:]
+        cut = ["…"] if len(lines) > len(shown) or result.left_out else []
+        for line in [*cut, *shown]:
+            self.note(f"    {line}")
+
     def _remark(self, event: ConversationEvent) -> None:
         match event:
+            case Checked(result=result):
+                self.checked(result)
             case FilesChanged(record=record):
                 self.changed(record)
-            case Said() if self._repeats_people:
+            case Said() if self._repeats_people or event.message.speaker.type == "system":
                 self.message(event.message, event.sequence)
                 self._notes(event)
             case Said():

@@ -81,6 +81,11 @@ class ShownCommands:
             words = shlex.join(["diff", *given.text.split(), "--session", self._conversation.id])
             self._show.note(f"… There is more: {to_type(words, self._db)}")
 
+    async def _checks(self, given: Text) -> None:
+        from bullpen.view.checks import checks_text, find_checks
+
+        self._show.text(checks_text(await self._conversation.read(find_checks, given.text)))
+
     async def _search(self, given: Text) -> None:
         from bullpen.view.listing import search_in
 
@@ -111,6 +116,7 @@ HANDLERS: dict[str, Callable[[ShownCommands, Any], Awaitable[None]]] = {
     "prompt": ShownCommands._prompt,
     "explain": ShownCommands._explain,
     "diff": ShownCommands._diff,
+    "checks": ShownCommands._checks,
     "search": ShownCommands._search,
     "export": ShownCommands._export,
     "help": ShownCommands._help,

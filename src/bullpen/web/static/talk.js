@@ -71,6 +71,26 @@
     else [...messages.children].filter((one) => Number(one.dataset.sequence) <= Number(after)).pop()?.append(node);
   }
 
+  // What a check says stands below the reply of its turn, in a line of its own; while it runs and when it has ended.
+  function addCheck(html) {
+    const node = element(html).firstElementChild;
+    const { check, turn: id, after } = node.dataset;
+    const old = messages.querySelector(`[data-check="${CSS.escape(check)}"]`);
+    if (old) {
+      node.open = old.open;
+      if (old.outerHTML === node.outerHTML) return;
+      const hadFocus = old.contains(document.activeElement);
+      old.replaceWith(node);
+      if (hadFocus) node.querySelector("summary").focus();
+      return;
+    }
+    const place = messages.querySelector(`article[data-turn="${CSS.escape(id)}"] > footer`)
+      ?? messages.querySelector(`[data-unanswered="${CSS.escape(id)}"]`);
+    const others = place ? [...place.parentElement.querySelectorAll(`:scope > [data-check][data-turn="${CSS.escape(id)}"]`)] : [];
+    if (place) (others.pop() ?? place).after(node);
+    else [...messages.children].filter((one) => Number(one.dataset.sequence) <= Number(after)).pop()?.append(node);
+  }
+
   function addLive(html) {
     const node = element(html).firstElementChild;
     if (!node) return;
@@ -154,6 +174,7 @@
       for (const node of fresh.querySelectorAll(".new-messages > article")) addMessage(node.dataset.sequence, node.outerHTML);
       for (const node of fresh.querySelectorAll(".new-unanswered > details")) addUnanswered(node.outerHTML);
       for (const node of fresh.querySelectorAll(".new-changes > div")) addChange(node.outerHTML);
+      for (const node of fresh.querySelectorAll(".new-checks > details")) addCheck(node.outerHTML);
       const running = new Set([...fresh.querySelectorAll(".new-live > article")].map((node) => node.dataset.turn));
       for (const node of [...live.children]) if (!running.has(node.dataset.turn)) node.remove();
       for (const node of fresh.querySelectorAll(".new-live > article")) addLive(node.outerHTML);
@@ -177,6 +198,7 @@
       document.dispatchEvent(new CustomEvent("turn-ended", { detail: data }));
     },
     changed: (data) => keepingPlace(() => addChange(data.html)),
+    checked: (data) => keepingPlace(() => addCheck(data.html)),
     text: (data) => {
       const node = turn(data.turn);
       if (late) late.push(data);
