@@ -24,7 +24,7 @@ Broken = Sequence[tuple[Check, CheckResult]]
 def returned(
     state: ConversationState, turn: WaitingTurn, reply: str, broken: Broken, *, message_id: str, at: int
 ) -> Entry:
-    """Return the message that sends checks back to who broke them; or, if they went back often enough in a row, to a person."""
+    """Return the message that sends checks back to who broke them, or, after enough times in a row, to a person."""
     before = state.progress.returns.get(turn.message_id, {})
     times = {check.name: before.get(check.name, 0) + 1 for check, _ in broken}
     again = [(check, result) for check, result in broken if times[check.name] <= check.most_returns]
@@ -53,7 +53,7 @@ def returned(
         message=message,
         turns=turns,
         change=Change(progress=progress, waits_for=None if again else progress.person),
-        said=Said(sequence=state.messages + 1, message=message, reason="A check was red."),
+        said=Said(sequence=state.messages + 1, message=message),
         events=(Queued(turns=turns),) if turns else (),
     )
 

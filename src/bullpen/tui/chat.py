@@ -372,8 +372,8 @@ class ChatScreen(Screen[None]):
         await self._stop("F9", self.focused.turn_id if isinstance(self.focused, TurnView) else None)
 
     async def action_stop(self) -> None:
-        """Stop every running turn; if none is running, go back to writing."""
-        if self.conversation.running or self.focused is self._composer:
+        """Stop every running turn and check; if none is running, go back to writing."""
+        if self.conversation.running or self.conversation.running_checks or self.focused is self._composer:
             await self._stop("esc")
         else:
             self.write()
@@ -453,11 +453,13 @@ class ChatScreen(Screen[None]):
     async def _stop(self, key: str, turn_id: str | None = None) -> None:
         """Stop one running turn or all of them, if the person is sure, and say which."""
         running = [turn for turn in self.conversation.running.values() if turn_id in (None, turn.turn.id)]
-        if running and not self.is_sure(f"{at_work(running)}. {key} again stops that."):
+        checks = [] if turn_id else [one_line(one.name, 40) for one in self.conversation.running_checks]
+        doing = at_work(running) if running else f"The check {', '.join(checks)} is running"
+        if (running or checks) and not self.is_sure(f"{doing}. {key} again stops that."):
             return
         if await self.attempt(self.conversation.cancel(*([turn_id] if turn_id else []), by=self._sender)):
             self.app.clear_notifications()
-            self.notify(f"Stopped: {names(running)}.", markup=False)
+            self.notify(f"Stopped: {', '.join(filter(None, [names(running), *checks]))}.", markup=False)
 
     def _show_where_keys_go(self, focused: Widget | None) -> None:
         within = focused.ancestors_with_self if focused is not None else []

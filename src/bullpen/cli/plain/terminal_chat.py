@@ -184,7 +184,7 @@ class TerminalChat:
             return
         self._interrupted_at = now
         self._editor.remember(self._editor.clear())
-        if self._conversation.running:
+        if self._conversation.running or self._conversation.running_checks:
             self._show.note("Cancelling. Ctrl-C again leaves.", "yellow")
             task = asyncio.ensure_future(self._cancel())
             self._tasks.add(task)
