@@ -26,6 +26,7 @@ from benchmarks import (
     conversation_resume,
     files_disk,
     files_time,
+    files_worktree,
     fit,
     imports,
     markers,
@@ -54,7 +55,7 @@ ABOUT_CONVERSATIONS = (
     cli_start,
 )
 ABOUT_MEMORY = (remembering_bytes, remembering_cpu)
-ABOUT_FILES = (files_time, files_disk)
+ABOUT_FILES = (files_time, files_disk, files_worktree)
 ABOUT_DOORS = (ready, screen_latency, web, web_streaming)
 BENCHMARKS = (*ABOUT_CONTEXT, *ABOUT_AGENTS, *ABOUT_CONVERSATIONS, *ABOUT_DOORS, *ABOUT_MEMORY, *ABOUT_FILES)
 

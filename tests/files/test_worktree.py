@@ -5,9 +5,11 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from tests.files.random_turns import git
-from tests.files.stage import repository
+from tests.files.stage import repository, write
 
+from bullpen.files.own_workspace import OwnWorkspace, own_path
 from bullpen.files.place import find_place
+from bullpen.files.workspace import FolderSnapshots
 from bullpen.files.worktree import make_worktree, remove_worktree
 
 
@@ -35,3 +37,98 @@ def test_it_is_removed_also_when_its_repository_is_gone(tmp_path: Path) -> None:
     shutil.rmtree(place.root)
     remove_worktree(find_place(place.root), path)
     assert not path.exists()
+
+
+def own_workspace(root: Path) -> OwnWorkspace:
+    """Return the workspace of an agent of its own, with all files in it."""
+    home = root.parent / "home"
+    snapshots = FolderSnapshots(home)
+    own = OwnWorkspace(snapshots, own_path(home, "calm-fox-000001", "ann"), "ann", root)
+    own.bring_up_to_date(snapshots.workspace(root).snapshot().id, own.path)
+    return own
+
+
+def status(root: Path) -> list[str]:
+    return git(root, "status", "--porcelain").decode().splitlines()
+
+
+def files(root: Path) -> dict[str, bytes]:
+    paths = (path for path in root.rglob("*") if path.is_file() and ".git" not in path.relative_to(root).parts)
+    return {str(path.relative_to(root)): path.read_bytes() for path in paths}
+
+
+def test_nothing_of_the_repository_is_run(tmp_path: Path) -> None:
+    root, ran = repository(tmp_path / "repo"), tmp_path / "ran"
+    write(root, {".gitattributes": b"* filter=evil diff=evil merge=evil ident text eol=crlf\n"})
+    git(root, "add", "-A")
+    git(root, "commit", "-q", "-m", "attributes")
+    for hook in ("post-checkout", "post-index-change", "reference-transaction", "fsmonitor-watchman", "pre-auto-gc"):
+        file = root / ".git" / "hooks" / hook
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(f"#!/bin/sh\necho {hook} >> {ran}\n", encoding="utf-8")
+        file.chmod(0o755)
+    script = tmp_path / "evil"
+    script.write_text(f'#!/bin/sh\necho "$@" >> {ran}\ncat\n', encoding="utf-8")
+    script.chmod(0o755)
+    for name, value in {
+        "filter.evil.smudge": f"{script} smudge",
+        "filter.evil.clean": f"{script} clean",
+        "filter.evil.process": f"{script} process",
+        "filter.evil.required": "true",
+        "diff.evil.textconv": f"{script} textconv",
+        "diff.evil.command": f"{script} diff",
+        "merge.evil.driver": f"{script} merge",
+        "core.fsmonitor": str(root / ".git" / "hooks" / "fsmonitor-watchman"),
+        "core.alternateRefsCommand": f"{script} refs",
+        "core.hooksPath": str(root / ".git" / "hooks"),
+    }.items():
+        git(root, "config", name, value)
+
+    own = own_workspace(root)
+    write(own.path, {"edited.txt": b"of ann\n"})
+    write(root, {"kept.txt": b"of kim\n"})
+    shared = FolderSnapshots(root.parent / "home").workspace(root)
+    shared.merge(own.state.base, shared.snapshot().id, own.look())
+    own.bring_up_to_date(shared.snapshot().id, own.path)
+    own.remove()
+
+    assert not ran.exists(), ran.read_text(encoding="utf-8")
+
+
+def test_the_files_of_submodules_are_there(tmp_path: Path) -> None:
+    inner = repository(tmp_path / "inner", {"inside.txt": b"inside\n"})
+    root = repository(tmp_path / "repo")
+    git(root, "submodule", "-q", "add", str(inner), "sub")
+    git(root, "commit", "-q", "-m", "submodule")
+    write(root / "sub", {"untracked.txt": b"untracked\n"})
+
+    own = own_workspace(root)
+
+    assert files(own.path) == files(root)
+    assert status(own.path) == []
+
+
+def test_a_sparse_checkout_is_as_sparse_in_the_worktree(tmp_path: Path) -> None:
+    root = repository(tmp_path / "repo", {"a/1.txt": b"1\n", "b/2.txt": b"2\n", "top.txt": b"top\n"})
+    git(root, "sparse-checkout", "set", "a")
+    assert not (root / "b").exists()
+
+    own = own_workspace(root)
+
+    assert files(own.path) == files(root) == {"a/1.txt": b"1\n", "top.txt": b"top\n"}
+    assert status(own.path) == status(root) == []
+
+
+def test_a_linked_worktree_has_worktrees_beside_it(tmp_path: Path) -> None:
+    main = repository(tmp_path / "repo")
+    root = tmp_path / "linked"
+    git(main, "worktree", "add", "-q", "-b", "other", str(root))
+    write(root, {"edited.txt": b"dirty\n", "new.txt": b"new\n"})
+    git(root, "add", "new.txt")
+
+    own = own_workspace(root)
+
+    assert files(own.path) == files(root)
+    assert status(own.path) == status(root) == [" M edited.txt", "A  new.txt"]
+    own.remove()
+    assert [one.name for one in (main / ".git" / "worktrees").iterdir()] == ["linked"]

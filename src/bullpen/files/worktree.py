@@ -14,6 +14,8 @@ from bullpen.files.git import Git, GitFailed, find_git
 from bullpen.files.place import Place, find_place, git_dir_of
 
 REASON = "an agent of bullpen works here"
+NOT_THERE = b"S "
+"""Before a file that is not in the folder, since that is a sparse checkout."""
 NO_GIT = "git is not installed"
 NO_REPOSITORY = "{} is not in a git repository. Make it one with `git init`, and commit something"
 NO_COMMIT = "the repository {} has no commit yet. Commit something first"
@@ -88,7 +90,9 @@ def follow_head(place: Place, path: Path, ours: str) -> str:
     if wanted != _entries(own):
         git = _git(own)
         git.run("read-tree", "--empty")
-        git.run("update-index", "-z", "--index-info", given=wanted)
+        git.run("update-index", "-z", "--index-info", given=b"".join(entry[2:] + b"\0" for entry in wanted))
+        if sparse := [entry.partition(b"\t")[2] + b"\0" for entry in wanted if entry.startswith(NOT_THERE)]:
+            git.run("update-index", "-z", "--skip-worktree", "--stdin", given=b"".join(sparse))
     return head
 
 
@@ -98,11 +102,11 @@ def has_own_commits(path: Path, ours: str) -> bool:
     return git_dir is not None and bool(ours) and _head_file(git_dir) not in ("", ours)
 
 
-def _entries(place: Place) -> bytes:
-    """Return what an index knows, without the versions of an unfinished merge."""
+def _entries(place: Place) -> list[bytes]:
+    """Return what an index knows, each after a letter and a space; without the versions of an unfinished merge."""
     # In the root: only what is below the folder where git runs is listed.
-    printed = _git(place).run("-C", str(place.root), "ls-files", "--stage", "-z").split(b"\0")[:-1]
-    return b"".join(line + b"\0" for line in printed if line.partition(b"\t")[0].endswith(b" 0"))
+    printed = _git(place).run("-C", str(place.root), "ls-files", "-t", "--stage", "-z").split(b"\0")[:-1]
+    return [line for line in printed if line.partition(b"\t")[0].endswith(b" 0")]
 
 
 def _head_file(git_dir: Path) -> str:
