@@ -6,8 +6,10 @@ import pytest
 from msgspec.structs import replace
 from tests.view.changed import RECORDS
 
+from bullpen.check_results import CheckResult
 from bullpen.cli.plain.transcript import Show
 from bullpen.conversation.events import (
+    Checked,
     ConversationEvent,
     FilesChanged,
     HandOverMissed,
@@ -412,6 +414,43 @@ def test_what_was_changed_is_said_after_the_turn() -> None:
         "  ± Somebody changed 1 file between turns (+1 −1).",
         "  ± kai took back turn 3: 1 file (−2).",
     ]
+
+
+RUNNING = CheckResult(
+    turn_id="1", member="max", name="pytest", command=("pytest",), workspace="/p", state="running", at=1
+)
+RED = replace(RUNNING, state="red", exit_code=1, seconds=2.1, output="".join(f"line {n}\n" for n in range(30)))
+
+
+def test_what_checks_said_is_told_when_they_have_ended() -> None:
+    done = (began("1", "max"), said("1", "max", "Done.", ()), ended("1", "max"))
+    checks = [
+        *(RUNNING, RED, replace(RED, name="lint", state="green", output="")),
+        *(
+            replace(RED, name="slow", state="timed_out"),
+            replace(RED, name="gone", state="not_started", note="Not found."),
+        ),
+    ]
+    events = [Checked(result=one) for one in checks]
+
+    assert shown(*done, *events).splitlines()[-4:] == [
+        "  ✗ pytest: red (exit 1), 2.1 s  /checks 1",
+        "  ✓ lint: green, 2.1 s",
+        "  ✗ slow: timed out after 2.1 s  /checks 1",
+        "  – gone: could not start. Not found.  /checks 1",
+    ]
+    unattended = shown(*done, *events[:2], in_chat=False).splitlines()
+    assert unattended[-22:-19] == ["  ✗ pytest: red (exit 1), 2.1 s", "    …", "    line 10"]
+    assert unattended[-1] == "    line 29"
+
+
+def test_what_bullpen_itself_says_is_written_where_people_type() -> None:
+    speaker = Speaker(role_id="bullpen", role_name="bullpen", type="system")
+    message = ConversationMessage(id="m3", content="The check pytest is red.", speaker=speaker)
+    paper = Paper()
+    show = Show(paper, Colours(None, on=False), lambda: (), in_chat=True, repeats_people=False)
+    show.tell(Said(sequence=3, message=message))
+    assert "The check pytest is red." in paper.text
 
 
 def test_an_edit_shows_its_first_lines() -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bullpen.routing.obstacles import Situation, may_begin, obstacles
+from bullpen.routing.obstacles import Checking, Situation, may_begin, obstacles
 from bullpen.routing.queue import PUT_FIRST, TurnQueue, WaitingTurn
 
 EDITORS = {"a": "/repo", "b": "/repo", "c": "/repo/part", "d": "/other"}
@@ -68,6 +68,25 @@ def test_a_workspace_is_the_same_or_one_is_inside_the_other(one: str, other: str
     for first, second in ((one, other), (other, one)):
         here = Situation(running=[turn("a")], workspaces={"a": first, "b": second})
         assert bool(obstacles([turn("b", "m2")], here)) == collide
+
+
+def test_who_would_disturb_checks_waits_for_them_and_who_reads_does_not() -> None:
+    done = turn("a")
+    workspaces = {"a": "/repo", "b": "/repo/inside", "c": "/other"}
+    shared = Situation(workspaces=workspaces, checking=[Checking(turn=done, workspace="/repo", reply="m9")])
+    for member, message, waits_for in (("a", "m2", True), ("b", "m2", True), ("c", "m2", False), ("r", "m9", False)):
+        found = obstacles([turn(member, message)], shared)
+        assert [one.kind for one in found.values()] == (["checks"] if waits_for else [])
+    own = Situation(workspaces={"b": "/repo"}, checking=[Checking(turn=done, reply="m9")])
+    followers = (
+        ("a", "m2", True),
+        ("b", "m2", False),
+        ("r", "m9", True),
+        ("r", done.message_id, True),
+        ("r", "m2", False),
+    )
+    for member, message, waits_for in followers:
+        assert bool(obstacles([turn(member, message)], own)) == waits_for, (member, message)
 
 
 def test_what_one_message_asks_for_keeps_its_order() -> None:

@@ -11,7 +11,7 @@ from bullpen.tui.text import one_line, shown
 from bullpen.view.checks import CheckLine, Light
 
 STYLES: dict[Light, str] = {"green": "$text-success", "red": "$text-error", "yellow": "$text-accent", "grey": "dim"}
-MOST_LINES = 200
+MOST_LINES = 60
 
 
 class CheckFold(Fold):
@@ -35,7 +35,11 @@ class CheckFold(Fold):
         lines = shown(self.line.output).split("\n")
         if len(lines) > MOST_LINES:
             left_out = len(lines) - MOST_LINES
-            lines = [lines[0], f"… {left_out:,} lines: /checks {self.line.turn} shows them", *lines[1 - MOST_LINES :]]
+            lines = [
+                lines[0],
+                f"… {left_out:,} lines are left out here: /checks {self.line.turn} shows them",
+                *lines[1 - MOST_LINES :],
+            ]
         yield Static(Content("\n".join(lines)), classes="output", markup=False)
 
 
