@@ -219,6 +219,22 @@ def test_what_a_turn_replaced_outlives_their_objects(tmp_path: Path) -> None:
     assert again.patch == changes.patch
 
 
+def test_the_index_keeps_its_time_where_git_writes_it_without_a_look_at_the_files(tmp_path: Path) -> None:
+    """A file that is as young as the index is read again; if the index became younger, a change would be missed."""
+    root = repository(tmp_path / "root")
+    place = workspace(root)
+    place.snapshot()
+    (index,) = (tmp_path / "home").glob("*/roots/*/index")
+    os.utime(index, ns=(10**18, 10**18))
+    before = index.stat()
+    (root / "gone.txt").unlink()
+
+    place.snapshot()
+
+    assert index.stat().st_size < before.st_size
+    assert index.stat().st_mtime_ns == before.st_mtime_ns
+
+
 def test_worktrees_of_one_repository_share_what_is_kept(tmp_path: Path) -> None:
     root = repository(tmp_path / "root")
     git(root, "worktree", "add", "-q", str(tmp_path / "other"))

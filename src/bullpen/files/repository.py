@@ -111,6 +111,17 @@ class Repository:
         git.inherited = (self._held.lock,) if hasattr(self._held, "lock") else ()
         return git
 
+    @contextlib.contextmanager
+    def keeping_time(self) -> Iterator[None]:
+        """Let our index keep its time while git writes it without a look at the files.
+
+        What is as young as the index may have changed since; git then reads it.
+        """
+        moment = self.index.stat().st_mtime_ns if self.index.exists() else None
+        yield
+        if moment is not None:
+            os.utime(self.index, ns=(moment, moment))
+
     @property
     def is_seeded(self) -> bool:
         """Whether the index has once known all files."""
@@ -178,7 +189,7 @@ class Repository:
 def file_state(file: Path) -> str:
     """Return a few words that differ whenever a file was written again."""
     status = file.stat()
-    return f"{status.st_mtime_ns} {status.st_size} {status.st_ino}"
+    return f"{status.st_mtime_ns} {status.st_ctime_ns} {status.st_size} {status.st_ino}"
 
 
 def _write(file: Path, text: str) -> None:

@@ -114,7 +114,8 @@ def _taken(repository: Repository) -> Snapshot:
         note += _update(repository, paths, stale)
     if paths or stale or not tree:
         # An object that is missing was taken away in somebody's repository; all other files are still known.
-        tree = repository.git().run("write-tree", "--missing-ok").decode().strip()
+        with repository.keeping_time():
+            tree = repository.git().run("write-tree", "--missing-ok").decode().strip()
         repository.remember_tree(tree)
     return Snapshot(id=tree, note=note.strip())
 
@@ -161,7 +162,8 @@ def _hold_places(repository: Repository, nested: Iterable[bytes]) -> None:
     git = repository.git()
     empty = git.run("hash-object", "-w", "--stdin").strip()
     lines = [b"100644 %b\t%b%b\0" % (empty, folder, PLACEHOLDER) for folder in nested]
-    git.run("update-index", "-z", "--index-info", given=b"".join(lines))
+    with repository.keeping_time():
+        git.run("update-index", "-z", "--index-info", given=b"".join(lines))
     for folder in nested:
         repository.borrow(repository.place.root / os.fsdecode(folder))
 
@@ -199,7 +201,8 @@ def _update(repository: Repository, new: Sequence[bytes], stale: dict[bytes, byt
     if gone:
         nothing = b"0" * (64 if repository.place.is_sha256 else 40)
         lines = [b"0 %b\t%b\0" % (nothing, path) for path in gone]
-        git.run("update-index", "-z", "--index-info", given=b"".join(lines))
+        with repository.keeping_time():
+            git.run("update-index", "-z", "--index-info", given=b"".join(lines))
     paths = [*new, *(path for path in stale if path not in gone)]
     unreadable: list[bytes] = []
     for tries_left in (2, 1, 0):
