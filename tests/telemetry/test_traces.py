@@ -14,8 +14,13 @@ from tests.telemetry.collector import Collector, values
 
 from bullpen.conversation.conversation import Conversation
 from bullpen.errors import BullpenError
+from bullpen.routing.queue import WaitingTurn
+from bullpen.team.team import Member
 from bullpen.telemetry.exporter import CANNOT_SEND, Exporter
 from bullpen.telemetry.settings import Settings, settings_from
+from bullpen.telemetry.telemetry import CLOSE_SECONDS
+from bullpen.telemetry.traces import Traces
+from bullpen.telemetry.turns import TurnRecord
 
 LONGEST_STORY_SECONDS = 100
 PARTS = ["route", "queue", "prompt", "invoke_agent a", "store"]
@@ -249,6 +254,30 @@ def test_a_collector_that_does_not_answer_holds_nothing_up(stage: Stage, collect
     # Closed, although it has not answered yet.
     assert not collector.answers.is_set()
     assert collector.requests == []
+
+
+def test_others_continue_while_it_waits_for_a_collector_to_close(collector: Collector) -> None:
+    collector.answers.clear()
+    record = TurnRecord(
+        conversation_id="quiet-river",
+        turn=WaitingTurn(id="1", member="a", message_id="msg-1"),
+        began_at=1,
+        ran_at=1,
+        ended_at=1,
+        stored_at=1,
+    )
+
+    async def story() -> int:
+        traces, steps = Traces(content=False), 0
+        traces.add(record, Member(name="a", type="ai", agent="claude"), None)
+        closing = asyncio.create_task(traces.close(CLOSE_SECONDS))
+        while not closing.done():
+            await asyncio.sleep(0)
+            steps += 1
+        return steps
+
+    # A few are taken even if it lets nobody else run meanwhile.
+    assert asyncio.run(story()) > 100
 
 
 @pytest.mark.parametrize("status", [500, 503, 429])

@@ -1,5 +1,7 @@
 """What is sent of texts: without keys, readable everywhere, and not too long."""
 
+from functools import lru_cache
+
 import msgspec
 
 from bullpen.agents.registry import agent_spec, is_known
@@ -13,6 +15,7 @@ LONGEST_TEXT = 32 * 1024
 OTHER_PROGRAM = "command"
 
 
+@lru_cache(maxsize=1024)
 def name(given: str) -> str:
     """Return a name that may come from an agent: one line, short, without keys."""
     return truncate_to_bytes(without_secrets(one_line(given[: 4 * LONGEST_NAME])), LONGEST_NAME)
