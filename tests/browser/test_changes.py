@@ -63,6 +63,34 @@ async def workshop(folder: Path, open_browser: OpenBrowser) -> AsyncIterator[tup
         yield served, page, (await served.hub.begin()).conversation, repository
 
 
+@pytest.mark.parametrize("by", ["turn", "member", "all"])
+def test_what_a_turn_changes_comes_to_a_page_that_is_open(
+    tmp_path: Path, open_browser: OpenBrowser, by: Literal["turn", "member", "all"]
+) -> None:
+    async def story() -> None:
+        async with workshop(tmp_path, open_browser) as (served, page, talk, _):
+            await page.goto(f"{served.url}/c/{talk.id}/changes?by={by}")
+            await expect(page.locator(".empty")).to_be_visible()
+            await page.evaluate("window.stayed = true")
+            await talk.say("Please do it.", sender="kim")
+            login = page.locator(".file", has_text="login.py")
+            await expect(login).to_have_count(1)
+            if by != "turn":
+                await login.locator("summary").click()
+                await page.locator("h1").click()
+            await expect(login.locator("tr.added .line")).to_contain_text("# the new way")
+            await talk.say("@sarah And you?", sender="kim")
+            await expect(page.locator(".headline")).to_contain_text("5 files")
+            half = page.locator(".file", has_text="half.txt")
+            await expect(half).to_have_count(1)
+            await expect(login.locator("tr.added .line")).to_contain_text("# the new way")
+            titles = {"turn": ["turn 2 · sarah", "turn 1 · max"], "member": ["max", "sarah"], "all": ["All together"]}
+            await expect(page.locator("section.changes h2")).to_have_text(titles[by])
+            assert await page.evaluate("window.stayed"), "it was not read as a whole again"
+
+    asyncio.run(story())
+
+
 def test_from_the_message_to_the_lines_to_a_comment_and_back_again(tmp_path: Path, open_browser: OpenBrowser) -> None:
     async def story() -> None:
         async with workshop(tmp_path, open_browser) as (served, page, talk, repository):

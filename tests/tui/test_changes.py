@@ -6,6 +6,7 @@ import pytest
 from msgspec.structs import replace
 from tests.tui.stage import Scene, Stage
 from tests.view.changed import BY_HAND, BY_HAND_PATCH, LOGIN_PATCH, RECORDS, TEST, TEST_PATCH, record
+from textual.widgets import OptionList
 
 from bullpen.conversation.events import FilesChanged
 from bullpen.file_changes import ChangeRecord, FileChange
@@ -272,5 +273,24 @@ def test_half_a_million_lines_are_cut_and_that_is_said(with_max: Stage) -> None:
         await scene.sees("big.py  new, +10,000")
         await scene.press("end")
         await scene.sees("There is more than is shown here")
+
+    with_max.play(story)
+
+
+def test_the_list_of_all_changes_grows_while_it_is_looked_at(with_max: Stage) -> None:
+    async def story(scene: Scene) -> None:
+        await one_turn(scene)
+        await scene.say("/changes")
+        await scene.sees("turn 1 · max  3 files")
+        await scene.press("down", "down")
+        (added,) = await store(scene, record("people", BY_HAND, patch=BY_HAND_PATCH, after=2))
+        await tell(scene, added)
+        await scene.sees("Somebody, between turns  1 file", "turn 1 · max  3 files")
+        listed = scene.app.screen.query_one(OptionList)
+        assert listed.highlighted == 2, "the person is where they were"
+        await scene.press("3")
+        (again,) = await store(scene, record("people", TEST, patch=TEST_PATCH, after=2))
+        await tell(scene, again)
+        await scene.sees("All together  4 files")
 
     with_max.play(story)

@@ -51,6 +51,7 @@ class ChangesScreen(ModalScreen[Chosen | None]):
     def __init__(self, changes: Changes) -> None:
         super().__init__()
         self._changes = changes
+        self._shown: Shown = "turns"
         self._opened: list[Chosen] = []
         self._head = Static(classes="head", markup=False)
         self._list = OptionList(markup=False)
@@ -66,8 +67,19 @@ class ChangesScreen(ModalScreen[Chosen | None]):
         self.action_show("turns")
         self._list.focus()
 
+    def renew(self, changes: Changes) -> None:
+        """Show what has changed by now. The person stays at the same file, if it is still there."""
+        place = self._list.highlighted
+        before = None if place is None else self._opened[place]
+        self._changes = changes
+        self.action_show(self._shown)
+        if before is not None and self._opened:
+            same = [at for at, chosen in enumerate(self._opened) if _is_same(chosen, before)]
+            self._list.highlighted = same[0] if same else min(place or 0, len(self._opened) - 1)
+
     def action_show(self, shown: Shown) -> None:
         """Show the files below other headings."""
+        self._shown = shown
         ways = [(f" {words} ", "reverse" if way == shown else "dim") for way, words in TITLES.items()]
         summary = self._changes.together.summary
         self._head.update(
@@ -99,6 +111,11 @@ class ChangesScreen(ModalScreen[Chosen | None]):
                 yield _file(file), Chosen(file.records, file.path)
             if (left := len(group.files) - MOST_FILES) > 0:
                 yield Content.styled(f"    … {left:,} more files", "dim"), Chosen(group.records)
+
+
+def _is_same(chosen: Chosen, before: Chosen) -> bool:
+    """Return whether it is the same line, perhaps with more records than before."""
+    return chosen.path == before.path and chosen.numbers[:1] == before.numbers[:1]
 
 
 def _heading(group: ChangeGroup) -> Content:

@@ -1,9 +1,10 @@
 """ChatScreen: the conversation, its members and queue, the notice and the composer, and what each key does."""
 
 from collections.abc import Awaitable, Collection, Iterable
+from contextlib import suppress
 from functools import partial
 from importlib import import_module
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import on, work
 from textual.app import ComposeResult
@@ -35,7 +36,7 @@ from bullpen.tui.text import one_line
 from bullpen.tui.text_screen import TextScreen
 from bullpen.tui.transcript import Transcript
 from bullpen.tui.turn import TurnView
-from bullpen.tui.updates import Updates
+from bullpen.tui.updates import Changed, Updates
 from bullpen.view.addressees import addressees
 from bullpen.view.change_lookup import all_changes
 from bullpen.view.change_reading import one_change
@@ -45,6 +46,9 @@ from bullpen.view.commands import ACTIONS, Command, Typed, is_command_line, read
 from bullpen.view.completion import names_of
 from bullpen.view.decisions import Choice
 from bullpen.view.listing import conversations_beside
+
+if TYPE_CHECKING:
+    from bullpen.tui.changes_screen import ChangesScreen
 
 WIDE = 100
 WARM_UP_SECONDS = 0.5
@@ -147,6 +151,8 @@ class ChatScreen(Screen[None]):
         self._transcript = Transcript(conversation, colors=self._updates.view.colors)
         self._queue, self._notice, self._suggestions = QueuePanel(), NoticeBar(), SuggestionList()
         self._commands = SlashCommands(self, conversation, sender, self.say)
+        self._listed: ChangesScreen | None = None
+        """All changes, while they are on the screen above this one."""
 
     def compose(self) -> ComposeResult:
         """Yield everything on the screen."""
@@ -400,9 +406,23 @@ class ChatScreen(Screen[None]):
         if not changes.turns:
             self.notify("No change of files is recorded in this conversation.", markup=False)
             return
-        chosen = await self.app.push_screen_wait(ChangesScreen(changes))
+        listed = self._listed = ChangesScreen(changes)
+        try:
+            chosen = await self.app.push_screen_wait(listed)
+        finally:
+            self._listed = None
         if chosen is not None:
             await self.attempt(self._show_changes(*chosen))
+
+    @on(Changed)
+    @work(exclusive=True, group="changes")
+    async def renew_changes(self) -> None:
+        """Show in the list of changes what has changed by now, if it is on the screen."""
+        # If the disk fails just now, the list is as it was.
+        with suppress(BullpenError):
+            changes = changes_of(await self.conversation.read(all_changes)) if self._listed is not None else None
+            if changes is not None and self._listed is not None and self._listed.is_mounted:
+                self._listed.renew(changes)
 
     @on(ChangedLine.Opened)
     async def show_changed(self, event: ChangedLine.Opened) -> None:

@@ -42,6 +42,10 @@ if TYPE_CHECKING:
 SENT_AWAY = Lagged(missed=0)
 
 
+class Changed(Message):
+    """Files were changed."""
+
+
 class Waiting(Message):
     """What waits for a person now."""
 
@@ -135,6 +139,7 @@ class Updates:
             case FilesChanged(record=record):
                 if (line := change_line(record)) is not None:
                     await transcript.changed(line)
+                    self._screen.post_message(Changed())
             case Checked(result=result):
                 await transcript.checked(check_shown(result))
             case Trouble():

@@ -85,6 +85,8 @@ async def changes(request: Request) -> Response:
         is_split=is_split,
         comments=view.is_open and takes_part([one.name for one in view.members if one.type == "human"]),
         colors=view.colors,
+        is_open=view.is_open,
+        is_earlier=before is not None,
     )
     if "split" in request.query_params:
         kept = "yes" if is_split else "no"

@@ -101,6 +101,41 @@
     if (event.target.closest?.(".undo") && event.detail.successful) location.reload();
   });
 
+  // What is changed while the page is open comes to it: a new section at the top, or a sum that is another one.
+  const titleOf = (section) => section.querySelector("h2").textContent;
+  const nameOf = (file) => file.querySelector("summary code").textContent;
+
+  function place(section) {
+    const known = [...main.querySelectorAll("section.changes")];
+    const old = known.find((one) => (section.id ? one.id === section.id : titleOf(one) === titleOf(section)));
+    if (!old && known.length && main.dataset.by === "turn") known[0].before(section);
+    else if (!old && known.length) known.at(-1).after(section);
+    else if (!old) main.querySelector(".empty")?.replaceWith(section);
+    else if (section.id || old.textContent === section.textContent || old.contains(document.activeElement)) return;
+    else {
+      const open = new Set([...old.querySelectorAll(".file[open]")].map(nameOf));
+      for (const file of section.querySelectorAll(".file")) file.open = open.has(nameOf(file));
+      old.replaceWith(section);
+    }
+    htmx.process(section);
+  }
+
+  let renewing = null;
+
+  async function renew() {
+    const answer = await fetch(location.href).catch(() => null);
+    if (!answer?.ok) return;
+    const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+    main.querySelector(".headline").replaceWith(page.querySelector("#main .headline"));
+    for (const section of [...page.querySelectorAll("section.changes")].reverse()) place(section);
+  }
+
+  if (main.dataset.stream) {
+    const source = new EventSource(main.dataset.stream);
+    // One after the other: each reads all there is.
+    for (const name of ["changed", "lagged"]) source.addEventListener(name, () => { renewing = Promise.resolve(renewing).then(renew); });
+  }
+
   // What is read of a file that is opened may fail; it is read when it is opened again.
   document.addEventListener("htmx:responseError", (event) => {
     if (event.target.matches?.(".loading")) event.target.closest("details").open = false;
