@@ -229,13 +229,15 @@ async def test_programs_that_tell_nothing_may_have_collided_if_something_is_lost
     assert "which of them wrote which version is not known" in record_words(collision)
 
 
-async def test_what_one_did_before_the_other_began_and_after_it_ended_counts(together: Together) -> None:
+async def test_what_is_changed_after_the_other_one_has_ended_counts(together: Together) -> None:
     together.claude("ann", ("Write", "b.txt", "echo ann > b.txt"))
     together.claude("bob", ("Bash", "", "echo 1 > n.txt"), ("Bash", "", "echo bob > b.txt"))
     async with together.stage.open() as conversation:
         await conversation.say("[NEXT: ann & bob] Go.")
         await until_at_work(conversation, 2)
         together.go("ann", 0)
+        await together.until_read("b.txt", "ann\n")
+        await until_looked(conversation)
         together.go("ann", 1)
         await together.until(lambda: len(conversation.running) == 1)
         together.go("bob", 0)
