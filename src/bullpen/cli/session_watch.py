@@ -35,6 +35,8 @@ def _state(view: ConversationView, db: Path | None) -> str:
     if view.working:
         names = [one.member for one in view.working]
         return f"{', '.join(names)} {'is' if len(names) == 1 else 'are'} working.{waiting}"
+    if view.checking:
+        return f"The check {', '.join(one.name for one in view.checking)} is running.{waiting}"
     if view.paused is not None:
         return f"Paused: {view.paused}{waiting}"
     return f"Waiting for {view.waits_for or 'a person'}.{waiting}"

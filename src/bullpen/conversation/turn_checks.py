@@ -141,20 +141,20 @@ class TurnChecks:
         self._journal.changed.set()
 
     async def _check(self, ended: Ended) -> None:
-        record = await asyncio.shield(ended.look)
-        if record is None or not record.changes.files:
-            return
         try:
+            record = await asyncio.shield(ended.look)
+            if record is None or not record.changes.files:
+                return
             results = await self._check_all(ended)
             await ended.is_stored.wait()
             if ended.reply:
                 await self._journal.shielded(partial(self._return, ended, results))
-        except BullpenError as error:
+        except (BullpenError, OSError) as error:
             logger.warning("not checked conversation=%s error=%s", self._state.conversation_id, error)
             self._journal.publish(Trouble(text=f"What turn {ended.turn.id} changed could not be checked: {error}"))
 
     async def _check_all(self, ended: Ended) -> list[tuple[Check, CheckResult]]:
-        places = list(self._places(ended))
+        places = await asyncio.to_thread(lambda: list(self._places(ended)))
         if not places:
             return []
         async with ended.folder.checking(f"checks of {ended.turn.id}"):
@@ -213,7 +213,7 @@ class TurnChecks:
         try:
             for change in changes:
                 await self._look_after(change, ended)
-        except BullpenError as error:
+        except (BullpenError, OSError) as error:
             logger.warning("changes of a check not recorded check=%s error=%s", result.name, error)
             self._journal.publish(Trouble(text=f"What the check {result.name} itself changed is not known: {error}"))
         try:

@@ -295,7 +295,7 @@ class Show:
         if result.state == "running":
             return
         light = check_light(result)
-        see = f"  /checks {result.turn_id}" if self._in_chat and result.output else ""
+        see = f"  /checks {result.turn_id}" if self._in_chat and result.output and result.state != "green" else ""
         self.note(f"  {SIGNS[light]} {check_line(result)}{see}", LIGHTS[light])
         if result.is_broken and not self._in_chat:
             self._end_of(result)
