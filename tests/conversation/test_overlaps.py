@@ -80,6 +80,18 @@ def test_an_edit_that_was_seen_while_it_ran_is_not_counted_again() -> None:
     assert found(overlap, changed("a.py", "1", "2")) == [("1", "2", True, True)]
 
 
+def test_a_tool_that_is_told_after_its_work_was_seen_counts() -> None:
+    overlap = overlap_of("1", "2")
+    edits(overlap, "1", "a.py")
+    assert found(overlap, changed("a.py", "0", "1")) == []
+    assert found(overlap, changed("a.py", "1", "2"), changed("b.py", "0", "1")) == []
+    starts(overlap, "2", "Bash")
+    edits(overlap, "2", "a.py")
+    assert found(overlap) == [("1", "2", True, True)]
+    edits(overlap, "1", "b.py")
+    assert found(overlap, changed("b.py", "1", "2")) == [], "a person had changed it, some looks ago"
+
+
 def test_files_that_codex_names_only_when_it_is_done() -> None:
     overlap = overlap_of("1", "2")
     assert ends(overlap, "1", files=("/project/a.py", "/elsewhere/b.py"))

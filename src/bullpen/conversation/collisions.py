@@ -68,6 +68,9 @@ class Overlap:
         self._root = root
         self._doings: dict[str, _Doing] = {}
         self._files: dict[str, _Touched] = {}
+        self._unexplained: dict[str, FileChange] = {}
+        """What the last look has found that nobody seemed to do: what an agent says may come a little later."""
+        self._late: list[Collision] = []
         self._looks = 0
 
     @property
@@ -93,6 +96,7 @@ class Overlap:
                 reach = reach_of(event.name, event.input, self._root, doing.folder)
                 if reach != NOTHING:
                     doing.tools[event.id] = _Tool(reach)
+                    self._explain(turn_id, doing.tools[event.id])
             case ToolFinished(changed_files=paths):
                 tool = doing.tools.get(event.id)
                 if tool is None and paths:
@@ -103,6 +107,13 @@ class Overlap:
             case _:
                 pass
         return False
+
+    def _explain(self, turn_id: str, tool: _Tool) -> None:
+        """Note what a tool had changed before its agent's words about it were read."""
+        for path in sorted(self._unexplained.keys() & (tool.reach or ())):
+            tool.seen.add(path)
+            collision = self._made(self._unexplained.pop(path), frozenset([turn_id]), are_sure=True)
+            self._late += [collision] if collision is not None else []
 
     def _ended(self, doing: _Doing, event: ToolFinished, tool: _Tool) -> None:
         tool.ended = self._looks
@@ -121,7 +132,9 @@ class Overlap:
 
     def seen(self, files: Sequence[FileChange]) -> list[Collision]:
         """Note what a look has found that ends now, and return the collisions."""
+        late, self._late, self._unexplained = self._late, [], {}
         found = [collision for file in files if (collision := self._changed(file)) is not None]
+        found = [*late, *found]
         for doing in self._doings.values():
             ended = [name for name, tool in doing.tools.items() if tool.ended is not None and tool.ended < self._looks]
             for name in ended:
@@ -138,7 +151,12 @@ class Overlap:
         by, are_sure = self._suspects(file.path)
         if not by:
             # A person, or another program.
+            self._unexplained[file.path] = file
             return None
+        return self._made(file, by, are_sure=are_sure)
+
+    def _made(self, file: FileChange, by: frozenset[str], *, are_sure: bool) -> Collision | None:
+        """Note who has changed a file, and return the collision if somebody else had before."""
         before = self._files.get(file.path)
         touched = self._files[file.path] = before or _Touched(by=by, base=file.old)
         if touched.told >= MOST_OF_A_FILE:
