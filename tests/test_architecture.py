@@ -71,7 +71,8 @@ MAY_IMPORT |= {"tui": set(FOR_DOORS), "web": set(FOR_DOORS)}
 # Many machines are for those who ask for them: only the command line opens that, and what opens it is imported then.
 MAY_IMPORT |= {
     "cluster": {
-        *("agents", "config", "context", "conversation", "doctor", "errors", "store", "team", "text", "turn_events"),
+        *("agents", "app", "config", "context", "conversation", "doctor", "errors", "routing", "store", "team", "text"),
+        *("messages", "turn_events"),
     }
 }
 MAY_IMPORT |= {"cli": {*FOR_DOORS, "tui", "web", "testing", "cluster"}, "__main__": {"cli"}}

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import os
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import ExitStack, asynccontextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,7 +13,7 @@ from bullpen.agents.runner import to_the_end
 from bullpen.config import default_database, wants_telemetry
 from bullpen.conversation.conversation import Conversation, decider
 from bullpen.conversation.file_history import FileChoice, FileHistory, files_home
-from bullpen.conversation.member_agent import NOTHING_EXTRA, Extra, agent_for
+from bullpen.conversation.member_agent import NOTHING_EXTRA, Extra, MemberAgent, agent_for
 from bullpen.conversation.own_workspaces import own_folders
 from bullpen.conversation.owner import claim, owned, this_process
 from bullpen.conversation.running_turn import milliseconds
@@ -27,12 +27,15 @@ from bullpen.store.sqlite import SqliteStore
 from bullpen.store.thread import StoreThread
 from bullpen.team.file import LoadedTeam, load_team
 from bullpen.team.reader import examine_team
+from bullpen.team.team import Member
 
 if TYPE_CHECKING:
     from bullpen.telemetry.telemetry import Telemetry
 
 logger = logging.getLogger(__name__)
 
+RemoteAgents = Callable[[str, Member], MemberAgent]
+"""Makes the agent of a conversation whose turns run on workers."""
 NO_EXTRAS: Mapping[str, Extra] = {}
 
 
@@ -109,8 +112,14 @@ async def open_conversation(
     resume: str | None = None,
     extra: Mapping[str, Extra] = NO_EXTRAS,
     telemetry: "Telemetry | None" = None,
+    *,
+    remote: RemoteAgents | None = None,
+    continues: bool = False,
 ) -> AsyncIterator[Conversation]:
-    """Open a conversation in an open store; otherwise the same as open_team."""
+    """Open a conversation in an open store; otherwise the same as open_team.
+
+    In a cluster, some of its agents are remote, and a conversation continues after its process has died.
+    """
     members = loaded.team.agents
     owner = this_process()
     conversation_id = resume or new_conversation_id()
@@ -118,7 +127,9 @@ async def open_conversation(
     files = file_history(store, conversation_id, owner)
     place = files.forked.place if files is not None else Path
     agents = {
-        member.name: agent_for(member, loaded.root, extra.get(member.name, NOTHING_EXTRA), own, place)
+        member.name: remote(conversation_id, member)
+        if member.pool and remote is not None
+        else agent_for(member, loaded.root, extra.get(member.name, NOTHING_EXTRA), own, place)
         for member in members
     }
     try:
@@ -130,7 +141,7 @@ async def open_conversation(
         number = state.progress.message_number
         history = StoredHistory(store, conversation_id, messages=state.messages, highest_number=number)
         conversation = Conversation(loaded.team, state, agents, history, store, loaded.root, files)
-        await conversation.start(interrupted_at=seen_at)
+        await conversation.start(interrupted_at=seen_at, continues=continues)
         async with nullcontext() if telemetry is None else telemetry.following(conversation):
             try:
                 yield conversation

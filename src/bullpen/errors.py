@@ -29,6 +29,7 @@ BullpenError
 ├── InvalidSnapshot         the snapshot cannot be loaded; nothing was changed
 ├── InvalidTeam             the team file cannot be used; lists everything that is wrong with it
 ├── MissingExtra            the packages of an optional feature are not installed
+├── NeedsCluster            a member's turns run on workers, and there is no cluster
 ├── NoConflict              no conflict in files is waiting for a decision
 ├── NoConversations         there is no database yet
 ├── NoTeamFile              there is no team file of this name
@@ -635,6 +636,16 @@ class InvalidImport(BullpenError, ValueError):
 
 class WrongUsage(BullpenError):
     """Words on the command line that do not make sense together; the exit code says so, too."""
+
+
+class NeedsCluster(BullpenError):
+    """A member whose turns run on workers, where there are none."""
+
+    def __init__(self, member: str, pool: str) -> None:
+        super().__init__(
+            f"{member} runs on workers of the pool {pool!r}, and this conversation is not part of a cluster. "
+            "Remove pool from its entry, or see docs/cluster.md."
+        )
 
 
 class NotAllowedHere(BullpenError):

@@ -18,6 +18,7 @@ FailureKind = Literal[
     "timed_out",
     "cancelled",
     "protocol_broken",
+    "worker_lost",
 ]
 
 NoticeKind = Literal["retry", "warning", "session", "unknown", "noise"]

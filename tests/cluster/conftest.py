@@ -1,6 +1,5 @@
 import asyncio
 import inspect
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,13 +8,13 @@ import pytest
 pytest.importorskip("psycopg", reason="the extra bullpen-chat[cluster] is not installed")
 pytest.importorskip("procrastinate", reason="the extra bullpen-chat[cluster] is not installed")
 
+from tests.cluster.databases import NONE, database
 from tests.cluster.processes import Processes
-from tests.cluster.server import Server, database, programs_here, running
 
 from bullpen.cluster.schema import prepare
+from bullpen.testing.postgres import PostgresServer, programs
 
 LONGEST_STORY_SECONDS = 100
-NONE = "NO POSTGRESQL, so nothing of the cluster is tested: try apt install postgresql, or set BULLPEN_TEST_POSTGRES"
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -29,38 +28,26 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
 
 
 @pytest.fixture(scope="session")
-def server_url() -> Iterator[str]:
-    given = os.environ.get("BULLPEN_TEST_POSTGRES")
-    if given:
-        yield given
-        return
-    if programs_here() is None:
-        pytest.skip(NONE)
-    with running() as server:
-        yield server.url()
-
-
-@pytest.fixture(scope="session")
-def template(server_url: str) -> Iterator[str]:
+def template() -> Iterator[str]:
     """The name of a database with the tables of a cluster, to be copied."""
-    with database(server_url) as made:
+    with database() as made:
         prepare(made)
         yield made.rpartition("/")[2]
 
 
 @pytest.fixture
-def url(server_url: str, template: str) -> Iterator[str]:
+def url(template: str) -> Iterator[str]:
     """A new database with the tables of a cluster."""
-    with database(server_url, template) as made:
+    with database(template) as made:
         yield made
 
 
 @pytest.fixture
-def own_server() -> Iterator[Server]:
+def own_server() -> Iterator[PostgresServer]:
     """A server that a test may stop."""
-    if programs_here() is None:
+    if programs() is None:
         pytest.skip(NONE)
-    with running() as server:
+    with PostgresServer() as server:
         prepare(server.url())
         yield server
 

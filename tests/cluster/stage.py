@@ -8,18 +8,33 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import psycopg
 from tests.cluster.processes import Processes, Started
 
 from bullpen.cluster.bell import Bell
 from bullpen.cluster.database import Database
 from bullpen.cluster.lines import Hearing
-from bullpen.cluster.orders import Order, Placed, Work, place
+from bullpen.cluster.orders import Order, Work, new_token
 from bullpen.cluster.outcomes import Outcome, outcome_of
 from bullpen.cluster.turn_log import Line
+from bullpen.store.postgres import order_rows
 
 WORKER = "tests.cluster.worker_process"
 POOL = "gpu-box"
 Script = Sequence[dict[str, Any]]
+
+
+async def place(database: Database, order: Order, owner: int = 0) -> str:
+    """Place an order by itself, and return its token."""
+    token = new_token()
+    values = {"turn": order.turn, "pool": order.pool, "work": order.packed, "token": token, "node": owner}
+
+    def insert() -> None:
+        with psycopg.connect(database.url) as connection:
+            connection.execute(order_rows.PLACE, {"id": order.conversation, **values})
+
+    await asyncio.to_thread(insert)
+    return token
 
 
 class WorkerStage:
@@ -52,6 +67,16 @@ class WorkerStage:
         lines = [f"{key} = {json.dumps(value)}" for key, value in values.items()]
         self.file.write_text("\n".join([*lines, "[folders]", f"project = {json.dumps(str(self.folder))}"]))
 
+    def write_team(self, **members: Script) -> Path:
+        """Write a team of kim and agents in the pool that play scripts."""
+        parts = ['name = "stage"\n[[member]]\nname = "kim"\n']
+        for name, script in members.items():
+            command = json.dumps(self.command(name, script))
+            parts.append(f'[[member]]\nname = "{name}"\npool = "{POOL}"\ncwd = "project"\ncommand = {command}\n')
+        path = self.file.with_name("team.toml")
+        path.write_text("\n".join(parts), encoding="utf-8")
+        return path
+
     def start_worker(self, **environment: str) -> Started:
         return self._processes.start(WORKER, self.url, POOL, str(self.file), **environment)
 
@@ -81,9 +106,8 @@ class Node:
         self.lines: list[Line] = []
 
     async def place(self, order: Order) -> Hearing:
-        placed = Placed(order=order, owner=self.owner)
-        await place(self.database, placed)
-        return Hearing(placed.token, self.lines.append)
+        token = await place(self.database, order, self.owner)
+        return Hearing(token, self.lines.append)
 
     async def outcome(self, order: Order) -> Outcome:
         return await outcome_of(self.database, self.bell, order.key)

@@ -1,18 +1,20 @@
 """Who is dead or frozen is given up; who only lost a connection is not."""
 
 import asyncio
+import signal
 from collections.abc import Callable, Coroutine
 from typing import Any
 
 from tests.cluster.processes import Processes
-from tests.cluster.server import Server
-from tests.cluster.test_orders import FAILED, an_order, placed, worker
+from tests.cluster.stage import place
+from tests.cluster.test_orders import FAILED, an_order, worker
 
 from bullpen.cluster.bell import Bell
 from bullpen.cluster.database import GONE, Database
 from bullpen.cluster.membership import BEAT_SECONDS, Process, is_alive, joined, reap
-from bullpen.cluster.orders import new_attempt, next_order, place
+from bullpen.cluster.orders import new_attempt, next_order
 from bullpen.cluster.outcomes import end, outcome_of
+from bullpen.testing.postgres import PostgresServer
 
 NODE = "tests.cluster.node_process"
 NEVER = 3600.0
@@ -88,8 +90,8 @@ async def test_who_leaves_is_not_alive(url: str) -> None:
 async def test_what_a_worker_ran_is_lost_when_it_is_given_up_and_its_late_word_is_refused(url: str) -> None:
     async with Database(url) as database:
         one = await worker(database, "gpu-box")
-        await place(database, placed(an_order("1")))
-        await place(database, placed(an_order("2")))
+        await place(database, an_order("1"))
+        await place(database, an_order("2"))
         order = await next_order(database, one, new_attempt())
         assert order is not None
 
@@ -110,7 +112,7 @@ async def test_what_was_delivered_and_never_ran_is_handed_out_again(url: str) ->
     """If the engine delivers in one commit and we note the run in another: today both are one."""
     async with Database(url) as database:
         one = await worker(database, "gpu-box")
-        await place(database, placed(an_order()))
+        await place(database, an_order())
         await next_order(database, one, new_attempt())
         await database.do("DELETE FROM runs")
 
@@ -121,11 +123,11 @@ async def test_what_was_delivered_and_never_ran_is_handed_out_again(url: str) ->
         assert await next_order(database, other, new_attempt()) is not None
 
 
-async def test_nobody_is_given_up_right_after_a_restart_of_the_server(own_server: Server) -> None:
+async def test_nobody_is_given_up_right_after_a_restart_of_the_server(own_server: PostgresServer) -> None:
     url = own_server.url()
     async with Database(url) as database, joined(database, Bell(url), Process(kind="node", name="n")) as member:
         await until(lambda: database.do("SELECT FROM pg_locks WHERE objid = %s AND objsubid = 2", member.id))
-        await asyncio.to_thread(own_server.stop)
+        await asyncio.to_thread(own_server.stop, signal.SIGQUIT)
         await asyncio.sleep(3 * BEAT_SECONDS)
         await asyncio.to_thread(own_server.start)
         given_up = await reaped_at_once(database)

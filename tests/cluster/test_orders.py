@@ -1,6 +1,7 @@
 """Orders are handed out once, end once, and are jobs of procrastinate in the same commit."""
 
 import asyncio
+import re
 from collections.abc import Callable, Coroutine
 from typing import Any
 
@@ -8,13 +9,15 @@ import msgspec
 import procrastinate
 import psycopg
 import pytest
+from tests.cluster.stage import place
 
 from bullpen.cluster import outcomes
 from bullpen.cluster.bell import Bell
 from bullpen.cluster.database import Database
-from bullpen.cluster.orders import PLACE, Order, Placed, Work, cancel, forget, new_attempt, next_order, place
+from bullpen.cluster.orders import Order, Work, cancel, new_attempt, next_order, settle
 from bullpen.cluster.outcomes import Outcome, Result, end, outcome_of
 from bullpen.cluster.schema import prepare
+from bullpen.store.postgres import order_rows
 from bullpen.turn_events import Failed
 
 FAILED = Outcome(kind="ended", result=Result(failure=Failed(kind="crashed", message="It failed.")))
@@ -25,8 +28,15 @@ def an_order(turn: str = "1", pool: str = "gpu-box", conversation: str = "calm-o
     return Order(conversation=conversation, turn=turn, pool=pool, packed=msgspec.msgpack.encode(work))
 
 
-def placed(order: Order, owner: int = 0) -> Placed:
-    return Placed(order=order, owner=owner)
+def row(order: Order) -> dict[str, object]:
+    return {
+        "id": order.conversation,
+        "turn": order.turn,
+        "pool": order.pool,
+        "work": order.packed,
+        "token": "t",
+        "node": 0,
+    }
 
 
 async def worker(database: Database, *pools: str) -> int:
@@ -46,7 +56,7 @@ def run(url: str, work: Callable[[Database], Coroutine[Any, Any, None]]) -> None
 def test_an_order_is_handed_out_to_its_pool_once(url: str) -> None:
     async def work(database: Database) -> None:
         first, second, other = [await worker(database, pool) for pool in ("gpu-box", "gpu-box", "other")]
-        await place(database, placed(an_order()))
+        await place(database, an_order())
 
         assert await next_order(database, other, new_attempt()) is None
         taken = await next_order(database, first, new_attempt())
@@ -61,8 +71,8 @@ def test_an_order_is_handed_out_to_its_pool_once(url: str) -> None:
 def test_asking_again_with_the_same_attempt_returns_the_same_order(url: str) -> None:
     async def work(database: Database) -> None:
         one = await worker(database, "gpu-box")
-        await place(database, placed(an_order("1")))
-        await place(database, placed(an_order("2")))
+        await place(database, an_order("1"))
+        await place(database, an_order("2"))
         attempt = new_attempt()
 
         assert await next_order(database, one, attempt) == await next_order(database, one, attempt)
@@ -73,8 +83,8 @@ def test_asking_again_with_the_same_attempt_returns_the_same_order(url: str) -> 
 def test_an_order_that_is_placed_twice_is_one_order(url: str) -> None:
     async def work(database: Database) -> None:
         one = await worker(database, "gpu-box")
-        await place(database, placed(an_order()))
-        await place(database, placed(an_order()))
+        await place(database, an_order())
+        await place(database, an_order())
 
         assert await next_order(database, one, new_attempt()) is not None
         assert await next_order(database, one, new_attempt()) is None
@@ -87,7 +97,7 @@ def test_a_job_that_is_delivered_twice_runs_once(url: str) -> None:
 
     async def work(database: Database) -> None:
         first, second = await worker(database, "gpu-box"), await worker(database, "gpu-box")
-        await place(database, placed(an_order()))
+        await place(database, an_order())
         assert await next_order(database, first, new_attempt()) is not None
 
         await database.do("UPDATE procrastinate_jobs SET status = 'todo', worker_id = NULL")
@@ -102,7 +112,7 @@ def test_many_workers_at_once_get_each_order_once(url: str) -> None:
     async def work(database: Database) -> None:
         workers = [await worker(database, "gpu-box") for _ in range(8)]
         for turn in range(40):
-            await place(database, placed(an_order(str(turn))))
+            await place(database, (an_order(str(turn))))
 
         async def take_all(one: int) -> list[str]:
             taken: list[str] = []
@@ -120,7 +130,7 @@ def test_many_workers_at_once_get_each_order_once(url: str) -> None:
 def test_a_turn_has_one_end(url: str) -> None:
     async def work(database: Database) -> None:
         one = await worker(database, "gpu-box")
-        await place(database, placed(an_order()))
+        await place(database, an_order())
         order = await next_order(database, one, new_attempt())
         assert order is not None
 
@@ -135,7 +145,7 @@ def test_a_turn_has_one_end(url: str) -> None:
 def test_whoever_does_not_run_a_turn_cannot_end_it(url: str) -> None:
     async def work(database: Database) -> None:
         one, other = await worker(database, "gpu-box"), await worker(database, "gpu-box")
-        await place(database, placed(an_order()))
+        await place(database, an_order())
         order = await next_order(database, one, new_attempt())
         assert order is not None
 
@@ -149,7 +159,7 @@ def test_the_owner_hears_of_the_end(url: str) -> None:
         bell = Bell(url, outcomes.CHANNEL)
         listening = asyncio.create_task(bell.listen(1))
         one = await worker(database, "gpu-box")
-        await place(database, placed(an_order()))
+        await place(database, an_order())
         order = await next_order(database, one, new_attempt())
         assert order is not None
         waiting = asyncio.create_task(outcome_of(database, bell, order.key))
@@ -167,7 +177,7 @@ def test_the_owner_hears_of_the_end(url: str) -> None:
 def test_cancelling_what_does_not_run_ends_it(url: str) -> None:
     async def work(database: Database) -> None:
         one = await worker(database, "gpu-box")
-        await place(database, placed(an_order()))
+        await place(database, an_order())
 
         await cancel(database, *an_order().key)
 
@@ -177,10 +187,27 @@ def test_cancelling_what_does_not_run_ends_it(url: str) -> None:
     run(url, work)
 
 
+def test_settling_what_has_not_ended_cancels_it(url: str) -> None:
+    async def work(database: Database) -> None:
+        one = await worker(database, "gpu-box")
+        await place(database, an_order("1"))
+        await next_order(database, one, new_attempt())
+        await place(database, an_order("2"))
+
+        await settle(database, *an_order("1").key)
+        await settle(database, *an_order("2").key)
+
+        assert an_order("1").key in await database.do("SELECT * FROM beat(%s)", one)
+        assert await next_order(database, one, new_attempt()) is None
+        assert await database.do("SELECT turn FROM orders") == [("1",)]
+
+    run(url, work)
+
+
 def test_cancelling_what_runs_is_told_to_its_worker(url: str) -> None:
     async def work(database: Database) -> None:
         one, other = await worker(database, "gpu-box"), await worker(database, "gpu-box")
-        await place(database, placed(an_order()))
+        await place(database, an_order())
         await next_order(database, one, new_attempt())
         assert len(await database.do("SELECT * FROM beat(%s)", one)) == 1
 
@@ -192,17 +219,19 @@ def test_cancelling_what_runs_is_told_to_its_worker(url: str) -> None:
     run(url, work)
 
 
-def test_what_comes_after_an_order_is_forgotten_is_refused(url: str) -> None:
+def test_what_comes_after_an_order_is_settled_is_refused(url: str) -> None:
     async def work(database: Database) -> None:
         one = await worker(database, "gpu-box")
-        await place(database, placed(an_order()))
+        await place(database, an_order())
         order = await next_order(database, one, new_attempt())
         assert order is not None
 
-        await forget(database, *order.key)
+        await end(database, one, order.key, FAILED)
+        await settle(database, *order.key)
 
         assert not await end(database, one, order.key, FAILED)
         assert await next_order(database, one, new_attempt()) is None
+        assert await database.do("SELECT count(*) FROM orders") == [(0,)]
 
     run(url, work)
 
@@ -211,9 +240,9 @@ def test_an_order_and_what_it_belongs_to_are_stored_together_or_not_at_all(url: 
     async def work(database: Database) -> None:
         one = await worker(database, "gpu-box")
         with psycopg.connect(url) as connection:
-            connection.execute(PLACE, placed(an_order("1")).row)
+            connection.execute(order_rows.PLACE, row(an_order("1")))
             connection.rollback()
-            connection.execute(PLACE, placed(an_order("2")).row)
+            connection.execute(order_rows.PLACE, row(an_order("2")))
 
         order = await next_order(database, one, new_attempt())
         assert order is not None
@@ -230,8 +259,8 @@ def test_procrastinate_knows_our_orders_as_its_jobs(url: str) -> None:
         connector = procrastinate.PsycopgConnector(conninfo=url, kwargs={"options": "-c search_path=bullpen_cluster"})
         app = procrastinate.App(connector=connector)
         async with app.open_async():
-            await place(database, placed(an_order("1")))
-            await place(database, placed(an_order("2", pool="other")))
+            await place(database, an_order("1"))
+            await place(database, an_order("2", pool="other"))
             jobs = list(await app.job_manager.list_jobs_async())
             assert [(job.queue, job.task_name, job.status) for job in jobs] == [
                 ("gpu-box", "bullpen.turn", "todo"),
@@ -245,17 +274,17 @@ def test_procrastinate_knows_our_orders_as_its_jobs(url: str) -> None:
     run(url, work)
 
 
-def test_a_role_reaches_only_the_orders_of_its_pools(url: str, server_url: str) -> None:
+def test_a_role_reaches_only_the_orders_of_its_pools(url: str) -> None:
     role = f"worker_{url.rpartition('_')[2]}"
     with psycopg.connect(url) as connection:
-        connection.execute(f"CREATE ROLE {role} LOGIN".encode())
+        connection.execute(f"CREATE ROLE {role} LOGIN PASSWORD 'x'".encode())
         connection.execute("SET search_path = bullpen_cluster")
         connection.execute("SELECT let_serve(%s, 'gpu-box')", [role])
 
     async def work(database: Database) -> None:
         async with Database(url) as node:
-            await place(node, placed(an_order("1")))
-            await place(node, placed(an_order("2", pool="other")))
+            await place(node, an_order("1"))
+            await place(node, an_order("2", pool="other"))
             foreign = await worker(node, "other")
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
             await worker(database, "gpu-box", "other")
@@ -271,7 +300,7 @@ def test_a_role_reaches_only_the_orders_of_its_pools(url: str, server_url: str) 
         assert await next_order(database, one, new_attempt()) is None
         assert await end(database, one, order.key, FAILED)
 
-    run(url.replace("postgres@", f"{role}@"), work)
+    run(re.sub("//[^@]*@", f"//{role}:x@", url), work)
     with psycopg.connect(url) as connection:
         connection.execute(f"DROP OWNED BY {role}; DROP ROLE {role}".encode())
 

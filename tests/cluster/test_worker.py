@@ -1,6 +1,7 @@
 """A worker runs orders once, as its own file allows, whatever happens to it, to its line or to the database."""
 
 import asyncio
+import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -9,7 +10,6 @@ from typing import Any
 import psutil
 import pytest
 from tests.cluster.processes import Processes
-from tests.cluster.server import Server
 from tests.cluster.stage import Node, WorkerStage
 
 from bullpen.cluster import outcomes
@@ -19,6 +19,7 @@ from bullpen.cluster.lines import Listeners
 from bullpen.cluster.membership import Process, joined, reap_for_ever
 from bullpen.cluster.orders import cancel
 from bullpen.cluster.turn_log import Ran, Said, Wrote, unpacked
+from bullpen.testing.postgres import PostgresServer
 from bullpen.turn_events import Finished, TextDelta
 
 SLOWLY = {"say": "abcdefghij" * 20, "chunk": 10, "delay": 0.1}
@@ -203,8 +204,8 @@ async def test_a_worker_that_is_asked_to_stop_ends_what_it_runs_and_takes_nothin
         assert stage.started() == ["1"]
 
 
-async def test_a_turn_goes_on_while_the_database_is_away(
-    tmp_path: Path, own_server: Server, processes: Processes
+async def test_a_turn_continues_while_the_database_is_away(
+    tmp_path: Path, own_server: PostgresServer, processes: Processes
 ) -> None:
     stage = WorkerStage(tmp_path, own_server.url(), processes)
     order = stage.order("1", [{"say": "Hello "}, {"sleep": 4}, {"say": "you."}])
@@ -215,7 +216,7 @@ async def test_a_turn_goes_on_while_the_database_is_away(
         while not stage.started():
             await asyncio.sleep(0.02)
 
-        await asyncio.to_thread(own_server.stop)
+        await asyncio.to_thread(own_server.stop, signal.SIGQUIT)
         await asyncio.sleep(6)
         await asyncio.to_thread(own_server.start)
         outcome = await node.outcome(order)

@@ -66,6 +66,7 @@ may_address = ["kailai", "sarah"]
 may_set_task = true
 may_drop = true
 workspace = "own"
+pool = "gpu-box"
 
 [[member]]
 name = "sarah"
@@ -131,6 +132,7 @@ def test_a_file_with_every_key() -> None:
                 may_set_task=True,
                 may_drop=True,
                 workspace="own",
+                pool="gpu-box",
             ),
             Member(
                 name="sarah",

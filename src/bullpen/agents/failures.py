@@ -45,6 +45,7 @@ COMMON_HINTS: Mapping[FailureKind, str] = {
     "timed_out": "Retry, or give this member more time.",
     "cancelled": "",
     "protocol_broken": "`bullpen doctor` shows whether this version has been tested with bullpen.",
+    "worker_lost": "Files may have been changed. Look at them before you retry.",
 }
 
 # The doctor knows nothing about a program that is not a known CLI.
@@ -66,6 +67,7 @@ ERRORS: Mapping[FailureKind, type[errors.AgentFailed]] = {
     "crashed": errors.AgentCrashed,
     "timed_out": errors.AgentTimedOut,
     "protocol_broken": errors.ProtocolBroken,
+    "worker_lost": errors.WorkerLost,
 }
 
 _EPOCH_RESET = re.compile(r"usage limit reached\|(\d{9,11})")

@@ -1,7 +1,6 @@
 """Orders: what a node asks the workers of a pool to run, at most once."""
 
 import os
-from collections.abc import Sequence
 from typing import LiteralString
 
 import msgspec
@@ -9,12 +8,6 @@ from msgspec import Struct
 
 from bullpen.agents.spec import Permission
 from bullpen.cluster.database import Database
-
-PLACE: LiteralString = """
-    INSERT INTO bullpen_cluster.orders (conversation, turn, pool, work, token, owner)
-    VALUES (%s, %s, %s, %s, %s, %s) ON CONFLICT DO NOTHING
-"""
-"""Places an order. In the transaction that stores that the turn runs, so that there is both or neither."""
 
 
 class Work(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -55,27 +48,6 @@ class Order(Struct, frozen=True, kw_only=True):
         return self.conversation, self.turn
 
 
-class Placed(Struct, frozen=True, kw_only=True):
-    """An order as a node places it."""
-
-    order: Order
-    owner: int
-    """The node that wants the outcome."""
-    token: str = msgspec.field(default_factory=lambda: os.urandom(16).hex())
-    """What a worker shows when it brings lines."""
-
-    @property
-    def row(self) -> Sequence[object]:
-        """What PLACE takes."""
-        order = self.order
-        return (*order.key, order.pool, order.packed, self.token, self.owner)
-
-
-async def place(database: Database, placed: Placed) -> None:
-    """Place an order by itself; nothing if it was placed before."""
-    await database.do(PLACE, *placed.row)
-
-
 async def next_order(database: Database, worker: int, attempt: str) -> Order | None:
     """Take an order to run it, and note that it runs, in one commit; asked again, it is the same one."""
     query: LiteralString = "SELECT conversation, turn, pool, work FROM next_order(%s, %s)"
@@ -98,9 +70,14 @@ async def adopt(database: Database, conversation: str, turn: str, owner: int) ->
     return rows[0][0] if rows else None
 
 
-async def forget(database: Database, conversation: str, turn: str) -> None:
-    """Remove an order whose outcome is stored elsewhere. What still comes from its worker is refused."""
-    await database.do("SELECT forget_order(%s, %s)", conversation, turn)
+async def settle(database: Database, conversation: str, turn: str) -> None:
+    """Remove an order of a turn whose end is stored. If it has not ended, it is cancelled."""
+    await database.do("SELECT settle_order(%s, %s)", conversation, turn)
+
+
+def new_token() -> str:
+    """Return what a worker shows when it brings lines."""
+    return os.urandom(16).hex()
 
 
 def new_attempt() -> str:

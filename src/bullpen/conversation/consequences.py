@@ -38,7 +38,7 @@ from bullpen.routing.progress import (
 )
 from bullpen.routing.queue import WaitingTurn
 from bullpen.routing.router import Route, Router
-from bullpen.store.base import TurnEnd
+from bullpen.store.base import PoolOrder, TurnEnd
 from bullpen.team.team import Member, Team
 from bullpen.text.clean import byte_length
 
@@ -111,8 +111,8 @@ def _route_of_person(
         # It names nobody in the team, so it asks nobody: a relay that waits for this person still waits.
         return route, ()
     drops = [*answered, *_dropped(route, state)]
-    goes_on = any(turn.message_id in awaited and turn not in drops for turn in state.queue.waiting)
-    return route_with(in_relay=True) if goes_on else route, answered
+    continues = any(turn.message_id in awaited and turn not in drops for turn in state.queue.waiting)
+    return route_with(in_relay=True) if continues else route, answered
 
 
 def note(state: ConversationState, person: Member, text: str, *, message_id: str, at: int) -> Entry:
@@ -186,7 +186,13 @@ def agent_reply(
 
 
 def turn_begins(
-    state: ConversationState, turn: WaitingTurn, given: AssemblerOutput, *, began_at: int, at: int
+    state: ConversationState,
+    turn: WaitingTurn,
+    given: AssemblerOutput,
+    *,
+    began_at: int,
+    at: int,
+    order: PoolOrder | None = None,
 ) -> Entry:
     """Return what the beginning of a turn changes, with the agent's prompt."""
     progress = with_session(state.progress, turn.member, given.report.session)
@@ -196,7 +202,7 @@ def turn_begins(
     began = TurnBegan(turn=turn, at=began_at, prompt_bytes=size, cuts=given.report.cuts)
     return Entry(
         at=at,
-        begins=BegunTurn(turn=turn, given=given),
+        begins=BegunTurn(turn=turn, given=given, order=order),
         change=Change(progress=progress),
         events=(began,),
     )

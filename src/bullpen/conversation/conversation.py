@@ -454,20 +454,29 @@ class Conversation:
 
     # Opening and closing
 
-    async def start(self, *, interrupted_at: int = 0) -> None:
-        """Begin turns from now on. Turns that an earlier process left running are interrupted, waiting ones paused."""
-        entry = resume(self.team, self._state, at=milliseconds())
+    async def start(self, *, interrupted_at: int = 0, continues: bool = False) -> None:
+        """Begin turns from now on. Turns that an earlier process left running are interrupted, waiting ones paused.
+
+        Those on workers continue. If the conversation does, and only its process is another one, nothing is paused.
+        """
+        adopted = await self._state.adopt({member.name for member in self.team.agents if member.pool})
+        entry = resume(self.team, self._state, at=milliseconds(), continues=continues)
         if entry is not None or self._state.lost:
             await self._journal.alone(lambda: self._resume(entry, interrupted_at))
         self._journal.publish(*opening_events(self._state))
         for turn_id, text in (await self._files.start()).items():
             await self._journal.shielded(partial(self._ask_to_resolve, turn_id, text, self._decider(None), None))
+        self._turns.adopt(adopted)
         self._loops = [asyncio.create_task(self._turns.run()), asyncio.create_task(keep_alive(self._journal))]
         self._journal.changed.set()
 
     async def close(self) -> None:
-        """Cancel the running turns, and store that. Waiting turns are still there when it is opened again."""
+        """Cancel the running turns, and store that. Waiting turns are still there when it is opened again.
+
+        What runs on workers continues.
+        """
         self._journal.closing.set()
+        self._turns.leave_what_continues()
         tasks = [*self._turns.tasks.values(), *self._loops]
         for task in tasks:
             task.cancel()

@@ -7,7 +7,7 @@ from bullpen.conversation.events import ConversationEvent, Said
 from bullpen.messages import ConversationMessage
 from bullpen.routing.progress import Progress
 from bullpen.routing.queue import WaitingTurn
-from bullpen.store.base import Decision, TurnEnd
+from bullpen.store.base import Decision, PoolOrder, TurnEnd
 
 
 class Change(Struct, frozen=True, kw_only=True):
@@ -30,6 +30,8 @@ class BegunTurn(Struct, frozen=True, kw_only=True):
 
     turn: WaitingTurn
     given: AssemblerOutput
+    order: PoolOrder | None = None
+    """What workers are to run for it; None: it runs here."""
 
 
 class Entry(Struct, frozen=True, kw_only=True):

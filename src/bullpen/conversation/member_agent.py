@@ -13,6 +13,9 @@ from bullpen.agents.spec import AgentSpec, Emit
 from bullpen.context.agent_types import unknown_type_warning
 from bullpen.context.prompt import AssemblerOutput
 from bullpen.conversation.running_turn import RunningTurn
+from bullpen.errors import NeedsCluster
+from bullpen.routing.queue import WaitingTurn
+from bullpen.store.base import PoolOrder
 from bullpen.team.team import Member
 
 
@@ -50,6 +53,23 @@ class MemberAgent(Struct, frozen=True, kw_only=True):
         """The environment of its program."""
         return child_environment(self.spec, {**self._environment(), **self.extra.env})
 
+    def order_for(self, turn: WaitingTurn, given: AssemblerOutput) -> PoolOrder | None:
+        """Return what is ordered from workers in the commit that begins a turn; None if it runs here."""
+        del turn, given
+        return None
+
+    def settled(self, turn: WaitingTurn) -> None:
+        """Note that the end of a turn is stored."""
+
+    async def rejoin(self, running: RunningTurn, *, emit: Emit) -> Reply:
+        """Follow a turn to its end that began under another owner; only one that runs elsewhere continues then."""
+        raise NotImplementedError
+
+    @property
+    def announced_instructions(self) -> str:
+        """The instruction file of its folder, if that is on another machine."""
+        return ""
+
     async def take_turn(self, given: AssemblerOutput, running: RunningTurn, *, emit: Emit) -> Reply:
         """Let the agent answer, with all its settings from the team file."""
         member = self.member
@@ -83,9 +103,13 @@ def agent_for(
 ) -> MemberAgent:
     """Return an agent of a team whose file is in `root`; UnknownAgent is raised for an unknown type without command.
 
+    One in a pool runs elsewhere: NeedsCluster is raised.
+
     `own` says where it works if it has a workspace of its own, by its name and its folder; `place`, where a folder is
     in a fork with files.
     """
+    if member.pool:
+        raise NeedsCluster(member.name, member.pool)
     spec = spec_for(member.agent, member.command, name=member.name)
     folder = place((root / member.cwd).absolute())
     if member.workspace == "own" and member.permissions != "read-only" and own is not None:

@@ -342,7 +342,7 @@ class Prompts:
         """
         allowed = self._team.outside_files
         own = agent.member.instruction_file
-        if own is None:
+        if own is None and not agent.member.pool:
             own = find_instruction_file(
                 self._root, self._root / agent.member.cwd, agent.spec.instruction_file, outside_allowed=allowed
             )
@@ -355,7 +355,7 @@ class Prompts:
                 problems.append(str(problem))
         return Instructions(
             configured=_joined([agent.member.system_instruction, hand_over_note(self._team, agent.member)]),
-            file_text=_joined(texts),
+            file_text=_joined([*texts, agent.announced_instructions]),
             problems=tuple(problems),
         )
 

@@ -14,16 +14,17 @@ from bullpen.team.reach import reach
 from bullpen.team.team import Member, Team
 
 
-def resume(team: Team, state: ConversationState, *, at: int) -> Entry | None:
+def resume(team: Team, state: ConversationState, *, at: int, continues: bool = False) -> Entry | None:
     """Return what must change when another process opens a conversation; None if nothing must.
 
-    No turn begins by itself: the person has not seen the conversation's state yet.
+    No turn begins by itself: the person has not seen the conversation's state yet. But if it continues, people have it
+    before them, and only its process is another one.
     """
     members = {member.name for member in team.members}
     gone = tuple(turn for turn in state.queue.waiting if turn.member not in members)
     remembered = without_questions(_without_former_members(team, state.progress), (turn.id for turn in gone))
     progress = _with_lost_turns(_with_new_questions(team, state, gone, remembered), state.lost)
-    paused = _reason_to_pause(team, state, gone, progress)
+    paused = state.paused if continues and not state.lost else _reason_to_pause(team, state, gone, progress)
     people = {person.name for person in team.people}
     waits_for = state.waits_for if state.waits_for in people else None
     if state.lost:

@@ -6,7 +6,7 @@ import time
 
 from msgspec.structs import replace
 
-from bullpen.errors import AgentFailed, BullpenError
+from bullpen.errors import AgentFailed, BullpenError, WorkerLost
 from bullpen.memory import Memory
 from bullpen.routing.queue import WaitingTurn
 from bullpen.store.base import EndState, PackedStream, TurnEnd
@@ -40,6 +40,8 @@ class RunningTurn:
     def __init__(self, turn: WaitingTurn) -> None:
         self.turn = turn
         self.began_at = milliseconds()
+        self.is_left = False
+        """Whether it continues elsewhere although nobody follows it here any more."""
         self.is_recorded = False
         """Whether the store has recorded that it is running."""
         self.usage: Usage | None = None
@@ -159,6 +161,8 @@ def how_it_ended(error: BaseException) -> tuple[EndState, Failed | None]:
     match error:
         case asyncio.CancelledError():
             return "cancelled", None
+        case WorkerLost():
+            return "interrupted", error.event
         case AgentFailed():
             return "failed", error.event
         case BullpenError():

@@ -1,6 +1,6 @@
 """ConversationState: the state of one conversation. Every change is on disk before it is applied in memory."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from typing import Concatenate, ParamSpec, TypeVar
 
 import msgspec
@@ -101,6 +101,16 @@ class ConversationState:
     async def interrupt_lost_turns(self, at: int) -> None:
         """Mark the turns that the previous process left running as interrupted in the store, too."""
         await self.in_store(self._store.recover, self.conversation_id, at=at, owner=self._owner)
+
+    async def adopt(self, members: Container[str]) -> tuple[WaitingTurn, ...]:
+        """Take over the turns of these members that the previous process left running, for they continue elsewhere."""
+        adopted = tuple(turn for turn in self.lost if turn.member in members)
+        if adopted:
+            ids = [turn.id for turn in adopted]
+            await self.in_store(self._store.adopt, self.conversation_id, ids, owner=self._owner)
+            self.running.update({turn.id: turn for turn in adopted})
+            self.lost = tuple(turn for turn in self.lost if turn not in adopted)
+        return adopted
 
     async def give_again(self, turn_id: str, given: AssemblerOutput) -> None:
         """Replace the prompt of a running turn, whose agent has not taken the first one."""
@@ -231,8 +241,8 @@ def _write(store: Store, conversation_id: str, owner: Owner, entry: Entry) -> St
             owner=owner,
         )
     if entry.begins is not None:
-        turn, given = entry.begins.turn, entry.begins.given
-        store.start_turn(conversation_id, turn.id, owner=owner, given=given, at=entry.at, change=change)
+        turn, given, order = entry.begins.turn, entry.begins.given, entry.begins.order
+        store.start_turn(conversation_id, turn.id, owner=owner, given=given, at=entry.at, change=change, order=order)
     elif entry.ends is not None:
         store.end_turn(conversation_id, entry.ends, change=change, owner=owner)
     elif entry.retries is not None:

@@ -246,8 +246,8 @@ class TurnFiles:
 
 
 def may_change_files(agent: MemberAgent) -> bool:
-    """Return whether an agent's permissions let it change files."""
-    return agent.member.permissions != "read-only"
+    """Return whether an agent may change files here."""
+    return agent.member.permissions != "read-only" and not agent.member.pool
 
 
 def _at_the_same_time(members: Iterable[str]) -> str:

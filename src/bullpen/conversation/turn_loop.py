@@ -116,17 +116,27 @@ class TurnLoop:
         self._was_busy = True
         return turns
 
-    async def _take_turn(self, turn: WaitingTurn) -> None:
+    def adopt(self, turns: tuple[WaitingTurn, ...]) -> None:
+        """Follow turns to their ends that run on workers, and that began under another owner."""
+        for turn in turns:
+            running = self.running[turn.id] = RunningTurn(turn)
+            running.is_recorded = self._was_busy = True
+            self.tasks[turn.id] = asyncio.create_task(self._take_turn(turn, is_adopted=True))
+
+    def leave_what_continues(self) -> None:
+        """Do not cancel turns that run on workers, though nobody follows them here any more."""
+        for running in self.running.values():
+            running.is_left = running.is_recorded and bool(self._team.member(running.turn.member).pool)
+
+    async def _take_turn(self, turn: WaitingTurn, *, is_adopted: bool = False) -> None:
         """Prompt, run, reply. The turn always ends, and viewers get an event that says how."""
         running = self.running[turn.id]
         session = TurnSession(self._state, self._memories, self._agents[turn.member])
         try:
-            await self._look_at_files(running)
-            prepared = await session.enter(self._state.progress, partial(self._prepared, turn))
-            await self._journal.shielded(lambda: self._begin(running, prepared.output))
-            await self._files.begin(turn)
-            async with self._keeping_output(running):
-                await self._run(running, prepared, session)
+            if is_adopted:
+                await self._agents[turn.member].rejoin(running, emit=partial(self._emit, running))
+            else:
+                await self._begin_and_run(running, session)
             # Before the reply is stored: the member's next turn may begin at once.
             session.leave()
             ending, is_checked = partial(self._reply, running, running.end("done")), True
@@ -144,10 +154,21 @@ class TurnLoop:
         finally:
             session.leave()
             self._forget(running)
+            if self._journal.lost is None and not running.is_left:
+                self._agents[turn.member].settled(turn)
             self._files.own.stored(turn.id)
             self._files.checks.stored(turn.id)
             del self.tasks[turn.id]
             self._journal.changed.set()
+
+    async def _begin_and_run(self, running: RunningTurn, session: TurnSession) -> None:
+        turn = running.turn
+        await self._look_at_files(running)
+        prepared = await session.enter(self._state.progress, partial(self._prepared, turn))
+        await self._journal.shielded(lambda: self._begin(running, prepared.output))
+        await self._files.begin(turn)
+        async with self._keeping_output(running):
+            await self._run(running, prepared, session)
 
     async def _look_at_files(self, running: RunningTurn) -> None:
         """Look at the turn's folder. If it is to be shown what another turn changed or broke, that must be known."""
@@ -206,7 +227,8 @@ class TurnLoop:
                     logger.warning("output not kept conversation=%s error=%s", self._state.conversation_id, error)
 
     async def _begin(self, running: RunningTurn, given: AssemblerOutput) -> None:
-        entry = turn_begins(self._state, running.turn, given, began_at=running.began_at, at=milliseconds())
+        order = self._agents[running.turn.member].order_for(running.turn, given)
+        entry = turn_begins(self._state, running.turn, given, began_at=running.began_at, at=milliseconds(), order=order)
         await self._journal.commit(entry)
         running.is_recorded = True
         self._warn_once(running)
@@ -237,7 +259,7 @@ class TurnLoop:
         turn = running.turn
         if turn.id not in self._state.running:
             return
-        if self._journal.lost is not None:
+        if self._journal.lost is not None or running.is_left:
             self._leave(running)
             return
         if not running.is_recorded:
@@ -250,7 +272,7 @@ class TurnLoop:
         self._forget(running)
 
     def _leave(self, running: RunningTurn) -> None:
-        """End a turn that can no longer be recorded here: the conversation's owner has interrupted it."""
+        """Forget a turn that can no longer be recorded here: its conversation has another owner, or will have one."""
         self._forget(running)
         del self._state.running[running.turn.id]
         ended = TurnEnded(
@@ -259,7 +281,8 @@ class TurnLoop:
         self._journal.publish(ended)
 
     def _stop(self) -> None:
-        """Stop all running turns and their agents."""
+        """Stop all running turns and their agents; those on workers are another owner's now."""
+        self.leave_what_continues()
         for task in self.tasks.values():
             task.cancel()
         self._files.checks.stop()

@@ -17,7 +17,7 @@ def workspaces(
     folder is in a fork with files.
     """
     return {
-        member.name: workspace_of(place(root / member.cwd))
+        member.name: f"{member.pool}:{member.cwd}" if member.pool else workspace_of(place(root / member.cwd))
         for member in members
         if member.type == "ai" and member.permissions in MAY_EDIT and member.workspace == "shared"
     }

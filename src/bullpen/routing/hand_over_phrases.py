@@ -27,8 +27,8 @@ _PARTS = {
     "first": rf"^[^\w@{STAND_IN}]*+(?:(?:so|and|now|ok|okay|hey|hi|hello),?+ )?+",
     "filler": _any_of("and, but, from here, hey, hi, next, now, ok, okay, so, thanks, then, with that"),
     # What may follow a name: "back to max speed" is not a hand-over.
-    "end": r"(?= ?(?:$|[^\w ']|(?-i:[\u4e00-\u9fff])|{goes_on}\b))",
-    "goes_on": _any_of(
+    "end": r"(?= ?(?:$|[^\w ']|(?-i:[\u4e00-\u9fff])|{continues}\b))",
+    "continues": _any_of(
         "after, again, and, as, at, because, before, can, first, for, from, here, if, in, later, next, now, on, once, "
         "please, should, since, so, then, to, tomorrow, unless, until, when, who, will, with"
     ),

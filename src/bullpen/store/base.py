@@ -159,6 +159,17 @@ class Turn(Struct, frozen=True, kw_only=True):
         )
 
 
+class PoolOrder(Struct, frozen=True, kw_only=True):
+    """What the workers of a pool are to run for a turn; see bullpen.cluster."""
+
+    pool: str
+    work: bytes
+    token: str
+    """What a worker shows when it brings what the agent says."""
+    node: int
+    """Who wants to hear it."""
+
+
 class PackedStream(Struct, frozen=True, kw_only=True):
     """A program's output, compressed by StreamPacker."""
 
@@ -323,8 +334,15 @@ class Store(Protocol):
         given: AssemblerOutput,
         at: int,
         change: StateChange = NO_CHANGE,
+        order: PoolOrder | None = None,
     ) -> Turn:
-        """Start a queued turn and store its prompt. If several processes try, one succeeds."""
+        """Start a queued turn and store its prompt. If several processes try, one succeeds.
+
+        With an order, workers are asked to run it in the same commit; only a store that they share can do that.
+        """
+
+    def adopt(self, conversation_id: str, turn_ids: Sequence[str], *, owner: Owner) -> None:
+        """Make running turns the owner's that another one began, and that a worker continues."""
 
     def end_turn(
         self, conversation_id: str, end: TurnEnd, *, change: StateChange = NO_CHANGE, owner: Owner | None = None

@@ -37,6 +37,7 @@ from bullpen.store.base import (
     Found,
     IsAlive,
     Owner,
+    PoolOrder,
     StateChange,
     StoredConversation,
     StoredMessage,
@@ -258,8 +259,11 @@ class SqliteStore:
         given: AssemblerOutput,
         at: int,
         change: StateChange = NO_CHANGE,
+        order: PoolOrder | None = None,
     ) -> Turn:
-        """Start a queued turn and store its prompt."""
+        """Start a queued turn and store its prompt. There are no workers that share a file."""
+        if order is not None:
+            raise ValueError("Workers cannot share a file.")
         with self._database.writing() as db:
             place = place_for(db, conversation_id, owner)
             turn = turn_rows.find(db, place.number, turn_id)
@@ -532,6 +536,12 @@ class SqliteStore:
             if token_of(place.owner) == owner.token:
                 conversation_rows.set_owner(db, place.number, None)
         self._locks.remove(owner.token)
+
+    def adopt(self, conversation_id: str, turn_ids: Sequence[str], *, owner: Owner) -> None:
+        """Make running turns the owner's that another one began."""
+        with self._database.writing() as db:
+            place = place_for(db, conversation_id, owner)
+            turn_rows.adopt(db, place.number, turn_ids, owner.token)
 
     def recover(self, conversation_id: str, *, at: int, owner: Owner | None = None) -> list[Turn]:
         """Mark running turns that the owner did not start as interrupted, and return them."""

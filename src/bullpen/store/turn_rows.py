@@ -180,6 +180,12 @@ def interrupt(db: Connection, conversation: int, owner: str | None, at: int) -> 
     return [find(db, conversation, turn.id) for turn in turns]
 
 
+def adopt(db: Connection, conversation: int, turn_ids: Sequence[str], owner: str) -> None:
+    """Make running turns an owner's."""
+    update = "UPDATE turns SET owner = ? WHERE conversation = ? AND id = ? AND state = 'running'"
+    db.executemany(update, [(owner, conversation, turn_id) for turn_id in turn_ids])
+
+
 def interrupted_columns(number: int, output: bytes, *, is_cut: bool) -> tuple[object, ...]:
     """Return turn, command and stream of a turn that was interrupted, as they are stored."""
     return number, packed(msgspec.json.encode(((), is_cut))), packed(output)

@@ -128,6 +128,9 @@ class _Checks:
 
     def _member(self, index: int, member: Member) -> Iterator[TeamProblem]:
         path: KeyPath = ("member", index)
+        if member.pool:
+            yield from self._in_a_pool(path, member)
+            return
         if reason := _folder_problem(self._root / member.cwd):
             yield self._problem((*path, "cwd"), reason)
         yield from self._program(path, member)
@@ -140,6 +143,21 @@ class _Checks:
         yield from self._allow(path, member)
         yield from self._memory(path, member)
         yield from self._workspace(path, member)
+
+    def _in_a_pool(self, path: KeyPath, member: Member) -> Iterator[TeamProblem]:
+        """Check what can be known here of a member whose turns run on other machines."""
+        text = (
+            f"its turns run on workers of {member.pool!r}, which needs a cluster: its programs are not looked for here"
+        )
+        yield self._problem((*path, "pool"), text, "remark")
+        if not member.command and member.agent and not is_known(member.agent):
+            yield self._problem((*path, "agent"), _unknown_agent(member.agent))
+        if member.workspace == "own":
+            yield self._problem((*path, "workspace"), '"own" is not possible in a pool: write "shared"')
+        yield from self._permissions(path, member)
+        yield from self._may_address(path, member)
+        yield from self._allow(path, member)
+        yield from self._memory(path, member)
 
     def _program(self, path: KeyPath, member: Member) -> Iterator[TeamProblem]:
         if not member.command and not member.agent:

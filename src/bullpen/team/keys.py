@@ -54,6 +54,12 @@ def _read_variables(value: Any) -> tuple[str, ...]:
     return names
 
 
+def _read_pool(value: Any) -> str:
+    # It becomes a part of the name of a channel, of which PostgreSQL takes 63 bytes.
+    _require(isinstance(value, str) and re.fullmatch("[a-z0-9][a-z0-9._-]{0,39}", value) is not None)
+    return str(value)
+
+
 def _read_paragraphs(value: Any) -> str:
     return "\n\n".join(_read_texts(value)) if isinstance(value, list) else _read_text(value)
 
@@ -160,6 +166,7 @@ AGENT_KEYS = PERSON_KEYS | {
     "workspace": _one_of("shared", "own"),
     "memory": _one_of("own", "shared"),
     "memory_tokens": _whole(1),
+    "pool": Kind('the name of a pool of workers, such as "gpu-box"', _read_pool),
     "idle_timeout": _SECONDS,
     "total_timeout": _SECONDS,
     "may_address": _TEXTS,

@@ -81,6 +81,8 @@ class Member(Struct, frozen=True, kw_only=True):
     """How large its session may become before a new one begins; None: what fits the CLI's usual models."""
     workspace: WorkspaceKind = "shared"
     """Whether it edits the folder itself, or a git worktree of its own that is merged after each of its turns."""
+    pool: str = ""
+    """The workers that run its turns, on other machines; empty: its turns run where the conversation is open."""
     may_set_task: bool = False
     may_drop: bool = False
     """Whether its [DROP: …] takes effect."""

@@ -208,6 +208,7 @@ WRITES: dict[str, Callable[[Store, Owner | None], object]] = {
     "finish_check": lambda store, owner: store.finish_check("c", replace(RED, number=1), owner=owner),
     "copy_checks": lambda store, owner: store.copy_checks("c", [replace(RED, number=7)], owner=owner),
     "recover": lambda store, owner: store.recover("c", at=1, owner=owner),
+    "adopt": lambda store, owner: store.adopt("c", ["m1-max"], owner=owner or OWNER),
     "discard": lambda store, owner: store.discard("c", owner=owner),
     "delete": lambda store, owner: store.delete("c", at=1, owner=owner),
     "start_turn": lambda store, owner: store.start_turn("c", "m1-sarah", owner=owner or OWNER, given=GIVEN, at=1),
@@ -1017,6 +1018,17 @@ class StoreContract:
         store.append("c", said("m3", at=0), owner=OWNER)
         assert [(turn.id, turn.after_message) for turn in store.unanswered("c", first=2, last=2)] == [("m1-max", 2)]
         assert store.unanswered("c", first=0, last=1) == store.unanswered("c", first=3, last=999) == []
+
+    def test_what_is_adopted_runs_on_and_only_the_rest_is_interrupted(self, store: Store) -> None:
+        start(store)
+        store.update("c", at=110, turns=[asked("m1", "sarah", turn_id="other")], owner=OWNER)
+        store.start_turn("c", "other", owner=OWNER, given=GIVEN, at=120)
+        store.claim("c", OTHER, is_alive=dead)
+        store.adopt("c", ["m1-max", "unknown"], owner=OTHER)
+        assert [turn.id for turn in store.recover("c", at=140, owner=OTHER)] == ["other"]
+        assert [turn.id for turn in store.running("c")] == ["m1-max"]
+        store.end_turn("c", TurnEnd(turn_id="m1-max", state="failed", at=150), owner=OTHER)
+        assert store.fsck() == []
 
     def test_what_a_dead_owner_left_running_is_interrupted_once(self, store: Store) -> None:
         store.append(

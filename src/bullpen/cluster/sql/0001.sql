@@ -323,7 +323,7 @@ DECLARE
     of_job bigint;
 BEGIN
     SELECT job INTO of_job FROM orders WHERE conversation = of_conversation AND turn = of_turn FOR UPDATE;
-    IF NOT FOUND THEN
+    IF NOT FOUND OR EXISTS (SELECT FROM outcomes WHERE conversation = of_conversation AND turn = of_turn) THEN
         RETURN;
     ELSIF EXISTS (SELECT FROM runs WHERE conversation = of_conversation AND turn = of_turn) THEN
         PERFORM procrastinate_cancel_job_v1(of_job, true, false);
@@ -333,9 +333,14 @@ BEGIN
 END
 $$;
 
-CREATE FUNCTION forget_order(of_conversation text, of_turn text) RETURNS void LANGUAGE sql AS $$
+-- Removes the order of a turn whose end is stored. Nobody wants it any more, so what has not ended is cancelled.
+CREATE FUNCTION settle_order(of_conversation text, of_turn text) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM cancel_order(of_conversation, of_turn);
     DELETE FROM lines WHERE conversation = of_conversation AND turn = of_turn;
-    DELETE FROM orders WHERE conversation = of_conversation AND turn = of_turn;
+    DELETE FROM orders o WHERE o.conversation = of_conversation AND o.turn = of_turn
+        AND EXISTS (SELECT FROM outcomes e WHERE e.conversation = of_conversation AND e.turn = of_turn);
+END
 $$;
 
 -- Lets a role serve a pool: it reaches the orders of its pools by functions, and nothing else.

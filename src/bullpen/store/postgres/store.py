@@ -24,6 +24,7 @@ from bullpen.store.base import (
     Found,
     IsAlive,
     Owner,
+    PoolOrder,
     StateChange,
     StoredConversation,
     StoredMessage,
@@ -43,6 +44,7 @@ from bullpen.store.postgres import (
     fsck,
     memory_rows,
     message_rows,
+    order_rows,
     record_rows,
     schema,
     search,
@@ -314,13 +316,16 @@ class PostgresStore:
         given: AssemblerOutput,
         at: int,
         change: StateChange = NO_CHANGE,
+        order: PoolOrder | None = None,
     ) -> Turn:
-        """Start a queued turn and store its prompt."""
+        """Start a queued turn and store its prompt, and what workers are to run for it."""
         with self._writing(conversation_id, owner) as place:
             changing = turn_rows.ChangingTurns(place, [turn_id])
             key = place.found().number, changing.member(turn_id)
             known = changing.start(turn_id, owner.token, given, at, self._prompts.get(key))
             conversation_rows.apply(place, change, at)
+            if order is not None:
+                order_rows.place_order(place, turn_id, order)
             started = turn_rows.ask(place, turn_id)
         self._prompts.remember(key, known)
         return turn_rows.read(started, turn_id)
@@ -575,6 +580,11 @@ class PostgresStore:
         with self._locked(conversation_id, synced=False) as place:
             if token_of(place.found().owner) == owner.token:
                 conversation_rows.set_owner(place, None)
+
+    def adopt(self, conversation_id: str, turn_ids: Sequence[str], *, owner: Owner) -> None:
+        """Make running turns the owner's that another one began."""
+        with self._writing(conversation_id, owner) as place:
+            turn_rows.adopt(place, turn_ids, owner.token)
 
     def recover(self, conversation_id: str, *, at: int, owner: Owner | None = None) -> list[Turn]:
         """Mark running turns that the owner did not start as interrupted, and return them."""

@@ -248,6 +248,12 @@ def interrupt(place: Place, owner: str | None, at: int) -> Cursor[Row]:
     return place.ask(f"{SELECT} AND turns.id = ANY(%(turns)s::text[]) ORDER BY turns.number", turns=ids)
 
 
+def adopt(place: Place, turn_ids: Sequence[str], owner: str) -> None:
+    """Make running turns an owner's."""
+    update = "UPDATE turns SET owner = %(owner)s WHERE state = 'running' AND id = ANY(%(turns)s::text[])"
+    place.ask(f"{update} AND conversation = {CONVERSATION}", owner=owner, turns=list(turn_ids))
+
+
 def highest_number(place: Place) -> int:
     """Return the highest of all ids that are numbers, or 0."""
     return int(place.all(HIGHEST)[0][0])

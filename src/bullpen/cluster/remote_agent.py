@@ -1,0 +1,150 @@
+"""RemoteAgent: one agent of a team whose turns run on the workers of a pool."""
+
+import asyncio
+from pathlib import Path, PurePosixPath
+
+import msgspec
+
+from bullpen.agents.failures import COMMON_HINTS, error_for
+from bullpen.agents.registry import spec_for
+from bullpen.agents.runner import Reply, to_the_end
+from bullpen.agents.spec import Emit
+from bullpen.cluster.lines import Hearing
+from bullpen.cluster.node import Node
+from bullpen.cluster.orders import Work, adopt, cancel, new_token, settle
+from bullpen.cluster.outcomes import Outcome
+from bullpen.cluster.turn_log import Line, Ran, Said, Wrote
+from bullpen.context.prompt import AssemblerOutput
+from bullpen.conversation.member_agent import MemberAgent
+from bullpen.conversation.running_turn import RunningTurn
+from bullpen.errors import WorkerLost
+from bullpen.routing.queue import WaitingTurn
+from bullpen.store.base import PoolOrder
+from bullpen.team.team import Member
+from bullpen.turn_events import Failed, Notice
+
+NO_WORKER_SECONDS = 3.0
+"""After which people are told that nobody serves a pool."""
+
+
+class RemoteAgent(MemberAgent, frozen=True, kw_only=True):
+    """An agent that can take turns elsewhere."""
+
+    conversation_id: str
+    node: Node
+    tokens: dict[str, str] = msgspec.field(default_factory=dict)
+    """What workers show, for the turns that were ordered and have not ended."""
+
+    @property
+    def announced_instructions(self) -> str:
+        """The CLI's usual instruction file in its folder, as a worker announced it."""
+        folder = next(iter(PurePosixPath(self.member.cwd).parts), "")
+        for announcement in self.node.announced(self.member.pool):
+            only = announcement.folders[0] if len(announcement.folders) == 1 else ""
+            for there in announcement.instructions:
+                if there.folder in (folder, only) and there.name == self.spec.instruction_file:
+                    return there.text
+        return ""
+
+    def order_for(self, turn: WaitingTurn, given: AssemblerOutput) -> PoolOrder | None:
+        """Return what the workers of the pool are to run."""
+        member = self.member
+        work = Work(
+            member=member.name,
+            prompt=given.prompt,
+            system=given.system_flag,
+            agent=member.agent,
+            command=member.command,
+            cwd=member.cwd,
+            permissions=member.permissions,
+            allow=member.allow,
+            model=member.model,
+            arguments=member.arguments,
+            env=member.env,
+            idle_timeout=member.idle_timeout,
+            total_timeout=member.total_timeout,
+        )
+        token = self.tokens[turn.id] = new_token()
+        return PoolOrder(pool=member.pool, work=msgspec.msgpack.encode(work), token=token, node=self.node.id)
+
+    async def take_turn(self, given: AssemblerOutput, running: RunningTurn, *, emit: Emit) -> Reply:
+        """Follow a turn that was ordered to its end."""
+        del given
+        return await self._follow(running, self.tokens.pop(running.turn.id), emit)
+
+    async def rejoin(self, running: RunningTurn, *, emit: Emit) -> Reply:
+        """Follow a turn to its end that another owner has ordered; its worker begins again with what it said."""
+        token = await adopt(self.node.database, self.conversation_id, running.turn.id, self.node.id)
+        if token is None:
+            raise self._lost(running, emit, "Its order is gone.")
+        return await self._follow(running, token, emit)
+
+    async def _follow(self, running: RunningTurn, token: str, emit: Emit) -> Reply:
+        key = self.conversation_id, running.turn.id
+
+        def take(line: Line) -> None:
+            match line:
+                case Ran():
+                    running.on_command(line.command)
+                case Said():
+                    emit(line.event)
+                case Wrote():
+                    running.on_output(line.data)
+
+        hearing = Hearing(token, take)
+        following = asyncio.ensure_future(self.node.outcome(key, hearing))
+        watching = asyncio.ensure_future(self._watch(hearing, emit))
+        try:
+            outcome = await asyncio.shield(following)
+        except asyncio.CancelledError:
+            if running.is_left:
+                following.cancel()
+                raise
+            await to_the_end(self._cancelled(key, following))
+            raise
+        finally:
+            watching.cancel()
+        return self._reply(running, outcome, emit)
+
+    def _reply(self, running: RunningTurn, outcome: Outcome, emit: Emit) -> Reply:
+        result = outcome.result
+        if result.reply is not None:
+            return result.reply
+        if result.failure is not None:
+            raise error_for(self.spec, result.failure)
+        if outcome.kind == "cancelled":
+            # By an owner before us, who did not live to store it.
+            failure = Failed(kind="cancelled", message="The turn was cancelled.", partial_text=running.text)
+            emit(failure)
+            raise error_for(self.spec, failure)
+        raise self._lost(running, emit, f"The worker of {self.member.pool} that ran it is gone.")
+
+    def _lost(self, running: RunningTurn, emit: Emit, why: str) -> WorkerLost:
+        hint = COMMON_HINTS["worker_lost"]
+        failure = Failed(kind="worker_lost", message=why, hint=hint, partial_text=running.text)
+        emit(failure)
+        return WorkerLost(self.spec.name, failure)
+
+    async def _cancelled(self, key: tuple[str, str], following: asyncio.Future[Outcome]) -> None:
+        """Cancel a turn, and wait for its end: then nothing of it runs any more, or its worker is gone."""
+        await cancel(self.node.database, *key)
+        await following
+
+    def settled(self, turn: WaitingTurn) -> None:
+        """Remove the order: the end of the turn is stored."""
+        self.tokens.pop(turn.id, None)
+        self.node.do_soon(settle(self.node.database, self.conversation_id, turn.id))
+
+    async def _watch(self, hearing: Hearing, emit: Emit) -> None:
+        """Tell people if nobody serves the pool. The turn waits, and can be cancelled."""
+        await asyncio.sleep(NO_WORKER_SECONDS)
+        if not hearing.heard and not self.node.has_worker(self.member.pool):
+            text = f"No worker serves the pool {self.member.pool!r} now. The turn waits for one; it can be cancelled."
+            emit(Notice(kind="warning", text=text))
+
+
+def remote_agent(node: Node, conversation_id: str, member: Member) -> RemoteAgent:
+    """Return an agent whose turns run on the workers of its pool."""
+    spec = spec_for(member.agent, member.command, name=member.name)
+    folder = Path("/", member.pool, member.cwd)
+    return RemoteAgent(member=member, spec=spec, folder=folder, conversation_id=conversation_id, node=node)

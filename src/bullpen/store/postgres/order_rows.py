@@ -1,0 +1,16 @@
+"""Orders to workers, as rows: placed in the commit that starts a turn. All else about them is in bullpen.cluster."""
+
+from typing import LiteralString
+
+from bullpen.store.base import PoolOrder
+from bullpen.store.postgres.place import Place
+
+PLACE: LiteralString = """
+    INSERT INTO bullpen_cluster.orders (conversation, turn, pool, work, token, owner)
+    VALUES (%(id)s, %(turn)s, %(pool)s, %(work)s, %(token)s, %(node)s) ON CONFLICT DO NOTHING
+"""
+
+
+def place_order(place: Place, turn_id: str, order: PoolOrder) -> None:
+    """Place the order for a turn."""
+    place.ask(PLACE, turn=turn_id, pool=order.pool, work=order.work, token=order.token, node=order.node)

@@ -1,0 +1,210 @@
+"""A member in a pool takes its turns on workers: as if it ran here, and beyond the death of its node."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+
+import pytest
+from tests.cluster.processes import Processes
+from tests.cluster.stage import WorkerStage
+
+from bullpen.app import open_conversation
+from bullpen.cluster.node import open_node
+from bullpen.cluster.remote_agent import remote_agent
+from bullpen.conversation.conversation import Conversation
+from bullpen.conversation.events import ConversationEvent, TurnEnded, TurnEvent
+from bullpen.errors import NeedsCluster
+from bullpen.store.postgres.store import PostgresStore
+from bullpen.store.thread import StoreThread
+from bullpen.team.file import load_team
+from bullpen.turn_events import Notice, TextDelta
+
+OWNER = "tests.cluster.owner_process"
+
+
+@pytest.fixture
+def stage(tmp_path: Path, url: str, processes: Processes) -> WorkerStage:
+    return WorkerStage(tmp_path, url, processes)
+
+
+@asynccontextmanager
+async def opened(url: str, team: Path, resume: str | None = None) -> AsyncIterator[Conversation]:
+    thread = StoreThread()
+    async with open_node(url, name="n") as node:
+        with PostgresStore(url) as store:
+            remote = partial(remote_agent, node)
+            async with open_conversation(
+                load_team(team), store, thread, resume, remote=remote, continues=True
+            ) as conversation:
+                yield conversation
+    thread.close()
+
+
+async def said_in(conversation: Conversation) -> list[tuple[str, str]]:
+    return [(one.message.speaker.role_id, one.message.content) for one in await conversation.messages(limit=100)]
+
+
+async def until_said(conversation: Conversation, text: str) -> list[tuple[str, str]]:
+    while text not in [content for _, content in await said_in(conversation)]:
+        await asyncio.sleep(0.05)
+    return await said_in(conversation)
+
+
+class Seen:
+    """What a viewer of a conversation sees."""
+
+    def __init__(self, conversation: Conversation) -> None:
+        self.events: list[ConversationEvent] = []
+        self._task = asyncio.create_task(self._watch(conversation))
+
+    async def _watch(self, conversation: Conversation) -> None:
+        async for event in conversation.watch():
+            self.events.append(event)
+
+    @property
+    def text(self) -> str:
+        events = [one.event for one in self.events if isinstance(one, TurnEvent)]
+        return "".join(event.text for event in events if isinstance(event, TextDelta))
+
+    @property
+    def notices(self) -> list[str]:
+        events = [one.event for one in self.events if isinstance(one, TurnEvent)]
+        return [event.text for event in events if isinstance(event, Notice)]
+
+    def ended(self) -> list[TurnEnded]:
+        return [one for one in self.events if isinstance(one, TurnEnded)]
+
+
+async def test_a_turn_runs_on_a_worker_and_its_reply_is_said(stage: WorkerStage) -> None:
+    team = stage.write_team(max=[{"say": "Hello "}, {"sleep": 1}, {"say": "you."}])
+    stage.write_file()
+    stage.start_worker()
+    async with opened(stage.url, team) as conversation:
+        seen = Seen(conversation)
+        await asyncio.sleep(0)
+        await conversation.say("Hi.")
+        while seen.text != "Hello ":
+            await asyncio.sleep(0.02)
+        assert await said_in(conversation) == [("kim", "Hi.")]
+
+        assert await until_said(conversation, "Hello you.") == [("kim", "Hi."), ("max", "Hello you.")]
+
+        record = await conversation.read(lambda store, one: store.record(one, "1"))
+        assert record is not None
+        assert b"Hello you." in record.stream
+        assert "Hi." in record.prompt
+        assert record.command
+        with PostgresStore(stage.url) as store:
+            assert store.fsck(conversation.id) == []
+        assert stage.started() == ["max"]
+
+
+async def test_a_turn_whose_worker_is_killed_is_interrupted_and_waits_for_a_person(stage: WorkerStage) -> None:
+    team = stage.write_team(max=[{"say": "Half."}, {"hang": True}])
+    stage.write_file()
+    worker = stage.start_worker()
+    async with opened(stage.url, team) as conversation:
+        seen = Seen(conversation)
+        await asyncio.sleep(0)
+        await conversation.say("Hi.")
+        while seen.text != "Half.":
+            await asyncio.sleep(0.02)
+
+        worker.kill()
+        while not seen.ended():
+            await asyncio.sleep(0.05)
+
+        assert seen.ended()[0].state == "interrupted"
+        turn = await conversation.read(lambda store, one: store.turn(one, "1"))
+        assert turn.state == "interrupted"
+        assert turn.failure is not None
+        assert turn.failure.kind == "worker_lost"
+        assert turn.failure.partial_text == "Half."
+        stage.start_worker()
+        await asyncio.sleep(1)
+        assert stage.started() == ["max"]
+
+
+async def test_a_pool_without_a_worker_is_said_and_its_turn_can_be_cancelled(stage: WorkerStage) -> None:
+    team = stage.write_team(max=[{"say": "Hello."}])
+    stage.write_file()
+    async with opened(stage.url, team) as conversation:
+        seen = Seen(conversation)
+        await asyncio.sleep(0)
+        await conversation.say("Hi.")
+        while not seen.notices:
+            await asyncio.sleep(0.05)
+        assert "No worker serves the pool 'gpu-box' now" in seen.notices[0]
+
+        await conversation.cancel()
+        while not seen.ended():
+            await asyncio.sleep(0.02)
+
+        assert seen.ended()[0].state == "cancelled"
+        stage.start_worker()
+        await asyncio.sleep(2)
+        assert stage.started() == []
+
+
+async def test_cancelling_ends_a_turn_on_a_worker(stage: WorkerStage) -> None:
+    team = stage.write_team(max=[{"say": "Half."}, {"hang": True}])
+    stage.write_file()
+    stage.start_worker()
+    async with opened(stage.url, team) as conversation:
+        seen = Seen(conversation)
+        await asyncio.sleep(0)
+        await conversation.say("Hi.")
+        while seen.text != "Half.":
+            await asyncio.sleep(0.02)
+
+        await conversation.cancel()
+        while not seen.ended():
+            await asyncio.sleep(0.02)
+
+        assert seen.ended()[0].state == "cancelled"
+
+
+async def test_a_turn_continues_when_its_node_is_killed_and_is_adopted(stage: WorkerStage, processes: Processes) -> None:
+    team = stage.write_team(max=[{"say": "Hello "}, {"sleep": 6}, {"say": "you."}])
+    stage.write_file()
+    stage.start_worker()
+    node = processes.start(OWNER, stage.url, str(team), "new", "Hi.")
+    conversation_id = node.line()
+    while not stage.started():
+        await asyncio.sleep(0.02)
+
+    node.kill()
+    async with opened(stage.url, team, conversation_id) as conversation:
+        seen = Seen(conversation)
+        assert await until_said(conversation, "Hello you.") == [("kim", "Hi."), ("max", "Hello you.")]
+        # The new owner heard it from the beginning.
+        assert seen.text in ("Hello you.", "you.", "")
+        assert conversation.paused is None
+        assert stage.started() == ["max"]
+
+
+async def test_a_node_that_leaves_does_not_end_what_runs_on_a_worker(stage: WorkerStage, processes: Processes) -> None:
+    team = stage.write_team(max=[{"say": "Hello "}, {"sleep": 6}, {"say": "you."}])
+    stage.write_file()
+    stage.start_worker()
+    node = processes.start(OWNER, stage.url, str(team), "new", "Hi.")
+    conversation_id = node.line()
+    while not stage.started():
+        await asyncio.sleep(0.02)
+
+    assert await asyncio.to_thread(node.stop) == 0
+
+    async with opened(stage.url, team, conversation_id) as conversation:
+        assert await until_said(conversation, "Hello you.") == [("kim", "Hi."), ("max", "Hello you.")]
+        assert stage.started() == ["max"]
+
+
+async def test_without_a_cluster_a_pool_is_refused_in_a_sentence(stage: WorkerStage) -> None:
+    from bullpen.app import open_team
+
+    team = stage.write_team(max=[{"say": "Hello."}])
+    with pytest.raises(NeedsCluster, match="max runs on workers of the pool 'gpu-box'"):
+        async with open_team(team, db=stage.folder / "test.db"):
+            pass
