@@ -166,7 +166,9 @@ async def test_cancelling_ends_a_turn_on_a_worker(stage: WorkerStage) -> None:
         assert seen.ended()[0].state == "cancelled"
 
 
-async def test_a_turn_continues_when_its_node_is_killed_and_is_adopted(stage: WorkerStage, processes: Processes) -> None:
+async def test_a_turn_continues_when_its_node_is_killed_and_is_adopted(
+    stage: WorkerStage, processes: Processes
+) -> None:
     team = stage.write_team(max=[{"say": "Hello "}, {"sleep": 6}, {"say": "you."}])
     stage.write_file()
     stage.start_worker()

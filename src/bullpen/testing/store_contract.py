@@ -208,7 +208,6 @@ WRITES: dict[str, Callable[[Store, Owner | None], object]] = {
     "finish_check": lambda store, owner: store.finish_check("c", replace(RED, number=1), owner=owner),
     "copy_checks": lambda store, owner: store.copy_checks("c", [replace(RED, number=7)], owner=owner),
     "recover": lambda store, owner: store.recover("c", at=1, owner=owner),
-    "adopt": lambda store, owner: store.adopt("c", ["m1-max"], owner=owner or OWNER),
     "discard": lambda store, owner: store.discard("c", owner=owner),
     "delete": lambda store, owner: store.delete("c", at=1, owner=owner),
     "start_turn": lambda store, owner: store.start_turn("c", "m1-sarah", owner=owner or OWNER, given=GIVEN, at=1),
@@ -1024,6 +1023,8 @@ class StoreContract:
         store.update("c", at=110, turns=[asked("m1", "sarah", turn_id="other")], owner=OWNER)
         store.start_turn("c", "other", owner=OWNER, given=GIVEN, at=120)
         store.claim("c", OTHER, is_alive=dead)
+        with pytest.raises(NotTheOwner):
+            store.adopt("c", ["other"], owner=OWNER)
         store.adopt("c", ["m1-max", "unknown"], owner=OTHER)
         assert [turn.id for turn in store.recover("c", at=140, owner=OTHER)] == ["other"]
         assert [turn.id for turn in store.running("c")] == ["m1-max"]
