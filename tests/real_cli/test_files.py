@@ -1,6 +1,7 @@
 """What the genuine CLIs change, by their edit tools and by their shells, is seen, merged and taken back."""
 
 import asyncio
+import shutil
 import subprocess
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -16,6 +17,8 @@ from bullpen.conversation.conversation import Conversation
 from bullpen.conversation.member_agent import Extra
 from bullpen.file_changes import ChangeRecord
 from bullpen.files.own_workspace import own_path
+from bullpen.rehearsal import Rehearsed, rehearse
+from bullpen.team.file import load_team
 from bullpen.testing.models import ModelServer, Reply, ToolCall
 from bullpen.testing.settings import SETTINGS
 
@@ -149,3 +152,22 @@ def check(record: ChangeRecord) -> None:
     lines = record.changes.patch.splitlines()
     for line in ("-two", "+by the tool", "+by the shell", "rename from old.txt", "-gone", "+你好"):
         assert line in lines
+
+
+@pytest.mark.parametrize("has_commit", [True, False])
+def test_a_rehearsal_makes_no_worktree_and_leaves_nothing(has_commit: bool, tmp_path: Path) -> None:
+    project = Project(tmp_path, "claude", "own")
+    if not has_commit:
+        shutil.rmtree(project.folder / ".git")
+        project.git("init", "-q")
+
+    async def rehearsed() -> list[Rehearsed]:
+        return [one async for one in rehearse(load_team(project.team))]
+
+    (one,) = asyncio.run(rehearsed())
+
+    assert one.passed, one.checks
+    assert f"it answered in {project.folder}" in [check.text for check in one.checks]
+    assert project.files() == FILES
+    assert not (project.folder / ".git" / "worktrees").exists()
+    assert not project.kept.exists()

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -101,18 +100,16 @@ class Prompts:
         """Return the prompt for a turn. `remark` is what the agent should know about its own last turns."""
         current, hidden_ids = self._answered.by(turn)
         pinned_ids = [turn.message_id, *self._requests(turn.message_id, agent.member)]
-        wanted = _joined(
-            [self._wanted_diff(turn, current.message, agent), self._wanted_checks(turn, current.message, agent)]
-        )
+        wanted = self.wanted_by(current.message, agent, self._asking(turn))
         return self.for_message(current.message, agent, hidden_ids, pinned_ids, plan=plan, remark=remark, wanted=wanted)
 
     def wants_diff(self, turn: WaitingTurn) -> bool:
         """Return whether the agent of a turn is to be shown what another turn changed."""
-        return self._marker(turn, self._answered.by(turn)[0].message, "diff") is not None
+        return self._has_marker(turn, "diff")
 
     def wants_checks(self, turn: WaitingTurn) -> bool:
         """Return whether the agent of a turn is to be shown what checks said."""
-        return self._marker(turn, self._answered.by(turn)[0].message, "checks") is not None
+        return self._has_marker(turn, "checks")
 
     def for_message(
         self,
@@ -316,21 +313,20 @@ class Prompts:
             return chosen
         return [request for request in chosen if self._may_see(member, request)]
 
-    def _wanted_diff(self, turn: WaitingTurn, current: ConversationMessage, agent: MemberAgent) -> str:
-        if (turn_id := self._marker(turn, current, "diff")) is None:
-            return ""
-        return wanted_diff(self._store, self._conversation_id, turn_id, _room(agent, current))
+    def wanted_by(self, current: ConversationMessage, agent: MemberAgent, *others: ConversationMessage) -> str:
+        """Return what the markers of a message, or else of others, ask to be shown: a diff, and what checks said."""
+        room = _room(agent, current)
+        parts = []
+        for kind, shown in (("diff", wanted_diff), ("checks", wanted_checks)):
+            if (turn_id := _marker([current, *others], kind)) is not None:
+                parts.append(shown(self._store, self._conversation_id, turn_id, room))
+        return _joined(parts)
 
-    def _wanted_checks(self, turn: WaitingTurn, current: ConversationMessage, agent: MemberAgent) -> str:
-        if (turn_id := self._marker(turn, current, "checks")) is None:
-            return ""
-        return wanted_checks(self._store, self._conversation_id, turn_id, _room(agent, current))
+    def _has_marker(self, turn: WaitingTurn, kind: str) -> bool:
+        return _marker([self._answered.by(turn)[0].message, self._asking(turn)], kind) is not None
 
-    def _marker(self, turn: WaitingTurn, current: ConversationMessage, kind: Literal["diff", "checks"]) -> str | None:
-        """Return the turn in such a marker of the message to answer, or else of the one that asks for this turn."""
-        asking = self._store.message(self._conversation_id, turn.message_id).message
-        wanted = (getattr(read_markers(message.content), kind) for message in (current, asking))
-        return next((turn_id for turn_id in wanted if turn_id is not None), None)
+    def _asking(self, turn: WaitingTurn) -> ConversationMessage:
+        return self._store.message(self._conversation_id, turn.message_id).message
 
     def _may_see(self, member: Member, message_id: str) -> bool:
         return self._context.may_see(member.name, _names_of(member), message_id)
@@ -362,6 +358,12 @@ class Prompts:
 
 def _room(agent: MemberAgent, current: ConversationMessage) -> int:
     return max(agent.member.max_bytes - byte_length(current.content), 0)
+
+
+def _marker(messages: Iterable[ConversationMessage], kind: str) -> str | None:
+    """Return the turn in such a marker of the first message that has one."""
+    wanted = (getattr(read_markers(message.content), kind) for message in messages)
+    return next((turn_id for turn_id in wanted if turn_id is not None), None)
 
 
 def _in_session(output: AssemblerOutput, plan: SessionPlan) -> AssemblerOutput:

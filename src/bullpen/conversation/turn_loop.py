@@ -11,13 +11,14 @@ from typing import Any
 from bullpen.agents.runner import to_the_end
 from bullpen.context.prompt import AssemblerOutput
 from bullpen.context.report import PromptReport
-from bullpen.conversation import conflicts, decisions
+from bullpen.conversation import decisions
 from bullpen.conversation.consequences import agent_reply, turn_begins, turn_ends
 from bullpen.conversation.events import Paused, Quiet, Trouble, TurnEnded, TurnEvent
 from bullpen.conversation.journal import Journal
 from bullpen.conversation.member_agent import MemberAgent
 from bullpen.conversation.memories import Memories, SessionPlan, usage_of
 from bullpen.conversation.prompts import PreparedTurn, Prompts
+from bullpen.conversation.remarks import remark_for
 from bullpen.conversation.running_turn import RunningTurn, how_it_ended, milliseconds
 from bullpen.conversation.turn_files import TurnFiles
 from bullpen.conversation.turn_session import TurnSession
@@ -89,13 +90,7 @@ class TurnLoop:
 
     def _prepared(self, turn: WaitingTurn, plan: SessionPlan | None) -> PreparedTurn:
         """Return what an agent is given for a turn. Reads the store and files."""
-        missed = self._state.progress.misses.get(turn.member, "") if self._team.hand_over_note else ""
-        notes = (
-            *(missed, self._memories.unfinished_note(turn), self._memories.files_note(turn, plan)),
-            self._memories.checks_note(turn),
-            conflicts.note_for(turn.member, self._state.progress.conflicts),
-        )
-        remark = " ".join(filter(None, notes))
+        remark = remark_for(turn, self._team, self._state.progress, self._memories, plan)
         return self._prompts.for_turn(turn, self._agents[turn.member], plan=plan, remark=remark)
 
     async def _next_turns(self) -> tuple[WaitingTurn, ...]:

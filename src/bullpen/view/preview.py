@@ -16,11 +16,13 @@ from bullpen.conversation.member_agent import MemberAgent, agent_for
 from bullpen.conversation.memories import Memories
 from bullpen.conversation.own_workspaces import own_folders
 from bullpen.conversation.prompts import Prompts
+from bullpen.conversation.remarks import remark_for
 from bullpen.conversation.stored_history import StoredHistory
 from bullpen.errors import BullpenError
-from bullpen.markers.grammar import read_markers
+from bullpen.markers.grammar import DEFAULT_INTENT, read_markers
 from bullpen.messages import ConversationMessage, Routing
 from bullpen.routing.progress import Progress
+from bullpen.routing.queue import WaitingTurn
 from bullpen.routing.router import Router
 from bullpen.store.base import Store, StoredConversation, StoredMessage
 from bullpen.store.sqlite import SqliteStore
@@ -88,8 +90,12 @@ def preview(
         raise BullpenError("Nothing has been said yet. Add --message and a text to see what would be sent then.")
     prompts = Prompts(context, store, stored.id, loaded.team, loaded.root)
     progress, agent = msgspec.convert(stored.progress, Progress), _agent(store, stored, member, loaded)
-    plan = Memories(store, stored.id).plan(agent, progress)
-    output = prompts.for_message(current, agent, plan=plan, remark=progress.misses.get(member.name, "")).output
+    memories = Memories(store, stored.id)
+    plan = memories.plan(agent, progress)
+    turn = WaitingTurn(id=PREVIEW, member=member.name, message_id=current.id, intent=DEFAULT_INTENT)
+    remark = remark_for(turn, loaded.team, progress, memories, plan)
+    wanted = prompts.wanted_by(current, agent)
+    output = prompts.for_message(current, agent, plan=plan, remark=remark, wanted=wanted).output
     sequence = stored.messages + (message is not None)
     answered = StoredMessage(sequence=sequence, message=current, hash=b"")
     return Preview(explanation=explain_output(store, stored.id, member.name, output, answered), output=output)

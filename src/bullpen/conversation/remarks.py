@@ -1,0 +1,18 @@
+"""What an agent is told in a prompt besides what was said: about its last turns, files, and conflicts."""
+
+from bullpen.conversation import conflicts
+from bullpen.conversation.memories import Memories, SessionPlan
+from bullpen.routing.progress import Progress
+from bullpen.routing.queue import WaitingTurn
+from bullpen.team.team import Team
+
+
+def remark_for(turn: WaitingTurn, team: Team, progress: Progress, memories: Memories, plan: SessionPlan | None) -> str:
+    """Return what the agent of a turn should know. Reads the store."""
+    missed = progress.misses.get(turn.member, "") if team.hand_over_note else ""
+    notes = (
+        *(missed, memories.unfinished_note(turn), memories.files_note(turn, plan)),
+        memories.checks_note(turn),
+        conflicts.note_for(turn.member, progress.conflicts),
+    )
+    return " ".join(filter(None, notes))
