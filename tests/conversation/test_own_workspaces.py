@@ -340,6 +340,26 @@ async def test_what_a_process_left_undone_is_merged_when_it_is_opened_again(
         assert [record.kind for record in await records(again)] == ["turn", "merge"]
 
 
+async def test_it_is_merged_also_if_the_process_that_completes_it_is_killed_as_well(
+    project: OwnProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project.agent("ann", line(1, "of ann"))
+
+    async def killed(*_: object) -> None:
+        pass
+
+    with monkeypatch.context() as patched:
+        patched.setattr(OwnWorkspaces, "merge", killed)
+        patched.setattr(OwnWorkspaces, "seen", lambda *_: None)
+        async with project.stage.open() as conversation:
+            await said(conversation, "[NEXT: ann] Go.")
+        async with project.stage.open(conversation.id):
+            pass
+    assert project.read("a.txt") == LINES
+    async with project.stage.open(conversation.id):
+        assert project.read("a.txt") == LINES.replace("line 1", "of ann")
+
+
 async def test_nested_repositories_links_and_deleted_files_come_along(project: OwnProject) -> None:
     (project.folder / "nested").mkdir()
     project.git("init", "-q", folder=project.folder / "nested")

@@ -92,7 +92,7 @@ class OwnWorkspaces:
     def begin(self, member: str, turn_id: str) -> None:
         """Note which turn works in a worktree now. Blocks."""
         if (own := self.of(member)) is not None:
-            own.note(turn=turn_id, is_apart=False)
+            own.note(turn=turn_id, is_apart=False, is_unseen=True)
 
     # After a turn
 
@@ -230,7 +230,9 @@ def _is_due(store: Store, conversation_id: str, own: OwnWorkspace, interrupted: 
     state = own.state
     if not state.turn or state.is_apart:
         return False
-    return (interrupted or state.seen != state.base) and store.turn(conversation_id, state.turn).state == "done"
+    return (interrupted or state.is_unseen or state.seen != state.base) and store.turn(
+        conversation_id, state.turn
+    ).state == "done"
 
 
 def own_folders(store: Store, conversation_id: str) -> Callable[[str, Path], Path] | None:

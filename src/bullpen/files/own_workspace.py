@@ -44,6 +44,8 @@ class OwnState(Struct, frozen=True, kw_only=True, omit_defaults=True):
     is_made: bool = False
     seen: str = ""
     """The id of all its files when they were last looked at."""
+    is_unseen: bool = False
+    """Whether a turn has begun since then."""
     head: str = ""
     """The commit that it was brought to last."""
     syncing: str = ""
@@ -85,6 +87,8 @@ class OwnWorkspace:
 
     def note(self, **changed: object) -> None:
         """Write what is known of it from now on; raises NoOwnWorkspace if that is not possible."""
+        if "seen" in changed:
+            changed.setdefault("is_unseen", False)
         new = self._file.with_name(self._file.name + ".new")
         try:
             self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
