@@ -191,7 +191,7 @@ def test_only_the_store_in_postgresql_imports_psycopg() -> None:
     assert {dotted(path) for path in importers if "postgres" not in path.parts} <= MAY_OPEN_POSTGRES
 
 
-MAY_OPEN_POSTGRES: set[str] = set()
+MAY_OPEN_POSTGRES = {"bullpen.database"}
 """Modules that do so in a function, if they are given the address of a server."""
 
 

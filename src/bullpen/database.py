@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
 from bullpen.config import default_database
-from bullpen.errors import NoConversations
+from bullpen.errors import BullpenError, MissingExtra, NoConversations
 from bullpen.store.base import Finding as StoredFinding
 from bullpen.store.base import Store
 from bullpen.store.files import has_log
@@ -14,6 +14,7 @@ from bullpen.store.thread import StoreThread
 
 if TYPE_CHECKING:
     from bullpen.store.backup import Contents, Restored
+    from bullpen.store.transfer import Transferable
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
@@ -57,6 +58,43 @@ def restore(path: Path | None, source: Path | None) -> "Restored":
     if source is None:
         return backup.keep_what_is_left(database_path(path))
     return backup.restore(source, database_path(path))
+
+
+def is_server(address: str) -> bool:
+    """Return whether this is the address of a PostgreSQL server, and not a file."""
+    return address.startswith(("postgresql://", "postgres://"))
+
+
+def open_source(address: str) -> "Transferable":
+    """Open a file that exists, or a server, to copy conversations from it."""
+    if is_server(address):
+        return _open_server(address)
+    if not Path(address).exists() and not has_log(Path(address)):
+        raise BullpenError(f"There is no file {address}. Nothing was copied.")
+    return SqliteStore(address)
+
+
+def open_target(address: str) -> "Transferable":
+    """Open a file or a server to copy conversations there; a file that is missing is created."""
+    return _open_server(address) if is_server(address) else SqliteStore(address)
+
+
+def shown_address(address: str) -> str:
+    """Return a file or an address as it may be shown: without the password."""
+    if not is_server(address):
+        return address
+    from bullpen.store.postgres.address import read_address
+
+    return read_address(address).shown
+
+
+def _open_server(address: str) -> "Transferable":
+    # Never for one machine, which needs none of this.
+    try:
+        from bullpen.store.postgres.store import PostgresStore
+    except ModuleNotFoundError as error:
+        raise MissingExtra("cluster", error.name or "psycopg") from None
+    return PostgresStore(address)
 
 
 class SharedDatabase:

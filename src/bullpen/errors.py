@@ -46,6 +46,7 @@ BullpenError
 ├── PromptTooLarge          the parts that may not be cut exceed the byte budget; nothing was sent
 ├── ReadOnlyHere            the conversation can be read from here, but not continued
 ├── StoreConflict           the change was made before, or by another process; nothing was changed
+│   ├── ConversationDiffers another one with the same id is where it should be copied to
 │   ├── ConversationExists
 │   ├── MessageDiffers      the same message id with different content
 │   ├── NotTheOwner         another process owns the conversation, or none
@@ -518,6 +519,16 @@ class ConversationExists(StoreConflict):
     def __init__(self, conversation_id: str) -> None:
         super().__init__(f"The conversation id {conversation_id!r} is already taken. Choose a new id.")
         self.conversation_id = conversation_id
+
+
+class ConversationDiffers(StoreConflict):
+    """A conversation cannot be copied: there is another one with its id."""
+
+    def __init__(self, conversation_id: str, where: object) -> None:
+        super().__init__(
+            f"Conversation {conversation_id!r} is in {where} already, but it is not the same: something was said or "
+            "done in one of the two since. Nothing of it was copied. Export the one that you want to keep."
+        )
 
 
 class MessageDiffers(StoreConflict):

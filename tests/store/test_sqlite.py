@@ -10,9 +10,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
+from tests.store.properties import CONVERSATIONS, TEXT, TEXTS, Written, check_any_piece, check_any_text
 
-from bullpen.messages import ConversationMessage, Routing, Speaker
-from bullpen.store.base import Store, StoredMessage, TurnEnd
+from bullpen.store.base import Store, TurnEnd
 from bullpen.store.sqlite import SqliteStore
 from bullpen.testing.store_contract import (
     GIVEN,
@@ -33,40 +33,6 @@ class TestSqliteStore(StoreContract):
         return SqliteStore(folder / "bullpen.db")
 
 
-# What any text holds seldom is put in more often: Chinese, emoji of several characters, control characters, quotes.
-TEXT = st.lists(
-    st.one_of(
-        st.text(),
-        st.sampled_from(["你好，世界", "👩‍💻🏽", "\r\n\x1b[0m\x7f", "\"\\'", "\ufeff\u2028e\u0301", "x" * 500]),
-    ),
-    max_size=8,
-).map("".join)
-NAMES = st.lists(TEXT, max_size=3).map(tuple)
-SPEAKERS = st.builds(
-    Speaker,
-    role_id=TEXT,
-    role_name=TEXT,
-    type=st.sampled_from(["human", "ai", "system"]),
-    role_title=st.none() | TEXT,
-)
-ROUTINGS = st.builds(
-    Routing,
-    resolved_addressees=NAMES,
-    raw_next_markers=NAMES,
-    drop_targets=NAMES,
-    parent_message_id=st.none() | TEXT,
-    intent=st.none() | TEXT,
-)
-MESSAGES = st.builds(
-    ConversationMessage,
-    id=TEXT,
-    content=TEXT,
-    speaker=SPEAKERS,
-    timestamp=st.integers(-(2**63), 2**63 - 1),
-    routing=st.none() | ROUTINGS,
-)
-
-
 @pytest.fixture
 def path() -> Iterator[Path]:
     """Give a place in memory, where writing is fast enough for many examples."""
@@ -76,46 +42,17 @@ def path() -> Iterator[Path]:
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(
-    conversation_id=TEXT,
-    team=TEXT,
-    messages=st.lists(MESSAGES, max_size=6, unique_by=lambda message: message.id),
-    query=TEXT,
-)
-def test_any_text_comes_back_as_it_was(
-    path: Path, conversation_id: str, team: str, messages: list[ConversationMessage], query: str
-) -> None:
+@given(conversation=CONVERSATIONS, query=TEXT)
+def test_any_text_comes_back_as_it_was(path: Path, conversation: Written, query: str) -> None:
     path.unlink(missing_ok=True)
-    with SqliteStore(path) as store:
-        store.create(conversation_id, team=team, team_file=team, started_at=0, team_task=team)
-        stored = [store.append(conversation_id, message) for message in messages]
-        store.search(query)
-
-    with SqliteStore(path) as store:
-        assert [one.message for one in store.messages(conversation_id)] == messages
-        assert store.messages(conversation_id) == stored
-        assert [store.message(conversation_id, message.id) for message in messages] == stored
-        assert (store.conversation(conversation_id).team, store.fsck()) == (team, [])
+    check_any_text(lambda: SqliteStore(path), conversation, query)
 
 
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(texts=st.lists(TEXT, min_size=1, max_size=5), data=st.data())
+@given(texts=TEXTS, data=st.data())
 def test_any_piece_of_what_was_said_is_found(path: Path, texts: list[str], data: st.DataObject) -> None:
-    text = data.draw(st.sampled_from(texts))
-    words = [word for word in text.split() if any(character.isalnum() for character in word)]
     path.unlink(missing_ok=True)
-    with SqliteStore(path) as store:
-        store.create("c", team="", team_file="", started_at=0)
-        stored: list[StoredMessage] = [
-            store.append("c", ConversationMessage(id=str(number), content=content, speaker=SPEAKER))
-            for number, content in enumerate(texts)
-        ]
-        expected = {one.message.id for one in stored if one.message.content == text}
-        for word in words:
-            assert expected <= {found.message_id for found in store.search(word)}
-
-
-SPEAKER = Speaker(role_id="kai", role_name="Kai", type="human")
+    check_any_piece(lambda: SqliteStore(path), texts, data)
 
 
 def test_a_prompt_that_repeats_the_one_before_is_stored_as_a_difference(tmp_path: Path) -> None:

@@ -26,6 +26,7 @@ COMMANDS = {
     "fsck": "check that every conversation is still as it was written",
     "backup": "write all conversations to one file, also while they are in use",
     "restore": "put a backup in the place of your conversations, which are kept under another name",
+    "move": "copy conversations from a file to a PostgreSQL server, or back",
     "serve": "show conversations in the browser, and take part in them there",
     "import": "make a conversation from a session of claude, codex, gemini or qwen, an export, or a snapshot",
     "completion": "print what lets a shell complete commands and options",

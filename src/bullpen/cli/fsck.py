@@ -1,14 +1,14 @@
 """`bullpen fsck`: whether everything is still as it was written. It changes nothing, except what it is told to mend."""
 
 import argparse
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from bullpen.cli.database import add_database_option
 from bullpen.cli.typed_commands import to_type
 from bullpen.conversation.kept_files import kept_file_bytes, remove_unneeded_files
 from bullpen.conversation.repair import repair
-from bullpen.database import Database, Finding, database_path, open_database
+from bullpen.database import Database, Finding, database_path, open_database, open_source, shown_address
 from bullpen.errors import LogLost, NoConversations, StoreDamaged, UnknownConversation
 from bullpen.terminal.tables import safe_line
 from bullpen.text.numbers import counted, size
@@ -24,14 +24,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="mend conversations that refuse what is said in them, if nothing is damaged; "
         "and remove what files were in conversations that are deleted",
     )
-    add_database_option(parser)
+    add_database_option(parser, or_server=True)
 
 
 def run(options: argparse.Namespace) -> int:
     """Print every finding; return 0 if there is none."""
-    path = safe_line(str(database_path(options.db)))
+    server = options.db if isinstance(options.db, str) else None
+    path = safe_line(str(database_path(options.db)) if server is None else shown_address(server))
     try:
-        with open_database(options.db) as database:
+        with open_database(options.db) if server is None else open_source(server) as database:
             findings = _findings(database, options.id)
             if options.repair and _only_stuck(findings):
                 return _repair(database, findings, options.id)
@@ -53,7 +54,7 @@ def run(options: argparse.Namespace) -> int:
         return 0
     for finding in findings:
         print(_sentence(finding))
-    print(_advice(path, findings, options.db))
+    print(_advice(path, findings, options.db) if server is None else _advice_about_server(findings))
     return 1
 
 
@@ -65,7 +66,7 @@ def _findings(database: Database, reference: str | None) -> list[Finding]:
         return database.fsck(find_conversation(database, str(reference)).id)
 
 
-def _only_stuck(findings: list[Finding]) -> bool:
+def _only_stuck(findings: Sequence[Finding]) -> bool:
     return bool(findings) and all(finding.kind == "stuck" for finding in findings)
 
 
@@ -95,6 +96,13 @@ def _sentence(finding: Finding) -> str:
     where = "The file" if finding.conversation_id is None else f"Conversation {finding.conversation_id}"
     where = "The index for searching" if finding.kind == "index" else where
     return f"{safe_line(where)}: {safe_line(finding.text).rstrip('.')}."
+
+
+def _advice_about_server(findings: Sequence[Finding]) -> str:
+    found = f"\n{counted(len(findings), 'finding')}. Nothing was changed."
+    if _only_stuck(findings):
+        return f"{found} Nothing is damaged. Mend this with: bullpen fsck --repair, and the same --db"
+    return f"{found} See whether the server's files are sound with pg_amcheck, and use a backup of the server."
 
 
 def _advice(path: str, findings: Iterable[Finding], db: Path | None) -> str:

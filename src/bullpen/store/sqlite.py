@@ -1,10 +1,11 @@
 """SqliteStore: all conversations of one user in one file. The default; needs nothing installed."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from sqlite3 import Connection
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
@@ -49,6 +50,9 @@ from bullpen.store.conversation_rows import Place, place_for, place_of, token_of
 from bullpen.store.database import Database
 from bullpen.store.owner_locks import OwnerLocks
 from bullpen.store.search import query_from
+
+if TYPE_CHECKING:
+    from bullpen.store.transfer import Copied
 
 SYNCED_BEATS = 100
 """The number of beats of which one waits for the disk."""
@@ -583,6 +587,22 @@ class SqliteStore:
             findings += fsck.check_file(db)
         with self._database.reading() as db:
             return [*findings, *fsck.check_index(db)]
+
+    @contextmanager
+    def copying_out(self, conversation_id: str) -> Iterator["Copied"]:
+        """Let the block read one state of a conversation."""
+        # Seldom needed, and commands start faster without.
+        from bullpen.store import sqlite_transfer
+
+        with self._database.reading() as db:
+            yield sqlite_transfer.copied(db, conversation_id)
+
+    def copy_in(self, copied: "Copied") -> None:
+        """Add a conversation that nobody owns."""
+        from bullpen.store import sqlite_transfer
+
+        with self._database.writing() as db:
+            sqlite_transfer.add(db, copied)
 
     def _check_end(self, db: Connection, place: Place, newest: Sequence[StoredMessage] = ()) -> None:
         """Check the last message before anything is added: once, and whenever it has been read anyway."""

@@ -1,18 +1,135 @@
-"""The store in PostgreSQL keeps the contract."""
+"""The store in PostgreSQL keeps the contract, and any text."""
 
 from pathlib import Path
 
-from tests.store.postgres.server import empty_tables, needs_postgres
+import psycopg
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.store.postgres.server import empty_tables, needs_postgres, new_schema
+from tests.store.properties import CONVERSATIONS, TEXT, TEXTS, Written, check_any_piece, check_any_text
 
+from bullpen.errors import StoreDamaged, StoreTooNew, StoreTooOld
+from bullpen.messages import ConversationMessage
 from bullpen.store.base import Store
-from bullpen.store.postgres.store import PostgresStore
-from bullpen.testing.store_contract import StoreContract
+from bullpen.store.postgres import schema, search
+from bullpen.store.postgres.store import CHANNEL, PostgresStore
+from bullpen.store.sqlite import SqliteStore
+from bullpen.testing.store_contract import KAI, OWNER, StoreContract, asked, begin, dead, said
+
+pytestmark = needs_postgres
 
 
-@needs_postgres
 class TestPostgresStore(StoreContract):
     def open_store(self, folder: Path) -> Store:
         address = folder / "address"
         if not address.exists():
             address.write_text(empty_tables())
         return PostgresStore(address.read_text())
+
+
+@settings(max_examples=30)
+@given(conversation=CONVERSATIONS, query=TEXT)
+def test_any_text_comes_back_as_it_was(conversation: Written, query: str) -> None:
+    url = empty_tables()
+    check_any_text(lambda: PostgresStore(url), conversation, query)
+
+
+@settings(max_examples=30)
+@given(texts=TEXTS, data=st.data())
+def test_any_piece_of_what_was_said_is_found(texts: list[str], data: st.DataObject) -> None:
+    url = empty_tables()
+    check_any_piece(lambda: PostgresStore(url), texts, data)
+
+
+@settings(max_examples=20)
+@given(conversation=CONVERSATIONS)
+def test_the_chain_is_the_same_as_in_sqlite(tmp_path_factory: pytest.TempPathFactory, conversation: Written) -> None:
+    conversation_id, team, messages = conversation
+    stores: tuple[Store, ...] = (
+        SqliteStore(tmp_path_factory.mktemp("chain") / "a.db"),
+        PostgresStore(empty_tables()),
+    )
+    links = []
+    for store in stores:
+        with store:
+            store.create(conversation_id, team=team, team_file=team, started_at=0)
+            links.append([store.append(conversation_id, message).hash for message in messages])
+    assert links[0] == links[1]
+
+
+def test_a_message_with_too_many_words_for_the_index_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search, "MOST_BYTES", 1_000)
+    with PostgresStore(empty_tables()) as store:
+        begin(store, "c")
+        many = " ".join(f"word{number}" for number in range(1000))
+        store.append("c", ConversationMessage(id="m1", content=f"{many} needle", speaker=KAI))
+        store.append("c", said("m2", "another needle"))
+        store.append("c", said("m3", "nothing"))
+
+        assert [found.message_id for found in store.search("needle")] == ["m2", "m1"]
+        assert [found.message_id for found in store.search("word999")] == ["m1"]
+        assert store.search("ord999") == []
+
+
+def test_the_longest_text_that_any_index_must_hold() -> None:
+    """More distinct words than a tsvector can hold."""
+    words = " ".join(f"{number:x}" * 9 for number in range(60_000))
+    with PostgresStore(empty_tables()) as store:
+        begin(store, "c")
+        store.append("c", said("m1", words))
+        assert [found.message_id for found in store.search("fff" * 9)] == ["m1"]
+
+
+def test_more_candidates_than_a_page_are_all_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search, "PAGE", 3)
+    with PostgresStore(empty_tables()) as store:
+        begin(store, "c")
+        store.extend("c", [said(f"m{number}", f"a b {'b a' if number % 4 else 'a-b'}") for number in range(20)])
+        assert [found.sequence for found in store.search("a-b", limit=9)] == [17, 13, 9, 5, 1]
+
+
+def test_those_who_listen_hear_what_changes() -> None:
+    url = empty_tables()
+    with PostgresStore(url) as store, psycopg.connect(url, autocommit=True) as listener:
+        begin(store, "c")
+        store.claim("c", OWNER, is_alive=dead)
+        listener.execute(f"LISTEN {CHANNEL}".encode())
+        store.append("c", said("m1"), turns=[asked("m1")], owner=OWNER)
+        store.beat("c", OWNER, at=5)
+        store.update("c", at=5, drops=["m1-max"], owner=OWNER)
+
+        heard = [notice.payload for notice in listener.notifies(timeout=30, stop_after=2)]
+        assert heard == ["c", "c"]
+        assert [notice.payload for notice in listener.notifies(timeout=0)] == []
+
+
+def test_a_newer_or_unusable_database_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    url = new_schema()
+    PostgresStore(url).close()
+    with psycopg.connect(url) as db:
+        db.execute("INSERT INTO migrations VALUES (99, 'from the future')")
+    with pytest.raises(StoreTooNew, match="format 2, but this bullpen only reads up to 1"):
+        PostgresStore(url)
+    monkeypatch.setattr(schema, "OLDEST_SERVER", 99)
+    with pytest.raises(StoreTooOld, match="but bullpen needs 99 or newer"):
+        PostgresStore(new_schema())
+
+
+def test_what_was_changed_is_noticed_and_nothing_is_written_after_that() -> None:
+    url = empty_tables()
+    with PostgresStore(url) as store:
+        begin(store, "c")
+        store.extend("c", [said(f"m{number}") for number in range(3)])
+    with psycopg.connect(url) as db:
+        db.execute("UPDATE messages SET content = 'HELLO' WHERE sequence = 1")
+    with PostgresStore(url) as store:
+        with pytest.raises(StoreDamaged, match="message 'm0' has changed since it was stored"):
+            store.messages("c")
+        assert [(finding.kind, finding.conversation_id) for finding in store.fsck()] == [("changed", "c")]
+        with pytest.raises(StoreDamaged):
+            store.append("c", said("m9"))
+    with psycopg.connect(url) as db:
+        db.execute("DELETE FROM messages WHERE sequence = 3")
+    with PostgresStore(url) as store, pytest.raises(StoreDamaged, match="message 3 of a conversation is not its last"):
+        store.append("c", said("m9"))

@@ -5,14 +5,15 @@ What is asked in a pipeline is sent at once, and waits only when its answer is r
 
 import os
 import select
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from threading import BoundedSemaphore, Lock
 from typing import Any
 from weakref import WeakSet
 
 import psycopg
-from psycopg import Connection, errors
+from psycopg import Connection, Cursor, Pipeline, errors
+from psycopg.sql import Composed
 
 from bullpen.errors import (
     StoreBusy,
@@ -27,7 +28,8 @@ from bullpen.store.postgres import text
 from bullpen.store.postgres.address import Address
 
 Row = tuple[Any, ...]
-Db = Connection[Row]
+Session = Connection[Row]
+Values = Sequence[object] | Mapping[str, object] | None
 
 MOST_CONNECTIONS = 8
 BUSY_SECONDS = 10.0
@@ -52,6 +54,32 @@ FAILED = "Try again; the server's log says more."
 _all: "WeakSet[Connections]" = WeakSet()
 
 
+class Db:
+    """A session in a transaction, which is one pipeline."""
+
+    def __init__(self, session: Session, pipeline: Pipeline) -> None:
+        self._session = session
+        self._pipeline = pipeline
+
+    @property
+    def server_version(self) -> int:
+        """The major version of the server."""
+        return self._session.info.server_version // 10_000
+
+    def execute(self, query: str | bytes | Composed, values: Values = None, *, binary: bool = False) -> Cursor[Row]:
+        """Ask something. The answer is waited for when it is read."""
+        return self._session.execute(query, values, binary=binary)
+
+    def settle(self, answer: Cursor[Row]) -> Cursor[Row]:
+        """Return an answer that is there: if it is not, wait for all that was asked.
+
+        Only then does the server measure how long we think, and end the transaction if that is too long.
+        """
+        if answer.pgresult is None:
+            self._pipeline.sync()
+        return answer
+
+
 class Connections:
     """Connections to one database. All methods may be called from any thread.
 
@@ -62,22 +90,26 @@ class Connections:
         self.address = address
         self._lock = Lock()
         self._free = BoundedSemaphore(MOST_CONNECTIONS)
-        self._idle: list[Db] = []
-        self._open: WeakSet[Db] = WeakSet()
+        self._idle: list[Session] = []
+        self._open: WeakSet[Session] = WeakSet()
         self._is_closed = False
         self._damage = ""
         _all.add(self)
 
-    def connect(self) -> Db:
+    def connect(self) -> Session:
         """Return a new connection, or raise StoreUnreachable."""
         parameters: dict[str, Any] = {**self.address.parameters}
         try:
             connection = psycopg.connect(autocommit=True, **parameters)
         except psycopg.Error as error:
             raise unreachable(self.address, error) from None
-        text.prepare(connection)
-        connection.execute(SETTINGS)
         self._open.add(connection)
+        text.prepare(connection)
+        try:
+            connection.execute(SETTINGS)
+        except psycopg.Error as error:
+            connection.close()
+            raise unreachable(self.address, error) from None
         return connection
 
     def reading(self) -> AbstractContextManager[Db]:
@@ -107,9 +139,10 @@ class Connections:
 
     @contextmanager
     def _transaction(self, *begin: str) -> Iterator[Db]:
-        with self._used() as db, self.translating():
+        with self._used() as session, self.translating():
             try:
-                with db.pipeline():
+                with session.pipeline() as pipeline:
+                    db = Db(session, pipeline)
                     for statement in begin:
                         db.execute(statement)
                     yield db
@@ -117,11 +150,11 @@ class Connections:
             except BaseException:
                 # If it is lost, the server rolls back.
                 with suppress(psycopg.Error):
-                    db.rollback()
+                    session.rollback()
                 raise
 
     @contextmanager
-    def _used(self) -> Iterator[Db]:
+    def _used(self) -> Iterator[Session]:
         if not self._free.acquire(timeout=BUSY_SECONDS):
             raise StoreBusy(self.address.shown)
         try:
@@ -133,7 +166,7 @@ class Connections:
         finally:
             self._free.release()
 
-    def _take(self) -> Db | None:
+    def _take(self) -> Session | None:
         """Return a connection that is not in use and was not lost."""
         with self._lock:
             if self._is_closed:
@@ -145,7 +178,7 @@ class Connections:
                 db.close()
         return None
 
-    def _put_back(self, db: Db) -> None:
+    def _put_back(self, db: Session) -> None:
         is_idle = not db.closed and db.info.transaction_status == psycopg.pq.TransactionStatus.IDLE
         with self._lock:
             if is_idle and not self._is_closed:
@@ -173,7 +206,7 @@ class Connections:
         self._open = WeakSet()
 
 
-def is_usable(db: Db) -> bool:
+def is_usable(db: Session) -> bool:
     """Return whether a connection is open; what the server says unasked is that it is not any more."""
     if db.closed:
         return False
@@ -184,9 +217,11 @@ def is_usable(db: Db) -> bool:
 
 def unreachable(address: Address, error: psycopg.Error) -> StoreUnreachable:
     """Return why there is no connection, in one line and without the password."""
-    reason = address.without_password(" ".join(str(error).split())).rstrip(".")
+    reason = address.without_password(" ".join(str(error).split())).removeprefix("connection failed: ")
     has_answered = "FATAL:" in reason
-    return StoreUnreachable(address.shown, reason.rpartition("FATAL: ")[2], has_answered=has_answered)
+    # What the library asks then, our sentence asks, too.
+    reason = reason.rpartition("FATAL: ")[2].partition(" Is the server running")[0].rstrip(".")
+    return StoreUnreachable(address.shown, reason, has_answered=has_answered)
 
 
 def store_error(address: Address, error: Exception) -> Exception:

@@ -6,7 +6,7 @@ from threading import Lock
 
 import psycopg
 
-from bullpen.store.postgres.connections import Connections, Db, is_usable
+from bullpen.store.postgres.connections import Connections, Session, is_usable
 
 GRACE_SECONDS = 15
 """After a start of the server, in which owners take their locks again: until then, a free lock says nothing."""
@@ -26,7 +26,7 @@ class OwnerLocks:
     def __init__(self, connections: Connections) -> None:
         self._connections = connections
         self._lock = Lock()
-        self._session: Db | None = None
+        self._session: Session | None = None
         self._held: set[str] = set()
         self._schema = ""
 
@@ -81,17 +81,18 @@ class OwnerLocks:
                 self._session.close()
                 self._session = None
 
-    def _renewed(self) -> Db:
+    def _renewed(self) -> Session:
         """Return the session, in which all are locked, however often it was lost."""
         if self._session is not None and is_usable(self._session):
             return self._session
-        session = self._connections.connect()
+        if self._session is not None:
+            self._session.close()
+        self._session = session = self._connections.connect()
         with self._connections.translating():
             row = session.execute("SELECT current_schema()").fetchone()
             self._schema = str(row[0]) if row else ""
             for token in self._held:
                 session.execute("SELECT pg_try_advisory_lock(%s)", (self._key(token),))
-        self._session = session
         return session
 
     def _key(self, token: str) -> int:

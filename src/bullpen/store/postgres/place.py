@@ -57,12 +57,12 @@ class Place:
     def read(self, answer: Cursor[Row]) -> list[Row]:
         """Return all rows of an answer, or raise UnknownConversation or NotTheOwner."""
         self.found()
-        return answer.fetchall()
+        return self.db.settle(answer).fetchall()
 
     def found(self) -> Found:
         """Return where the conversation is, or raise UnknownConversation or NotTheOwner."""
         if self._found is None:
-            row = self._row.fetchone()
+            row = self.db.settle(self._row).fetchone()
             if row is None:
                 raise UnknownConversation(self.id)
             number, messages, head, owner, first_link = row

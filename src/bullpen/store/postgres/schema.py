@@ -26,11 +26,9 @@ def prepare(connections: Connections) -> None:
     """Bring the tables into the newest format, or raise why this database cannot be used."""
     shown = connections.address.shown
     with connections.reading() as db:
-        info = db.info
         encoding, is_there = db.execute("SHOW server_encoding"), db.execute(IS_THERE)
-        version = info.server_version // 10_000
-        if version < OLDEST_SERVER:
-            raise StoreTooOld(shown, version, OLDEST_SERVER)
+        if db.server_version < OLDEST_SERVER:
+            raise StoreTooOld(shown, db.server_version, OLDEST_SERVER)
         if encoding.fetchone() != ("UTF8",):
             raise StoreFailed(shown, "its encoding is not UTF8", UTF8)
         found = _version(db) if is_there.fetchone() == (True,) else 0

@@ -48,6 +48,7 @@ from bullpen.store.postgres import (
     record_rows,
     schema,
     search,
+    transfer,
     turn_rows,
 )
 from bullpen.store.postgres.address import read_address
@@ -55,6 +56,7 @@ from bullpen.store.postgres.connections import Connections
 from bullpen.store.postgres.owner_locks import OwnerLocks
 from bullpen.store.postgres.place import Place
 from bullpen.store.search import query_from
+from bullpen.store.transfer import Copied
 from bullpen.store.turn_rows import KnownPrompts
 
 CHANNEL = "bullpen"
@@ -72,7 +74,11 @@ class PostgresStore:
         self._prompts = KnownPrompts()
         self._intact: dict[str, bytes] = {}
         """The last hash of each conversation whose end we have written or checked ourselves."""
-        schema.prepare(self._connections)
+        try:
+            schema.prepare(self._connections)
+        except BaseException:
+            self.close()
+            raise
 
     @property
     def path(self) -> str:
@@ -616,6 +622,17 @@ class PostgresStore:
                 # With time 0, the time of the last activity stays as it is.
                 conversation_rows.apply(place, StateChange(progress=progress), 0)
         return findings
+
+    @contextmanager
+    def copying_out(self, conversation_id: str) -> Iterator[Copied]:
+        """Let the block read one state of a conversation."""
+        with self._reading(conversation_id) as place:
+            yield transfer.copied(place)
+
+    def copy_in(self, copied: Copied) -> None:
+        """Add a conversation that nobody owns."""
+        with self._connections.writing() as db:
+            transfer.add(db, copied)
 
     def _checking_end(self, place: Place) -> "_EndCheck":
         return _EndCheck(place, self._intact)
