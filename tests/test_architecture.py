@@ -150,10 +150,28 @@ def test_only_what_is_for_many_machines_needs_their_packages() -> None:
     assert {name for name in users if not name.startswith(("bullpen.cluster.", "bullpen.store.postgres."))} == set()
 
 
-def test_a_conversation_on_one_machine_loads_nothing_of_many_machines() -> None:
-    loaded = modules_loaded_by("import bullpen.app, bullpen.cli.chat, bullpen.cli.serve, bullpen.web.server")
+def test_the_store_in_postgresql_is_opened_in_one_place() -> None:
+    importers = {path for path in modules() if any(".store.postgres" in name for name in imported(path))}
+    others = {dotted(path) for path in importers if "postgres" not in path.parts and unit(dotted(path)) != "cluster"}
 
-    assert {name for name in loaded if name.startswith(("bullpen.cluster", "psycopg", "procrastinate"))} == set()
+    assert others == {"bullpen.database"}
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "import bullpen.app, bullpen.cli.chat, bullpen.cli.serve, bullpen.web.server, bullpen.tui.app",
+        "from bullpen.cli import main; main(['sessions', 'list'])",
+    ],
+)
+def test_a_conversation_on_one_machine_loads_nothing_of_many_machines(
+    statement: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BULLPEN_HOME", str(tmp_path))
+    loaded = modules_loaded_by(statement)
+
+    of_many = ("bullpen.cluster", "bullpen.store.postgres", "psycopg", "procrastinate")
+    assert {name for name in loaded if name.startswith(of_many)} == set()
 
 
 @pytest.mark.parametrize("path", [path for path in modules() if unit(dotted(path)) == "context"], ids=dotted)
@@ -179,35 +197,6 @@ def test_using_the_context_loads_nothing_heavier_than_msgspec() -> None:
     loaded = loaded_by("from bullpen.context import *") - loaded_by("import msgspec")
 
     assert loaded - set(sys.stdlib_module_names) == {"bullpen"}
-
-
-def test_only_the_store_in_postgresql_imports_psycopg() -> None:
-    of_a_cluster = {"psycopg", "psycopg_pool", "procrastinate"}
-    users = {path for path in modules() if {name.split(".")[0] for name in imported(path)} & of_a_cluster}
-
-    assert users
-    assert {path.parent for path in users} == {SOURCE / "store" / "postgres"}
-    importers = {path for path in modules() if any(".store.postgres" in name for name in imported(path))}
-    assert {dotted(path) for path in importers if "postgres" not in path.parts} <= MAY_OPEN_POSTGRES
-
-
-MAY_OPEN_POSTGRES = {"bullpen.database"}
-"""Modules that do so in a function, if they are given the address of a server."""
-
-
-@pytest.mark.parametrize(
-    "statement",
-    [
-        "import bullpen, bullpen.app, bullpen.database, bullpen.store.sqlite",
-        "from bullpen.cli import main; main(['sessions', 'list'])",
-        "import bullpen.web.server, bullpen.tui.app",
-    ],
-)
-def test_one_machine_loads_nothing_of_a_cluster(
-    statement: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("BULLPEN_HOME", str(tmp_path))
-    assert loaded_by(statement) & {"psycopg", "psycopg_binary", "psycopg_pool", "procrastinate"} == set()
 
 
 @pytest.mark.parametrize("name", ["dataclasses", "logging", "re", "typing"])
