@@ -107,6 +107,24 @@ def test_a_failed_turn_gives_3_and_can_be_decided_later(write_team: Write, bullp
     assert bullpen("run", "--resume", "last").returncode == 3
 
 
+def test_a_red_check_gives_7_until_it_is_green(write_team: Write, bullpen: Bullpen) -> None:
+    team = write_team(ada=[{"write_file": {"path": "made.txt", "text": "hi"}}, {"say": "Done."}])
+    text = team.read_text(encoding="utf-8").replace('name = "ada"', 'name = "ada"\npermissions = "edit"')
+    check = '\n[[check]]\nname = "ready"\ncommand = ["test", "-e", "ready"]\n'
+    team.write_text(text + check, encoding="utf-8")
+
+    red = bullpen("run", "--trust", "team.toml", "x")
+    (team.parent / "ready").touch()
+    (team.parent / "made.txt").unlink()
+    green = bullpen("run", "--trust", "team.toml", "x")
+
+    assert red.returncode == 7, red.stdout + red.stderr
+    assert "ready: red (exit 1)" in red.stdout
+    assert "A check is red." in red.stderr
+    assert green.returncode == 0, green.stdout + green.stderr
+    assert "ready: green" in green.stdout
+
+
 def test_a_cap_gives_4_and_resume_goes_on(write_team: Write, bullpen: Bullpen) -> None:
     write_team(ada="ping [NEXT: ben]", ben="pong [NEXT: ada]")
 

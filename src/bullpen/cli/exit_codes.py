@@ -11,9 +11,17 @@ from bullpen.text.safe import printable
 from bullpen.view.state import ConversationView, conversation_view
 from bullpen.view.status_lines import NOTHING_KEPT, left_open_lines
 
-Ending = Literal["done", "undecided", "paused", "timeout", "nobody", "interrupted"]
+Ending = Literal["done", "undecided", "paused", "timeout", "nobody", "red", "interrupted"]
 
-ENDINGS: dict[Ending, int] = {"done": 0, "undecided": 3, "paused": 4, "timeout": 5, "nobody": 6, "interrupted": 130}
+ENDINGS: dict[Ending, int] = {
+    "done": 0,
+    "undecided": 3,
+    "paused": 4,
+    "timeout": 5,
+    "nobody": 6,
+    "red": 7,
+    "interrupted": 130,
+}
 
 EXIT_CODES = """\
 exit codes:
@@ -24,6 +32,7 @@ exit codes:
   4    paused, at a limit or by a person
   5    timed out; the running turns were cancelled
   6    nobody was asked: the message names nobody in the team; it is stored
+  7    done, but a check was red when it last ran
   130  Ctrl-C; the running turns were cancelled. A second Ctrl-C leaves at once
 """
 
@@ -53,6 +62,8 @@ def _lines(view: ConversationView, ending: Ending, db: Path | None) -> Iterator[
             yield f"Paused: {view.paused}"
         case "nobody":
             yield "Nobody was asked: the message names nobody in the team."
+        case "red":
+            yield "A check is red."
         case "undecided" | "done":
             pass
     yield from left_open_lines(view)

@@ -16,7 +16,7 @@ from bullpen.cli.signals import Interruptions
 from bullpen.cli.team_and_message import add_words, message_text, team_and_message
 from bullpen.cli.viewer import Follower, following
 from bullpen.conversation.conversation import Conversation
-from bullpen.conversation.events import ConversationEvent, event_json
+from bullpen.conversation.events import Checked, ConversationEvent, event_json
 from bullpen.errors import NothingRuns
 from bullpen.messages import ConversationMessage
 from bullpen.team.file import LoadedTeam
@@ -56,10 +56,12 @@ async def _run(opening: Opening, message: str | None, options: argparse.Namespac
     interruptions = Interruptions()
     with interruptions.taken():
         async with open_team(opening.loaded, resume=opening.resume, db=opening.opens) as conversation:
-            show = _show(conversation)
-            shown = (_print_json,) if options.json else (show.tell, show.catch_up)
-            async with following(conversation, *shown) as follower:
+            show, checks = _show(conversation), _Checks()
+            tell, pause = (_print_json, lambda: None) if options.json else (show.tell, show.catch_up)
+            async with following(conversation, lambda event: tell(checks.noting(event)), pause) as follower:
                 ending = await _say_and_wait(conversation, follower, message, options, interruptions)
+            if ending == "done" and checks.is_any_broken:
+                ending = "red"
             say_next(conversation, ending, opening.db)
     return interruptions.exit_code if interruptions.exit_code is not None else ENDINGS[ending]
 
@@ -90,6 +92,24 @@ async def _say_and_wait(
         await conversation.cancel(by=options.sender)
     await follower.until_shown()
     return "interrupted" if interruptions.exit_code is not None else "timeout"
+
+
+class _Checks:
+    """What the checks said last that ran meanwhile."""
+
+    def __init__(self) -> None:
+        self._last: dict[tuple[str, str], bool] = {}
+
+    @property
+    def is_any_broken(self) -> bool:
+        """Whether a check was red when it last ran in a folder."""
+        return any(self._last.values())
+
+    def noting(self, event: ConversationEvent) -> ConversationEvent:
+        """Return an event, after remembering what it says of a check."""
+        if isinstance(event, Checked):
+            self._last[event.result.name, event.result.workspace] = event.result.is_broken
+        return event
 
 
 def _asked_nobody(conversation: Conversation, said: ConversationMessage | None) -> bool:

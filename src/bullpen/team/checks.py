@@ -187,8 +187,8 @@ class _Checks:
             text = "bullpen cannot restrict what a command does; you are asked before other agents hand over to it"
             yield self._problem((*path, "permissions"), text, "remark")
         elif not is_known(member.agent) and member.permissions != "read-only":
-            text = "has no effect: bullpen cannot restrict what a command does"
-            yield self._problem((*path, "permissions"), text, "warning")
+            text = "says that its changes are to be seen; bullpen cannot restrict what a command does"
+            yield self._problem((*path, "permissions"), text, "remark")
         elif member.command and not is_known(member.agent) and self._lines.has((*path, "permissions")):
             text = "is not enforced: bullpen cannot restrict what a command does, and this one may do anything"
             yield self._problem((*path, "permissions"), text, "warning")
