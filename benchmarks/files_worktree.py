@@ -12,7 +12,8 @@ from benchmarks.agents_stage import own_folder
 from benchmarks.files_stage import ENVIRONMENT, change, commit, make_folder
 from benchmarks.plot import Plot
 from benchmarks.report import Figure, duration
-from bullpen.files.own_workspace import OwnWorkspace, own_path
+from bullpen.files.own_paths import own_path
+from bullpen.files.own_workspace import OwnWorkspace
 from bullpen.files.workspace import FolderSnapshots
 
 MOST = 3.0

@@ -41,6 +41,7 @@ BullpenError
 ├── NothingToDecide         no turn is waiting for a decision
 ├── NothingToForget         the member has no session of its own
 ├── NothingToMerge          everything that an agent did is in the shared folder already
+├── NothingToPick           none of several results can be picked or dropped now
 ├── NothingToUndo           no changes of files can be taken back, or brought back
 ├── OutputExists            the output file exists already
 ├── PromptTooLarge          the parts that may not be cut exceed the byte budget; nothing was sent
@@ -308,6 +309,10 @@ class NoConflict(BullpenError):
 
 class NothingToForget(BullpenError):
     """A member has no session of its own, or none yet."""
+
+
+class NothingToPick(BullpenError):
+    """None of several results can be picked or dropped now, or not the one that is named."""
 
 
 class NothingToMerge(BullpenError):

@@ -14,7 +14,8 @@ from tests.files.stage import repository, write
 from bullpen.conversation import merging
 from bullpen.conversation.file_history import FileHistory, files_home
 from bullpen.conversation.owner import owned
-from bullpen.files.own_workspace import OwnWorkspace, own_path, remove_own_workspaces, unmerged_work
+from bullpen.files.own_paths import own_path
+from bullpen.files.own_workspace import OwnWorkspace, remove_own_workspaces, unmerged_work
 from bullpen.files.workspace import FolderSnapshots
 from bullpen.store.sqlite import SqliteStore
 

@@ -8,7 +8,7 @@ from tests.conversation.stage import Stage
 
 from bullpen.conversation.conversation import Conversation
 from bullpen.file_changes import ChangeRecord
-from bullpen.files.own_workspace import own_path
+from bullpen.files.own_paths import own_path
 from bullpen.store.base import Store
 
 LINES = "".join(f"line {number}\n" for number in range(9))

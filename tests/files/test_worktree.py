@@ -7,7 +7,8 @@ from pathlib import Path
 from tests.files.random_turns import git
 from tests.files.stage import repository, write
 
-from bullpen.files.own_workspace import OwnWorkspace, own_path
+from bullpen.files.own_paths import own_path
+from bullpen.files.own_workspace import OwnWorkspace
 from bullpen.files.place import find_place
 from bullpen.files.workspace import FolderSnapshots
 from bullpen.files.worktree import make_worktree, remove_worktree

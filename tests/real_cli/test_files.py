@@ -16,7 +16,7 @@ from bullpen.app import open_team
 from bullpen.conversation.conversation import Conversation
 from bullpen.conversation.member_agent import Extra
 from bullpen.file_changes import ChangeRecord
-from bullpen.files.own_workspace import own_path
+from bullpen.files.own_paths import own_path
 from bullpen.rehearsal import Rehearsed, rehearse
 from bullpen.team.file import load_team
 from bullpen.testing.models import ModelServer, Reply, ToolCall

@@ -11,7 +11,7 @@ from bullpen.conversation.conversation import Conversation
 from bullpen.conversation.owner import owned
 from bullpen.errors import ConversationInUse, NothingToUndo
 from bullpen.file_changes import ChangeRecord
-from bullpen.files.own_workspace import FOLDER
+from bullpen.files.own_paths import FOLDER
 from bullpen.store.base import Store, Turn
 from bullpen.store.sqlite import SqliteStore
 

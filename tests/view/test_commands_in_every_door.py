@@ -212,6 +212,13 @@ BUSY: Lines = [
         "said 4 ' /cancel'; undecided max:1; forgets max",
         "There is nothing to merge: everything that max did is in the shared folder.",
     ),
+    (
+        "/pick",
+        "said 4 ' /cancel'; undecided max:1; forgets max",
+        "/pick needs one name, for example: /pick max, or /pick 14 for what turn 14 did",
+    ),
+    ("/pick max", "said 4 ' /cancel'; undecided max:1; forgets max", "There is no result of 'max' to pick or drop."),
+    ("/discard", "said 4 ' /cancel'; undecided max:1; forgets max", "There is nothing to drop."),
     ("/dismiss", "said 4 ' /cancel'; undecided max:1; forgets max", "There is no missed hand-over to dismiss."),
 ]
 STOPPED: Lines = [

@@ -28,7 +28,8 @@ exit codes:
   0    done: no turn is running, and it is a person's turn
   1    an error, printed on stderr
   2    wrong usage
-  3    a person must decide: a turn failed, was cancelled or interrupted, a hand-over needs a yes, or a merge conflicts
+  3    a person must decide: a turn failed, was cancelled or interrupted, a hand-over needs a yes, a merge conflicts, or
+       one of several results is to be picked
   4    paused, at a limit or by a person
   5    timed out; the running turns were cancelled
   6    nobody was asked: the message names nobody in the team; it is stored
@@ -40,7 +41,7 @@ exit codes:
 def ending_of(conversation: Conversation) -> Ending:
     """Return how a conversation ended in which no turn is running."""
     view = conversation_view(conversation)
-    if view.undecided or any(one.kind in ("allow", "conflict") for one in view.decisions):
+    if view.undecided or any(one.kind in ("allow", "conflict", "pick") for one in view.decisions):
         return "undecided"
     return "done" if view.paused is None else "paused"
 

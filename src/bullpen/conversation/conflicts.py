@@ -1,10 +1,11 @@
 """Conflicts: what an agent did in its own workspace, and others in the shared folder. Entries about them; pure."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Literal
 
 from msgspec.structs import replace
 
+from bullpen.conversation import rounds
 from bullpen.conversation.consequences import person_message
 from bullpen.conversation.entry import Change, Entry
 from bullpen.conversation.events import Conflicted, Decided
@@ -14,6 +15,7 @@ from bullpen.file_changes import MOST_SENT_FILES, FileChange
 from bullpen.files.merge import Conflict
 from bullpen.markers.grammar import read_markers
 from bullpen.routing.progress import MergeConflict, Progress
+from bullpen.routing.rounds import candidate_of
 from bullpen.routing.router import Router
 from bullpen.team.team import Member
 from bullpen.text.numbers import counted
@@ -33,20 +35,31 @@ DELETED = "{member} deleted these, and others changed them. Keep or delete them"
 
 
 def found(state: ConversationState, turn_id: str, member: str, files: Sequence[str], *, at: int) -> Entry:
-    """Ask people about a conflict. A member has at most one: its latest."""
+    """Ask people about a conflict. There is at most one for each workspace: the latest."""
     first = tuple(files[:MOST_SENT_FILES])
     conflict = MergeConflict(member=member, files=first, more=len(files) - len(first))
-    others = {turn: one for turn, one in state.progress.conflicts.items() if one.member != member}
+    others = _in_other_workspaces(state.progress, turn_id, member)
     change = Change(progress=replace(state.progress, conflicts={**others, turn_id: conflict}))
     return Entry(at=at, change=change, events=(Conflicted.of(turn_id, conflict),))
 
 
-def over(state: ConversationState, members: Collection[str], *, at: int) -> Entry | None:
-    """Forget the conflicts of members whose work is in the shared folder after all."""
-    left = {turn: one for turn, one in state.progress.conflicts.items() if one.member not in members}
+def over(state: ConversationState, turn_id: str, member: str, *, at: int) -> Entry | None:
+    """Forget the conflict of a workspace whose work is in the shared folder after all."""
+    left = _in_other_workspaces(state.progress, turn_id, member)
     if left == state.progress.conflicts:
         return None
     return Entry(at=at, change=Change(progress=replace(state.progress, conflicts=left)))
+
+
+def _in_other_workspaces(progress: Progress, turn_id: str, member: str) -> dict[str, MergeConflict]:
+    """Return all conflicts but those of the workspace that a turn worked in: a member's, or one for that turn only."""
+    if candidate_of(progress.rounds, turn_id) is not None:
+        return {turn: one for turn, one in progress.conflicts.items() if turn != turn_id}
+    return {
+        turn: one
+        for turn, one in progress.conflicts.items()
+        if one.member != member or candidate_of(progress.rounds, turn) is not None
+    }
 
 
 def settled(state: ConversationState, turn_id: str, how: Settling, *, at: int) -> Entry:
@@ -59,7 +72,8 @@ def settled(state: ConversationState, turn_id: str, how: Settling, *, at: int) -
         "resolve": "both versions are in the files, to be resolved",
         "apart": f"it stays in {conflict.member}'s own workspace",
     }[how]
-    change = Change(progress=replace(state.progress, conflicts=left))
+    progress = rounds.with_state(state.progress, turn_id, "apart" if how == "apart" else "merged")
+    change = Change(progress=replace(progress, conflicts=left))
     return Entry(at=at, change=change, events=(Decided(turn_id=turn_id, choice=words),))
 
 
@@ -71,7 +85,7 @@ def to_resolve(
     asked = person_message(router, state, person, text, read_markers(text), message_id=message_id, at=at)
     progress, without = asked.change.progress, decided.change.progress
     if isinstance(progress, Progress) and isinstance(without, Progress):
-        progress = replace(progress, conflicts=without.conflicts)
+        progress = replace(progress, conflicts=without.conflicts, rounds=without.rounds)
     return replace(asked, change=replace(asked.change, progress=progress), events=(*decided.events, *asked.events))
 
 
@@ -103,11 +117,16 @@ def _with_both(conflict: Conflict, member: str) -> FileChange | None:
     return replace(conflict, path=raw.decode(errors="replace"), raw_path=raw, ours=None).settled(conflict.theirs)
 
 
-def note_for(member: str, conflicts: Mapping[str, MergeConflict]) -> str:
+def note_for(member: str, progress: Progress) -> str:
     """Return what a member should know of the conflicts that are open: some work is not where it looks for it."""
     return " ".join(
-        Conflicted.of(turn, one).text + (" You continue in your own workspace." if one.member == member else "")
-        for turn, one in conflicts.items()
+        Conflicted.of(turn, one).text
+        + (
+            " You continue in your own workspace."
+            if one.member == member and candidate_of(progress.rounds, turn) is None
+            else ""
+        )
+        for turn, one in progress.conflicts.items()
     )
 
 

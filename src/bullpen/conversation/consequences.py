@@ -21,6 +21,7 @@ from bullpen.conversation.events import (
     Unallowed,
     Undecided,
 )
+from bullpen.conversation.rounds import new_round
 from bullpen.conversation.state import ConversationState, UndecidedTurn
 from bullpen.markers.grammar import Markers
 from bullpen.markers.stripping import strip_all_markers
@@ -37,6 +38,7 @@ from bullpen.routing.progress import (
     without_questions,
 )
 from bullpen.routing.queue import WaitingTurn
+from bullpen.routing.rounds import is_judges, turns_apart
 from bullpen.routing.router import Route, Router
 from bullpen.store.base import PoolOrder, TurnEnd
 from bullpen.team.team import Member, Team
@@ -80,6 +82,7 @@ def person_message(
         message_number=max(before.message_number, message_number(message_id)),
         held=tuple(turn.id for turn in kept if turn in holds or turn.id in before.held),
         missed=missed,
+        rounds={**before.rounds, **new_round(route, turns, person.name)},
     )
     parent = answered[0].message_id if answered else None
     message = _message(message_id, text, person, markers, route, at, parent)
@@ -139,13 +142,24 @@ def agent_reply(
     message_id: str,
 ) -> Entry:
     """Return what an agent's reply changes."""
-    route = router.route(agent, markers, person=state.progress.person)
+    is_judge, is_apart = is_judges(state.progress.rounds, turn.id), turn.id in turns_apart(state.progress.rounds)
+    route = (
+        Route(notes=_not_followed(agent, markers))
+        if is_apart
+        else router.route(agent, markers, person=state.progress.person)
+    )
+    if markers.pick is not None and not is_judge:
+        route = replace(
+            route, notes=(*route.notes, f"{agent.name} is not a judge here, so its [PICK: …] picks nothing.")
+        )
     drops = _dropped(route, state)
     before = without_questions(state.progress, (turn.id for turn in drops))
     turns = _turns(route, state, message_id)
     unallowed = tuple(new for new, asked in zip(turns, route.asked, strict=True) if asked.needs_yes)
     missed = (
-        None if route.addressees else missed_hand_over(text, agent, team, markers=markers, returns_to=route.waits_for)
+        None
+        if route.addressees or is_apart
+        else missed_hand_over(text, agent, team, markers=markers, returns_to=route.waits_for)
     )
     misses = {name: said for name, said in before.misses.items() if name != agent.name}
     if missed is not None:
@@ -157,7 +171,9 @@ def agent_reply(
     kept = tuple(waiting for waiting in state.queue.waiting if waiting not in drops)
     is_last = not turns and not kept
     handed_over = {route.waits_for: agent.name} if route.waits_for and (route.addressees or is_last) else {}
-    used = with_own_session(with_usage(before, agent.name, usage_of_turn(end.usage)), agent.name, end.memory)
+    used = with_usage(before, agent.name, usage_of_turn(end.usage))
+    if not is_apart:
+        used = with_own_session(used, agent.name, end.memory)
     progress = replace(
         with_reply(used, agent.name, text, _first_agent(team, turns)),
         turns_made=before.turns_made + len(turns),
@@ -166,6 +182,7 @@ def agent_reply(
         missed=missed or _still_missed(before, lambda earlier: earlier.sender == agent.name),
         handed_over={**before.handed_over, **handed_over},
         unallowed={**before.unallowed, **{new.id: agent.name for new in unallowed}},
+        rounds={**before.rounds, **new_round(route, turns, agent.name)},
     )
     message = _message(message_id, text, agent, markers, route, end.at, parent=turn.message_id)
     return Entry(
@@ -241,6 +258,13 @@ def _said(message: ConversationMessage, route: Route, state: ConversationState, 
         notes=(*route.notes, *_content_notes(message, route)),
         rebuilt="" if end is None or end.memory is None else end.memory.reason,
     )
+
+
+def _not_followed(agent: Member, markers: Markers) -> tuple[str, ...]:
+    """Return a note on what a member wants of others while it does a task apart from them, or judges."""
+    if not (markers.next or markers.drop or markers.team_task):
+        return ()
+    return (f"{agent.name} is one of several here, so its hand-overs and other markers are not followed.",)
 
 
 def _content_notes(message: ConversationMessage, route: Route) -> Iterator[str]:

@@ -14,7 +14,8 @@ from bullpen.check_results import CheckResult
 from bullpen.context.history import History
 from bullpen.context.manager import ContextManager, task_too_long
 from bullpen.context.prompt import AssemblerOutput
-from bullpen.conversation import conflicts, decisions
+from bullpen.conversation import conflicts, decisions, rounds
+from bullpen.conversation.best_of import BestOfSeveral
 from bullpen.conversation.broadcast import Viewer
 from bullpen.conversation.conflicts import Settling
 from bullpen.conversation.consequences import note, person_message, route_of_person
@@ -29,6 +30,7 @@ from bullpen.conversation.prompts import Prompts
 from bullpen.conversation.resume import opening_events, resume
 from bullpen.conversation.running_turn import RunningTurn, milliseconds
 from bullpen.conversation.state import ConversationState, UndecidedTurn
+from bullpen.conversation.turn_agents import TurnAgents
 from bullpen.conversation.turn_files import TurnFiles
 from bullpen.conversation.turn_loop import TurnLoop
 from bullpen.conversation.workspaces import workspaces
@@ -39,6 +41,7 @@ from bullpen.memory import Memory
 from bullpen.routing.obstacles import Checking
 from bullpen.routing.progress import Progress
 from bullpen.routing.queue import WaitingTurn
+from bullpen.routing.rounds import candidate_of
 from bullpen.routing.router import Route, Router
 from bullpen.store.base import Store, StoredMessage
 from bullpen.team.team import Member, Team
@@ -70,16 +73,20 @@ class Conversation:
     ) -> None:
         self.team = team
         self._state = state
-        self._router = Router(team)
+        home = None if file_history is None else file_history.snapshots.home
+        of_turns = TurnAgents(agents, state, home)
+        self._router = Router(team, of_turns.why_not_apart)
         self._journal = Journal(team, state, history)
         prompts = Prompts(self._journal.context, store, state.conversation_id, team, root)
         memories = Memories(store, state.conversation_id)
         place = file_history.forked.place if file_history is not None else Path
         self.workspaces = workspaces(team.agents, root, place)
         """For each member that may edit files, the folder in which it may."""
-        self._files = TurnFiles(self._journal, file_history, agents, team.checks, root)
+        self._files = TurnFiles(self._journal, file_history, of_turns, team.checks, root)
+        self._best_of = BestOfSeveral(team, self._journal, file_history, self._files)
         self._turns = TurnLoop(
-            team, self._router, self._journal, agents, prompts, memories, self.workspaces, self._files
+            *(team, self._router, self._journal, of_turns, prompts, memories),
+            *(self.workspaces, self._files, self._best_of),
         )
         self._loops: list[asyncio.Task[None]] = []
 
@@ -230,13 +237,15 @@ class Conversation:
         await self._files.finish()
         return await self._journal.alone(lambda: self._files.put(choice, turn_id, person))
 
-    async def settle(self, how: Settling, turn_id: str | None = None, *, by: str | None = None) -> None:
+    async def settle(self, how: Settling, turn_id: str | None = None, *, by: str | None = None) -> bool:
         """Decide about a conflict of an agent's own workspace; without a turn, the latest one.
 
-        "resolve" needs somebody who does it: `let_resolve`.
+        "resolve" needs somebody who does it: `let_resolve`. Returns whether it was one of several results.
         """
         await self._files.finish()
-        await self._journal.alone(lambda: self._settle(how, turn_id, by))
+        chosen, _ = conflicts.open_conflict(self._state, turn_id)
+        await self._journal.alone(lambda: self._settle(how, chosen, by))
+        return candidate_of(self._state.progress.rounds, chosen) is not None
 
     async def let_resolve(self, member: str, turn_id: str | None = None, *, by: str | None = None) -> None:
         """Put both versions into the files of a conflict, and ask a member to resolve it."""
@@ -269,6 +278,20 @@ class Conversation:
         """Bring what an agent did in its own workspace into the shared folder, if it was not yet."""
         await self._files.finish()
         await self._files.merge(self.agent(member).name)
+
+    async def pick(self, name: str, turn_id: str | None = None, *, by: str | None = None) -> None:
+        """Pick one of several results, by its member or its turn; it is merged when nobody edits the shared folder.
+
+        `turn_id` says which task is meant: any turn of those who did it.
+        """
+        await self._files.finish()
+        await self._decide(by, "pick", rounds.pick, self._decider(by), name, turn_id)
+        self._best_of.try_again()
+
+    async def discard(self, name: str | None = None, turn_id: str | None = None, *, by: str | None = None) -> None:
+        """Drop one of several results that was not picked, or all that are left: their worktrees are removed."""
+        await self._files.finish()
+        await self._decide(by, "discard", rounds.discard, name, turn_id)
 
     async def dismiss_missed_hand_over(self, *, by: str | None = None) -> None:
         """Dismiss a missed hand-over."""
@@ -467,6 +490,7 @@ class Conversation:
         for turn_id, text in (await self._files.start()).items():
             await self._journal.shielded(partial(self._ask_to_resolve, turn_id, text, self._decider(None), None))
         self._turns.adopt(adopted)
+        await self._journal.alone(lambda: self._best_of.advance(is_opening=True))
         self._loops = [asyncio.create_task(self._turns.run()), asyncio.create_task(keep_alive(self._journal))]
         self._journal.changed.set()
 
@@ -483,6 +507,7 @@ class Conversation:
         await to_the_end(_finish_all([*tasks, *self._journal.changes]))
         await to_the_end(self._files.checks.close())
         await to_the_end(self._files.finish(merges=True))
+        await to_the_end(self._best_of.finish())
         self._journal.broadcast.close()
         self._journal.quiet.set()
 

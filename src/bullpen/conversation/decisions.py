@@ -21,11 +21,13 @@ from bullpen.conversation.events import (
     Renamed,
     Reordered,
 )
+from bullpen.conversation.rounds import new_round
 from bullpen.conversation.state import ConversationState
 from bullpen.errors import NobodyToAsk, NothingRuns, NothingToDecide, NothingToForget, TurnConflict
 from bullpen.markers.grammar import read_markers
-from bullpen.routing.progress import counting_again, without_questions
+from bullpen.routing.progress import Progress, counting_again, without_questions
 from bullpen.routing.queue import PUT_FIRST, WaitingTurn
+from bullpen.routing.rounds import round_of
 from bullpen.routing.router import Router
 from bullpen.store.base import Decision
 from bullpen.team.own_memory import why_shared_here
@@ -118,6 +120,9 @@ def hand_over(state: ConversationState, router: Router, member: str, turn_id: st
     """Let another member answer in place of one whose turn ended without a reply."""
     turn = _undecided_turn(state, turn_id)
     name = agent_named(router, member).name
+    found = round_of(state.progress.rounds, turn.id)
+    if found is not None and name in (found[1].judge, *(one.member for one in found[1].candidates)):
+        raise NobodyToAsk(f"{name} takes part in this already.")
     instead = state.new_turn(name, turn.message_id, intent=PUT_FIRST, step=turn.step)
     # Nobody answers a message twice: a later turn of the same member in the relay is dropped.
     drops = tuple(later for later in state.queue.of(name) if later.message_id == turn.message_id)
@@ -136,7 +141,7 @@ def hand_over(state: ConversationState, router: Router, member: str, turn_id: st
 def ask(
     state: ConversationState, router: Router, person: Member, asked: str, message_id: str | None, *, at: int
 ) -> Entry:
-    """Ask members to answer the last message, written as in [NEXT: …]: "a, b" or "a & b"."""
+    """Ask members to answer the last message, written as in [NEXT: …]: "a, b", "a & b" or "a | b"."""
     route = router.route(person, read_markers(f"[NEXT: {asked}]"), in_relay=True)
     if message_id is None:
         raise NobodyToAsk(NOTHING_SAID_YET)
@@ -148,7 +153,7 @@ def ask(
     named = {one.member for one in route.asked}
     # Naming a member is a yes to a hand-over that asks for it.
     allows = [turn.id for turn in state.unallowed.values() if turn.message_id == message_id and turn.member in named]
-    if not fresh and not allows:
+    if (not fresh and not allows) or (route.is_best_of and len(fresh) < len(route.asked)):
         raise NobodyToAsk(f"Already asked: {', '.join(one.member for one in route.asked)}.")
     turns = tuple(
         state.new_turn(one.member, message_id, intent=one.intent, step=one.step, number=number)
@@ -157,6 +162,9 @@ def ask(
     allowed = tuple(Decided(turn_id=turn_id, choice="allowed") for turn_id in allows)
     queued = (Queued(turns=turns),) if turns else ()
     change, held = _after_a_decision(state, {message_id}, at, new_turns=len(turns), settles=allows)
+    if isinstance(change.progress, Progress):
+        rounds = {**change.progress.rounds, **new_round(route, turns, person.name)}
+        change = replace(change, progress=replace(change.progress, rounds=rounds))
     return Entry(at=at, turns=turns, change=change, events=(*allowed, *queued, *held))
 
 

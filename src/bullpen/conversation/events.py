@@ -12,6 +12,8 @@ from bullpen.messages import ConversationMessage
 from bullpen.routing.missed_hand_overs import MissedHandOver
 from bullpen.routing.progress import MergeConflict
 from bullpen.routing.queue import WaitingTurn
+from bullpen.routing.rounds import Candidate, Round
+from bullpen.text.names import listed
 from bullpen.turn_events import Event, Failed, Usage
 
 PauseKind = Literal["cap", "failed", "cancelled", "interrupted", "left_over", "trouble"]
@@ -158,6 +160,29 @@ class Conflicted(Struct, frozen=True, kw_only=True, tag="conflicted", tag_field=
         return cls(turn_id=turn_id, member=conflict.member, files=files, text=text)
 
 
+class Unpicked(Struct, frozen=True, kw_only=True, tag="unpicked", tag_field="type"):
+    """Several members have done the same task, apart from each other; a person picks one result."""
+
+    round: str
+    """The first of their turns."""
+    candidates: tuple[Candidate, ...]
+    text: str
+
+    @classmethod
+    def of(cls, key: str, one: Round) -> "Unpicked":
+        """Return the event for a round whose candidates have ended."""
+        done = one.in_state("done")
+        failed = [f"{candidate.member} (turn {candidate.turn})" for candidate in one.in_state("failed")]
+        members = [f"{candidate.member} (turn {candidate.turn})" for candidate in done]
+        sentences = [
+            one.why_asked,
+            f"{listed(members)} {'has a result' if len(done) == 1 else 'have each done the task'}." if done else "",
+            f"{listed(failed)} {'has' if len(failed) == 1 else 'have'} no result." if failed else "",
+            "Which result should be merged?" if done else "There is nothing to pick.",
+        ]
+        return cls(round=key, candidates=(*done, *one.in_state("failed")), text=" ".join(filter(None, sentences)))
+
+
 class Decided(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="decided", tag_field="type"):
     """A person has decided about a turn: one without a reply, one that needs a yes, or one with a conflict."""
 
@@ -262,6 +287,7 @@ ConversationEvent = (
     | Undecided
     | Unallowed
     | Conflicted
+    | Unpicked
     | Decided
     | Paused
     | Continued

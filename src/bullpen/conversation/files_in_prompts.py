@@ -1,11 +1,12 @@
 """What an agent is told of files: the diff that a [DIFF] asks for, and what was taken back since its last turn."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from bullpen.conversation.undo_rules import taken_back
 from bullpen.errors import UnknownTurn
 from bullpen.file_changes import ChangeRecord, FileChange
+from bullpen.files.own_paths import is_candidates
 from bullpen.store.base import Store
 from bullpen.text.clean import byte_length
 from bullpen.text.numbers import counted
@@ -20,19 +21,31 @@ _FILE = re.compile(r"^(?=diff --git )", re.MULTILINE)
 _FENCE = re.compile(r"`{3,}")
 
 
-def wanted_diff(store: Store, conversation_id: str, turn_id: str, max_bytes: int) -> str:
-    """Return the diff of a turn for a prompt; without an id, of the last turn that changed files and was not undone."""
+def wanted_diff(store: Store, conversation_id: str, turn_id: str, max_bytes: int, hidden: Collection[str] = ()) -> str:
+    """Return the diff of a turn for a prompt; without an id, of the last turn that changed files and was not undone.
+
+    The changes of hidden turns are not shown: those of others who do the same task.
+    """
+    if turn_id in hidden:
+        return f"(The diff of turn {turn_id} was asked for, but nobody who does the same task may see it yet.)"
     if turn_id:
         records = store.changes(conversation_id, turn_ids=[turn_id], patches=False)
     else:
         records = _latest(store, conversation_id)
     gone = taken_back(records)
     turns = [record for record in records if record.kind == "turn" and record.changes.files]
-    chosen = turns if turn_id else [record for record in turns if record.number not in gone]
+    merged = {record.turn_id for record in records if record.kind == "merge"}
+    chosen = turns if turn_id else [record for record in turns if _is_there(record, gone, merged)]
     full = store.change(conversation_id, chosen[-1].number) if chosen else None
     if full is None:
         return _no_diff(store, conversation_id, turn_id)
-    return _shown(full, max_bytes // DIFF_SHARE, is_gone=full.number in gone)
+    whose = f"turn {full.turn_id} of {full.member}"
+    return shown_changes(full, max_bytes // DIFF_SHARE, f"What {whose}", is_gone=full.number in gone)
+
+
+def _is_there(record: ChangeRecord, gone: Collection[int], merged: Collection[str]) -> bool:
+    """Return whether what a turn changed was not taken back, and is not one of several results that was not picked."""
+    return record.number not in gone and (record.turn_id in merged or not is_candidates(record.changes.folder))
 
 
 def _latest(store: Store, conversation_id: str) -> list[ChangeRecord]:
@@ -51,21 +64,27 @@ def _no_diff(store: Store, conversation_id: str, turn_id: str) -> str:
     return f"(The diff of turn {turn_id} was asked for, but {member} changed no files in it that bullpen knows of.)"
 
 
-def _shown(record: ChangeRecord, room: int, *, is_gone: bool) -> str:
+def shown_changes(record: ChangeRecord, room: int, what: str, *, is_gone: bool = False) -> str:
+    """Return what was changed, for a prompt: how much, which files, and as many lines as there is room for."""
     changes = record.changes
     left, cut = _that_fit(_FILE.split(changes.patch)[1:], room)
     lines = f"+{changes.added} -{changes.removed}"
-    heading = f"What turn {record.turn_id} of {record.member} changed: {counted(len(changes.files), 'file')}, {lines}."
+    heading = f"{what} changed: {counted(len(changes.files), 'file')}, {lines}."
     notes = [
         "It was taken back since." if is_gone else "",
         changes.note,
         f"Not shown here, for lack of room: {counted(cut, 'file')}." if cut or changes.patch_is_cut else "",
     ]
     patch = "".join(left).rstrip("\n")
-    fence = "`" * max([3, *(len(found) + 1 for found in _FENCE.findall(patch))])
     listed = "\n".join(_line(file) for file in changes.files[: 10 * MOST_NAMES])
-    body = f"{fence}diff\n{patch}\n{fence}" if patch else ""
+    body = fenced(patch, "diff") if patch else ""
     return "\n\n".join(filter(None, [" ".join(filter(None, [heading, *notes])), listed, body]))
+
+
+def fenced(text: str, kind: str) -> str:
+    """Return a text as a block of code that nothing in it can end."""
+    fence = "`" * max([3, *(len(found) + 1 for found in _FENCE.findall(text))])
+    return f"{fence}{kind}\n{text}\n{fence}"
 
 
 def _that_fit(files: Sequence[str], room: int) -> tuple[list[str], int]:

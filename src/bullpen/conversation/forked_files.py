@@ -9,7 +9,8 @@ from msgspec.structs import replace
 from bullpen.errors import BullpenError, FilesError
 from bullpen.file_changes import ChangeRecord
 from bullpen.files.compare import is_tree
-from bullpen.files.own_workspace import FOLDER, STATE, OwnWorkspace, own_path, own_paths, read_state
+from bullpen.files.own_paths import FOLDER, own_path
+from bullpen.files.own_workspace import STATE, OwnWorkspace, own_paths, read_state
 from bullpen.files.place import hashed
 from bullpen.files.workspace import FolderSnapshots
 from bullpen.files.worktree import why_no_worktree

@@ -12,6 +12,7 @@ from bullpen.context.prompt import DEFAULT_MAX_BYTES
 from bullpen.conversation.broadcast import Broadcast
 from bullpen.conversation.entry import Entry
 from bullpen.conversation.events import ConversationEvent, Paused, TaskSet
+from bullpen.conversation.rounds import follow
 from bullpen.conversation.state import ConversationState
 from bullpen.errors import ConversationClosed, NotTheOwner, TurnNumberTaken, UnknownConversation
 from bullpen.messages import ConversationMessage
@@ -71,6 +72,7 @@ class Journal:
 
     async def commit(self, entry: Entry, *, by: str = "") -> StoredMessage | None:
         """Store an entry, apply it in memory, and publish its events. The caller must hold the lock."""
+        entry = follow(self.state, entry)
         try:
             stored = await self.state.commit(entry)
         except (NotTheOwner, UnknownConversation) as error:

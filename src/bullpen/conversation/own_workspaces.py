@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,13 +18,16 @@ from bullpen.conversation.journal import Journal
 from bullpen.conversation.member_agent import MemberAgent
 from bullpen.conversation.merging import bring, complete
 from bullpen.conversation.running_turn import milliseconds
+from bullpen.conversation.turn_agents import TurnAgents
 from bullpen.conversation.watched_folder import WatchedFolder, all_of
 from bullpen.errors import BullpenError, FilesError, NoOwnWorkspace
 from bullpen.file_changes import ChangeRecord
 from bullpen.files.compare import is_tree
-from bullpen.files.own_workspace import OwnWorkspace, own_path
+from bullpen.files.own_paths import candidate_path, own_path
+from bullpen.files.own_workspace import OwnWorkspace
 from bullpen.files.place import find_place
 from bullpen.routing.queue import WaitingTurn
+from bullpen.routing.rounds import Candidate, candidate_of
 from bullpen.store.base import Store
 
 logger = logging.getLogger(__name__)
@@ -44,11 +47,11 @@ class Ended(Struct, kw_only=True):
 class OwnWorkspaces:
     """The worktrees of the agents of a conversation."""
 
-    def __init__(self, journal: Journal, history: FileHistory | None, agents: Mapping[str, MemberAgent]) -> None:
+    def __init__(self, journal: Journal, history: FileHistory | None, agents: TurnAgents) -> None:
         self._journal = journal
         self._state = journal.state
         self._history = history
-        self._agents = agents
+        self._agents = agents.of_members
         self._ended: dict[str, Ended] = {}
 
     @property
@@ -60,15 +63,29 @@ class OwnWorkspaces:
         """Wait until the work of all turns that have ended is merged."""
         await all_of(ended.merge for ended in self._ended.values() if ended.merge is not None)
 
-    def of(self, member: str) -> OwnWorkspace | None:
-        """Return the worktree of an agent, made or not; None if it has none."""
+    def of(self, member: str, turn_id: str = "") -> OwnWorkspace | None:
+        """Return the worktree of an agent, or the one for a turn only; made or not; None if there is none."""
         if self._history is None:
             return None
-        agent = self._agents.get(member)
+        agent, candidate = self._agents.get(member), candidate_of(self._state.progress.rounds, turn_id)
+        if candidate is not None:
+            found = self.of_candidate(candidate)
+            if found is not None or agent is None or agent.member.permissions == "read-only":
+                return found
+            home = self._history.snapshots.home
+            path = candidate_path(home, self._state.conversation_id, member, candidate.place)
+            return OwnWorkspace(self._history.snapshots, path, member, agent.shared or agent.folder)
         path = own_path(self._history.snapshots.home, self._state.conversation_id, member)
         if agent is not None and agent.shared is not None:
             return OwnWorkspace(self._history.snapshots, path, member, agent.shared)
         return OwnWorkspace.found(self._history.snapshots, path)
+
+    def of_candidate(self, candidate: Candidate) -> OwnWorkspace | None:
+        """Return the worktree of one of several, if it was made. Blocks."""
+        if self._history is None:
+            return None
+        place = self._history.snapshots.home, self._state.conversation_id, candidate.member, candidate.place
+        return OwnWorkspace.found(self._history.snapshots, candidate_path(*place))
 
     # Before a turn
 
@@ -82,23 +99,23 @@ class OwnWorkspaces:
         ]
         await all_of(before)
 
-    async def bring_up_to_date(self, agent: MemberAgent, tree: str) -> str:
-        """Bring all files of the shared folder into an agent's worktree; return the id of what is in it then."""
-        own = await asyncio.to_thread(self.of, agent.member.name)
+    async def bring_up_to_date(self, turn: WaitingTurn, agent: MemberAgent, tree: str) -> str:
+        """Bring all files of the shared folder into a turn's worktree; return the id of what is in it then."""
+        own = await asyncio.to_thread(self.of, turn.member, turn.id)
         if own is None:
             raise NoOwnWorkspace(agent.member.name, "this conversation does not keep files.")
         return await asyncio.to_thread(own.bring_up_to_date, tree, agent.folder)
 
     def begin(self, member: str, turn_id: str) -> None:
         """Note which turn works in a worktree now. Blocks."""
-        if (own := self.of(member)) is not None:
+        if (own := self.of(member, turn_id)) is not None:
             own.note(turn=turn_id, is_apart=False, is_unseen=True)
 
     # After a turn
 
-    def seen(self, member: str, tree: str) -> None:
+    def seen(self, member: str, turn_id: str, tree: str) -> None:
         """Note what is in a worktree, before anything else is done with it. Blocks."""
-        own = self.of(member)
+        own = self.of(member, turn_id)
         if own is not None and is_tree(tree):
             own.note(seen=tree)
 
@@ -133,11 +150,14 @@ class OwnWorkspaces:
         await ended.is_stored.wait()
         await self.merge(ended.turn.member, ended.turn.id, shared)
 
-    async def merge(self, member: str, turn_id: str, shared: WatchedFolder) -> None:
-        """Bring what an agent did into the shared folder, or ask people about the conflicts."""
-        own = await asyncio.to_thread(self.of, member)
+    async def merge(self, member: str, turn_id: str, shared: WatchedFolder, *, again: str = "/merge") -> bool:
+        """Bring what an agent did into the shared folder, or ask people about the conflicts; return if it is there.
+
+        `again` is the command that tries it again.
+        """
+        own = await asyncio.to_thread(self.of, member, turn_id)
         if own is None or self._history is None:
-            return
+            return False
         try:
             async with shared.alone():
                 brought = await self._state.in_store(bring, self._history, own, turn_id=turn_id, at=milliseconds())
@@ -145,12 +165,14 @@ class OwnWorkspaces:
             if brought.conflicts:
                 files = [conflict.path for conflict in brought.conflicts]
                 await self._journal.shielded(lambda: self._commit_conflict(turn_id, member, files))
-            else:
-                await self._journal.shielded(lambda: self._commit_over([member]))
+                return False
+            await self._journal.shielded(lambda: self._commit_over(turn_id, member))
+            return True
         except BullpenError as error:
             logger.warning("not merged conversation=%s error=%s", self._state.conversation_id, error)
             text = f"What {member} did in turn {turn_id} is not in the shared folder: {error} It is in {own.path}."
-            self._journal.publish(Trouble(text=f"{text} To try again: /merge {member}"))
+            self._journal.publish(Trouble(text=f"{text} To try again: {again} {member}"))
+            return False
 
     def _tell(self, record: ChangeRecord | None, shared: WatchedFolder | None) -> None:
         if record is not None:
@@ -161,8 +183,8 @@ class OwnWorkspaces:
     async def _commit_conflict(self, turn_id: str, member: str, files: Sequence[str]) -> None:
         await self._journal.commit(conflicts.found(self._state, turn_id, member, files, at=milliseconds()))
 
-    async def _commit_over(self, members: Sequence[str]) -> None:
-        if (entry := conflicts.over(self._state, members, at=milliseconds())) is not None:
+    async def _commit_over(self, turn_id: str, member: str) -> None:
+        if (entry := conflicts.over(self._state, turn_id, member, at=milliseconds())) is not None:
             await self._journal.commit(entry)
 
     # What a person decides
@@ -170,7 +192,7 @@ class OwnWorkspaces:
     async def settle(self, how: Settling, turn_id: str, check: CheckFolder, *, resolver: str = "") -> str:
         """Do what a person has decided about a conflict, and return what its resolver is to be asked."""
         member = self._state.progress.conflicts[turn_id].member
-        own = await asyncio.to_thread(self.of, member)
+        own = await asyncio.to_thread(self.of, member, turn_id)
         if own is None or self._history is None:
             return ""
         if how == "apart":
@@ -189,8 +211,12 @@ class OwnWorkspaces:
 
         Return what agents are to be asked that resolve conflicts, by the turns: both versions are in the files.
         """
-        questions = dict[str, str]()
-        asked = {conflict.member: turn_id for turn_id, conflict in self._state.progress.conflicts.items()}
+        questions, rounds = await self._completed_candidates(), self._state.progress.rounds
+        asked = {
+            conflict.member: turn_id
+            for turn_id, conflict in self._state.progress.conflicts.items()
+            if candidate_of(rounds, turn_id) is None
+        }
         for member in sorted(
             {*asked}.union(member for member, agent in self._agents.items() if agent.shared is not None)
         ):
@@ -206,11 +232,26 @@ class OwnWorkspaces:
                 if own.state.question:
                     questions[asked[member]] = own.state.question
                 else:
-                    await self._journal.shielded(partial(self._commit_over, [member]))
+                    await self._journal.shielded(partial(self._commit_over, asked[member], member))
         return questions
 
-    def _completed(self, member: str) -> None:
-        own = self.of(member)
+    async def _completed_candidates(self) -> dict[str, str]:
+        """Do the same for best of several, where what is picked is merged later."""
+        progress, questions = self._state.progress, dict[str, str]()
+        for candidate in [one for known in progress.rounds.values() for one in known.candidates]:
+            await self._state.in_store(self._completed, candidate.member, candidate.turn)
+            own = await asyncio.to_thread(self.of_candidate, candidate)
+            is_asked = own is not None and candidate.turn in progress.conflicts
+            if own is None or not is_asked or await asyncio.to_thread(own.has_unmerged_work):
+                continue
+            if own.state.question:
+                questions[candidate.turn] = own.state.question
+            else:
+                await self._journal.shielded(partial(self._commit_over, candidate.turn, candidate.member))
+        return questions
+
+    def _completed(self, member: str, turn_id: str = "") -> None:
+        own = self.of(member, turn_id)
         if own is None or self._history is None or not own.state.turn:
             return
         try:

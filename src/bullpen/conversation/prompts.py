@@ -1,6 +1,6 @@
 """The prompt for a turn: the message to answer, the conversation before it, the agent's instructions."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from bullpen.context.prompt import AssemblerInput, AssemblerOutput
 from bullpen.conversation.answered_messages import AnsweredMessages
 from bullpen.conversation.checks_in_prompts import wanted_checks
 from bullpen.conversation.files_in_prompts import wanted_diff
+from bullpen.conversation.judging import results_for_judge
 from bullpen.conversation.member_agent import MemberAgent
 from bullpen.conversation.memories import Seen, SessionPlan, digest
 from bullpen.errors import InstructionFileProblem
@@ -23,6 +24,7 @@ from bullpen.markers.grammar import read_markers
 from bullpen.memory import MemberMemory, Memory
 from bullpen.messages import ConversationMessage
 from bullpen.routing.queue import WaitingTurn
+from bullpen.routing.rounds import Round
 from bullpen.store.base import Store
 from bullpen.team.hand_over_note import hand_over_note
 from bullpen.team.instruction_files import find_instruction_file, read_instruction_file
@@ -95,13 +97,36 @@ class Prompts:
         self._assemblers = AssemblerSet()
 
     def for_turn(
-        self, turn: WaitingTurn, agent: MemberAgent, *, plan: SessionPlan | None = None, remark: str = ""
+        self,
+        turn: WaitingTurn,
+        agent: MemberAgent,
+        *,
+        plan: SessionPlan | None = None,
+        remark: str = "",
+        hidden: Collection[str] = (),
     ) -> PreparedTurn:
-        """Return the prompt for a turn. `remark` is what the agent should know about its own last turns."""
+        """Return the prompt for a turn. `remark` is what the agent should know about its own last turns.
+
+        Nothing of the hidden turns is in it: of those who do the same task, until one of the results is picked.
+        """
         current, hidden_ids = self._answered.by(turn)
+        hidden_ids = list(dict.fromkeys([*hidden_ids, *self._replies_of(hidden)]))
         pinned_ids = [turn.message_id, *self._requests(turn.message_id, agent.member)]
-        wanted = self.wanted_by(current.message, agent, self._asking(turn))
+        wanted = self.wanted_by(current.message, agent, self._asking(turn), hidden=hidden)
         return self.for_message(current.message, agent, hidden_ids, pinned_ids, plan=plan, remark=remark, wanted=wanted)
+
+    def for_judge(self, turn: WaitingTurn, agent: MemberAgent, one: Round) -> PreparedTurn:
+        """Return the prompt for a turn in which an agent picks one of several results."""
+        current = self._store.message(self._conversation_id, turn.message_id).message
+        hidden_ids = self._replies_of([candidate.turn for candidate in one.candidates])
+        pinned_ids = [turn.message_id, *self._requests(turn.message_id, agent.member)]
+        room = _room(agent, current)
+        results = results_for_judge(self._store, self._conversation_id, one, self._team, room)
+        return self.for_message(current, agent, hidden_ids, pinned_ids, wanted=results)
+
+    def _replies_of(self, turns: Collection[str]) -> list[str]:
+        replies = (self._store.turn(self._conversation_id, turn_id).reply_id for turn_id in sorted(turns))
+        return [reply for reply in replies if reply is not None]
 
     def wants_diff(self, turn: WaitingTurn) -> bool:
         """Return whether the agent of a turn is to be shown what another turn changed."""
@@ -313,13 +338,20 @@ class Prompts:
             return chosen
         return [request for request in chosen if self._may_see(member, request)]
 
-    def wanted_by(self, current: ConversationMessage, agent: MemberAgent, *others: ConversationMessage) -> str:
+    def wanted_by(
+        self,
+        current: ConversationMessage,
+        agent: MemberAgent,
+        *others: ConversationMessage,
+        hidden: Collection[str] = (),
+    ) -> str:
         """Return what the markers of a message, or else of others, ask to be shown: a diff, and what checks said."""
         room = _room(agent, current)
         parts = []
-        for kind, shown in (("diff", wanted_diff), ("checks", wanted_checks)):
-            if (turn_id := _marker([current, *others], kind)) is not None:
-                parts.append(shown(self._store, self._conversation_id, turn_id, room))
+        if (turn_id := _marker([current, *others], "diff")) is not None:
+            parts.append(wanted_diff(self._store, self._conversation_id, turn_id, room, hidden))
+        if (turn_id := _marker([current, *others], "checks")) is not None:
+            parts.append(wanted_checks(self._store, self._conversation_id, turn_id, room))
         return _joined(parts)
 
     def _has_marker(self, turn: WaitingTurn, kind: str) -> bool:

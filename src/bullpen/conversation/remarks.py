@@ -13,6 +13,6 @@ def remark_for(turn: WaitingTurn, team: Team, progress: Progress, memories: Memo
     notes = (
         *(missed, memories.unfinished_note(turn), memories.files_note(turn, plan)),
         memories.checks_note(turn),
-        conflicts.note_for(turn.member, progress.conflicts),
+        conflicts.note_for(turn.member, progress),
     )
     return " ".join(filter(None, notes))

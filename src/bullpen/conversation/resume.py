@@ -5,7 +5,15 @@ from msgspec.structs import replace
 from bullpen.conversation.consequences import undecided_event
 from bullpen.conversation.decisions import turn_names
 from bullpen.conversation.entry import Change, Entry
-from bullpen.conversation.events import Conflicted, ConversationEvent, Dropped, Paused, PauseKind, Unallowed
+from bullpen.conversation.events import (
+    Conflicted,
+    ConversationEvent,
+    Dropped,
+    Paused,
+    PauseKind,
+    Unallowed,
+    Unpicked,
+)
 from bullpen.conversation.state import ConversationState
 from bullpen.routing.obstacles import Situation, may_begin
 from bullpen.routing.progress import Progress, usage_of_turn, with_usage, without_questions
@@ -41,7 +49,8 @@ def opening_events(state: ConversationState) -> list[ConversationEvent]:
     paused = [] if state.paused is None else [Paused(kind=_kind(state), text=state.paused)]
     unallowed = [Unallowed.of(turn, state.progress.unallowed[turn.id]) for turn in state.unallowed.values()]
     conflicts = [Conflicted.of(turn, conflict) for turn, conflict in state.progress.conflicts.items()]
-    return [*paused, *map(undecided_event, state.undecided.values()), *conflicts, *unallowed]
+    rounds = [Unpicked.of(key, one) for key, one in state.progress.rounds.items() if one.state == "asking"]
+    return [*paused, *map(undecided_event, state.undecided.values()), *conflicts, *rounds, *unallowed]
 
 
 def _kind(state: ConversationState) -> PauseKind:

@@ -15,6 +15,7 @@ from bullpen.memory import Memory
 from bullpen.routing.obstacles import Checking, Situation
 from bullpen.routing.progress import MemberUsage, Progress, usage_of_turn
 from bullpen.routing.queue import TurnQueue, WaitingTurn
+from bullpen.routing.rounds import turns_apart
 from bullpen.store.base import EndState, Owner, StateChange, Store, StoredConversation, StoredMessage, Turn, first_words
 from bullpen.store.thread import StoreThread
 from bullpen.turn_events import Failed
@@ -176,6 +177,7 @@ class ConversationState:
             undecided=tuple(ended.turn for ended in self.undecided.values()),
             workspaces=workspaces,
             checking=tuple(self.checking.values()),
+            apart=turns_apart(self.progress.rounds),
         )
 
     def is_blocked(self, turn: WaitingTurn) -> bool:

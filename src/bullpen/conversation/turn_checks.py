@@ -25,6 +25,7 @@ from bullpen.file_changes import ChangeRecord, FolderChanges
 from bullpen.files.place import find_place
 from bullpen.routing.obstacles import Checking
 from bullpen.routing.queue import WaitingTurn
+from bullpen.routing.rounds import candidate_of
 from bullpen.store.base import Store
 from bullpen.team.team import Check
 
@@ -245,7 +246,7 @@ class TurnChecks:
             after = await asyncio.to_thread(folder.workspace.snapshot)
             folder.known = after.id
             if ended.shared is not None:
-                await asyncio.to_thread(self._own.seen, begun.member, after.id)
+                await asyncio.to_thread(self._own.seen, begun.member, begun.turn_id, after.id)
             changes = await asyncio.to_thread(folder.workspace.compare, begun.changes.before, after.id)
             done = await self._state.in_store(history.finish, begun, changes)
             if done.changes.files:
@@ -257,6 +258,9 @@ class TurnChecks:
 
     async def _return(self, ended: Ended, results: Sequence[tuple[Check, CheckResult]]) -> None:
         broken = [(check, result) for check, result in results if check.on_red == "return" and result.is_broken]
+        if candidate_of(self._state.progress.rounds, ended.turn.id) is not None:
+            # One of several: who picks sees it beside the result.
+            return
         if broken and not self._journal.closing.is_set():
             build = partial(returned, self._state, ended.turn, ended.reply, broken, at=milliseconds())
             await self._journal.commit_message(build)

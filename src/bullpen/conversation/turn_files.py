@@ -2,8 +2,9 @@
 
 import asyncio
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Coroutine, Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -14,6 +15,7 @@ from bullpen.conversation.journal import Journal
 from bullpen.conversation.member_agent import MemberAgent
 from bullpen.conversation.own_workspaces import OwnWorkspaces
 from bullpen.conversation.running_turn import milliseconds
+from bullpen.conversation.turn_agents import TurnAgents, may_change_files
 from bullpen.conversation.turn_checks import TurnChecks
 from bullpen.conversation.watched_folder import WatchedFolder, all_of
 from bullpen.errors import BullpenError, FolderInUse, NoOwnWorkspace, NothingToMerge, NothingToUndo
@@ -33,7 +35,7 @@ class TurnFiles:
         self,
         journal: Journal,
         history: FileHistory | None,
-        agents: Mapping[str, MemberAgent],
+        agents: TurnAgents,
         checks: Sequence[Check] = (),
         root: Path = Path(),
     ) -> None:
@@ -51,11 +53,18 @@ class TurnFiles:
         """Watches of folders in which nobody works any more."""
         self.own = OwnWorkspaces(journal, history, agents)
         self.checks = TurnChecks(journal, history, checks, root, self.own)
+        self.is_bringing = False
+        """Whether a picked result is being merged."""
 
     @property
     def is_looking(self) -> bool:
         """Whether it is not known yet what a turn has changed that has ended, or that is not merged yet."""
-        return self.own.is_merging or any(folder.last_looks for folder in self._folders.values())
+        return self.own.is_merging or self.is_bringing or self.has_last_looks
+
+    @property
+    def has_last_looks(self) -> bool:
+        """Whether it is not known yet what a turn has changed that has ended."""
+        return any(folder.last_looks for folder in self._folders.values())
 
     async def start(self) -> dict[str, str]:
         """Complete what the process before this one had begun when it was killed.
@@ -72,30 +81,32 @@ class TurnFiles:
 
     async def look(self, turn: WaitingTurn) -> None:
         """Look at the folder of a turn that is about to begin, if its agent may change files."""
-        agent = self._agents[turn.member]
+        agent = self._agents.of(turn)
         await self.own.until_merged(turn)
         if agent.member.workspace == "own" and agent.shared is None and may_change_files(agent):
             raise NoOwnWorkspace(turn.member, "this conversation does not keep files.")
         if self._history is None or not may_change_files(agent):
             return
         if agent.shared is not None:
-            shared = self._merges_into[turn.id] = await self._folder(self._history, agent.shared)
-            folder, before = await self._look_at_own(self._history, agent, shared)
+            shared = await self.folder(self._history, agent.shared)
+            if not self._agents.is_apart(turn):
+                self._merges_into[turn.id] = shared
+            folder, before = await self._look_at_own(self._history, turn, agent, shared)
         else:
-            folder = await self._folder(self._history, agent.folder)
+            folder = await self.folder(self._history, agent.folder)
             await folder.enter(turn.id)
             self._entered[turn.id] = folder
             before = await self._before(self._history, folder)
         self._looked[turn.id] = folder, FolderChanges(folder=folder.path, before=before)
 
     async def _look_at_own(
-        self, history: FileHistory, agent: MemberAgent, shared: WatchedFolder
+        self, history: FileHistory, turn: WaitingTurn, agent: MemberAgent, shared: WatchedFolder
     ) -> tuple[WatchedFolder, str]:
         """Bring an agent's own workspace up to date, and return it with the id of all files in it."""
         async with shared.writing:
             now = await self._before(history, shared)
-        before = await self.own.bring_up_to_date(agent, now)
-        folder = await self._folder(history, agent.folder)
+        before = await self.own.bring_up_to_date(turn, agent, now)
+        folder = await self.folder(history, agent.folder)
         folder.known = before
         return folder, before
 
@@ -110,8 +121,9 @@ class TurnFiles:
             self._of_turns[turn.id] = folder
             if folder.path not in self._watches:
                 self._watches[folder.path] = CollisionWatch(folder.workspace, self._history, self._journal)
-            self._watches[folder.path].begins(begun, self._agents[turn.member])
-            if self._agents[turn.member].shared is not None:
+            agent = self._agents.of(turn)
+            self._watches[folder.path].begins(begun, agent)
+            if agent.shared is not None:
                 await asyncio.to_thread(self.own.begin, turn.member, turn.id)
 
     def on_event(self, turn: WaitingTurn, event: Event) -> None:
@@ -132,12 +144,13 @@ class TurnFiles:
             if entered is not None:
                 entered.leave(turn.id)
             return
-        task = asyncio.create_task(self._last_look(self._history, folder, folder.at_work[turn.id]))
+        is_own = self._agents.of(turn).shared is not None
+        task = asyncio.create_task(self._last_look(self._history, folder, folder.at_work[turn.id], is_own=is_own))
         folder.last_looks.add(task)
         task.add_done_callback(folder.last_looks.discard)
         task.add_done_callback(lambda _: folder.leave(turn.id))
         task.add_done_callback(lambda _: self._journal.changed.set())
-        own = self._agents[turn.member].shared
+        own = self._agents.of(turn).shared
         checking = self.checks.after(turn, task, folder, own) if is_checked else None
         if has_reply and shared is not None:
             self.own.merge_after(turn, checking or task, shared)
@@ -168,18 +181,26 @@ class TurnFiles:
         own = await asyncio.to_thread(self.own.of, member)
         if own is None or self._history is None or not await asyncio.to_thread(own.has_unmerged_work):
             raise NothingToMerge(member)
-        shared = await self._folder(self._history, own.shared)
+        shared = await self.folder(self._history, own.shared)
         for workspace in (shared.workspace, own.workspace):
             await self._state.in_store(self.check_nobody_works_in, workspace)
-        merge = asyncio.create_task(self.own.merge(member, own.state.turn, shared))
+        await self.merging(shared, self.own.merge(member, own.state.turn, shared))
+
+    async def merging(self, shared: WatchedFolder, work: Coroutine[Any, Any, bool]) -> bool:
+        """Let nobody begin to edit a shared folder while work is brought into it."""
+        merge = asyncio.create_task(work)
         shared.merges.add(merge)
         merge.add_done_callback(shared.merges.discard)
-        await merge
+        return await merge
+
+    def forget(self, root: Path) -> None:
+        """Forget a folder that is not there any more."""
+        self._folders.pop(root, None)
 
     def check_nobody_works_in(self, workspace: Workspace) -> None:
         """Raise FolderInUse if a turn may change files there now. Called in the store's thread."""
-        running = [turn.member for turn in list(self._state.running.values())]
-        at_work = [name for name in running if self._is_in(workspace, self._agents[name])]
+        running = list(self._state.running.values())
+        at_work = [turn.member for turn in running if self._is_in(workspace, self._agents.of(turn))]
         looking = [folder for folder in self._folders.values() if folder.path == str(workspace.root)]
         at_work += [
             f"the check {record.check}" if record.check else record.member
@@ -194,7 +215,8 @@ class TurnFiles:
             return False
         return self._history.snapshots.workspace(agent.folder).root == workspace.root
 
-    async def _folder(self, history: FileHistory, path: Path) -> WatchedFolder:
+    async def folder(self, history: FileHistory, path: Path) -> WatchedFolder:
+        """Return the folder of this root, with who works in it."""
         workspace = await asyncio.to_thread(history.snapshots.workspace, path)
         if workspace.root not in self._folders:
             known = await self._state.in_store(history.last_id, str(workspace.root))
@@ -212,13 +234,15 @@ class TurnFiles:
                 self._publish(await self._state.in_store(history.add, record))
         return now
 
-    async def _last_look(self, history: FileHistory, folder: WatchedFolder, begun: ChangeRecord) -> ChangeRecord | None:
+    async def _last_look(
+        self, history: FileHistory, folder: WatchedFolder, begun: ChangeRecord, *, is_own: bool
+    ) -> ChangeRecord | None:
         others = [record.member for turn_id, record in folder.at_work.items() if turn_id != begun.turn_id]
         try:
             after = await self._watches[folder.path].look(begun.turn_id)
             folder.known = after.id
-            if self._agents[begun.member].shared is not None:
-                await asyncio.to_thread(self.own.seen, begun.member, after.id)
+            if is_own:
+                await asyncio.to_thread(self.own.seen, begun.member, begun.turn_id, after.id)
             changes = await asyncio.to_thread(folder.workspace.compare, begun.changes.before, after.id)
             note = " ".join(filter(None, [changes.note, after.note, _at_the_same_time(others)]))
             done = await self._state.in_store(history.finish, begun, replace(changes, note=note))
@@ -243,11 +267,6 @@ class TurnFiles:
 
     def _publish(self, record: ChangeRecord) -> None:
         self._journal.publish(FilesChanged.of(record))
-
-
-def may_change_files(agent: MemberAgent) -> bool:
-    """Return whether an agent may change files here."""
-    return agent.member.permissions != "read-only" and not agent.member.pool
 
 
 def _at_the_same_time(members: Iterable[str]) -> str:

@@ -12,6 +12,7 @@ from bullpen.agents.runner import to_the_end
 from bullpen.context.prompt import AssemblerOutput
 from bullpen.context.report import PromptReport
 from bullpen.conversation import decisions
+from bullpen.conversation.best_of import BestOfSeveral
 from bullpen.conversation.consequences import agent_reply, turn_begins, turn_ends
 from bullpen.conversation.events import Paused, Quiet, Trouble, TurnEnded, TurnEvent
 from bullpen.conversation.journal import Journal
@@ -20,6 +21,7 @@ from bullpen.conversation.memories import Memories, SessionPlan, usage_of
 from bullpen.conversation.prompts import PreparedTurn, Prompts
 from bullpen.conversation.remarks import remark_for
 from bullpen.conversation.running_turn import RunningTurn, how_it_ended, milliseconds
+from bullpen.conversation.turn_agents import TurnAgents
 from bullpen.conversation.turn_files import TurnFiles
 from bullpen.conversation.turn_session import TurnSession
 from bullpen.errors import BullpenError, NotTheOwner, SessionLost, StoreConflict, StoreError
@@ -27,6 +29,7 @@ from bullpen.markers.grammar import read_markers
 from bullpen.routing.obstacles import may_begin
 from bullpen.routing.progress import cap_reached, room_for_turns
 from bullpen.routing.queue import WaitingTurn
+from bullpen.routing.rounds import hidden_from, is_judges, round_of
 from bullpen.routing.router import Router
 from bullpen.store.base import TurnEnd
 from bullpen.team.team import Team
@@ -37,6 +40,10 @@ logger = logging.getLogger(__name__)
 
 # How long to wait before storing a reply again that could not be stored; the last one is repeated.
 STORE_RETRY_SECONDS = (0.2, 1.0, 5.0, 15.0)
+ONE_OF_SEVERAL = (
+    "You are one of several who do this task, each with a copy of the files; nobody sees what the others do, and one "
+    "result is picked. Do all of it yourself: a [NEXT: …] in your reply is not followed."
+)
 KEEP_SECONDS = 0.5
 """How often what an agent writes is stored while it works."""
 
@@ -49,11 +56,12 @@ class TurnLoop:
         team: Team,
         router: Router,
         journal: Journal,
-        agents: Mapping[str, MemberAgent],
+        agents: TurnAgents,
         prompts: Prompts,
         memories: Memories,
         workspaces: Mapping[str, str],
         files: TurnFiles,
+        best_of: BestOfSeveral,
     ) -> None:
         self.running: dict[str, RunningTurn] = {}
         """The running turns, by their ids."""
@@ -66,6 +74,7 @@ class TurnLoop:
         self._prompts = prompts
         self._memories = memories
         self._files = files
+        self._best_of = best_of
         self._workspaces = workspaces
         self._people = frozenset(person.name for person in team.people)
         self._was_busy = False
@@ -78,20 +87,27 @@ class TurnLoop:
             await self._journal.changed.wait()
             self._journal.changed.clear()
             async with self._journal.lock:
+                await self._best_of.advance()
                 turns = await self._next_turns()
             for turn in turns:
                 self.tasks[turn.id] = asyncio.create_task(self._take_turn(turn))
 
     async def prompt_for(self, turn: WaitingTurn) -> AssemblerOutput:
         """Return the prompt that a turn would be given now."""
-        agent, progress = self._agents[turn.member], self._state.progress
+        agent, progress = self._agents.of(turn), self._state.progress
         prepared = await self._state.in_store(lambda: self._prepared(turn, self._memories.plan(agent, progress)))
         return prepared.output
 
     def _prepared(self, turn: WaitingTurn, plan: SessionPlan | None) -> PreparedTurn:
         """Return what an agent is given for a turn. Reads the store and files."""
-        remark = remark_for(turn, self._team, self._state.progress, self._memories, plan)
-        return self._prompts.for_turn(turn, self._agents[turn.member], plan=plan, remark=remark)
+        progress, agent = self._state.progress, self._agents.of(turn)
+        found = round_of(progress.rounds, turn.id)
+        if found is not None and is_judges(progress.rounds, turn.id):
+            return self._prompts.for_judge(turn, agent, found[1])
+        remark = remark_for(turn, self._team, progress, self._memories, plan)
+        remark = " ".join(filter(None, [remark, ONE_OF_SEVERAL if found is not None else ""]))
+        hidden = hidden_from(progress.rounds, turn.member)
+        return self._prompts.for_turn(turn, agent, plan=plan, remark=remark, hidden=hidden)
 
     async def _next_turns(self) -> tuple[WaitingTurn, ...]:
         """Take the turns out of the queue that may begin now, beside those that run: none in a pause, or at a limit."""
@@ -126,10 +142,11 @@ class TurnLoop:
     async def _take_turn(self, turn: WaitingTurn, *, is_adopted: bool = False) -> None:
         """Prompt, run, reply. The turn always ends, and viewers get an event that says how."""
         running = self.running[turn.id]
-        session = TurnSession(self._state, self._memories, self._agents[turn.member])
+        agent, is_apart = self._agents.of(turn), self._agents.is_apart(turn)
+        session = TurnSession(self._state, self._memories, agent, is_apart=is_apart)
         try:
             if is_adopted:
-                await self._agents[turn.member].rejoin(running, emit=partial(self._emit, running))
+                await agent.rejoin(running, emit=partial(self._emit, running))
             else:
                 await self._begin_and_run(running, session)
             # Before the reply is stored: the member's next turn may begin at once.
@@ -150,7 +167,7 @@ class TurnLoop:
             session.leave()
             self._forget(running)
             if self._journal.lost is None and not running.is_left:
-                self._agents[turn.member].settled(turn)
+                self._agents.of(turn).settled(turn)
             self._files.own.stored(turn.id)
             self._files.checks.stored(turn.id)
             del self.tasks[turn.id]
@@ -177,7 +194,7 @@ class TurnLoop:
 
     async def _run(self, running: RunningTurn, prepared: PreparedTurn, session: TurnSession) -> None:
         """Run the agent. If it cannot continue in its session, and has done nothing, it begins a new one."""
-        agent = self._agents[running.turn.member]
+        agent = self._agents.of(running.turn)
 
         def emit(event: Event) -> None:
             session.on_event(event)
@@ -222,7 +239,7 @@ class TurnLoop:
                     logger.warning("output not kept conversation=%s error=%s", self._state.conversation_id, error)
 
     async def _begin(self, running: RunningTurn, given: AssemblerOutput) -> None:
-        order = self._agents[running.turn.member].order_for(running.turn, given)
+        order = self._agents.of(running.turn).order_for(running.turn, given)
         entry = turn_begins(self._state, running.turn, given, began_at=running.began_at, at=milliseconds(), order=order)
         await self._journal.commit(entry)
         running.is_recorded = True
@@ -262,7 +279,7 @@ class TurnLoop:
                 self._forget(running)
                 self._state.put_back(turn)
                 return
-            await self._begin(running, _no_prompt(self._agents[turn.member]))
+            await self._begin(running, _no_prompt(self._agents.of(turn)))
         await self._journal.commit(turn_ends(self._state, turn, end, seconds=running.seconds))
         self._forget(running)
 
@@ -359,7 +376,7 @@ class TurnLoop:
 
     def _warn_once(self, running: RunningTurn) -> None:
         """Publish a warning about an agent type, at its first turn."""
-        warning = self._agents[running.turn.member].warning
+        warning = self._agents.of(running.turn).warning
         if warning and warning not in self._warned:
             self._warned.add(warning)
             logger.warning("%s", warning)

@@ -17,7 +17,11 @@ Prepare = Callable[[SessionPlan | None], PreparedTurn]
 class TurnSession:
     """The session in which a turn runs; nothing for an agent without a memory of its own."""
 
-    def __init__(self, state: ConversationState, memories: Memories, agent: MemberAgent) -> None:
+    def __init__(
+        self, state: ConversationState, memories: Memories, agent: MemberAgent, *, is_apart: bool = False
+    ) -> None:
+        """Run a turn in the member's session; one that is apart is run without, and the member knows nothing of it."""
+        self._is_apart = is_apart
         self._state = state
         self._memories = memories
         self._agent = agent
@@ -29,7 +33,7 @@ class TurnSession:
 
     def _enter(self, progress: Progress, prepare: Prepare) -> PreparedTurn:
         # In the store's thread: the one who waits for it may be cancelled, and the session is taken all the same.
-        self._plan = self._memories.enter(self._agent, progress)
+        self._plan = None if self._is_apart else self._memories.enter(self._agent, progress)
         return prepare(self._plan)
 
     async def begin_again(self, reason: str, prepare: Prepare) -> PreparedTurn:

@@ -6,11 +6,13 @@ from msgspec.structs import replace
 
 from bullpen.errors import NoConflict, NothingToUndo
 from bullpen.file_changes import ChangeRecord, FileChange, FileKind, FileState
+from bullpen.files.own_paths import is_candidates
 from bullpen.files.paths import path_before, path_of
 
 CAN_BE_UNDONE = ("turn", "merge", "rewind", "check", "take")
 AIMED_AT_A_TURN = ("rewind", "take")
 """These go to what a turn made, and do not count as its changes."""
+NOT_PICKED = "Turn {} was one of several, and its result was not picked: none of it is in the shared folder."
 INVERSE: dict[FileKind, FileKind] = {"added": "deleted", "deleted": "added"}
 
 
@@ -33,10 +35,12 @@ def to_undo(records: Sequence[ChangeRecord], turn_id: str | None) -> ChangeRecor
         for record in records
         if record.kind in CAN_BE_UNDONE
         and _has_files(record)
-        and (record.kind not in ("turn", "check") or record.turn_id not in merged)
+        and (record.kind not in ("turn", "check") or not _is_elsewhere(record, merged))
     ]
     if turn_id is not None:
         mine = [record for record in mine if record.kind not in AIMED_AT_A_TURN and record.turn_id == turn_id]
+        if not mine and _was_not_picked(records, turn_id):
+            raise NothingToUndo(NOT_PICKED.format(turn_id))
         if not mine:
             raise NothingToUndo(f"Turn {turn_id} changed no files that bullpen knows of, so there is nothing to undo.")
     left = [record for record in mine if record.number not in gone]
@@ -61,6 +65,8 @@ def to_redo(records: Sequence[ChangeRecord], turn_id: str | None) -> ChangeRecor
 def to_rewind_to(records: Sequence[ChangeRecord], turn_id: str) -> ChangeRecord:
     """Return the record of a turn whose files a rewind goes back to."""
     merged = _merged(records)
+    if turn_id not in merged and _was_not_picked(records, turn_id):
+        raise NothingToUndo(NOT_PICKED.format(turn_id))
     kind = "merge" if turn_id in merged else "turn"
     mine = [record for record in records if record.kind == kind and record.turn_id == turn_id]
     if not mine or not mine[-1].changes.after:
@@ -116,6 +122,15 @@ def _inverse(file: FileChange) -> FileChange:
 def _merged(records: Sequence[ChangeRecord]) -> frozenset[str]:
     """Return the turns whose changes were brought from an agent's own workspace into the shared folder."""
     return frozenset(record.turn_id for record in records if record.kind == "merge" and _has_files(record))
+
+
+def _is_elsewhere(record: ChangeRecord, merged: Collection[str]) -> bool:
+    """Return whether what a turn did is to be taken back where it was brought to, or is in no shared folder at all."""
+    return record.turn_id in merged or is_candidates(record.changes.folder)
+
+
+def _was_not_picked(records: Sequence[ChangeRecord], turn_id: str) -> bool:
+    return any(record.turn_id == turn_id and is_candidates(record.changes.folder) for record in records)
 
 
 def _has_files(record: ChangeRecord) -> bool:

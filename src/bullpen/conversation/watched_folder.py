@@ -20,7 +20,7 @@ class WatchedFolder:
         """The begun records of the turns that run there, by their ids."""
         self.last_looks: set[asyncio.Task[ChangeRecord | None]] = set()
         """Those at what turns have changed that have ended."""
-        self.merges: set[asyncio.Task[None]] = set()
+        self.merges: set[asyncio.Task[Any]] = set()
         """Those that bring the work of agents with workspaces of their own into it."""
         self.checks: set[asyncio.Task[None]] = set()
         """Those that check what turns have changed."""

@@ -2,9 +2,7 @@
 
 import contextlib
 import fcntl
-import hashlib
 import os
-import re
 import shutil
 import time
 from collections.abc import Iterator
@@ -17,6 +15,7 @@ from msgspec.structs import replace
 from bullpen.errors import FilesError, FilesNotKept, NoOwnWorkspace
 from bullpen.files.compare import is_tree
 from bullpen.files.git import GitFailed
+from bullpen.files.own_paths import own_path
 from bullpen.files.place import find_place
 from bullpen.files.workspace import FolderSnapshots, Workspace
 from bullpen.files.worktree import (
@@ -28,9 +27,7 @@ from bullpen.files.worktree import (
     why_no_worktree,
 )
 
-FOLDER = "worktrees"
 STATE = ".json"
-_UNSAFE = re.compile(r"[^A-Za-z0-9_-]+")
 
 
 class OwnState(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -221,13 +218,6 @@ class OwnWorkspace:
         self._file.unlink(missing_ok=True)
 
 
-def own_path(home: Path, conversation_id: str, member: str) -> Path:
-    """Return where the worktree of a member is: always the same, since sessions of CLIs are bound to a folder."""
-    conversation = _safe(conversation_id)
-    # git calls it by its last part, which must be like nobody else's.
-    return Path(os.path.realpath(home)) / FOLDER / conversation / f"{conversation}.{_safe(member)}"
-
-
 def own_paths(home: Path, conversation_id: str) -> list[Path]:
     """Return where the worktrees of a conversation are, also those that are half made."""
     folder = own_path(home, conversation_id, "").parent
@@ -269,9 +259,3 @@ def _holds_work(own: OwnWorkspace) -> bool:
         return own.has_unmerged_work() or has_own_commits(own.path, own.state.head)
     except (FilesError, OSError):
         return True
-
-
-def _safe(name: str) -> str:
-    """Return a name for a file that is like no other one's."""
-    plain = _UNSAFE.sub("-", name)[:40]
-    return plain if plain == name else f"{plain}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from bullpen.files.git import Git, find_git
 from bullpen.files.keep import missing_objects
-from bullpen.files.own_workspace import FOLDER as WORKTREES
+from bullpen.files.own_paths import FOLDER as WORKTREES
 from bullpen.files.own_workspace import STATE, read_state
 from bullpen.files.place import find_place, hashed
 

@@ -1,4 +1,4 @@
-r"""The one grammar of markers: [FROM: x], [NEXT: a], [TEAM_TASK] …, [TEAM_TASK: …], [DROP: a | ALL], [DIFF], [CHECKS].
+r"""The one grammar of markers: [FROM: x], [NEXT: a], [TEAM_TASK] …, [DROP: a | ALL], [DIFF], [CHECKS], [PICK: B].
 
 Reading and stripping use the same grammar, so what is removed is exactly what was understood. Case does not matter;
 full-width brackets, colons, commas and exclamation marks count, since many people type Chinese. Nothing in code or in a
@@ -17,7 +17,7 @@ from msgspec import Struct
 from bullpen.markers.code import HIDDEN, visible_pieces
 from bullpen.text.patterns import pattern
 
-MarkerKind = Literal["from", "next", "drop", "team_task", "diff", "checks"]
+MarkerKind = Literal["from", "next", "drop", "team_task", "diff", "checks", "pick"]
 
 DEFAULT_INTENT = 2
 MOST_MARKERS = 1_000
@@ -38,9 +38,10 @@ _KINDS: dict[str, MarkerKind] = {
     "TEAM_TASK": "team_task",
     "DIFF": "diff",
     "CHECKS": "checks",
+    "PICK": "pick",
 }
-_KEYWORDS = "FROM|NEXT|DROP|TEAM_TASK|DIFF|CHECKS"
-FIRST_LETTERS = "CDFNT"
+_KEYWORDS = "FROM|NEXT|DROP|TEAM_TASK|DIFF|CHECKS|PICK"
+FIRST_LETTERS = "CDFNPT"
 """The letters that a marker can begin with."""
 
 _OPEN, _CLOSE, _COLON = "[\\[［]", "[\\]］]", "[:：]"
@@ -61,7 +62,7 @@ def _marker(group: str) -> str:
 
     Possessive throughout: there is no backtracking, so the scan is linear.
     """
-    keyword = f"{group}FROM(?!{_COLON}{_CLOSE})|NEXT|DROP|TEAM_TASK|DIFF|CHECKS)"
+    keyword = f"{group}FROM(?!{_COLON}{_CLOSE})|NEXT|DROP|TEAM_TASK|DIFF|CHECKS|PICK)"
     bracketed = f"{keyword}{_COLON}{group}{_balanced(3)}){_CLOSE}"
     block, alone = f"TEAM_TASK{_CLOSE}", f"(?:DIFF|CHECKS){_CLOSE}"
     next_marker = _marker("(?:") if group == "(" else f"{_OPEN}(?:{bracketed}|{block}|{alone})"
@@ -78,7 +79,10 @@ OPENINGS = {bracket: pattern(f"(?ai){re.escape(bracket)}{_OPENS}") for bracket i
 """One pattern for each bracket."""
 _INTENTS = {"P1": 1, "P2": 2, "P3": 3}
 _BETWEEN_COMMAS = pattern("[^,，、]++")
-_BETWEEN_AMPERSANDS = pattern("[^&＆]++")
+_BETWEEN_NAMES = pattern("[^&＆|｜]++")
+_BAR = pattern("[|｜]")
+_ARROW = pattern("->|→")
+_NOT_A_BAR = pattern("[,，、&＆]")
 _NAME_TO_DROP = pattern("[^,，、|｜&＆]++")
 
 
@@ -87,6 +91,15 @@ class Addressee(Struct, frozen=True, gc=False):
 
     name: str
     intent: int = DEFAULT_INTENT
+
+
+class BestOf(Struct, frozen=True, gc=False):
+    """What "[NEXT: a | b -> c]" wants: a and b do the same task apart from each other, and c picks one result."""
+
+    judge: str = ""
+    """Empty: a person picks."""
+    is_mixed: bool = False
+    """Whether there are commas, ampersands or other hand-overs as well, so that nobody knows what is meant."""
 
 
 class Marker(Struct, frozen=True, gc=False):
@@ -105,12 +118,16 @@ class Markers(Struct, frozen=True):
     sender: str | None = None
     next: tuple[tuple[Addressee, ...], ...] = ()
     """A relay of groups; the members of a group answer in parallel."""
+    best_of: BestOf | None = None
+    """If the members of the only group do the same task apart from each other, and one result is picked."""
     drop: tuple[str, ...] = ()
     team_task: str | None = None
     diff: str | None = None
     """The turn whose changes those get who are asked; empty: the last one that changed files."""
     checks: str | None = None
     """The turn after which checks ran whose results those get who are asked; empty: the last one."""
+    pick: str | None = None
+    """The neutral name that a judge picks; the last one wins."""
     are_cut: bool = False
     """Whether the message has too many markers or names to read all."""
 
@@ -154,10 +171,12 @@ def read_markers(text: str) -> Markers:
         found=found,
         sender=senders[-1] if senders else None,
         next=tuple(relay),
+        best_of=_best_of(found),
         drop=tuple(name for (name,) in drop),
         team_task=tasks[-1] if tasks else None,
         diff=_last(found, "diff"),
         checks=_last(found, "checks"),
+        pick=_last(found, "pick"),
         are_cut=places.are_cut or more_names or more_dropped,
     )
 
@@ -228,7 +247,19 @@ def _first_groups(groups: Iterator[tuple[T, ...]], names: int) -> tuple[list[tup
     return first, False
 
 
+def _best_of(found: tuple[Marker, ...]) -> BestOf | None:
+    values = [marker.value for marker in found if marker.kind == "next" and marker.value]
+    if not any(map(_BAR.search, values)):
+        return None
+    # Only the one with a bar in it can have a judge.
+    _, *judges = _ARROW.split(next(filter(_BAR.search, values)))
+    is_mixed = len(values) > 1 or len(judges) > 1 or any(map(_NOT_A_BAR.search, values))
+    return BestOf(judge="".join(judges[:1]).strip(), is_mixed=is_mixed)
+
+
 def _relay(value: str) -> Iterator[tuple[Addressee, ...]]:
+    if _BAR.search(value):
+        value = _ARROW.split(value, maxsplit=1)[0]
     return filter(None, (_group(part[0]) for part in _BETWEEN_COMMAS.finditer(value)))
 
 
@@ -238,7 +269,7 @@ def _group(names: str) -> tuple[Addressee, ...]:
 
 
 def _read_group(names: str) -> tuple[Addressee, ...]:
-    found = map(_addressee, _names(_BETWEEN_AMPERSANDS, names))
+    found = map(_addressee, _names(_BETWEEN_NAMES, names))
     return tuple(islice((addressee for addressee in found if addressee.name), MOST_NAMES + 1))
 
 

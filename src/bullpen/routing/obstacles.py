@@ -33,6 +33,8 @@ class Situation(Struct, frozen=True, kw_only=True):
     """For each member that may edit files, the folder in which it may."""
     checking: Collection[Checking] = ()
     """Turns after which checks run."""
+    apart: Collection[str] = ()
+    """The ids of turns that edit no workspace that others have: best of several."""
 
 
 class Obstacle(Struct, frozen=True, kw_only=True):
@@ -100,6 +102,7 @@ class _Ahead:
     def __init__(self, situation: Situation) -> None:
         self._workspaces = situation.workspaces
         self._checking = situation.checking
+        self._apart = situation.apart
         self._of_message: dict[str, dict[tuple[int, int], WaitingTurn]] = {}
         """For each message the first turn of each group, in order."""
         self._busy: dict[str, WaitingTurn] = {}
@@ -116,7 +119,7 @@ class _Ahead:
     def waits(self, turn: WaitingTurn) -> None:
         """Add a turn that keeps its place: its member is free meanwhile, but nobody edits its workspace before it."""
         self._of_message.setdefault(turn.message_id, {}).setdefault((turn.step, turn.intent), turn)
-        if workspace := self._workspaces.get(turn.member):
+        if workspace := self._workspace_of(turn):
             first = self._editing.setdefault(workspace, [])
             if len(first) < 2 and all(other.message_id != turn.message_id for other in first):
                 first.append(turn)
@@ -135,6 +138,9 @@ class _Ahead:
         before = [other for other in groups if other.step < turn.step]
         return Obstacle(kind="step", turn=before[-1]) if before else None
 
+    def _workspace_of(self, turn: WaitingTurn) -> str | None:
+        return None if turn.id in self._apart else self._workspaces.get(turn.member)
+
     def _other_step(self, turn: WaitingTurn) -> Obstacle | None:
         groups = self._of_message.get(turn.message_id, {}).values()
         others = [other for other in groups if not _together(turn, other)]
@@ -142,7 +148,7 @@ class _Ahead:
 
     def _check(self, turn: WaitingTurn) -> Obstacle | None:
         """Return the checks that a turn would disturb, or whose files it needs."""
-        own = self._workspaces.get(turn.member)
+        own = self._workspace_of(turn)
         for checking in self._checking:
             if checking.workspace:
                 is_in_the_way = own is not None and bool(_shared(own, checking.workspace))
@@ -154,7 +160,7 @@ class _Ahead:
         return None
 
     def _other_editor(self, turn: WaitingTurn) -> Obstacle | None:
-        own = self._workspaces.get(turn.member)
+        own = self._workspace_of(turn)
         if own is None:
             return None
         for workspace, turns in self._editing.items():

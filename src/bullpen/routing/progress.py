@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from bullpen.markers.stripping import strip_all_markers
 from bullpen.memory import MemberMemory, Memory, SessionUse, made_to_forget
 from bullpen.routing.missed_hand_overs import MissedHandOver
+from bullpen.routing.rounds import Round
 from bullpen.team.team import Limits
 from bullpen.text.numbers import counted, duration, money, tokens
 from bullpen.text.patterns import pattern
@@ -131,6 +132,8 @@ class Progress(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """For each turn whose work conflicts with what others did meanwhile: what a person must decide about."""
     returns: dict[str, dict[str, int]] = {}
     """For each message that returned checks, how many times in a row each of them was by then."""
+    rounds: dict[str, Round] = {}
+    """Best of several: for the first turn of each, who does the task, and what was picked."""
     used: dict[str, MemberUsage] = {}
     """What each member's turns have used."""
     forgotten: dict[str, str] = {}

@@ -1,20 +1,25 @@
 """Who answers a message, and why: from its markers and the team's rules to turns, notes, and the person to wait for."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from bullpen.errors import UnknownMember, UnknownSender
-from bullpen.markers.grammar import DEFAULT_INTENT, MOST_MARKERS, MOST_NAMES, Addressee, Markers
+from bullpen.markers.grammar import DEFAULT_INTENT, MOST_MARKERS, MOST_NAMES, Addressee, BestOf, Markers
 from bullpen.routing.mentions import Mentions
 from bullpen.routing.resolver import Resolver, Unresolved
+from bullpen.routing.rounds import MOST_CANDIDATES
 from bullpen.team.reach import reach
 from bullpen.team.team import EVERYONE, Member, Team
 from bullpen.text.names import normalized
 
 MOST_NOTES = 5
+MIXED = (
+    "[NEXT: a | b] lets several do the same task, so it stands alone: without commas, “&” and other hand-overs. Write "
+    "[NEXT: a | b], or [NEXT: a | b -> judge] to let a member pick."
+)
 NOBODY_WAS_ASKED = "Nobody was asked. Ask somebody with /next NAME, or say it again."
 
 
@@ -37,6 +42,10 @@ class Route(Struct, frozen=True, kw_only=True):
     """The person it hands over to."""
     addressees: tuple[str, ...] = ()
     """Everyone it is addressed to, as written; empty means everyone."""
+    is_best_of: bool = False
+    """Whether those who are asked do the same task apart from each other, and one result is picked."""
+    judge: Asked | None = None
+    """The agent that picks; None: a person does."""
     drops: tuple[str, ...] = ()
     """Whose waiting turns are dropped, before anybody new is asked."""
     drops_all: bool = False
@@ -50,8 +59,10 @@ class Route(Struct, frozen=True, kw_only=True):
 class Router:
     """Routes messages in one team."""
 
-    def __init__(self, team: Team) -> None:
+    def __init__(self, team: Team, why_not_apart: Callable[[Member], str] = lambda _: "") -> None:
+        """Route messages; the function says why an agent cannot work in a worktree of its own, if so."""
         self.team = team
+        self._why_not_apart = why_not_apart
         self._resolver = Resolver(team)
         self._mentions = Mentions(team)
 
@@ -101,12 +112,18 @@ class Router:
         that an agent's reply without a hand-over returns to; `in_relay` says that others are waiting for the sender.
         """
         hand_overs, notes = self._hand_overs(sender, markers)
+        judge: Asked | None = None
+        if markers.best_of is not None:
+            hand_overs, judge, problems = self._best_of(sender, markers.best_of, hand_overs)
+            notes += problems
         drops, drops_all, drop_notes = self._drops(sender, markers)
         task, task_notes = self._team_task(sender, markers)
         route = Route(
             asked=self._turns_of(hand_overs),
             waits_for=next((name for name in hand_overs if self._is_person(name)), None),
             addressees=tuple(hand_overs),
+            is_best_of=markers.best_of is not None and bool(hand_overs),
+            judge=judge,
             drops=drops,
             drops_all=drops_all,
             team_task=task,
@@ -152,6 +169,38 @@ class Router:
                         new = Asked(member=member.name, intent=addressee.intent, step=step, needs_yes=needs_yes)
                         asked[member.name] = min(asked.get(member.name, new), new, key=lambda turn: turn.intent)
         return asked, list(notes)
+
+    def _best_of(
+        self, sender: Member, wanted: BestOf, asked: Mapping[str, Asked]
+    ) -> tuple[dict[str, Asked], Asked | None, list[str]]:
+        """Return who does the same task, and who picks; nobody, and why, if that cannot be done."""
+        judge = self._judge(sender, wanted.judge) if wanted.judge else None
+        people = [name for name in asked if self._is_person(name)]
+        if wanted.is_mixed:
+            return {}, None, [MIXED]
+        if isinstance(judge, str):
+            return {}, None, [judge]
+        if people:
+            return {}, None, [f"{people[0]} is a person: only agents can do the same task apart from each other."]
+        if judge is not None and judge.member in asked:
+            return {}, None, [f"{judge.member} cannot judge its own work. Let somebody else pick."]
+        if not 2 <= len(asked) <= MOST_CANDIDATES:
+            number = f"at most {MOST_CANDIDATES}" if len(asked) > MOST_CANDIDATES else "at least two"
+            return {}, None, [f"Best of several needs {number} agents, for example [NEXT: a | b]."]
+        reasons = dict.fromkeys(filter(None, (self._why_not_apart(self.team.member(name)) for name in asked)))
+        if reasons:
+            return {}, None, list(reasons)
+        intent = min(one.intent for one in asked.values())
+        return {name: replace(one, intent=intent, step=0) for name, one in asked.items()}, judge, []
+
+    def _judge(self, sender: Member, name: str) -> Asked | str:
+        member = self._allowed(sender, name)
+        if isinstance(member, str):
+            return member
+        if member.type != "ai":
+            return f"{member.name} is a person, and picks with /pick: write only [NEXT: a | b]."
+        needs_yes = reach(sender, member) == "if_allowed"
+        return Asked(member=member.name, intent=DEFAULT_INTENT, step=1, needs_yes=needs_yes)
 
     def _turns_of(self, hand_overs: Mapping[str, Asked]) -> tuple[Asked, ...]:
         """Return the turns to queue: those of agents, and those of people with an agent after them."""

@@ -23,3 +23,9 @@ def nearest(word: str, known: Iterable[str], limit: int = 3) -> tuple[str, ...]:
     close = get_close_matches(normalized(word), spellings, n=limit, cutoff=0.6)
     begins = [key for key in spellings if normalized(word) and key.startswith(normalized(word)) and key not in close]
     return tuple(spellings[key] for key in [*close, *begins][:limit])
+
+
+def listed(names: Iterable[str]) -> str:
+    """Return names for a sentence: "a, b and c"."""
+    *others, last = [*names] or [""]
+    return f"{', '.join(others)} and {last}" if others else last

@@ -38,6 +38,7 @@ from bullpen.tui.transcript import Transcript
 from bullpen.tui.turn import TurnView
 from bullpen.tui.updates import Changed, Updates
 from bullpen.view.addressees import addressees
+from bullpen.view.best_of import result_changes, results_of
 from bullpen.view.change_lookup import all_changes
 from bullpen.view.change_reading import one_change
 from bullpen.view.changes import changes_of
@@ -80,7 +81,7 @@ class ChatScreen(Screen[None]):
             "f8",
             "hand_over",
             "Hand over",
-            "Let another agent answer, or allow a hand-over that needs your yes; that asks first",
+            "Let another agent answer, allow a hand-over that needs your yes, or pick one of several results",
             show=True,
         ),
         _key("f9", "cancel", "Cancel", "Stop the selected turn, or every running turn; asks first"),
@@ -317,6 +318,8 @@ class ChatScreen(Screen[None]):
             self.action_hand_over()
         elif action == "resolve":
             self.action_resolve()
+        elif action == "pick":
+            self.action_compare(choice.given["turn"] if choice else "")
         elif choice is not None and choice.is_risky and not self.is_sure(_risk_of(choice)):
             return
         elif choice is not None or action in ("continue", "retry", "skip"):
@@ -332,7 +335,7 @@ class ChatScreen(Screen[None]):
         """Let somebody else answer: instead of a turn that failed, as an agent meant it or asks for, or simply next."""
         from bullpen.tui.member_screen import MemberScreen
 
-        for action in ("ask", "allow"):
+        for action in ("ask", "allow", "pick"):
             if self._choice(action) is not None:
                 await self.action_choose(action)
                 return
@@ -362,6 +365,22 @@ class ChatScreen(Screen[None]):
         member = await self.app.push_screen_wait(MemberScreen(question, others))
         if member is not None:
             await self.attempt(self.conversation.let_resolve(member, decision.turn, by=self._sender))
+
+    @work
+    async def action_compare(self, turn: str = "") -> None:
+        """Show several results beside each other, and do with them what the person chooses."""
+        from bullpen.tui.compare_screen import CompareScreen
+
+        try:
+            results = await self.conversation.read(results_of, turn)
+            changes = [await self.conversation.read(result_changes, one) for one in results.results]
+        except BullpenError as error:
+            self.notify(one_line(str(error), 500), severity="warning", markup=False)
+            return
+        chosen = await self.app.push_screen_wait(CompareScreen(results, changes, self.conversation))
+        if chosen is not None:
+            given = {"turn": results.round, **({"member": chosen.member} if chosen.member else {})}
+            await self.attempt(self._run(Typed(ACTIONS[chosen.action], read_form(ACTIONS[chosen.action].takes, given))))
 
     @work
     async def action_forget(self) -> None:

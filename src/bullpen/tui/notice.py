@@ -14,7 +14,16 @@ from bullpen.view.decisions import Choice, Decision
 
 MOST_CHARACTERS = 600
 MOST_LINES = 4
-KEYS = {"continue": "F5", "retry": "F6", "skip": "F7", "dismiss": "F7", "hand-over": "F8", "ask": "F8", "allow": "F8"}
+KEYS = {
+    "continue": "F5",
+    "retry": "F6",
+    "skip": "F7",
+    "dismiss": "F7",
+    "hand-over": "F8",
+    "ask": "F8",
+    "allow": "F8",
+    "pick": "F8",
+}
 """The key of each action."""
 AROUND_LABEL, BETWEEN = 4, 2
 """Columns that a button has besides its label, and between two."""

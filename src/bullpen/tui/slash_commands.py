@@ -111,6 +111,10 @@ class SlashCommands:
 
         self._screen.app.push_screen(DiffScreen(records, self._conversation, self._say, path=path))
 
+    async def compare(self, given: Text) -> None:
+        """Show several results beside each other."""
+        await self._screen.run_action(f"compare({given.text!r})")
+
     async def search(self, given: Text) -> None:
         """Find what was said."""
         await self._screen.run_action(f"search({given.text!r})")
@@ -161,6 +165,7 @@ HANDLERS: dict[str, Callable[[SlashCommands, Any], Awaitable[None]]] = {
     "diff": SlashCommands.diff,
     "checks": SlashCommands.checks,
     "changes": SlashCommands.changes,
+    "compare": SlashCommands.compare,
     "search": SlashCommands.search,
     "export": SlashCommands.export,
     "help": SlashCommands.help,

@@ -24,11 +24,18 @@ class Addressees(Struct, frozen=True, kw_only=True):
     reason: str = ""
     """Why these, if the text does not name them."""
     problems: tuple[str, ...] = ()
+    is_best_of: bool = False
+    """Whether they do the same task apart from each other, and one result is picked."""
+    judge: str = ""
+    """Who picks; empty: a person."""
 
     @property
     def line(self) -> str:
         """The same in a line: "→ sarah & lee, then max"."""
-        names = ", then ".join(" & ".join(step) for step in self.steps) or "nobody."
+        between = " | " if self.is_best_of else " & "
+        names = ", then ".join(between.join(step) for step in self.steps) or "nobody."
+        if self.is_best_of:
+            names += f", each apart; {self.judge or 'you'} pick{'s' if self.judge else ''}"
         return " ".join(filter(None, [f"→ {names}", self.reason and f"({self.reason})", *self.problems]))
 
 
@@ -43,6 +50,8 @@ def addressees(conversation: Conversation, text: str, sender: str | None = None)
     return Addressees(
         steps=_steps(conversation, route),
         reason=route.reason,
+        is_best_of=route.is_best_of,
+        judge=route.judge.member if route.judge else "",
         problems=tuple(note for note in route.notes if note != NOBODY_WAS_ASKED),
     )
 
@@ -62,5 +71,6 @@ def _steps(conversation: Conversation, route: Route) -> tuple[tuple[str, ...], .
     asked = {name for group in groups for name in group}
     people = tuple(name for name in route.addressees if name not in asked)
     everyone = tuple(agent.name for agent in conversation.team.agents)
-    named = [(ALL,) if len(group) > 1 and set(group) == set(everyone) else group for group in groups]
+    is_all = [len(group) > 1 and set(group) == set(everyone) and not route.is_best_of for group in groups]
+    named = [(ALL,) if named_all else group for group, named_all in zip(groups, is_all, strict=True)]
     return (*named, *((people,) if people else ()))

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct
 
 from bullpen.file_changes import ChangeRecord, FileChange, FileKind, FileState, FolderChanges
+from bullpen.files.own_paths import is_candidates
 from bullpen.text.numbers import counted
 from bullpen.view.diff import file_words, plus_minus
 
@@ -161,12 +162,13 @@ def changes_of(records: Sequence[ChangeRecord]) -> Changes:
 
 
 def _counted_once(records: Sequence[ChangeRecord]) -> list[ChangeRecord]:
-    """Return records without collisions, and without turns whose work was brought into the shared folder."""
+    """Return records without collisions, and without turns whose work was merged, or not picked."""
     merged = {record.turn_id for record in records if record.kind == "merge"}
     return [
         record
         for record in records
-        if record.kind != "collision" and (record.kind != "turn" or record.turn_id not in merged)
+        if record.kind != "collision"
+        and (record.kind != "turn" or not (record.turn_id in merged or is_candidates(record.changes.folder)))
     ]
 
 

@@ -51,6 +51,13 @@ class Member(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     turn: str | None = None
 
 
+class Leftover(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One of several results that was not picked, or all that are left, of the task that a turn belongs to."""
+
+    member: str | None = None
+    turn: str | None = None
+
+
 class Names(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Members, as in [NEXT: …]."""
 
@@ -132,6 +139,25 @@ def read_resolve(text: str, team: Team) -> Member:
     if len(which.members) != 1 or len(which.turns) > 1:
         raise BullpenError("/resolve needs one name, for example: /resolve max, or /resolve max 14 for turn 14")
     return Member(member=which.members[0], turn=which.turns[0] if which.turns else None)
+
+
+def read_pick(text: str, team: Team) -> Member:
+    """Return whose result is picked, and of which task."""
+    which = read_which(text, team)
+    if len(which.members) + bool(which.turns) < 1 or len(which.members) > 1 or len(which.turns) > 1:
+        raise BullpenError("/pick needs one name, for example: /pick max, or /pick 14 for what turn 14 did")
+    if not which.members:
+        return Member(member=which.turns[0])
+    return Member(member=which.members[0], turn=which.turns[0] if which.turns else None)
+
+
+def read_leftover(text: str, team: Team) -> Leftover:
+    """Return what is dropped of several results."""
+    which = read_which(text, team)
+    if len(which.members) > 1 or len(which.turns) > 1:
+        raise BullpenError("One at a time, for example: /discard max, or /discard for all that were not picked")
+    member, turn = (next(iter(named), None) for named in (which.members, which.turns))
+    return Leftover(member=member, turn=turn)
 
 
 def read_conflict(text: str, _: Team) -> OneTurn:

@@ -5,6 +5,7 @@ from bullpen.errors import BullpenError, NothingRuns, NothingToDecide
 from bullpen.text.names import normalized
 from bullpen.view.command_arguments import (
     REMOVE,
+    Leftover,
     Member,
     Names,
     Nothing,
@@ -169,7 +170,9 @@ async def keep(conversation: Conversation, given: OneTurn, person: str | None) -
 
 async def apart(conversation: Conversation, given: OneTurn, person: str | None) -> str:
     """Leave the work of a conflict in the agent's own workspace."""
-    await conversation.settle("apart", given.turn, by=person)
+    is_candidates = await conversation.settle("apart", given.turn, by=person)
+    if is_candidates:
+        return "Its result stays in its worktree. To merge it later: /pick NAME"
     return "Its next turn continues there, and is merged again. To merge it now: /merge NAME"
 
 
@@ -182,6 +185,18 @@ async def resolve(conversation: Conversation, given: Member, person: str | None)
 async def merge(conversation: Conversation, given: Member, _: str | None) -> str:
     """Bring what an agent did in its own workspace into the shared folder."""
     await conversation.merge(given.member)
+    return ""
+
+
+async def pick(conversation: Conversation, given: Member, person: str | None) -> str:
+    """Pick one of several results."""
+    await conversation.pick(given.member, given.turn, by=person)
+    return ""
+
+
+async def discard(conversation: Conversation, given: Leftover, person: str | None) -> str:
+    """Drop results that were not picked."""
+    await conversation.discard(given.member, given.turn, by=person)
     return ""
 
 

@@ -17,6 +17,7 @@ from bullpen.team.team import Team
 from bullpen.text.names import nearest
 from bullpen.view import command_effects
 from bullpen.view.command_arguments import (
+    Leftover,
     Member,
     Names,
     Nothing,
@@ -30,11 +31,13 @@ from bullpen.view.command_arguments import (
     read_conflict,
     read_forget,
     read_hand,
+    read_leftover,
     read_member,
     read_merge,
     read_names,
     read_note,
     read_one_turn,
+    read_pick,
     read_resolve,
     read_task,
     read_text,
@@ -327,6 +330,31 @@ _ALL = (
         takes=Member,
         read=read_merge,
         run=command_effects.merge,
+    ),
+    Command(
+        name="compare",
+        argument="[TURN]",
+        purpose="show what several did who were asked with [NEXT: a | b], beside each other",
+        takes=Text,
+        read=read_text,
+    ),
+    Command(
+        name="pick",
+        argument="NAME",
+        purpose="of several results, bring one into the shared folder",
+        example="/pick max",
+        takes=Member,
+        read=read_pick,
+        run=command_effects.pick,
+    ),
+    Command(
+        name="discard",
+        argument="[NAME]",
+        purpose="drop one of several results that was not picked, or all that are left; their worktrees are removed",
+        example="/discard max",
+        takes=Leftover,
+        read=read_leftover,
+        run=command_effects.discard,
     ),
     Command(
         name="undo",

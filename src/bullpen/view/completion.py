@@ -29,7 +29,7 @@ _MARKER_NAME = pattern(r"\[(next|drop|from):\s*([^\]\n]*)$", re.IGNORECASE)
 _MARKER = pattern(r"(?:^|\s)(\[[a-z_]*)$", re.IGNORECASE)
 _AT = pattern(r"(?:^|[\s，。：、（(])[@＠]([^\s@＠]*)$")
 _EVERYONE = {"next": {"all": "every agent at once"}, "drop": {"ALL": "every waiting turn"}}
-_BETWEEN_NAMES = pattern("[,，、&＆|｜]")
+_BETWEEN_NAMES = pattern("[,，、&＆|｜]|->|→")
 
 
 class Option(Struct, frozen=True, kw_only=True):

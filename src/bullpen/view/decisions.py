@@ -6,7 +6,7 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bullpen.conversation.events import Conflicted, Unallowed
+from bullpen.conversation.events import Conflicted, Unallowed, Unpicked
 from bullpen.conversation.state import UndecidedTurn
 from bullpen.routing.missed_hand_overs import MissedHandOver
 from bullpen.text.numbers import counted
@@ -14,7 +14,7 @@ from bullpen.text.numbers import counted
 MOST_PARTIAL = 2_000
 """Characters of what a turn had said that are shown beside the decision."""
 
-Kind = Literal["failed", "conflict", "allow", "paused", "held", "missed", "trouble"]
+Kind = Literal["failed", "conflict", "pick", "allow", "paused", "held", "missed", "trouble"]
 
 
 class Choice(Struct, frozen=True, kw_only=True):
@@ -37,13 +37,14 @@ class Decision(Struct, frozen=True, kw_only=True):
     text: str
     choices: tuple[Choice, ...] = ()
     turn: str = ""
-    """The turn that ended without a reply, has a conflict, or begins only if a person allows it."""
+    """The turn that ended without a reply, has a conflict, or begins only if a person allows it; the first of those
+    whose results are to be picked from."""
     member: str = ""
     """Whose turn that is, or who probably meant to hand over."""
     partial_text: str = ""
     """What it had said by then."""
     others: tuple[str, ...] = ()
-    """Who could answer in its place, or resolve its conflict."""
+    """Who could answer in its place, or resolve its conflict; or whose results can be picked."""
 
     @property
     def is_failure(self) -> bool:
@@ -56,6 +57,7 @@ def decisions(
     undecided: Sequence[UndecidedTurn],
     unallowed: Sequence[Unallowed] = (),
     conflicts: Sequence[Conflicted] = (),
+    unpicked: Sequence[Unpicked] = (),
     paused: str | None,
     waiting: int,
     held: Sequence[str],
@@ -67,6 +69,7 @@ def decisions(
     names = tuple(agents)
     failed = [_about_turn(ended, names) for ended in reversed(undecided)]
     found = [_about_conflict(conflict, editors) for conflict in reversed(conflicts)]
+    found += [_about_results(asked) for asked in reversed(unpicked)]
     found += [_about_unallowed(asked) for asked in reversed(unallowed)]
     if failed and paused is not None:
         # Every decision about a turn also ends the pause: it is one decision, not two.
@@ -79,7 +82,10 @@ def decisions(
         found.append(Decision(kind="held", text=text, choices=(CONTINUE, DROP)))
     elif missed is not None and not undecided:
         found.append(_about_missed(missed))
-    return (*failed, *found)
+    # To pick another result settles these, too.
+    rivals = {candidate.turn for asked in unpicked for candidate in asked.candidates}
+    later = [one for one in failed if one.turn in rivals]
+    return (*(one for one in failed if one not in later), *found, *later)
 
 
 CONTINUE = Choice(action="continue", label="Continue", typed="/continue", purpose="let the waiting turns begin")
@@ -171,6 +177,32 @@ def _about_conflict(conflict: Conflicted, editors: Sequence[str]) -> Decision:
         member=member,
         others=tuple(editors),
         choices=(take, keep, *((resolve,) if editors else ()), apart),
+    )
+
+
+def _about_results(asked: Unpicked) -> Decision:
+    given = {"turn": asked.round}
+    done = tuple(candidate.member for candidate in asked.candidates if candidate.state == "done")
+    pick = Choice(
+        action="pick",
+        label="Pick one",
+        typed=f"/pick NAME {asked.round}",
+        purpose="bring one result into the shared folder; /compare shows all of them",
+        given=given,
+    )
+    discard = Choice(
+        action="discard",
+        label="Drop all",
+        typed=f"/discard {asked.round}",
+        purpose="pick none, and remove the worktrees",
+        given=given,
+    )
+    return Decision(
+        kind="pick",
+        text=asked.text,
+        turn=asked.round,
+        others=done,
+        choices=(*((pick,) if done else ()), discard),
     )
 
 

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from bullpen.check_results import CheckResult
 from bullpen.conversation.conversation import Conversation
-from bullpen.conversation.events import Conflicted, Unallowed
+from bullpen.conversation.events import Conflicted, Unallowed, Unpicked
 from bullpen.conversation.owner import is_alive
 from bullpen.conversation.running_turn import RunningTurn
 from bullpen.conversation.state import UndecidedTurn, last_memories, stored_progress, undecided_turn
@@ -23,6 +23,7 @@ from bullpen.routing.missed_hand_overs import MissedHandOver
 from bullpen.routing.obstacles import Checking, Obstacle, Situation, obstacles
 from bullpen.routing.progress import MemberUsage, Progress, usage_of_turn
 from bullpen.routing.queue import WaitingTurn
+from bullpen.routing.rounds import turns_apart
 from bullpen.store.base import Store, StoredConversation, Turn
 from bullpen.team.reader import examine_team
 from bullpen.team.team import Member, Team, colours_of
@@ -255,12 +256,15 @@ def _view(
         undecided=[ended.turn for ended in undecided],
         workspaces=workspaces,
         checking=checking,
+        apart=turns_apart(progress.rounds),
     )
     waits = obstacles(waiting, situation)
+    unpicked = [Unpicked.of(key, one) for key, one in progress.rounds.items() if one.state == "asking"]
     found = decisions(
         undecided=undecided,
         unallowed=unallowed,
         conflicts=[Conflicted.of(turn, conflict) for turn, conflict in progress.conflicts.items()],
+        unpicked=unpicked,
         paused=known.paused,
         waiting=len(waiting),
         held=[turn.member for turn in waiting if turn.id in held],
@@ -273,7 +277,7 @@ def _view(
         status=_status(
             known,
             working,
-            needs_decision=bool(undecided or unallowed or progress.conflicts),
+            needs_decision=bool(undecided or unallowed or progress.conflicts or unpicked),
             can_begin=len(waits) < len(waiting),
         ),
         members=tuple(_members(team, progress, memories, working, undecided, known.waits_for)),

@@ -4,6 +4,7 @@ import time
 from collections.abc import Iterator
 
 from bullpen.text.numbers import elapsed, used
+from bullpen.view.decisions import Decision
 from bullpen.view.state import ConversationView, MemberView, QueuedTurn, RunningCheck, Working
 
 NOTHING_KEPT = "Nothing was said, so nothing is kept."
@@ -29,6 +30,9 @@ def queue_lines(view: ConversationView) -> list[str]:
         for one in view.decisions
         if one.kind == "conflict"
     ]
+    lines += [
+        f"turn {one.turn}  {_names(one)}: /pick NAME or /discard?" for one in view.decisions if one.kind == "pick"
+    ]
     return lines or ["No turn is running or waiting."]
 
 
@@ -41,6 +45,8 @@ def left_open_lines(view: ConversationView) -> Iterator[str]:
         yield f"Waiting for your yes: {', '.join(asked)}. In chat: /allow or /dismiss."
     if conflicts := [f"turn {one.turn} of {one.member}" for one in view.decisions if one.kind == "conflict"]:
         yield f"Not merged: {', '.join(conflicts)}. In chat: /take, /keep, /resolve NAME or /apart."
+    if unpicked := [_names(one) for one in view.decisions if one.kind == "pick"]:
+        yield f"Nothing is picked yet: {'; '.join(unpicked)}. In chat: /compare, /pick NAME or /discard."
     if view.queue:
         yield f"In the queue: {', '.join(turn.member for turn in view.queue)}."
 
@@ -66,10 +72,16 @@ def _status(view: ConversationView) -> Iterator[str]:
     if held := [turn.member for turn in view.queue if turn.held and turn.turn not in asked]:
         yield f"on hold: {', '.join(held)}"
     undecided = {ended.turn: ended.member for ended in view.undecided}
+    asked |= {one.turn: _names(one) for one in view.decisions if one.kind == "pick"}
     if decide := undecided | asked:
         yield f"your decision: {', '.join(f'{member} (turn {turn})' for turn, member in decide.items())}"
     if view.paused is not None:
         yield "paused"
+
+
+def _names(decision: Decision) -> str:
+    """Return whose results are to be picked from."""
+    return ", ".join(decision.others) or "no result"
 
 
 def _waiting(view: ConversationView, turn: QueuedTurn) -> str:

@@ -38,6 +38,7 @@ NEEDS: dict[tuple[str, str], Need] = {
     ("GET", "/c/{id}/timeline"): "viewer",
     ("GET", "/c/{id}/changes"): "viewer",
     ("GET", "/c/{id}/changes/{number}/{file}"): "viewer",
+    ("GET", "/c/{id}/results"): "viewer",
     ("GET", "/c/{id}/export/{format}"): "viewer",
     ("GET", "/c/{id}/messages/{sequence}"): "viewer",
     ("GET", METRICS): "viewer",
@@ -54,6 +55,7 @@ NEEDS: dict[tuple[str, str], Need] = {
     ("GET", f"{CONVERSATION}/changes"): "viewer",
     ("GET", f"{CONVERSATION}/changes/{{number}}/files"): "viewer",
     ("GET", f"{CONVERSATION}/checks"): "viewer",
+    ("GET", f"{CONVERSATION}/results"): "viewer",
     ("GET", f"{CONVERSATION}/turns/{{turn}}/patch"): "viewer",
     # Taking part
     ("POST", "/c"): "member",

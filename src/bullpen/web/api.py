@@ -16,6 +16,7 @@ from bullpen.conversation.events import ConversationEvent, old_event_json
 from bullpen.errors import BullpenError
 from bullpen.file_changes import MOST_SENT_FILES, ChangeRecord, FileChange
 from bullpen.messages import ConversationMessage
+from bullpen.view.best_of import Results
 from bullpen.view.change_reading import (
     MOST_FILES,
     MOST_PATCHES,
@@ -40,6 +41,7 @@ from bullpen.web.invitations import Invitation
 from bullpen.web.people import NewToken, SignedIn, invite, new_token, read_me, read_sessions, revoke_session
 from bullpen.web.requests import checked_id, exact_number_in, hub_of, id_in, number_of, sender_in, truth_in, view_in
 from bullpen.web.responses import json
+from bullpen.web.results import read_results
 from bullpen.web.shown_commands import address_of, lines_of
 from bullpen.web.sse import EventStream, position
 
@@ -520,6 +522,16 @@ CALLS = (
             AFTER,
             Parameter(name="turn", purpose="only those after this turn", type="string"),
             Parameter(name="limit", purpose=f"at most this many, up to {MOST_RESULTS:,}", least=1),
+        ),
+    ),
+    Call(
+        method="GET",
+        path=f"{ONE}/results",
+        summary="Read what several did who were asked with [NEXT: a | b]; 409 if nobody was.",
+        endpoint=read_results,
+        gives=Results,
+        parameters=(
+            Parameter(name="turn", purpose="the task that this turn belongs to, else the last", type="string"),
         ),
     ),
     Call(

@@ -19,6 +19,7 @@ from bullpen.errors import (
     NothingRuns,
     NothingToDecide,
     NothingToForget,
+    NothingToPick,
     NothingToUndo,
     NotTrusted,
     ReadOnlyHere,
@@ -98,7 +99,15 @@ def _status(error: Exception) -> int:
             return HTTPStatus.SERVICE_UNAVAILABLE
         case StoreConflict() | ConversationInUse() | ReadOnlyHere() | NotTrusted():
             return HTTPStatus.CONFLICT
-        case NoConflict() | NothingRuns() | NothingToDecide() | NothingToForget() | NothingToUndo() | FolderInUse():
+        case (
+            NoConflict()
+            | NothingToPick()
+            | NothingRuns()
+            | NothingToDecide()
+            | NothingToForget()
+            | NothingToUndo()
+            | FolderInUse()
+        ):
             return HTTPStatus.CONFLICT
         case FilesError():
             return HTTPStatus.CONFLICT

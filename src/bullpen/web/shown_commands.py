@@ -8,6 +8,7 @@ from starlette.responses import Response
 
 from bullpen.conversation.conversation import Conversation
 from bullpen.exchange.files import FORMATS
+from bullpen.view.best_of import results_of
 from bullpen.view.checks import find_checks
 from bullpen.view.commands import COMMANDS, Typed, help_lines
 from bullpen.view.status_lines import queue_lines, team_lines
@@ -42,6 +43,8 @@ async def address_of(conversation: Conversation, typed: Typed) -> str:
         place = (await conversation.read(find_checks, typed.given.text))[0].after_message
         base = ADDRESSES["checks"](f"/c/{conversation.id}", typed)
         return f"{base}?at={place}#m{place}"
+    elif typed.command.name == "compare":
+        await conversation.read(results_of, typed.given.text)
     return ADDRESSES[typed.command.name](f"/c/{conversation.id}", typed)
 
 
@@ -62,6 +65,9 @@ ADDRESSES: dict[str, Address] = {
         f"{base}/changes?turns={quote(typed.given.text)}" if typed.given.text else f"{base}/changes"
     ),
     "checks": lambda base, _: base,
+    "compare": lambda base, typed: (
+        f"{base}/results?turn={quote(typed.given.text)}" if typed.given.text else f"{base}/results"
+    ),
     "search": lambda _, typed: f"/?q={quote(typed.given.text)}",
     "export": _export,
     "quit": lambda _base, _typed: "/",

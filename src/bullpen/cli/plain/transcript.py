@@ -31,6 +31,7 @@ from bullpen.conversation.events import (
     TurnEvent,
     Unallowed,
     Undecided,
+    Unpicked,
 )
 from bullpen.file_changes import ChangeRecord
 from bullpen.messages import ConversationMessage
@@ -128,6 +129,11 @@ class Show:
         text = wrapped(message.content, self._page.columns)
         self._block(f"\n{who}{_arrow(message)}  {self._colours.paint(details, 'dim')}\n{text}")
 
+    def heading(self, member: str, details: str) -> None:
+        """Write whose work follows."""
+        who = self._colours.member(member, safe_line(member))
+        self._block(f"\n{who}  {self._colours.paint(safe_line(details), 'dim')}\n")
+
     def unanswered(self, turn: UnansweredTurn) -> None:
         """Write a turn that ended without a reply: how it ended, what it did, and what it had said."""
         who = self._colours.member(turn.member, safe_line(turn.member))
@@ -146,7 +152,7 @@ class Show:
                 self.note(f"‖ Paused: {decision.text}", "yellow")
             case "held":
                 self.note(f"‖ {decision.text}", "yellow")
-            case "missed" | "allow" | "conflict":
+            case "missed" | "allow" | "conflict" | "pick":
                 self.note(f"? {decision.text}", "yellow")
         if self._in_chat:
             self.table(map(_choice_row, decision.choices), "yellow", INDENT)
@@ -205,6 +211,8 @@ class Show:
                 return {("allow", turn.id)}
             case Conflicted(turn_id=turn_id):
                 return {("conflict", turn_id)}
+            case Unpicked(round=key):
+                return {("pick", key)}
             case Paused():
                 return {("paused", "")}
             case Held():

@@ -4,6 +4,7 @@ import contextlib
 import io
 import shlex
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -86,6 +87,20 @@ class ShownCommands:
 
         self._show.text(checks_text(await self._conversation.read(find_checks, given.text)))
 
+    async def _compare(self, given: Text) -> None:
+        from bullpen.cli.plain.diff import diff_lines
+        from bullpen.view.best_of import result_changes, results_of
+
+        found = await self._conversation.read(results_of, given.text)
+        for result in found.results:
+            about = " · ".join(filter(None, [f"turn {result.turn}", result.summary, result.about]))
+            self._show.heading(result.member, about)
+            self._show.text(result.reply)
+            records = await self._conversation.read(result_changes, result)
+            if self._show.lines(partial(diff_lines, records), most=MOST_DIFF_LINES):
+                self._show.note(f"… There is more: /diff {result.turn}")
+        self._show.note(f"{found.text}{' /pick NAME, or /discard' if found.can_be_decided else ''}")
+
     async def _search(self, given: Text) -> None:
         from bullpen.view.listing import search_in
 
@@ -117,6 +132,7 @@ HANDLERS: dict[str, Callable[[ShownCommands, Any], Awaitable[None]]] = {
     "explain": ShownCommands._explain,
     "diff": ShownCommands._diff,
     "checks": ShownCommands._checks,
+    "compare": ShownCommands._compare,
     "search": ShownCommands._search,
     "export": ShownCommands._export,
     "help": ShownCommands._help,

@@ -1,0 +1,230 @@
+"""Best of several: every door asks which result is picked, shows them, and takes the answer."""
+
+import asyncio
+import io
+import subprocess
+from pathlib import Path
+
+import httpx
+import pytest
+from tests.view.doors import DOORS
+from textual.widgets import Button
+
+from bullpen.app import open_team
+from bullpen.cli.exit_codes import ending_of
+from bullpen.cli.plain.transcript import Show
+from bullpen.cli.plain.typed_line import ChatLines
+from bullpen.conversation.conversation import Conversation
+from bullpen.terminal.colors import Colours
+from bullpen.terminal.page import StreamPage
+from bullpen.testing.site import site
+from bullpen.tui.app import BullpenApp
+from bullpen.tui.compare_screen import CompareScreen
+from bullpen.tui.notice import NoticeBar
+from bullpen.view.addressees import addressees
+from bullpen.view.best_of import results_of
+from bullpen.view.commands import ACTIONS
+from bullpen.view.state import conversation_view, stored_view
+from bullpen.view.status_lines import left_open_lines, queue_lines
+
+TASK = "[NEXT: ann | bob | cyd] Write it."
+QUESTION = (
+    "ann (turn 1) and bob (turn 2) have each done the task. cyd (turn 3) has no result. Which result should be merged?"
+)
+
+
+class Place:
+    """A repository in which ann and bob write different versions of a file, and cyd fails."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.root, self.team = folder, folder / "repo", folder / "team.toml"
+        self.root.mkdir()
+        (self.root / "a.txt").write_text("base\n", encoding="utf-8")
+        names = ("-c", "user.name=kim", "-c", "user.email=kim@example.org")
+        for words in (("init", "-q"), ("add", "-A"), (*names, "commit", "-qm", "first")):
+            subprocess.run(["git", *words], cwd=self.root, check=True)
+        self.team.write_text(
+            '[[member]]\nname = "kim"\n'
+            + "".join(
+                f'[[member]]\nname = "{name}"\ncommand = ["sh", "-c", "cat > /dev/null; {work}"]\n'
+                'permissions = "edit"\ncwd = "repo"\n'
+                for name, work in {
+                    "ann": "echo of ann > a.txt; echo Written by ann.",
+                    "bob": "echo of bob > a.txt; echo more > b.txt; echo Written by bob.",
+                    "cyd": "exit 3",
+                }.items()
+            ),
+            encoding="utf-8",
+        )
+
+    def files(self) -> dict[str, str]:
+        files = (path for path in sorted(self.root.iterdir()) if path.is_file())
+        return {path.name: path.read_text(encoding="utf-8") for path in files}
+
+    def worktrees(self) -> int:
+        known = self.root / ".git" / "worktrees"
+        return len(list(known.iterdir())) if known.is_dir() else 0
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
+    monkeypatch.setenv("BULLPEN_HOME", str(tmp_path / "home"))
+    return Place(tmp_path)
+
+
+async def done(conversation: Conversation) -> None:
+    await conversation.say(TASK)
+    await conversation.until_quiet()
+
+
+async def until(place: Place, worktrees: int) -> None:
+    while place.worktrees() != worktrees:
+        await asyncio.sleep(0.01)
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_every_answer(door: str, place: Place) -> None:
+    async def story() -> None:
+        async with DOORS[door](place.team, place.folder) as (conversation, send):
+            await done(conversation)
+            assert "There is no result of 'kim' to pick or drop." in await send("/pick kim")
+            assert "cyd has no result: turn 3 ended without a reply." in await send("/pick cyd")
+            assert "Turn 9 is not one of several" in await send("/compare 9")
+            assert place.files() == {"a.txt": "base\n"}
+            await send("/pick bob")
+            await until(place, 2)
+            assert place.files() == {"a.txt": "of bob\n", "b.txt": "more\n"}
+            await send("/discard ann")
+            await until(place, 1)
+            await send("/discard")
+            await until(place, 0)
+
+    asyncio.run(story())
+
+
+def test_what_is_asked_is_the_same_from_memory_and_from_the_store(place: Place) -> None:
+    async def story() -> None:
+        async with open_team(place.team, db=place.folder / "c.db") as conversation:
+            shown = addressees(conversation, TASK)
+            assert shown is not None
+            assert shown.line == "→ ann | bob | cyd, each apart; you pick"
+            await done(conversation)
+            view, stored = conversation_view(conversation), await conversation.read(stored_view)
+            assert ending_of(conversation) == "undecided"
+        assert view.status == stored.status == "paused"
+        assert view.decisions == stored.decisions
+        decision, failed = view.decisions
+        assert failed.kind == "failed"
+        assert (decision.kind, decision.text, decision.others) == ("pick", QUESTION, ("ann", "bob"))
+        assert [choice.typed for choice in decision.choices] == ["/pick NAME 1", "/discard 1"]
+        assert {choice.action for choice in decision.choices} <= set(ACTIONS)
+        assert queue_lines(view)[-1] == "turn 1  ann, bob: /pick NAME or /discard?"
+        assert list(left_open_lines(view))[-1] == (
+            "Nothing is picked yet: ann, bob. In chat: /compare, /pick NAME or /discard."
+        )
+
+    asyncio.run(story())
+
+
+def test_the_plain_chat_asks_shows_and_tells(place: Place) -> None:
+    async def story() -> str:
+        written = io.StringIO()
+        async with open_team(place.team, db=place.folder / "c.db") as conversation:
+            decisions = lambda: conversation_view(conversation).decisions  # noqa: E731
+            show = Show(StreamPage(written), Colours(None, on=False), decisions, in_chat=True)
+            lines = ChatLines(conversation, show, None)
+            with conversation.viewing() as viewer:
+                await done(conversation)
+                for numbered in await viewer.several():
+                    show.tell(numbered.event)
+                await lines.take("/compare")
+                await lines.take("/pick ann")
+                await until(place, 2)
+                await conversation.until_quiet()
+                for numbered in await viewer.several():
+                    show.tell(numbered.event)
+        return written.getvalue()
+
+    written = " ".join(asyncio.run(story()).split())
+    assert QUESTION in written
+    assert "/pick NAME 1" in written
+    assert "bob turn 2 · 2 files, +2 −1 Written by bob." in written
+    assert "Nothing is merged yet: pick one, or drop all. /pick NAME, or /discard" in written
+    assert "kim picked the result of ann (turn 1). Not picked: bob (turn 2) and cyd (turn 3)." in written
+
+
+@pytest.mark.parametrize("columns", [80, 140])
+def test_the_full_screen_shows_them_beside_each_other(place: Place, columns: int) -> None:
+    async def story() -> None:
+        async with open_team(place.team, db=place.folder / "c.db") as conversation:
+            await done(conversation)
+            app = BullpenApp(conversation)
+            async with app.run_test(size=(columns, 30)) as pilot:
+                await pilot.pause()
+                notice = app.screen.query_one(NoticeBar)
+                while len(notice.query(Button)) < 2:
+                    await pilot.pause(0.02)
+                assert [str(one.label) for one in notice.query(Button)] == ["F8 Pick one", "Drop all"]
+                await pilot.press("f8")
+                while not isinstance(app.screen, CompareScreen):
+                    await pilot.pause(0.02)
+                assert [column.result.member for column in app.screen._columns] == ["ann", "bob", "cyd"]
+                await pilot.press("3", "3")
+                assert isinstance(app.screen, CompareScreen), "cyd has no result"
+                await pilot.press("2", "2")
+                await until(place, 2)
+                assert place.files() == {"a.txt": "of bob\n", "b.txt": "more\n"}
+                await pilot.press("f8")
+
+    asyncio.run(story())
+
+
+def test_the_browser_shows_them_and_picks(place: Place) -> None:
+    async def story() -> None:
+        async with (
+            site(place.folder, place.team) as served,
+            httpx.AsyncClient(base_url=served.url, timeout=60) as client,
+        ):
+            await client.post(served.new_url(), headers={"Origin": served.url})
+            client.headers["Origin"] = served.url
+            talk = (await served.hub.begin()).conversation
+            await done(talk)
+            await _browse(place, client, talk)
+
+    asyncio.run(story())
+
+
+async def _browse(place: Place, client: httpx.AsyncClient, talk: Conversation) -> None:
+    page = (await client.get(f"/c/{talk.id}")).text
+    assert f'href="/c/{talk.id}/results?turn=1"' in page
+    shown = await client.get(f"/c/{talk.id}/results?turn=1")
+    assert shown.status_code == 200
+    assert shown.text.count('<section class="result') == 3
+    assert shown.text.count("Pick this one") == 2
+    found = (await client.get(f"/api/conversations/{talk.id}/results")).json()
+    assert [(one["member"], one["summary"]) for one in found["results"]] == [
+        ("ann", "1 file, +1 −1"),
+        ("bob", "2 files, +2 −1"),
+        ("cyd", ""),
+    ]
+    answer = await client.post(f"/c/{talk.id}/do/pick", data={"turn": "1", "member": "bob"})
+    assert answer.status_code in (200, 204, 303)
+    await until(place, 2)
+    assert place.files() == {"a.txt": "of bob\n", "b.txt": "more\n"}
+    found = (await client.get(f"/api/conversations/{talk.id}/results")).json()
+    assert found["text"] == "kim picked the result of bob."
+
+
+def test_results_are_those_of_the_task_that_is_meant(place: Place) -> None:
+    async def story() -> None:
+        async with open_team(place.team, db=place.folder / "c.db") as conversation:
+            await done(conversation)
+            await conversation.say("[NEXT: ann | bob] Again.")
+            await conversation.until_quiet()
+            first, second = [await conversation.read(results_of, turn) for turn in ("2", "")]
+            assert (first.round, second.round) == ("1", "4")
+            await conversation.pick("ann", "2")
+            assert conversation.progress.rounds["1"].state == "decided"
+            assert conversation.progress.rounds["4"].state == "asking"
+
+    asyncio.run(story())
