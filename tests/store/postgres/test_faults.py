@@ -83,7 +83,8 @@ def test_one_of_sixteen_processes_gets_a_conversation() -> None:
 
 @needs_postgres
 def test_the_lock_of_a_killed_owner_is_free_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(owner_locks, "GRACE_SECONDS", 0)
+    # However lately the server was started.
+    monkeypatch.setattr(owner_locks, "GRACE_SECONDS", 10**6)
     url = new_schema()
 
     def own(pipe: int) -> None:
@@ -104,8 +105,7 @@ def test_the_lock_of_a_killed_owner_is_free_at_once(monkeypatch: pytest.MonkeyPa
 
 
 @needs_postgres
-def test_a_forked_child_that_outlives_its_owner_does_not_keep_its_lock(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(owner_locks, "GRACE_SECONDS", 0)
+def test_a_forked_child_that_outlives_its_owner_does_not_keep_its_lock() -> None:
     url = new_schema()
 
     def own(pipe: int) -> None:
@@ -218,15 +218,20 @@ def write(
 
 
 @needs_own_server
-def test_an_owner_has_its_lock_again_after_the_server_was_restarted(server: PostgresServer) -> None:
+def test_an_owner_has_its_lock_again_after_the_server_was_restarted(
+    server: PostgresServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(owner_locks, "GRACE_SECONDS", 10**6)
     with PostgresStore(server.url()) as store, PostgresStore(server.url()) as elsewhere:
         begin(store, "restarted")
         store.claim("restarted", OWNER, is_alive=dead)
         server.stop()
         server.start()
 
-        # Nobody is called dead only because the server forgot all locks.
+        # Nobody is called dead at once only because the server forgot all locks.
         assert elsewhere.is_locked(OWNER) is None
+        monkeypatch.setattr(owner_locks, "GRACE_SECONDS", 0)
+        assert elsewhere.is_locked(OWNER) is False
         store.beat("restarted", OWNER, at=7)
         assert elsewhere.is_locked(OWNER) is True
         store.append("restarted", said("m1"), owner=OWNER)

@@ -95,9 +95,9 @@ def apply(place: Place, change: StateChange, at: int, end: tuple[int, bytes] | N
 
 def set_owner(place: Place, owner: Owner | None) -> None:
     """Record who owns a conversation."""
-    update = "UPDATE states SET owner = %(owner)s, owner_token = %(token)s WHERE conversation = %(number)s"
-    token = None if owner is None else owner.token
-    place.ask(update, owner=owner_text(owner), token=token, number=place.found().number)
+    update = "UPDATE states SET owner = %(owner)s, owner_token = %(token)s, locked_at = now()"
+    token, number = None if owner is None else owner.token, place.found().number
+    place.ask(f"{update} WHERE conversation = %(number)s", owner=owner_text(owner), token=token, number=number)
 
 
 def delete(place: Place, at: int) -> None:

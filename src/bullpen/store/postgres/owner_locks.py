@@ -9,14 +9,15 @@ import psycopg
 from bullpen.store.postgres.connections import Connections, Session, is_usable
 
 GRACE_SECONDS = 15
-"""After a start of the server, in which owners take their locks again: until then, a free lock says nothing."""
+"""After a start of the server, in which owners take their locks again: until then, theirs say nothing."""
 
 STATE = """
     SELECT EXISTS (SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND granted AND objsubid = 1
             AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
             AND classid::bigint = %(high)s AND objid::bigint = %(low)s),
-        EXISTS (SELECT 1 FROM states WHERE owner_token = %(token)s)
-            AND now() - pg_postmaster_start_time() > make_interval(secs => %(grace)s)
+        EXISTS (SELECT 1 FROM states WHERE owner_token = %(token)s
+            AND (locked_at > pg_postmaster_start_time()
+                OR now() - pg_postmaster_start_time() > make_interval(secs => %(grace)s)))
 """
 
 
