@@ -14,7 +14,6 @@ from bullpen.app import open_conversation
 from bullpen.cluster.node import open_node
 from bullpen.cluster.remote_agent import remote_agent
 from bullpen.conversation.conversation import Conversation
-from bullpen.store.postgres.store import PostgresStore
 from bullpen.store.thread import StoreThread
 from bullpen.team.file import load_team
 
@@ -25,7 +24,7 @@ async def main(url: str, team: str, conversation_id: str, text: str) -> None:
     resume = None if conversation_id == "new" else conversation_id
     thread = StoreThread()
     async with open_node(url, name="n") as node:
-        with PostgresStore(url) as store:
+        with node.open_store() as store:
             opened = open_conversation(
                 *(load_team(Path(team)), store, thread, resume),
                 remote=partial(remote_agent, node),

@@ -11,11 +11,12 @@ from tests.cluster.processes import Processes
 from tests.cluster.stage import WorkerStage
 
 from bullpen.app import open_conversation
+from bullpen.cluster.membership import is_alive
 from bullpen.cluster.node import open_node
 from bullpen.cluster.remote_agent import remote_agent
 from bullpen.conversation.conversation import Conversation
 from bullpen.conversation.events import ConversationEvent, TurnEnded, TurnEvent
-from bullpen.errors import NeedsCluster
+from bullpen.errors import ConversationInUse, NeedsCluster
 from bullpen.store.postgres.store import PostgresStore
 from bullpen.store.thread import StoreThread
 from bullpen.team.file import load_team
@@ -33,7 +34,7 @@ def stage(tmp_path: Path, url: str, processes: Processes) -> WorkerStage:
 async def opened(url: str, team: Path, resume: str | None = None) -> AsyncIterator[Conversation]:
     thread = StoreThread()
     async with open_node(url, name="n") as node:
-        with PostgresStore(url) as store:
+        with node.open_store() as store:
             remote = partial(remote_agent, node)
             async with open_conversation(
                 load_team(team), store, thread, resume, remote=remote, continues=True
@@ -185,6 +186,40 @@ async def test_a_turn_continues_when_its_node_is_killed_and_is_adopted(
         assert seen.text in ("Hello you.", "you.", "")
         assert conversation.paused is None
         assert stage.started() == ["max"]
+
+
+async def test_the_conversations_of_a_frozen_node_go_to_another_one(stage: WorkerStage, processes: Processes) -> None:
+    team = stage.write_team(max=[{"say": "Hello."}])
+    stage.write_file()
+    stage.start_worker()
+    frozen = processes.start(OWNER, stage.url, str(team), "new", "Hi.")
+    conversation_id = frozen.line()
+    with PostgresStore(stage.url) as store:
+        while store.conversation(conversation_id).messages < 2:
+            await asyncio.sleep(0.05)
+
+    frozen.freeze()
+    async with open_node(stage.url, name="n") as node:
+        rows = await node.database.do("SELECT id FROM processes WHERE kind = 'node' AND id <> %s", node.id)
+        while await is_alive(node.database, rows[0][0]):
+            await asyncio.sleep(0.05)
+        while True:
+            try:
+                async with opened(stage.url, team, conversation_id) as conversation:
+                    frozen.wake()
+                    await conversation.say("And now?")
+                    while len(await said_in(conversation)) < 4:
+                        await asyncio.sleep(0.05)
+                    said = await said_in(conversation)
+                break
+            except ConversationInUse:
+                await asyncio.sleep(0.1)
+
+    assert said == [("kim", "Hi."), ("max", "Hello."), ("kim", "And now?"), ("max", "Hello.")]
+    # It woke up to find that it owns nothing.
+    line = ""
+    while "lost" not in line and "Paused" not in line:
+        line = await asyncio.to_thread(frozen.line)
 
 
 async def test_a_node_that_leaves_does_not_end_what_runs_on_a_worker(stage: WorkerStage, processes: Processes) -> None:

@@ -6,6 +6,8 @@ from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager, suppress
 from typing import Any, LiteralString
 
+from psycopg.conninfo import make_conninfo
+
 from bullpen.cluster.announcing import Announcement, read_announcement
 from bullpen.cluster.bell import Bell
 from bullpen.cluster.database import GONE, Database
@@ -13,6 +15,7 @@ from bullpen.cluster.lines import Hearing, Listeners
 from bullpen.cluster.membership import Member, Process, joined, reap_for_ever
 from bullpen.cluster.outcomes import CHANNEL, Outcome, outcome_of
 from bullpen.cluster.schema import prepare
+from bullpen.store.postgres.store import PostgresStore
 
 logger = logging.getLogger(__name__)
 
@@ -36,6 +39,10 @@ class Node:
     def id(self) -> int:
         """Which process of the cluster it is."""
         return self.member.id
+
+    def open_store(self) -> PostgresStore:
+        """Open the store of its conversations. Its sessions are ended when this node is given up, if it froze."""
+        return PostgresStore(make_conninfo(self.database.url, application_name=f"bullpen node {self.id}"))
 
     def announced(self, pool: str) -> list[Announcement]:
         """Return what the workers of a pool have announced."""

@@ -190,6 +190,9 @@ BEGIN
         JOIN orders o ON o.job = j.id WHERE j.worker_id = engine_id AND j.status = 'doing'
         AND NOT EXISTS (SELECT FROM runs r WHERE r.conversation = o.conversation AND r.turn = o.turn);
     PERFORM procrastinate_unregister_worker_v1(engine_id) WHERE engine_id IS NOT NULL;
+    -- A frozen node still holds the locks of its conversations: without its sessions, others can have them.
+    PERFORM pg_terminate_backend(pid) FROM pg_stat_activity
+        WHERE datname = current_database() AND application_name = 'bullpen node ' || process AND pid <> pg_backend_pid();
     PERFORM pg_notify('bullpen_processes', process::text);
 END
 $$;
