@@ -1,0 +1,60 @@
+"""A node that talks in every conversation that it can have, until it is killed.
+
+Arguments: the database, the team file, where it notes what was acknowledged, and the conversations' ids. What it says
+has a number, and the same number is said again after a crash, with the same id.
+"""
+
+import asyncio
+import random
+import sys
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+
+from bullpen.app import open_conversation
+from bullpen.cluster.node import Node, open_node
+from bullpen.cluster.remote_agent import remote_agent
+from bullpen.conversation.conversation import Conversation
+from bullpen.errors import BullpenError
+from bullpen.store.base import Store
+from bullpen.store.thread import StoreThread
+from bullpen.team.file import LoadedTeam, load_team
+
+
+async def main(url: str, team: str, notes: str, *ids: str) -> None:
+    loaded, thread = load_team(Path(team)), StoreThread()
+    async with open_node(url, name="n") as node:
+        with node.open_store() as store:
+            print("ready", flush=True)
+            await asyncio.gather(*(talk(node, loaded, store, thread, one, Path(notes)) for one in ids))
+
+
+async def talk(node: Node, team: LoadedTeam, store: Store, thread: StoreThread, one: str, notes: Path) -> None:
+    """Own a conversation whenever nobody else does, and speak in it."""
+    while True:
+        await asyncio.sleep(random.uniform(0.1, 0.6))
+        with suppress(BullpenError):
+            opened = open_conversation(team, store, thread, one, remote=partial(remote_agent, node), continues=True)
+            async with opened as conversation:
+                await speak(conversation, notes)
+
+
+async def speak(conversation: Conversation, notes: Path) -> None:
+    while not conversation.is_lost:
+        await conversation.until_quiet()
+        for ended in conversation.undecided:
+            await conversation.skip(ended.turn.id)
+        if conversation.paused is not None:
+            await conversation.continue_turns()
+            continue
+        number = await conversation.read(count)
+        await conversation.say(f"word-{number}-of-{conversation.id}-end", message_id=f"kim-{number}")
+        with notes.open("a") as file:
+            file.write(f"{conversation.id} kim-{number}\n")
+
+
+def count(store: Store, conversation_id: str) -> int:
+    return sum(one.message.speaker.role_id == "kim" for one in store.messages(conversation_id))
+
+
+asyncio.run(main(*sys.argv[1:]))
