@@ -60,6 +60,8 @@ class Db:
     def __init__(self, session: Session, pipeline: Pipeline) -> None:
         self._session = session
         self._pipeline = pipeline
+        self.afterwards: list[tuple[str, Values]] = []
+        """What is sent together with the end of the transaction, but is no part of it."""
 
     @property
     def server_version(self) -> int:
@@ -147,6 +149,8 @@ class Connections:
                         db.execute(statement)
                     yield db
                     db.execute("COMMIT")
+                    for query, values in db.afterwards:
+                        db.execute(query, values)
             except BaseException:
                 # If it is lost, the server rolls back.
                 with suppress(psycopg.Error):

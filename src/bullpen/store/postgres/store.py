@@ -60,7 +60,9 @@ from bullpen.store.transfer import Copied
 from bullpen.store.turn_rows import KnownPrompts
 
 CHANNEL = "bullpen"
-"""Those who listen to it hear the id of every conversation that has changed."""
+"""Those who listen to it hear the id of every conversation that has changed; if the connection is lost, perhaps not."""
+# All transactions that notify commit one after the other, so this is one of its own, which does not wait for the disk.
+NOTIFY = "SELECT set_config('synchronous_commit', 'off', true), pg_notify(%s, %s)"
 LONGEST_NOTICE = 7_000
 """Bytes; PostgreSQL sends up to 8,000."""
 
@@ -126,7 +128,7 @@ class PostgresStore:
             yield place
             place.found()
             if len(conversation_id.encode()) <= LONGEST_NOTICE:
-                db.execute("SELECT pg_notify(%s, %s)", (CHANNEL, conversation_id))
+                db.afterwards.append((NOTIFY, (CHANNEL, conversation_id)))
 
     def create(
         self,
