@@ -37,6 +37,7 @@ from benchmarks import (
     remembering_cpu,
     screen_latency,
     snapshot,
+    store_postgres,
     trimming,
     web,
     web_streaming,
@@ -52,6 +53,7 @@ ABOUT_CONVERSATIONS = (
     conversation_disk,
     conversation_memory,
     conversation_crowd,
+    store_postgres,
     cli_start,
 )
 ABOUT_MEMORY = (remembering_bytes, remembering_cpu)
