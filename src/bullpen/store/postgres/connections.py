@@ -61,7 +61,7 @@ class Db:
         self._session = session
         self._pipeline = pipeline
         self.afterwards: list[tuple[str, Values]] = []
-        """What is sent together with the end of the transaction, but is no part of it."""
+        """What is sent together with the end of the transaction, but does not belong to it."""
 
     @property
     def server_version(self) -> int:
