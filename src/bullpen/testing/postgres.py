@@ -1,5 +1,6 @@
 """A PostgreSQL server for tests: in a folder of its own, with its own user and password, on loopback and a socket."""
 
+import ctypes
 import os
 import pwd
 import shutil
@@ -11,6 +12,10 @@ import time
 from pathlib import Path
 from typing import Self
 from urllib.parse import quote
+
+PR_SET_PDEATHSIG = 1
+# Loaded here, since little can be done between fork and exec.
+_prctl = getattr(ctypes.CDLL(None), "prctl", None)
 
 USER, PASSWORD, DATABASE = "kai", "not a secret: öffne/dich", "postgres"
 NOBODY = "nobody"
@@ -73,6 +78,7 @@ class PostgresServer:
                 user=self._user,
                 cwd=self.folder,
                 start_new_session=True,
+                preexec_fn=_end_with_parent,
             )
         deadline = time.monotonic() + WAIT_SECONDS
         while not self._answers():
@@ -110,6 +116,12 @@ class PostgresServer:
     def _answers(self) -> bool:
         ready: list[Path | str] = [self._programs / "pg_isready", "-q", "-h", "127.0.0.1", "-p", str(self.port)]
         return subprocess.run(ready, check=False).returncode == 0
+
+
+def _end_with_parent() -> None:
+    """In the new process: stop as suddenly when the one that started it is killed, where the system can do that."""
+    if _prctl is not None:
+        _prctl(PR_SET_PDEATHSIG, signal.SIGQUIT)
 
 
 def _free_port() -> int:
