@@ -45,3 +45,13 @@ def test_keys_are_masked_wherever_the_output_is_cut() -> None:
 
 def test_colours_and_what_a_terminal_would_obey_are_gone() -> None:
     assert kept(b"\x1b[31mred\x1b[0m\r\n\x1b]0;title\x07\xff\0ok") == ("red\n\ufffd\u2400ok", 0)
+
+
+def test_a_key_is_masked_where_colours_make_the_beginning_short() -> None:
+    colours = b"\x1b[38;5;200m\x1b[0m. "
+    cuts = (HEAD_BYTES + MARGIN_BYTES, MOST + MARGIN_BYTES)
+    for place in (cut - before for cut in cuts for before in range(5, 50, 7)):
+        noise = (colours * (place // len(colours))).ljust(place)
+        text, left_out = kept(noise + KEY.encode() + b" " + b"word " * 50_000, piece=1_000)
+        assert left_out
+        assert not any(KEY[start : start + 12] in text for start in range(len(KEY) - 12)), place

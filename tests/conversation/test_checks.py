@@ -17,6 +17,7 @@ from bullpen.check_results import CheckResult
 from bullpen.conversation.conversation import Conversation
 from bullpen.conversation.events import Checked, ConversationEvent, Quiet, Said
 from bullpen.errors import FolderInUse
+from bullpen.exchange.forking import fork_conversation
 from bullpen.store.base import Store
 from bullpen.store.sqlite import SqliteStore
 from bullpen.view.state import conversation_view
@@ -375,3 +376,68 @@ async def test_after_kill_9_in_the_middle_it_is_said_to_be_interrupted(project: 
     assert found == [("turn", {"a.py": "changed"}), ("check", {"made.txt": "added"})]
     with SqliteStore(project.stage.db) as store:
         assert store.fsck() == []
+
+
+async def test_in_a_fork_with_files_they_run_in_its_worktree(project: Project) -> None:
+    project.builder("echo broken >> a.py")
+    project.check("pwd")
+    project.check("pwd; touch made", name="around", cwd=".")
+    async with project.stage.open() as conversation:
+        await said(conversation, "[NEXT: builder] Go.")
+    (project.stage.folder / "made").unlink()
+    with SqliteStore(project.stage.db) as store:
+        fork = fork_conversation(store, conversation.id, with_files=True)
+    async with project.stage.open(fork.id) as forked:
+        await said(forked, "[NEXT: builder] Go.")
+        project.builder("echo more >> a.py", workspace="own")
+    async with project.stage.open(fork.id) as forked:
+        await said(forked, "[NEXT: builder] Go.")
+        found = [(one.turn_id, one.name, one.output) for one in await results(forked) if one.turn_id != "1"]
+    (folder,) = fork.folders
+    own = project.stage.db.with_name(f"{project.stage.db.name}-files") / "worktrees" / fork.id / f"{fork.id}.builder"
+    assert found == [
+        *(("2", name, f"{folder}\n") for name in ("tests", "around")),
+        *(("3", name, f"{own}\n") for name in ("tests", "around")),
+    ]
+    assert not (project.stage.folder / "made").exists()
+
+
+async def test_an_undo_is_refused_between_two_checks(project: Project) -> None:
+    project.builder("echo more >> a.py")
+    project.check("true", name="first")
+    project.check("true", name="second")
+
+    async def undo_after_the_first(conversation: Conversation) -> None:
+        with conversation.viewing() as viewer:
+            async for numbered in viewer:
+                if isinstance(numbered.event, Checked) and numbered.event.result.state == "green":
+                    await conversation.undo()
+                    return
+
+    async with project.stage.open() as conversation:
+        undoing = asyncio.create_task(undo_after_the_first(conversation))
+        await said(conversation, "[NEXT: builder] Go.")
+        with pytest.raises(FolderInUse, match=r"check.* may be changing files"):
+            await undoing
+        assert project.read("a.py") == "one\nmore\n"
+
+
+async def test_two_of_which_one_is_always_red_do_not_go_back_forever(project: Project) -> None:
+    project.stage.limits["turns_per_message"] = 12
+    project.builder("if [ -e x ]; then rm x; else echo > x; fi; ls x")
+    project.check("test -e x", name="one", on_red="return", most_returns=2)
+    project.check("test ! -e x", name="two", on_red="return", most_returns=2)
+    async with project.stage.open() as conversation:
+        await said(conversation, "[NEXT: builder] Go.")
+        assert conversation.paused is None
+        assert "does not go back again" in (await conversation.messages(limit=1))[0].message.content
+
+
+async def test_a_folder_that_cannot_be_looked_at_is_said(project: Project) -> None:
+    project.builder("echo more >> a.py")
+    project.check(cwd=f"repo/{'x' * 300}")
+    project.check(name="next")
+    async with project.stage.open() as conversation:
+        await said(conversation, "[NEXT: builder] Go.")
+        first, second = await results(conversation)
+    assert (first.state, second.state) == ("not_started", "green")

@@ -12,6 +12,8 @@ TAIL_BYTES = 18 * 1024
 """Of the end, more: that is where programs say what is wrong."""
 MARGIN_BYTES = 8 * 1024
 """What is kept beyond that until secrets are masked: half of one would not be known as one."""
+LONGEST_KEY = 1024
+"""Of what is left at the place where the output was cut, so much is not shown. Private keys are masked up to there."""
 
 
 class BoundedOutput:
@@ -41,7 +43,9 @@ class BoundedOutput:
             if len(encoded) <= HEAD_BYTES + TAIL_BYTES:
                 return whole, 0
             return _joined(encoded[:HEAD_BYTES], encoded[-TAIL_BYTES:]), len(encoded) - HEAD_BYTES - TAIL_BYTES
-        head = _shown(bytes(self._head[: HEAD_BYTES + MARGIN_BYTES]), everything).encode()[:HEAD_BYTES]
+        head = _shown(bytes(self._head), everything).encode()
+        # Without colours and keys it may be short enough to reach the place where a key was cut.
+        head = head[: max(min(HEAD_BYTES, len(head) - LONGEST_KEY), 0)]
         tail = _shown(bytes(self._tail), everything, is_cut=True).encode()[-TAIL_BYTES:]
         return _joined(head, tail), max(self._length - HEAD_BYTES - TAIL_BYTES, 0)
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import os
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -49,7 +50,8 @@ async def run_check(command: Sequence[str], *, cwd: Path, timeout: float, run: C
 def _started(
     command: Sequence[str], cwd: Path, environment: dict[str, str], output: BoundedOutput, run: CheckRun
 ) -> Child | None:
-    if not cwd.is_dir():
+    # Also if nobody may look into the folder around it.
+    if not os.path.isdir(cwd):  # noqa: PTH112
         run.problem = f"The folder {cwd} does not exist."
         return None
     program = find_program(command[0], environment, cwd)

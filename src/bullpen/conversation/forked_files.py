@@ -44,6 +44,10 @@ class ForkedFiles:
                 return moved
         return folder
 
+    def original(self, root: Path) -> Path:
+        """Return which folder a worktree has the files of; any other folder is its own."""
+        return next((Path(shared) for shared, worktree in self.places.items() if worktree == root), root)
+
     def here(self, record: ChangeRecord) -> ChangeRecord:
         """Return a record as being about the files of this conversation: it may be a copy of the other one's."""
         worktree = self.places.get(record.changes.folder)

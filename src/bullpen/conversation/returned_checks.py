@@ -45,7 +45,8 @@ def returned(
         state.progress,
         turns_made=state.progress.turns_made + len(turns),
         message_number=max(state.progress.message_number, message_number(message_id)),
-        returns={**kept, message_id: times} if again else kept,
+        # Also of those that are green now: two checks of which one is always red would otherwise go back forever.
+        returns={**kept, message_id: {**before, **times}} if again else kept,
         missed=None,
     )
     return Entry(

@@ -165,12 +165,15 @@ class TurnChecks:
         """Yield the checks of a workspace, each with the folder in which it runs there."""
         root = Path(ended.folder.path)
         shared = root if ended.shared is None else find_place(ended.shared).root
+        if self._history is not None:
+            # In a fork with files, folders of the team are elsewhere, too.
+            shared = self._history.forked.original(shared)
         for check in self._checks:
             place = Path(os.path.realpath(self._root / check.cwd))
             if place.is_relative_to(shared):
                 yield check, root / place.relative_to(shared)
             elif shared.is_relative_to(place):
-                yield check, place if ended.shared is None else root
+                yield check, place if shared == root else root
 
     # One check
 

@@ -207,6 +207,8 @@ class TurnFiles:
             for folder in looking
             for record in folder.at_work.values()
         ]
+        # Also before the first of them, and between two.
+        at_work += ["its checks" for folder in looking if folder.checks and not folder.at_work]
         if at_work:
             raise FolderInUse(str(workspace.root), dict.fromkeys(at_work))
 
