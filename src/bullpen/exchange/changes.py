@@ -24,6 +24,9 @@ MOST_FILES = 500
 """That an export lists of one turn."""
 LARGEST = 2**53
 """Of numbers in a file from elsewhere: any program can read them."""
+MOST_NAME = 200
+MOST_NOTE = 4096
+"""Characters of names and of notes in a file from elsewhere."""
 CUT = "The patch was too large: files at its end are missing in it."
 
 _CAPITAL = re.compile("([A-Z])")
@@ -124,7 +127,19 @@ def _numbers_in(record: ChangeRecord) -> Iterator[int]:
 def _seen_only(record: ChangeRecord) -> ChangeRecord:
     changes: FolderChanges = record.changes
     files = tuple(replace(file, old=None, new=None) for file in changes.files)
-    return replace(record, brings="", changes=replace(changes, before="", after="", files=files, total=None))
+    note = imported_name(changes.note, MOST_NOTE)
+    return replace(
+        record,
+        **{name: imported_name(getattr(record, name)) for name in ("turn_id", "member", "person", "check")},
+        **{name: imported_name(getattr(record, name)) for name in ("other", "other_turn")},
+        brings="",
+        changes=replace(changes, before="", after="", files=files, note=note, total=None),
+    )
+
+
+def imported_name(text: str, most: int = MOST_NAME) -> str:
+    """Return a name from elsewhere as one: agents are told it in our words, so it may not be more than that."""
+    return one_line(text)[:most]
 
 
 def snake_case(value: Any) -> Any:

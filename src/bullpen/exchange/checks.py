@@ -7,9 +7,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from bullpen.check_results import CheckResult
-from bullpen.exchange.changes import LARGEST, snake_case
+from bullpen.exchange.changes import LARGEST, MOST_NOTE, imported_name, snake_case
 from bullpen.messages import ConversationMessage
 from bullpen.store.base import Store
+from bullpen.team.keys import LONGEST_CHECK_NAME, check_name
 from bullpen.text.clean import one_line
 from bullpen.text.safe import printable
 from bullpen.view.checks import SIGNS, Light, check_light, check_line, check_output
@@ -62,10 +63,23 @@ def imported_checks(values: object, messages: int) -> tuple[CheckResult, ...]:
         raise ValueError(f"its checks are not after any of its {messages} messages")
     if not all(_is_plausible(result) for result in results):
         raise ValueError("its checks have a number or an output that is not plausible")
-    return tuple(replace(one, state="interrupted") if one.state == "running" else one for one in results)
+    return tuple(map(_as_it_can_be, results))
+
+
+def _as_it_can_be(result: CheckResult) -> CheckResult:
+    """Return a run that has ended, and whose names are nothing else."""
+    return replace(
+        result,
+        state="interrupted" if result.state == "running" else result.state,
+        turn_id=imported_name(result.turn_id),
+        member=imported_name(result.member),
+        name=check_name(result.name)[:LONGEST_CHECK_NAME],
+        note=imported_name(result.note, MOST_NOTE),
+    )
 
 
 def _is_plausible(result: CheckResult) -> bool:
     numbers = (result.at, result.left_out, result.seconds)
     is_code = result.exit_code is None or abs(result.exit_code) <= LARGEST
-    return is_code and len(result.output) <= MOST_OUTPUT and all(0 <= number <= LARGEST for number in numbers)
+    is_short = all(len(text) <= MOST_OUTPUT for text in (result.output, result.workspace, "".join(result.command)))
+    return is_code and is_short and all(0 <= number <= LARGEST for number in numbers)
