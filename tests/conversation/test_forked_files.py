@@ -152,3 +152,29 @@ def test_killed_at_any_step_there_is_no_half_fork_and_no_worktree_is_left(forks:
 def _ids(forks: Forks) -> list[str]:
     with SqliteStore(forks.stage.db) as store:
         return [one.id for one in store.conversations()]
+
+
+async def test_an_undo_in_a_fork_leaves_the_worktrees_of_the_other_conversation_alone(forks: Forks) -> None:
+    forks.project.agent("ann", "n=$(cat n.txt || echo 0); echo $((n + 1)) > n.txt; [ $n = 0 ] || exit 3")
+    first = await forks.talk("ann", "ann")
+    theirs = forks.home / "worktrees" / first / f"{first}.ann"
+    assert forks.project.read("n.txt", theirs) == "2\n", "it failed, so that is not merged"
+    fork = forks.fork(first)
+    async with forks.stage.open(fork.id) as conversation:
+        with pytest.raises(BullpenError):
+            await conversation.undo("2")
+        with pytest.raises(BullpenError):
+            await conversation.rewind("2")
+        await conversation.undo()
+    assert forks.project.read("n.txt", theirs) == "2\n"
+    assert forks.project.read("n.txt", Path(fork.folders[0])) is None
+
+
+async def test_an_undo_in_a_fork_of_a_fork_changes_only_its_own_files(forks: Forks) -> None:
+    fork = forks.fork(await forks.talk("ann"))
+    await forks.talk("ann", resume=fork.id)
+    second = forks.fork(fork.id)
+    async with forks.stage.open(second.id) as conversation:
+        await conversation.undo()
+    files = [forks.project.read("n.txt", Path(folder)) for folder in (*fork.folders, *second.folders)]
+    assert files == ["2\n", "1\n"]

@@ -10,6 +10,7 @@ from bullpen.conversation.forked_files import forked_files
 from bullpen.conversation.undo_rules import inverse, to_redo, to_rewind_to, to_undo, versions_of
 from bullpen.errors import FilesDiffer, NothingToUndo
 from bullpen.file_changes import ChangeRecord, FileChange, FileState, FolderChanges
+from bullpen.files.own_workspace import own_path
 from bullpen.files.workspace import FolderSnapshots, Workspace
 from bullpen.store.base import Decision, Owner, Store
 from bullpen.store.sqlite import SqliteStore
@@ -64,13 +65,20 @@ class FileHistory:
         "take" does that only for files that collided with those of other turns. Without a turn,
         it is the last one that can be taken back, or that was.
         """
-        records = [self.forked.here(record) for record in self._store.changes(self._id, patches=False)]
+        found = self._store.changes(self._id, patches=False)
+        records = [self.forked.here(record) for record in found if not self._is_of_another(record)]
         if choice == "rewind":
             return self._rewound(to_rewind_to(records, turn_id or ""), person, at, check)
         if choice == "take":
             return self._taken(*versions_of(records, turn_id or ""), turn_id or "", person, at, check)
-        found = to_undo(records, turn_id) if choice == "undo" else to_redo(records, turn_id)
-        return self._taken_back(choice, found, person, at, check)
+        record = to_undo(records, turn_id) if choice == "undo" else to_redo(records, turn_id)
+        return self._taken_back(choice, record, person, at, check)
+
+    def _is_of_another(self, record: ChangeRecord) -> bool:
+        """Return whether a record is about a worktree of the conversation that was forked: not ours to change."""
+        ours = own_path(self.snapshots.home, self._id, "").parent
+        folder = Path(record.changes.folder)
+        return folder.is_relative_to(ours.parent) and not folder.is_relative_to(ours)
 
     def _rewound(self, goal: ChangeRecord, person: str, at: int, check: CheckFolder) -> ChangeRecord:
         workspace = self._workspace(goal, check)

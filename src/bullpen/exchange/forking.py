@@ -4,14 +4,16 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from itertools import chain
+from pathlib import Path
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from bullpen.check_results import CheckResult
 from bullpen.context.history import message_number
 from bullpen.conversation.file_history import files_home
-from bullpen.conversation.forked_files import files_after, make_forked_files, plan_forked_files
+from bullpen.conversation.forked_files import files_after, forked_files, make_forked_files, plan_forked_files
 from bullpen.conversation.running_turn import milliseconds
 from bullpen.errors import BullpenError
 from bullpen.exchange.changes import all_changes
@@ -80,7 +82,8 @@ def fork_conversation(store: Store, conversation_id: str, at: int | None = None,
         if files is not None:
             # Of the messages that are copied, the last one has the highest number.
             fill(store, fork_id, end.read(iter([files.make(end.message_number + 1, now)])))
-        fill_changes(store, fork_id, _changes(store, conversation_id, last))
+        changes = _changes(store, conversation_id, last)
+        fill_changes(store, fork_id, changes if files is None else map(files.of_the_original, changes))
         fill_checks(store, fork_id, _checks(store, conversation_id, last))
         progress = Progress(
             # No turn gets the number of one in the other conversation: sessions and changes name their turns.
@@ -107,12 +110,18 @@ class _Files:
             raise BullpenError("This database does not keep what files were, so they cannot be forked.")
         self.home = home
         self._last = last
+        self._forked = forked_files(home, conversation_id)
         self._trees = files_after(store, conversation_id, last, home)
         self.planned: dict[str, OwnWorkspace] = {}
 
     def plan(self, fork_id: str) -> None:
         """Note where they will be."""
         self.planned = plan_forked_files(self.home, fork_id, self._trees)
+
+    def of_the_original(self, record: ChangeRecord) -> ChangeRecord:
+        """Return a record as being about the folder of the team, also if it was made in an earlier fork."""
+        folder = self._forked.original(Path(record.changes.folder))
+        return replace(record, changes=replace(record.changes, folder=str(folder)))
 
     def make(self, number: int, at: int) -> ConversationMessage:
         """Make the worktrees, and return a message that says where they are."""
