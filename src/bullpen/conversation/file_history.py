@@ -10,7 +10,7 @@ from bullpen.conversation.forked_files import forked_files
 from bullpen.conversation.undo_rules import inverse, to_redo, to_rewind_to, to_undo, versions_of
 from bullpen.errors import FilesDiffer, NothingToUndo
 from bullpen.file_changes import ChangeRecord, FileChange, FileState, FolderChanges
-from bullpen.files.own_workspace import own_path
+from bullpen.files.own_paths import own_path
 from bullpen.files.workspace import FolderSnapshots, Workspace
 from bullpen.store.base import Decision, Owner, Store
 from bullpen.store.sqlite import SqliteStore
