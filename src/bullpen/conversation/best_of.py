@@ -7,6 +7,7 @@ from functools import partial
 
 from bullpen.conversation import rounds
 from bullpen.conversation.entry import Entry
+from bullpen.conversation.events import Trouble
 from bullpen.conversation.file_history import FileHistory
 from bullpen.conversation.journal import Journal
 from bullpen.conversation.running_turn import milliseconds
@@ -14,6 +15,7 @@ from bullpen.conversation.turn_files import TurnFiles
 from bullpen.conversation.watched_folder import all_of
 from bullpen.errors import BullpenError, StoreConflict, StoreError
 from bullpen.routing.rounds import Candidate, CandidateState
+from bullpen.store.base import Store
 from bullpen.team.team import Team
 
 logger = logging.getLogger(__name__)
@@ -112,10 +114,19 @@ class BestOfSeveral:
     async def _is_merged(self, candidate: Candidate) -> bool:
         own = await asyncio.to_thread(self._files.own.of_candidate, candidate)
         if own is None or self._history is None:
-            return True
+            return not await self._is_lost(candidate)
         shared = await self._files.folder(self._history, own.shared)
         merge = self._files.own.merge(candidate.member, candidate.turn, shared, again="/pick")
         return await self._files.merging(shared, merge)
+
+    async def _is_lost(self, candidate: Candidate) -> bool:
+        """Return whether the worktree of a candidate that changed files is not there any more, and say so."""
+        if not await self._state.read(_has_changed_files, candidate.turn):
+            return False
+        text = f"{candidate.member}'s result cannot be merged: somebody has removed its worktree."
+        self._journal.publish(Trouble(text=f"{text} What it was can be read: /diff {candidate.turn}"))
+        await self._note(candidate, "gone")
+        return True
 
     async def _note(self, candidate: Candidate, new: CandidateState) -> None:
         async def commit() -> None:
@@ -130,3 +141,8 @@ class BestOfSeveral:
             await asyncio.to_thread(own.remove)
             self._files.forget(own.path)
         self._gone.add(candidate.turn)
+
+
+def _has_changed_files(store: Store, conversation_id: str, turn_id: str) -> bool:
+    records = store.changes(conversation_id, turn_ids=[turn_id], patches=False)
+    return any(record.kind == "turn" and record.changes.files for record in records)

@@ -111,7 +111,11 @@ def files_note(store: Store, conversation_id: str, after: int) -> str:
     told = [
         record
         for record in records
-        if record.kind not in ("turn", "merge") and record.number not in gone and record.changes.files
+        if record.kind not in ("turn", "merge")
+        and record.number not in gone
+        and record.changes.files
+        # What was done in the worktree of one of several is in no folder that anybody else works in.
+        and not is_candidates(record.changes.folder)
     ]
     notes = [_note(record) for record in told if record.kind != "redo" or record.undoes not in numbers]
     return " ".join(notes[-MOST_NOTES:])

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping
 from bullpen.conversation.files_in_prompts import fenced, shown_changes
 from bullpen.file_changes import ChangeRecord
 from bullpen.markers.stripping import strip_all_markers
-from bullpen.routing.rounds import LETTERS, Round
+from bullpen.routing.name_patterns import LETTER
+from bullpen.routing.rounds import Round
 from bullpen.store.base import Store
 from bullpen.team.team import Team
 from bullpen.text.clean import byte_length, truncate_to_bytes
@@ -24,8 +25,11 @@ CUT = "\n… (cut here, for lack of room)"
 
 def results_for_judge(store: Store, conversation_id: str, one: Round, team: Team, max_bytes: int) -> str:
     """Return all results of a round for its judge."""
-    letters = {turn: LETTERS[number] for number, turn in enumerate(one.order)}
-    question = QUESTION.format(number=len(letters), letters=listed(letters.values()), first=letters[one.order[0]])
+    # Some may have been dropped before another judge, or the same one, is asked again.
+    letters = {turn: one.letter_of(turn) for turn in one.to_judge}
+    question = QUESTION.format(
+        number=len(letters), letters=listed(letters.values()), first=next(iter(letters.values()))
+    )
     room = (max_bytes // SHARE - byte_length(question)) // max(len(letters), 1)
     names = neutral_names(one, team)
     results = (_result(store, conversation_id, turn, letter, names, room) for turn, letter in letters.items())
@@ -50,7 +54,7 @@ def neutral(text: str, names: Mapping[str, str]) -> str:
         return text
     known = {name.casefold(): letter for name, letter in names.items()}
     longest_first = sorted(known, key=len, reverse=True)
-    found = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, longest_first))})(?!\w)", re.IGNORECASE)
+    found = re.compile(rf"(?<!{LETTER})(?:{'|'.join(map(re.escape, longest_first))})(?!{LETTER})", re.IGNORECASE)
     return found.sub(lambda match: known.get(match[0].casefold(), match[0]), text)
 
 

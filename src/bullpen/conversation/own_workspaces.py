@@ -106,6 +106,11 @@ class OwnWorkspaces:
             raise NoOwnWorkspace(agent.member.name, "this conversation does not keep files.")
         return await asyncio.to_thread(own.bring_up_to_date, tree, agent.folder)
 
+    def base_of(self, turn: WaitingTurn) -> str:
+        """Return the id of the files that a turn's worktree was made with, before anything was done in it. Blocks."""
+        own = self.of(turn.member, turn.id)
+        return "" if own is None else own.state.base
+
     def begin(self, member: str, turn_id: str) -> None:
         """Note which turn works in a worktree now. Blocks."""
         if (own := self.of(member, turn_id)) is not None:

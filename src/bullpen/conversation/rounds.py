@@ -11,7 +11,7 @@ from bullpen.conversation.entry import Change, Entry
 from bullpen.conversation.events import Decided, Queued, Said, Unallowed, Unpicked
 from bullpen.conversation.state import ConversationState
 from bullpen.errors import NothingToPick
-from bullpen.markers.grammar import DEFAULT_INTENT, read_markers
+from bullpen.markers.grammar import DEFAULT_INTENT, Markers, read_markers
 from bullpen.messages import ConversationMessage, Routing, Speaker
 from bullpen.routing.progress import Progress
 from bullpen.routing.queue import WaitingTurn
@@ -63,7 +63,7 @@ def _candidates_after(one: Candidate, entry: Entry, progress: Progress) -> tuple
     if one.state not in ("waiting", "failed"):
         return (one,)
     if entry.retries == one.turn:
-        return (replace(one, turn=entry.turns[0].id, state="waiting"),)
+        return (replace(one, turn=entry.turns[0].id, tries=(*one.tries, one.turn), state="waiting"),)
     if one.state == "failed" and (instead := _in_its_place(entry, one.turn)) is not None:
         return one, Candidate(turn=instead.id, member=instead.member, place=instead.id)
     if any(turn.id == one.turn for turn in entry.drops):
@@ -88,20 +88,25 @@ def _judged(one: Round, entry: Entry, progress: Progress) -> Round:
     if any(dropped.id == turn for dropped in entry.drops):
         return replace(one, state="asking", why_asked=f"The turn in which {one.judge} was to pick was dropped.")
     if entry.ends is not None and entry.ends.turn_id == turn and entry.message is not None:
-        return _with_verdict(one, read_markers(entry.message.content).pick)
+        return _with_verdict(one, read_markers(entry.message.content))
     if turn in progress.undecided and one.state == "judging":
         return replace(one, state="asking", why_asked=f"{one.judge} did not pick: its turn {turn} has no reply.")
     return one
 
 
-def _with_verdict(one: Round, letter: str | None) -> Round:
-    chosen = one.called(letter) if letter is not None else None
+def _with_verdict(one: Round, markers: Markers) -> Round:
+    letter = markers.pick
+    picks = [one.called(marker.value) for marker in markers if marker.kind == "pick"]
+    chosen = picks[-1] if picks else None
+    if any(other != chosen for other in picks):
+        # One of them may be what a result says itself, repeated by the judge.
+        return replace(one, state="asking", why_asked=f"{one.judge} picked more than one result.")
     if chosen is not None and chosen.state == "done":
         return replace(one.with_candidate(chosen.turn, "picked"), state="decided", picked_by=one.judge)
     if letter is None:
         why = f"{one.judge} did not write [PICK: …]."
     else:
-        why = f"{one.judge} picked {letter[:100]!r}, which is not one of {listed(map(one.letter_of, one.order))}."
+        why = f"{one.judge} picked {letter[:100]!r}, which is not one of {listed(map(one.letter_of, one.to_judge))}."
     return replace(one, state="asking", why_asked=why)
 
 
@@ -166,12 +171,14 @@ def pick(state: ConversationState, person: str, name: str, turn: str | None, *, 
     if candidate.turn in state.progress.conflicts:
         raise NothingToPick(f"{candidate.member}'s result is picked, and conflicts: /take, /keep, /resolve or /apart.")
     if candidate.state == "merged":
-        raise NothingToPick(f"What {candidate.member} did is in the shared folder already.")
+        raise NothingToPick(f"What {candidate.member} did is merged already. If it was taken back: /redo.")
     if candidate.state == "failed":
         raise NothingToPick(f"{candidate.member} has no result: turn {candidate.turn} ended without a reply.")
     settled = [other.turn for other in one.in_state("failed")]
     progress = _without_undecided(state.progress, [*settled, one.judge_turn])
-    decided = replace(one.with_candidate(candidate.turn, "picked"), state="decided", picked_by=person, is_told=False)
+    # Who picks it again, because it could not be merged, says nothing new.
+    is_told = one.is_told and candidate.state == "picked"
+    decided = replace(one.with_candidate(candidate.turn, "picked"), state="decided", picked_by=person, is_told=is_told)
     change = Change(progress=replace(progress, rounds={**progress.rounds, key: decided}))
     return Entry(at=at, change=change, events=(Decided(turn_id=candidate.turn, choice="picked"),))
 
@@ -206,10 +213,11 @@ def _named(
         for candidate in one.candidates
         if candidate.state in states and name.strip() and _is_called(candidate, name)
     ]
-    waiting = [one for _, one in _newest(state) for candidate in one.candidates if _is_called(candidate, name)]
+    known = [one for _, one in _newest(state, turn) for candidate in one.candidates if _is_called(candidate, name)]
+    # Whoever names a member means its newest result; an older one can be named by its turn.
+    if known and known[0].state in ("working", "judging"):
+        raise NothingToPick(_not_yet(known[0]))
     if not found:
-        if waiting and waiting[0].state in ("working", "judging"):
-            raise NothingToPick(_not_yet(waiting[0]))
         raise NothingToPick(f"There is no result of {name!r} to pick or drop. {_what_there_is(state)}".strip())
     # What a person is asked about comes before what was decided long ago.
     found.sort(key=lambda one: one[1].state == "decided")

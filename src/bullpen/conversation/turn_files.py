@@ -108,6 +108,9 @@ class TurnFiles:
         before = await self.own.bring_up_to_date(turn, agent, now)
         folder = await self.folder(history, agent.folder)
         folder.known = before
+        if self._agents.is_apart(turn):
+            # A retry continues in its worktree: its result is all that is in it, not only what it adds.
+            before = await asyncio.to_thread(self.own.base_of, turn) or before
         return folder, before
 
     async def begin(self, turn: WaitingTurn) -> None:

@@ -21,8 +21,8 @@ LONGEST_NAME = 120
 """A marker may contain "sarah – please review", but not a page of text."""
 
 # A letter that would make a name part of a longer word. Chinese is written without spaces: 交给Max处理.
-_LETTER = r"(?-i:[^\W\u2e80-\u9fff\uac00-\ud7af])"
-NAME_ENDS = rf"(?!{_LETTER}|[(@]|[./\\-]{_LETTER})"
+LETTER = r"(?-i:[^\W\u2e80-\u9fff\uac00-\ud7af])"
+NAME_ENDS = rf"(?!{LETTER}|[(@]|[./\\-]{LETTER})"
 """What may not follow a name: the rest of a word, an address, a path or a call."""
 _SEPARATORS = pattern(r"[\s_\-.]+")
 _NOT_A_LIST = pattern(r"\b(?:or|not|but|except)\b|或|不", re.IGNORECASE)
@@ -84,7 +84,7 @@ def _names_pattern(spellings: Iterable[str]) -> re.Pattern[str]:
     """Return a pattern for names in prose: not in a longer word, an address, a path, a call or an option."""
     longest_first = sorted(set(spellings), key=lambda spelling: (-len(spelling), spelling))
     names = "|".join(map(_name_pattern, longest_first)) or "(?!)"
-    return pattern(rf"(?<!{_LETTER})(?<!{_LETTER}@)(?<![./\\$#-])(?:{names}){NAME_ENDS}", re.IGNORECASE)
+    return pattern(rf"(?<!{LETTER})(?<!{LETTER}@)(?<![./\\$#-])(?:{names}){NAME_ENDS}", re.IGNORECASE)
 
 
 def _name_pattern(spelling: str) -> str:

@@ -22,6 +22,8 @@ class Candidate(Struct, frozen=True, kw_only=True, omit_defaults=True):
     member: str
     place: str
     """Its first turn: what its worktree is called after, so that a retry continues there."""
+    tries: tuple[str, ...] = ()
+    """Its turns before that, which had no reply."""
     state: CandidateState = "waiting"
 
 
@@ -63,6 +65,12 @@ class Round(Struct, frozen=True, kw_only=True, omit_defaults=True):
     def letter_of(self, turn: str) -> str:
         """Return the neutral name under which a judge is shown a candidate; nothing if it is not."""
         return LETTERS[self.order.index(turn)] if turn in self.order else ""
+
+    @property
+    def to_judge(self) -> tuple[str, ...]:
+        """The turns of those that a judge can pick, in the order of their neutral names."""
+        done = [candidate.turn for candidate in self.in_state("done")]
+        return tuple(turn for turn in self.order if turn in done)
 
     def called(self, letter: str) -> Candidate | None:
         """Return the candidate with a neutral name."""
@@ -107,4 +115,5 @@ def _hidden_from(rounds: Rounds, member: str) -> Iterator[str]:
     for one in rounds.values():
         members: Collection[str] = {candidate.member for candidate in one.candidates}
         if one.state != "decided" and member in (*members, one.judge):
-            yield from (candidate.turn for candidate in one.candidates if candidate.member != member)
+            rivals = (candidate for candidate in one.candidates if candidate.member != member)
+            yield from (turn for rival in rivals for turn in (rival.turn, *rival.tries))
