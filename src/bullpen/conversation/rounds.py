@@ -214,7 +214,7 @@ def _named(
         if candidate.state in states and name.strip() and _is_called(candidate, name)
     ]
     known = [one for _, one in _newest(state, turn) for candidate in one.candidates if _is_called(candidate, name)]
-    # Whoever names a member means its newest result; an older one can be named by its turn.
+    # A member is named for its newest result; an older one can be named by its turn.
     if known and known[0].state in ("working", "judging"):
         raise NothingToPick(_not_yet(known[0]))
     if not found:
