@@ -15,8 +15,8 @@ from tests.conversation.stage import Stage, until_at_work
 
 from bullpen.check_results import CheckResult
 from bullpen.conversation.conversation import Conversation
-from bullpen.conversation.events import Checked, ConversationEvent, Quiet, Said
-from bullpen.errors import FolderInUse
+from bullpen.conversation.events import Checked, ConversationEvent, Quiet, Said, Trouble
+from bullpen.errors import FolderInUse, StoreFull
 from bullpen.exchange.forking import fork_conversation
 from bullpen.store.base import Store
 from bullpen.store.sqlite import SqliteStore
@@ -441,3 +441,21 @@ async def test_a_folder_that_cannot_be_looked_at_is_said(project: Project) -> No
         await said(conversation, "[NEXT: builder] Go.")
         first, second = await results(conversation)
     assert (first.state, second.state) == ("not_started", "green")
+
+
+async def test_one_whose_end_cannot_be_stored_does_not_seem_to_run(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object, **__: object) -> CheckResult:
+        raise StoreFull(project.stage.db)
+
+    project.builder("echo broken >> a.py")
+    project.check()
+    monkeypatch.setattr(SqliteStore, "finish_check", full)
+    events: list[ConversationEvent] = []
+    async with project.stage.open() as conversation:
+        watching = asyncio.create_task(watched(conversation, events))
+        await said(conversation, "[NEXT: builder] Go.")
+        watching.cancel()
+    assert [one.result.state for one in events if isinstance(one, Checked)] == ["running", "red"]
+    assert any("could not be checked: " in one.text for one in events if isinstance(one, Trouble))

@@ -8,6 +8,7 @@ from random import Random
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 from tests.files.random_turns import Files, RandomFolder, files_in, git
 from tests.files.stage import kept_bytes, repository, turn, workspace, write
 
@@ -156,3 +157,13 @@ def test_where_there_cannot_be_a_lock_nothing_is_removed(tmp_path: Path) -> None
     assert hold(home) is None
     with alone(home) as is_alone:
         assert not is_alone
+
+
+def test_a_folder_that_cannot_be_looked_at_keeps_nothing(tmp_path: Path) -> None:
+    """An import may name any."""
+    place = workspace(repository(tmp_path / "root"))
+    turn(place, {"a.txt": b"old"})
+    turn(place, {"a.txt": b"between"})
+    new = turn(place, {"a.txt": b"new"})
+    far = replace(new, folder=f"/{'x' * 300}")
+    assert shrunk(tmp_path / "home", [new, far]) > 0

@@ -221,10 +221,11 @@ class TurnChecks:
             logger.warning("changes of a check not recorded check=%s error=%s", result.name, error)
             self._journal.publish(Trouble(text=f"What the check {result.name} itself changed is not known: {error}"))
         try:
-            stored = await self._state.keep_check(result)
+            result = await self._state.keep_check(result)
         finally:
+            # Also if that cannot be stored: it does not run any more.
             del self.running[result.number]
-        self._journal.publish(Checked(result=stored))
+            self._journal.publish(Checked(result=result))
 
     async def _look_before(self, history: FileHistory, check: Check, ended: Ended) -> ChangeRecord:
         folder, turn = ended.folder, ended.turn

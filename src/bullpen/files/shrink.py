@@ -127,7 +127,8 @@ def _remove_from_packs(family: Path, git: Git, needed: set[str]) -> None:
 
 def _borrowed(family: Path, folders: set[str]) -> list[Path]:
     """Return where else objects of a family are: a tree there may be on the way to what is only in ours."""
-    places = (find_place(Path(folder)) for folder in sorted(folders) if Path(folder).is_dir())
+    # An import may name anything, also what cannot be looked at.
+    places = (find_place(Path(folder)) for folder in sorted(folders) if os.path.isdir(folder))  # noqa: PTH112
     found = [place.objects for place in places if place.family == family.name and place.objects]
     for file in sorted(family.glob("roots/*/borrowed")):
         found += [Path(os.fsdecode(one)) for one in file.read_bytes().split(b"\0") if one]
