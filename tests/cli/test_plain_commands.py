@@ -100,3 +100,22 @@ def test_diff_shows_what_a_turn_changed_as_long_as_that_is_short(bullpen: Bullpe
     assert "    296 + 296\n… There is more: bullpen diff 1 --session " in done.stdout
     named = " ".join(done.stdout.partition("There is more: bullpen ")[2].split())
     assert "1000 + 1000" in bullpen(*named.split()).stdout
+
+
+def test_changes_lists_what_was_changed_and_how_to_see_it(bullpen: Bullpen, tmp_path: Path) -> None:
+    (tmp_path / "work").mkdir()
+    program = ["/bin/sh", "-c", "cat > /dev/null; echo more >> notes.txt; echo Done."]
+    member = f'[[member]]\nname = "ada"\ncommand = {json.dumps(program)}\ncwd = "work"\npermissions = "full"\n'
+    (tmp_path / "team.toml").write_text(f'[[member]]\nname = "kim"\n{member}')
+
+    done = bullpen("chat", "--trust", "--db", "other.db", stdin="/changes\nGo.\nGo.\n/undo 2\n/changes\n/diff all\n")
+
+    assert "No change of files is recorded in " in done.stdout
+    listed = done.stdout.partition("turn 1 · ada")
+    assert [" ".join(line.split()) for line in (listed[1] + listed[2]).splitlines()[:4]] == [
+        "turn 1 · ada 1 file, +1 /diff 1",
+        "turn 2 · ada 1 file, +1 /diff 2",
+        "kim took back turn 2 1 file, −1",
+        "All together 1 file, +1 /diff all",
+    ]
+    assert "All changes from turn 1 to turn 2 together: 1 file in " in " ".join(done.stdout.split())

@@ -175,6 +175,34 @@ def test_everything_that_was_changed_is_listed_per_turn_per_member_and_all_toget
     with_max.play(story)
 
 
+def test_what_several_turns_changed_is_one_diff_all_together(stage: Stage) -> None:
+    work = stage.folder / "work"
+    work.mkdir()
+    program = ["/bin/sh", "-c", "cat > /dev/null; date +%N > time.txt; echo old > again.txt; echo Done."]
+    stage._members.append(
+        f'[[member]]\nname = "max"\ncommand = {json.dumps(program)}\ncwd = "work"\npermissions = "full"\n'
+    )
+
+    async def story(scene: Scene) -> None:
+        for _ in range(2):
+            await scene.say("Go.")
+            await scene.quiet()
+        await scene.sees("± 2 files, +2", "± 1 file, +1 −1")
+        await scene.press("f12")
+        await scene.sees("Changes  2 files, +2 ")
+        await scene.press("3", "end", "enter")
+        await scene.sees("All changes from turn 1 to turn 2 together: 2 files in /", "time.txt  new, +1  file 2 of 2")
+        await scene.press("u")
+        await scene.sees("This cannot be taken back here.")
+        await scene.press("left_square_bracket")
+        await scene.sees("Nothing was changed before.")
+        await scene.press("escape")
+        await scene.say("/diff 1..2")
+        await scene.sees("All changes from turn 1 to turn 2 together: 2 files in /")
+
+    stage.play(story)
+
+
 def test_without_changes_the_keys_say_so(with_max: Stage) -> None:
     async def story(scene: Scene) -> None:
         await scene.press("ctrl+r")

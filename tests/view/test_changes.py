@@ -89,7 +89,7 @@ def test_files_are_summed_up_per_member_and_all_together() -> None:
         "sarah": [("a", "+2"), ("new", "+1 −1")],
         "all": [("a", "+6 −2"), ("new", "new, +6 −1")],
     }
-    assert changes.together.files[0].records == (1, 2, 3)
+    assert changes.together.files[0].parts == ("1", "2", "3")
 
 
 def test_what_is_again_as_it_was_is_not_in_all_together() -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+from tests.view.shop import Shop
 from tests.web.changed_files import ID, LOGIN, TEAM, record, write_changed
 from tests.web.test_api import described
 
@@ -111,6 +112,34 @@ def test_the_page_of_changes_has_every_file_per_turn_per_member_and_together(
             # What was taken back is again what it was.
             assert await listed("?by=all") == [("All together", [gone, logo, moved, notes])]
             assert (await client.get(f"{here}?turns=99")).status_code == 400
+
+    asyncio.run(story())
+
+
+def test_what_several_turns_changed_is_one_diff_all_together(tmp_path: Path) -> None:
+    shop = Shop(tmp_path)
+    shop.play(("ann", "echo four >> a.txt"), ("bob", "sed -i 's/four/FOUR/' a.txt"), ("ann", "echo 1 > new.txt"))
+
+    async def story() -> None:
+        async with (
+            site(tmp_path, shop.team) as served,
+            httpx.AsyncClient(
+                base_url=served.url, timeout=WAIT_SECONDS, follow_redirects=True, headers={"Origin": served.url}
+            ) as client,
+        ):
+            await client.post(served.new_url())
+            here = f"/c/{shop.id}/changes"
+            page = (await client.get(f"{here}?by=all")).text
+            assert '<p class="faint">2 files, +2</p>' in page
+            addresses = re.findall(r'hx-get="([^"]*)"', page)
+            assert addresses == [f"{here}/1-3/{index}?split=no" for index in (0, 1)]
+            lines = (await client.get(addresses[0])).text
+            assert "FOUR" in lines
+            assert "four" not in lines
+            of_members = re.findall(r'hx-get="([^"]*)"', (await client.get(f"{here}?by=member")).text)
+            assert of_members == [f"{here}/{part}?split=no" for part in ("1/0", "1-3/1", "2/0")]
+            for wrong in ("1-3/2", "1-99/0", "1-x/0", "1-/0", "-3/0", "1-2-3/0", "3-1/0"):
+                assert (await client.get(f"{here}/{wrong}")).status_code in (400, 404), wrong
 
     asyncio.run(story())
 

@@ -23,8 +23,8 @@ MOST_FILES = 200
 class Chosen(NamedTuple):
     """What a person wants to see line by line."""
 
-    numbers: tuple[int, ...]
-    """Of the records."""
+    keys: tuple[str, ...]
+    """Of the changes."""
     path: str = ""
     """The file to begin with."""
 
@@ -106,16 +106,17 @@ class ChangesScreen(ModalScreen[Chosen | None]):
     def _lines(self, shown: Shown) -> Iterator[tuple[Content, Chosen]]:
         groups = {"turns": self._changes.turns, "members": self._changes.members}
         for group in groups.get(shown, (self._changes.together,)):
-            yield _heading(group), Chosen(group.records)
+            yield _heading(group), Chosen(group.parts)
             for file in group.files[:MOST_FILES]:
-                yield _file(file), Chosen(file.records, file.path)
+                yield _file(file), Chosen(file.parts, file.path)
             if (left := len(group.files) - MOST_FILES) > 0:
-                yield Content.styled(f"    … {left:,} more files", "dim"), Chosen(group.records)
+                yield Content.styled(f"    … {left:,} more files", "dim"), Chosen(group.parts)
 
 
 def _is_same(chosen: Chosen, before: Chosen) -> bool:
-    """Return whether it is the same line, perhaps with more records than before."""
-    return chosen.path == before.path and chosen.numbers[:1] == before.numbers[:1]
+    """Return whether it is the same line, perhaps with more changes than before."""
+    first, same = (keys[0].partition("-")[0] if (keys := one.keys) else "" for one in (chosen, before))
+    return chosen.path == before.path and first == same
 
 
 def _heading(group: ChangeGroup) -> Content:

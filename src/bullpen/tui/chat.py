@@ -1,6 +1,6 @@
 """ChatScreen: the conversation, its members and queue, the notice and the composer, and what each key does."""
 
-from collections.abc import Awaitable, Collection, Iterable
+from collections.abc import Awaitable, Collection, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
 from importlib import import_module
@@ -39,9 +39,7 @@ from bullpen.tui.turn import TurnView
 from bullpen.tui.updates import Changed, Updates
 from bullpen.view.addressees import addressees
 from bullpen.view.best_of import result_changes, results_of
-from bullpen.view.change_lookup import all_changes
-from bullpen.view.change_reading import one_change
-from bullpen.view.changes import changes_of
+from bullpen.view.change_reading import change_part
 from bullpen.view.command_arguments import Text
 from bullpen.view.commands import ACTIONS, Command, Typed, is_command_line, read_command, read_form
 from bullpen.view.completion import names_of
@@ -421,7 +419,7 @@ class ChatScreen(Screen[None]):
         """List what was changed in the conversation, and show what the person chooses."""
         from bullpen.tui.changes_screen import ChangesScreen
 
-        changes = changes_of(await self.conversation.read(all_changes))
+        changes = await self._commands.all_changes()
         if not changes.turns:
             self.notify("No change of files is recorded in this conversation.", markup=False)
             return
@@ -439,19 +437,18 @@ class ChatScreen(Screen[None]):
         """Show in the list of changes what has changed by now, if it is on the screen."""
         # If the disk fails just now, the list is as it was.
         with suppress(BullpenError):
-            changes = changes_of(await self.conversation.read(all_changes)) if self._listed is not None else None
+            changes = await self._commands.all_changes() if self._listed is not None else None
             if changes is not None and self._listed is not None and self._listed.is_mounted:
                 self._listed.renew(changes)
 
     @on(ChangedLine.Opened)
     async def show_changed(self, event: ChangedLine.Opened) -> None:
         """Show one record line by line."""
-        await self.attempt(self._show_changes((event.number,)))
+        await self.attempt(self._show_changes((str(event.number),)))
 
-    async def _show_changes(self, numbers: Iterable[int], path: str = "") -> None:
+    async def _show_changes(self, keys: Sequence[str], path: str = "") -> None:
         # Each may have a megabyte of lines.
-        latest = sorted(numbers)[-MOST_RECORDS:]
-        records = [await self.conversation.read(one_change, number) for number in latest]
+        records = [await self.conversation.read(change_part, key) for key in keys[-MOST_RECORDS:]]
         self._commands.show_changes(records, path)
 
     async def say(self, text: str) -> bool:

@@ -21,6 +21,7 @@ from bullpen.tui.text import one_line
 from bullpen.view.change_lookup import all_changes
 from bullpen.view.change_reading import one_change
 from bullpen.view.changes import author_of, change_summary, record_words
+from bullpen.view.combined_changes import last_number
 from bullpen.view.diff import file_diffs
 from bullpen.view.line_comments import comment_on
 
@@ -110,7 +111,7 @@ class DiffScreen(ModalScreen[None]):
         """Show what was changed before or after."""
         try:
             known = [record.number for record in await self._conversation.read(all_changes)]
-            here = self._records[0 if by < 0 else -1].number
+            here = self._records[0].number if by < 0 else last_number(self._records[-1])
             place = (known.index(here) if here in known else len(known)) + by
             if not 0 <= place < len(known):
                 self.notify("Nothing was changed before." if by < 0 else "Nothing was changed after.", markup=False)

@@ -1,5 +1,6 @@
 """SlashCommands: what a person types after a slash, done on this screen."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -10,8 +11,10 @@ from bullpen.errors import BullpenError
 from bullpen.exchange.files import export_named
 from bullpen.file_changes import ChangeRecord
 from bullpen.tui.text import one_line
-from bullpen.view.change_lookup import find_changes
+from bullpen.view.change_lookup import all_changes, find_changes, is_of_several
+from bullpen.view.changes import Changes, changes_of
 from bullpen.view.checks import checks_text, find_checks
+from bullpen.view.combined_changes import kept_beside, with_combined
 from bullpen.view.command_arguments import Member, Nothing, Text
 from bullpen.view.commands import Command, Typed, run_command
 from bullpen.view.explanation import Explanation, explain, explain_now
@@ -37,9 +40,6 @@ SCREEN_COMMANDS = (
         example="/fork 14",
         takes=Text,
         read=lambda text, _team: Text(text=text),
-    ),
-    Command(
-        name="changes", purpose="show everything that was changed in the files: per turn, per member, all together"
     ),
     Command(name="theme", purpose="switch between dark and light"),
 )
@@ -88,6 +88,8 @@ class SlashCommands:
     async def diff(self, given: Text) -> None:
         """Show what was changed in the files."""
         records = await self._conversation.read(find_changes, given.text)
+        if is_of_several(given.text):
+            records = await asyncio.to_thread(with_combined, records, await self._conversation.read(kept_beside))
         if records:
             self.show_changes(records)
         else:
@@ -104,6 +106,11 @@ class SlashCommands:
     async def changes(self, _: Nothing) -> None:
         """Show everything that was changed in the conversation."""
         await self._screen.run_action("changes")
+
+    async def all_changes(self) -> Changes:
+        """Return everything that was changed in the conversation."""
+        records = await self._conversation.read(all_changes)
+        return await asyncio.to_thread(changes_of, records, await self._conversation.read(kept_beside))
 
     def show_changes(self, records: Sequence[ChangeRecord], path: str = "") -> None:
         """Show changes line by line."""

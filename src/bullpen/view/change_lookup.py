@@ -12,6 +12,11 @@ BETWEEN = ".."
 OF_TURNS = ("turn", "merge")
 
 
+def is_of_several(reference: str) -> bool:
+    """Return whether a person asks for the changes of several turns."""
+    return reference == ALL or BETWEEN in reference
+
+
 def find_changes(
     store: Store, conversation_id: str, reference: str = "", *, patches: bool = True
 ) -> list[ChangeRecord]:

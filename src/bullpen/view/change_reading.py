@@ -8,8 +8,10 @@ from msgspec.structs import replace
 from bullpen.errors import UnknownChange
 from bullpen.file_changes import ChangeKind, ChangeRecord, FileChange
 from bullpen.store.base import Store
+from bullpen.view.change_lookup import all_changes
 from bullpen.view.changes import change_summary, record_words
 from bullpen.view.checks import CheckLine, check_shown
+from bullpen.view.combined_changes import combine, kept_beside
 from bullpen.view.messages import ShownMessage
 from bullpen.view.unanswered import UnansweredTurn
 
@@ -148,6 +150,24 @@ def one_change(store: Store, conversation_id: str, number: int) -> ChangeRecord:
     if found is None:
         raise UnknownChange(number)
     return found
+
+
+def change_part(store: Store, conversation_id: str, key: str) -> ChangeRecord:
+    """Return one change with its patch, or several as one, by its key; or raise UnknownChange."""
+    first, _, last = key.partition("-")
+    found = one_change(store, conversation_id, int(first))
+    if not last:
+        return found
+    folder = found.changes.folder
+    records = [one for one in all_changes(store, conversation_id) if one.changes.folder == folder]
+    numbers = [one.number for one in records]
+    if int(last) not in numbers:
+        raise UnknownChange(int(last))
+    wanted = [one for one in records[: numbers.index(int(last)) + 1] if one.number >= found.number]
+    parts = combine(wanted, kept_beside(store))
+    if len(parts) != 1:
+        raise UnknownChange(int(last))
+    return parts[0]
 
 
 def turn_patch(store: Store, conversation_id: str, turn_id: str) -> str:

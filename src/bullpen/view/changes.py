@@ -1,12 +1,14 @@
 """Changes: what turns, people and undos changed in folders, in words and in lists, for every door."""
 
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from bullpen.file_changes import ChangeRecord, FileChange, FileKind, FileState, FolderChanges
-from bullpen.files.own_paths import is_candidates
 from bullpen.text.numbers import counted
+from bullpen.view.combined_changes import CombinedChanges, combine, counted_once, key_of
 from bullpen.view.diff import file_words, plus_minus
 
 SOMEBODY = "Somebody"
@@ -14,6 +16,7 @@ SOMEBODY = "Somebody"
 FEW = 5
 """Names of files in a sentence."""
 UNKNOWN = "what changed is not known"
+ALSO_BY_OTHERS = "Files that others have changed, too, are shown change by change."
 
 
 class ChangedFile(Struct, frozen=True, kw_only=True):
@@ -26,8 +29,8 @@ class ChangedFile(Struct, frozen=True, kw_only=True):
     added: int = 0
     removed: int = 0
     is_binary: bool = False
-    records: tuple[int, ...] = ()
-    """The numbers of the records that changed it, oldest first."""
+    parts: tuple[str, ...] = ()
+    """The keys of the changes in which it is, oldest first."""
 
     @property
     def title(self) -> str:
@@ -48,9 +51,15 @@ class ChangeGroup(Struct, frozen=True, kw_only=True):
     title: str
     summary: str
     files: tuple[ChangedFile, ...]
-    records: tuple[int, ...]
+    parts: tuple[str, ...]
+    """The keys of its changes."""
     notes: tuple[str, ...] = ()
     """What is not known, in sentences."""
+
+    @property
+    def is_known(self) -> bool:
+        """Whether its files are all that was changed, even if there are none."""
+        return self.summary != UNKNOWN
 
 
 class Changes(Struct, frozen=True, kw_only=True):
@@ -60,6 +69,8 @@ class Changes(Struct, frozen=True, kw_only=True):
     """One for each record, oldest first: also what people changed and what was taken back."""
     members: tuple[ChangeGroup, ...] = ()
     together: ChangeGroup
+    combined: tuple[ChangeRecord, ...] = ()
+    """What is in `together`: of each folder all changes as one, or each of them."""
 
 
 def files_words(files: Sequence[FileChange | ChangedFile]) -> str:
@@ -90,6 +101,8 @@ def record_words(record: ChangeRecord) -> str:
 
 def _sentence(record: ChangeRecord) -> str:
     who, turn = author_of(record), f"turn {record.turn_id}"
+    if isinstance(record, CombinedChanges):
+        return _combined(record)
     is_known = bool(record.changes.files) or not record.changes.note
     much = counted(record.changes.count, "file") if is_known else "which files is not known"
     match record.kind:
@@ -119,6 +132,15 @@ def _sentence(record: ChangeRecord) -> str:
             return f"{who} itself changed {much} after {turn}"
 
 
+def _combined(record: CombinedChanges) -> str:
+    first, last = record.turn_id, record.other_turn
+    turns = f" from turn {first} to turn {last}" if first != last else f" since turn {first}" if first else ""
+    folder = record.changes.folder
+    much = f"{counted(record.changes.count, 'file')} in {folder}"
+    again = f"all files in {folder} are again what they were"
+    return f"All changes{turns} together: {much if record.changes.files else again}"
+
+
 def _what_of(record: ChangeRecord) -> str:
     return (
         f"what the check {record.check} changed after turn {record.turn_id}"
@@ -146,44 +168,64 @@ def author_of(record: ChangeRecord) -> str:
     return record.person or SOMEBODY
 
 
-def changes_of(records: Sequence[ChangeRecord]) -> Changes:
-    """Return what was changed in a conversation: per turn, per member, and all together. Patches are not needed."""
+def changes_of(records: Sequence[ChangeRecord], home: Path | None = None) -> Changes:
+    """Return what was changed in a conversation: per turn, per member, and all together. Patches are not needed.
+
+    `home` is where it is kept what files were: with it, several changes become one.
+    """
     made = [record for record in records if record.changes.files or record.changes.note]
     authors: dict[str, list[ChangeRecord]] = {}
     for record in made:
         # What was brought together is counted for the turn that did it, and a collision is not a change of its own.
         if record.kind not in ("merge", "collision"):
             authors.setdefault(author_of(record), []).append(record)
+    parts = combine(made, home)
+    together = group_of(parts, key="all", title="All together")
+    whole = {(file.folder, file.path): file for file in _summed(counted_once(made))}
+    combined = {(file.folder, file.path): file for file in together.files}
+    members = [group_of(theirs, key=author, title=author) for author, theirs in authors.items()]
     return Changes(
         turns=tuple(group_of([one], key=str(one.number), title=_heading(one)) for one in made),
-        members=tuple(group_of(theirs, key=author, title=author) for author, theirs in authors.items()),
-        together=group_of(_counted_once(made), key="all", title="All together"),
+        members=tuple(_of_member(group, whole, combined) for group in members),
+        together=together,
+        combined=tuple(parts),
     )
 
 
-def _counted_once(records: Sequence[ChangeRecord]) -> list[ChangeRecord]:
-    """Return records without collisions, and without turns whose work was merged, or not picked."""
-    merged = {record.turn_id for record in records if record.kind == "merge"}
-    return [
-        record
-        for record in records
-        if record.kind != "collision"
-        and (record.kind != "turn" or not (record.turn_id in merged or is_candidates(record.changes.folder)))
-    ]
+Files = dict[tuple[str, str], ChangedFile]
+"""By their folders and paths."""
+
+
+def _of_member(group: ChangeGroup, whole: Files, combined: Files) -> ChangeGroup:
+    """Return a member's group: a file that nobody else has changed is as it is in all together."""
+    files, is_shared = [], False
+    for file in group.files:
+        everybodys = whole.get((file.folder, file.path), file)
+        one = combined.get((file.folder, file.path), file)
+        is_shared = is_shared or everybodys.parts != file.parts
+        is_same = everybodys.parts == file.parts and one.renamed_from == file.renamed_from
+        files.append(one if is_same else file)
+    notes = (*group.notes, ALSO_BY_OTHERS) if is_shared else group.notes
+    return replace(group, files=tuple(files), summary=_summary(files, notes=group.notes), notes=notes)
 
 
 def group_of(records: Sequence[ChangeRecord], *, key: str, title: str) -> ChangeGroup:
     """Return records as one group: each file once, from what it was before the first to what it is after the last."""
     files = tuple(_summed(records))
     notes = tuple(dict.fromkeys(one.changes.note for one in records if one.changes.note))
+    is_known = any(isinstance(record, CombinedChanges) for record in records)
     return ChangeGroup(
         key=key,
         title=title,
-        summary=files_words(files) if files or not notes else UNKNOWN,
+        summary=_summary(files, notes=() if is_known else notes),
         files=files,
-        records=tuple(record.number for record in records),
+        parts=tuple(map(key_of, records)),
         notes=notes,
     )
+
+
+def _summary(files: Sequence[ChangedFile], *, notes: Sequence[str]) -> str:
+    return files_words(files) if files or not notes else UNKNOWN
 
 
 def _heading(record: ChangeRecord) -> str:
@@ -212,13 +254,13 @@ class _Life(Struct):
     added: int = 0
     removed: int = 0
     is_binary: bool = False
-    records: tuple[int, ...] = ()
+    parts: tuple[str, ...] = ()
 
-    def went_on(self, file: FileChange, number: int) -> None:
+    def went_on(self, file: FileChange, key: str) -> None:
         self.last = file
         self.added, self.removed = self.added + file.added, self.removed + file.removed
         self.is_binary = self.is_binary or file.is_binary
-        self.records = (*self.records, number)
+        self.parts = (*self.parts, key)
 
 
 def _summed(records: Iterable[ChangeRecord]) -> list[ChangedFile]:
@@ -232,14 +274,14 @@ def _summed(records: Iterable[ChangeRecord]) -> list[ChangedFile]:
             if life is None:
                 before = file.renamed_from or file.path
                 life = _Life(folder=folder, first_path=before, first_kind=file.kind, old=file.old, last=file)
-            life.went_on(file, record.number)
+            life.went_on(file, key_of(record))
             lives[folder, file.path] = life
     ended = [_ended(life) for life in lives.values() if not _is_as_before(life)]
     return sorted(ended, key=lambda file: (file.folder, file.path))
 
 
 def _is_as_before(life: _Life) -> bool:
-    if len(life.records) < 2 or life.first_path != life.last.path:
+    if len(life.parts) < 2 or life.first_path != life.last.path:
         return False
     if life.old is None or life.last.new is None:
         # Where only names and sizes are known, that there is no state says nothing.
@@ -251,7 +293,7 @@ def _ended(life: _Life) -> ChangedFile:
     path, new = life.last.path, life.last.new
     renamed_from = life.first_path if life.old is not None and new is not None and life.first_path != path else ""
     kind: FileKind = life.last.kind
-    if len(life.records) > 1:
+    if len(life.parts) > 1:
         kind = _kind(life, is_renamed=bool(renamed_from))
     return ChangedFile(
         folder=life.folder,
@@ -261,7 +303,7 @@ def _ended(life: _Life) -> ChangedFile:
         added=life.added,
         removed=life.removed,
         is_binary=life.is_binary,
-        records=life.records,
+        parts=life.parts,
     )
 
 

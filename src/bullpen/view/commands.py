@@ -273,10 +273,13 @@ _ALL = (
     Command(
         name="diff",
         argument="[TURN | A..B]",
-        purpose="show what a turn changed in the files; without a number, the latest that did; all: everything",
+        purpose="show what a turn changed in the files; without a number, the latest that did; all: everything as one",
         example="/diff 14",
         takes=Text,
         read=read_text,
+    ),
+    Command(
+        name="changes", purpose="show everything that was changed in the files: per turn, per member, all together"
     ),
     Command(
         name="checks",

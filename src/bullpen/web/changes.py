@@ -12,8 +12,9 @@ from starlette.responses import Response
 
 from bullpen.file_changes import ChangeRecord
 from bullpen.view.change_lookup import ALL, find_changes
-from bullpen.view.change_reading import one_change
+from bullpen.view.change_reading import change_part
 from bullpen.view.changes import ChangedFile, ChangeGroup, Changes, author_of, changes_of
+from bullpen.view.combined_changes import kept_beside, key_of
 from bullpen.view.diff import FileDiff
 from bullpen.view.line_comments import DiffLine, comment_on, line_of
 from bullpen.view.listing import conversation_summary
@@ -36,11 +37,11 @@ YEAR_SECONDS = 365 * 24 * 3600
 
 
 class Part(Struct, frozen=True, kw_only=True):
-    """What one record did to a file."""
+    """What one change did to a file, or several as one."""
 
-    number: int
+    key: str
     index: int
-    """Which file of the record it is."""
+    """Which file of the change it is."""
     heading: str = ""
 
 
@@ -70,7 +71,8 @@ async def changes(request: Request) -> Response:
     asked = request.query_params.get("turns") or ALL
     records = await hub.read(find_changes, conversation_id, asked, patches=False)
     by, before = _way(request.query_params.get("by", "")), number_in(request, "before")
-    together, sections = await asyncio.to_thread(_listed, records, by, before)
+    found = await asyncio.to_thread(changes_of, records, await hub.read(kept_beside))
+    sections = _listed(records, found, by, before)
     is_split, view = _is_split(request), await view_in(request)
     answer = page(
         "changes.html",
@@ -78,7 +80,7 @@ async def changes(request: Request) -> Response:
         title=stored.title,
         sections=sections[:MOST_GROUPS],
         earlier=sections[MOST_GROUPS - 1].group.key if len(sections) > MOST_GROUPS else "",
-        together=together,
+        together=found.together,
         turns="" if asked == ALL else asked,
         by=by,
         ways=WAYS,
@@ -101,7 +103,7 @@ async def lines(request: Request) -> Response:
     start, is_split = number_in(request, "from") or 0, _is_split(request)
     part = await asyncio.to_thread(shown_part, diff, start, is_split=is_split)
     return page(
-        "patch.html", id=id_in(request), number=record.number, index=index, diff=diff, part=part, is_split=is_split
+        "patch.html", id=id_in(request), number=key_of(record), index=index, diff=diff, part=part, is_split=is_split
     )
 
 
@@ -114,7 +116,7 @@ async def commented(request: Request) -> Response:
     return page(
         "comment_dialog.html",
         id=id_in(request),
-        number=record.number,
+        number=key_of(record),
         index=index,
         line=line,
         key=request.query_params["line"],
@@ -148,10 +150,10 @@ def _line(diff: FileDiff, key: str) -> DiffLine:
 
 
 async def _file(request: Request) -> tuple[ChangeRecord, int, FileDiff]:
-    number, index = (number_of(request.path_params[name]) for name in ("number", "file"))
-    if number is None or index is None:
+    key, index = request.path_params["number"], number_of(request.path_params["file"])
+    if index is None or None in map(number_of, key.split("-", 1)):
         raise HTTPException(404)
-    record = await hub_of(request).read(one_change, id_in(request), number)
+    record = await hub_of(request).read(change_part, id_in(request), key)
     files = await asyncio.to_thread(files_of, record.changes)
     if index >= len(files):
         raise HTTPException(404)
@@ -166,26 +168,25 @@ def _is_split(request: Request) -> bool:
     return request.query_params.get("split", request.cookies.get(SPLIT, "no")) == "yes"
 
 
-def _listed(records: Sequence[ChangeRecord], by: By, before: int | None) -> tuple[ChangeGroup, list[Section]]:
-    """Return everything as one group, and the groups that are shown: of turns, the latest first."""
-    found = changes_of(records)
-    listing = _Listing(records, found)
+def _listed(records: Sequence[ChangeRecord], found: Changes, by: By, before: int | None) -> list[Section]:
+    """Return the groups that are shown: of turns, the latest first."""
+    listing = _Listing([*found.combined, *records], found)
     if by == "turn":
         groups = [one for one in reversed(found.turns) if before is None or int(one.key) < before][: MOST_GROUPS + 1]
-        return found.together, [listing.section(one, number=int(one.key), is_open=one is groups[0]) for one in groups]
+        return [listing.section(one, is_turn=True, is_open=one is groups[0]) for one in groups]
     groups = list(found.members) if by == "member" else [found.together] if records else []
-    return found.together, [listing.section(group) for group in groups]
+    return [listing.section(group) for group in groups]
 
 
 class _Listing:
     """Finds the files of groups in their records."""
 
     def __init__(self, records: Sequence[ChangeRecord], found: Changes) -> None:
-        self._known = {record.number: record for record in records}
-        self._titles = {one.records[0]: one.title for one in found.turns}
-        self._places: dict[int, dict[str, int]] = {}
+        self._known = {key_of(record): record for record in records}
+        self._titles = {one.key: one.title for one in found.turns}
+        self._places: dict[str, dict[str, int]] = {}
 
-    def section(self, group: ChangeGroup, *, number: int | None = None, is_open: bool = False) -> Section:
+    def section(self, group: ChangeGroup, *, is_turn: bool = False, is_open: bool = False) -> Section:
         """Return a group with its files."""
         files = group.files[:MOST_FILES]
         listed = [
@@ -196,21 +197,21 @@ class _Listing:
             )
             for place, file in enumerate(files)
         ]
-        record = None if number is None else self._known[number]
+        record = self._known[group.key] if is_turn else None
         return Section(group=group, record=record, files=tuple(listed), more=len(group.files) - len(files))
 
     def _parts(self, file: ChangedFile) -> tuple[Part, ...]:
-        """Return what each record did to a file, which may have had another name before."""
+        """Return what each change did to a file, which may have had another name before."""
         path, parts = file.path, []
-        for number in reversed(file.records):
-            index = self._place(number, path)
-            heading = self._titles[number] if len(file.records) > 1 else ""
-            parts.append(Part(number=number, index=index, heading=heading))
-            path = self._known[number].changes.files[index].renamed_from or path
+        for key in reversed(file.parts):
+            index = self._place(key, path)
+            heading = self._titles[key] if len(file.parts) > 1 else ""
+            parts.append(Part(key=key, index=index, heading=heading))
+            path = self._known[key].changes.files[index].renamed_from or path
         return tuple(reversed(parts))
 
-    def _place(self, number: int, path: str) -> int:
-        if number not in self._places:
-            files = self._known[number].changes.files
-            self._places[number] = {file.path: place for place, file in enumerate(files)}
-        return self._places[number][path]
+    def _place(self, key: str, path: str) -> int:
+        if key not in self._places:
+            files = self._known[key].changes.files
+            self._places[key] = {file.path: place for place, file in enumerate(files)}
+        return self._places[key][path]

@@ -64,6 +64,7 @@ ADDRESSES: dict[str, Address] = {
     "diff": lambda base, typed: (
         f"{base}/changes?turns={quote(typed.given.text)}" if typed.given.text else f"{base}/changes"
     ),
+    "changes": lambda base, _: f"{base}/changes",
     "checks": lambda base, _: base,
     "compare": lambda base, typed: (
         f"{base}/results?turn={quote(typed.given.text)}" if typed.given.text else f"{base}/results"

@@ -7,7 +7,8 @@ from bullpen.terminal.colors import Colours
 from bullpen.terminal.tables import safe_line
 from bullpen.text.numbers import local_time
 from bullpen.text.safe import printable
-from bullpen.view.changes import group_of, record_words
+from bullpen.view.change_lookup import OF_TURNS
+from bullpen.view.changes import Changes, group_of, record_words
 from bullpen.view.diff import SIGNS, FileDiff, Hunk, Row, file_diffs
 from bullpen.view.syntax import Piece, colored_rows
 
@@ -28,15 +29,25 @@ def diff_lines(records: Sequence[ChangeRecord], colours: Colours) -> Iterator[st
             yield from _file_lines(file, colours)
 
 
-def stat_lines(records: Sequence[ChangeRecord], colours: Colours) -> Iterator[str]:
-    """Yield the files with how many lines were added and removed, all records together."""
+def stat_lines(
+    records: Sequence[ChangeRecord], colours: Colours, combined: Sequence[ChangeRecord] = ()
+) -> Iterator[str]:
+    """Yield the files with how many lines were added and removed, all records together, or as they were combined."""
     for record in records:
         yield from _heading(record, colours)
-    group = group_of(records, key="", title="")
+    group = group_of(combined or records, key="", title="")
     yield ""
     for file in group.files:
         yield f"{safe_line(file.title)}  {colours.paint(file.about, 'dim')}"
     yield group.summary
+
+
+def list_rows(records: Sequence[ChangeRecord], changes: Changes) -> Iterator[tuple[str, str]]:
+    """Yield each change with how much it is and what shows its lines, then all together."""
+    for group, record in zip(changes.turns, records, strict=True):
+        shows = f"  /diff {record.turn_id}" if record.kind in OF_TURNS else ""
+        yield group.title, f"{group.summary}{shows}"
+    yield changes.together.title, f"{changes.together.summary}  /diff all"
 
 
 def _heading(record: ChangeRecord, colours: Colours) -> Iterator[str]:

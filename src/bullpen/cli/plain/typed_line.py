@@ -1,5 +1,6 @@
 """ChatLines: what becomes of the lines that a person sends in a chat, at a terminal or through a pipe."""
 
+import asyncio
 import contextlib
 import io
 import shlex
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 MOST_DIFF_LINES = 300
 """That /diff writes between the lines of a chat."""
+MOST_LISTED = 100
+"""Lines of /changes, the latest."""
 HELP = """
 Everything else is said to the team. [NEXT: name] says who answers; without it the lead does, or who spoke last.
 Tab completes names and commands. A line that ends in \\ continues in the next. Arrow up: what you sent before.
@@ -72,15 +75,36 @@ class ShownCommands:
     async def _diff(self, given: Text) -> None:
         from bullpen.cli.diff import nothing_changed
         from bullpen.cli.plain.diff import diff_lines
-        from bullpen.view.change_lookup import find_changes
+        from bullpen.view.change_lookup import find_changes, is_of_several
+        from bullpen.view.combined_changes import kept_beside, with_combined
 
         records = await self._conversation.read(find_changes, given.text)
         if not records:
             self._show.note(await self._conversation.read(nothing_changed, given.text))
             return
+        if is_of_several(given.text):
+            records = await asyncio.to_thread(with_combined, records, await self._conversation.read(kept_beside))
         if self._show.lines(lambda colours: diff_lines(records, colours), most=MOST_DIFF_LINES):
             words = shlex.join(["diff", *given.text.split(), "--session", self._conversation.id])
             self._show.note(f"… There is more: {to_type(words, self._db)}")
+
+    async def _changes(self, _: Nothing) -> None:
+        from bullpen.cli.diff import nothing_changed
+        from bullpen.cli.plain.diff import list_rows
+        from bullpen.view.change_lookup import all_changes
+        from bullpen.view.changes import changes_of
+        from bullpen.view.combined_changes import kept_beside
+
+        records = await self._conversation.read(all_changes)
+        if not records:
+            self._show.note(await self._conversation.read(nothing_changed, ""))
+            return
+        changes = await asyncio.to_thread(changes_of, records, await self._conversation.read(kept_beside))
+        rows = list(list_rows(records, changes))
+        if (earlier := len(rows) - MOST_LISTED) > 0:
+            words = shlex.join(["diff", "all", "--stat", "--session", self._conversation.id])
+            self._show.note(f"… {counted(earlier, 'earlier change')}: {to_type(words, self._db)}")
+        self._show.table(rows[-MOST_LISTED:])
 
     async def _checks(self, given: Text) -> None:
         from bullpen.view.checks import checks_text, find_checks
@@ -131,6 +155,7 @@ HANDLERS: dict[str, Callable[[ShownCommands, Any], Awaitable[None]]] = {
     "prompt": ShownCommands._prompt,
     "explain": ShownCommands._explain,
     "diff": ShownCommands._diff,
+    "changes": ShownCommands._changes,
     "checks": ShownCommands._checks,
     "compare": ShownCommands._compare,
     "search": ShownCommands._search,
