@@ -12,6 +12,7 @@ from tests.conversation.stage import said as all_said
 from bullpen.conversation.conversation import Conversation
 from bullpen.conversation.events import Trouble, Unpicked
 from bullpen.errors import NobodyToAsk, NothingToPick, NothingToUndo
+from bullpen.view.explanation import RIVALS, explain, explain_now
 
 
 @pytest.fixture
@@ -84,6 +85,87 @@ async def test_nobody_sees_what_the_others_do_until_it_is_decided(project: OwnPr
         prompt = project.prompt_of("ann").read_text(encoding="utf-8")
         assert "I am bob." in prompt
         assert "kim picked the result of bob (turn 2)" in prompt
+
+
+async def test_who_is_asked_about_the_last_message_is_not_shown_what_others_said(project: OwnProject) -> None:
+    async with project.stage.open() as conversation:
+        await said(conversation, "[NEXT: ann | bob] Change a line.")
+        for name, other in (("ann", "bob"), ("bob", "ann")):
+            explained = await explain_now(conversation, name)
+            assert f"I am {other}." not in str(explained.prompt)
+            assert f"I am {other}." not in explained.answers.first_words
+        last = (await conversation.messages(limit=1))[0].message.speaker.role_id
+        name = "ann" if last == "bob" else "bob"
+        await conversation.ask(name)
+        await conversation.until_quiet()
+        prompt = project.prompt_of(name).read_text(encoding="utf-8")
+        assert f"I am {last}." not in prompt
+        assert "Change a line." in prompt
+
+
+async def test_why_a_turn_was_not_offered_what_others_said(project: OwnProject) -> None:
+    async with project.stage.open() as conversation:
+        await said(conversation, "[NEXT: ann | bob] Change a line.")
+        await said(conversation, "[NEXT: ann] And now?")
+        ann, later = [await conversation.read(explain, turn) for turn in ("1", "3")]
+        assert (ann.session, ann.turn and ann.turn.state) == (None, "done")
+        assert "You are one of several who do this task" in str(ann.prompt)
+        (left_out,) = later.not_offered
+        assert left_out.sentence == f"1 message (#{left_out.first}) was not offered: {RIVALS}."
+        of_bob = [one.sequence for one in await conversation.messages() if one.message.speaker.role_id == "bob"]
+        assert of_bob == [left_out.first]
+        assert "CONTEXT without 1 reply of others who do the same task" in later.remarks
+
+
+def check(project: OwnProject, commands: str, name: str = "tests", **keys: object) -> None:
+    project.stage.checks.append({"name": name, "command": ["sh", "-c", commands], "cwd": "repo", **keys})
+
+
+async def test_nobody_sees_what_checks_said_about_the_others_until_it_is_decided(project: OwnProject) -> None:
+    check(project, "cat a.txt; touch checked-$(grep -c 'of c' a.txt); exit 1")
+    async with project.stage.open() as conversation:
+        await said(conversation, "[NEXT: ann | cyd] Change a line.")
+        for asked in ("[NEXT: ann] [CHECKS] And now?", "[NEXT: ann] [CHECKS: 2] And now?"):
+            await said(conversation, asked)
+            prompt = project.prompt_of("ann").read_text(encoding="utf-8")
+            assert "of cyd" not in prompt
+            assert "checked-1" not in prompt
+        assert "nobody who does the same task may see it yet" in prompt
+        await said(conversation, "[NEXT: reader] [CHECKS] And now?")
+        prompt = project.prompt_of("reader").read_text(encoding="utf-8")
+        assert "of cyd" not in prompt, "it is not in the folder that reader sees"
+        await said(conversation, "[NEXT: ann] [CHECKS: 1] And now?")
+        assert "What checks said after turn 1 of ann" in project.prompt_of("ann").read_text(encoding="utf-8")
+        await conversation.pick("cyd")
+        await settled(conversation)
+        await said(conversation, "[NEXT: ann] [CHECKS: 2] And now?")
+        prompt = project.prompt_of("ann").read_text(encoding="utf-8")
+        assert "What checks said after turn 2 of cyd" in prompt
+        assert "of cyd" in prompt
+
+
+async def test_a_red_check_does_not_go_back_to_one_of_several(project: OwnProject) -> None:
+    check(project, "exit 1", on_red="return")
+    async with project.stage.open() as conversation:
+        await said(conversation, "[NEXT: ann | bob] Change a line.")
+        assert [event.text for event in events_so_far(conversation, Unpicked)], "a person is asked, nobody else"
+        assert conversation.progress.turns_made == 2
+        assert not [text for text in await all_said(conversation) if text.startswith("bullpen:")]
+
+
+async def test_a_judge_is_shown_what_checks_said_under_neutral_names(project: OwnProject) -> None:
+    check(project, "pwd; cat a.txt | grep '^of '; grep -q 'of bob' a.txt")
+    judge(project, "[PICK: A]")
+    async with project.stage.open() as conversation:
+        await said(conversation, "[NEXT: ann | bob -> judy] Go.")
+        await settled(conversation)
+        (one,) = conversation.progress.rounds.values()
+    prompt = project.prompt_of("judy").read_text(encoding="utf-8")
+    red = one.letter_of("1")
+    assert f"Result {red}: what checks said\n\nThe check 'tests' is red (exit 1)" in prompt
+    assert f"Result {one.letter_of('2')}: what checks said\n\nThe check 'tests' is green" in prompt
+    assert f"```\n.\nof {red}\n```" in prompt, "neither its name nor its folder"
+    assert "ann" not in prompt.split("what checks said", 1)[1].replace("of ann", "").replace("+of ann", "")
 
 
 async def test_one_that_fails_or_is_cancelled_does_not_stop_the_others(project: OwnProject) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import httpx
 import pytest
 from tests.view.doors import DOORS
+from textual.pilot import Pilot
 from textual.widgets import Button
 
 from bullpen.app import open_team
@@ -19,7 +20,8 @@ from bullpen.terminal.colors import Colours
 from bullpen.terminal.page import StreamPage
 from bullpen.testing.site import site
 from bullpen.tui.app import BullpenApp
-from bullpen.tui.compare_screen import CompareScreen
+from bullpen.tui.check_fold import CheckFold
+from bullpen.tui.compare_screen import Column, CompareScreen
 from bullpen.tui.notice import NoticeBar
 from bullpen.view.addressees import addressees
 from bullpen.view.best_of import results_of
@@ -31,6 +33,9 @@ TASK = "[NEXT: ann | bob | cyd] Write it."
 QUESTION = (
     "ann (turn 1) and bob (turn 2) have each done the task. cyd (turn 3) has no result. Which result should be merged?"
 )
+
+CHECK = "cat a.txt; echo '<b>one more line</b>'; grep -q ann a.txt"
+"""Green for ann, red for bob."""
 
 
 class Place:
@@ -53,7 +58,8 @@ class Place:
                     "bob": "echo of bob > a.txt; echo more > b.txt; echo Written by bob.",
                     "cyd": "exit 3",
                 }.items()
-            ),
+            )
+            + f'[[check]]\nname = "tests"\ncwd = "repo"\ncommand = ["sh", "-c", "{CHECK}"]\n',
             encoding="utf-8",
         )
 
@@ -80,6 +86,11 @@ async def done(conversation: Conversation) -> None:
 async def until(place: Place, worktrees: int) -> None:
     while place.worktrees() != worktrees:
         await asyncio.sleep(0.01)
+
+
+async def until_focused(pilot: Pilot[None], column: Column) -> None:
+    while not column.has_focus_within:
+        await pilot.pause(0.02)
 
 
 @pytest.mark.parametrize("door", DOORS)
@@ -148,7 +159,10 @@ def test_the_plain_chat_asks_shows_and_tells(place: Place) -> None:
     written = " ".join(asyncio.run(story()).split())
     assert QUESTION in written
     assert "/pick NAME 1" in written
-    assert "bob turn 2 · 2 files, +2 −1 Written by bob." in written
+    assert "ann turn 1 · 1 file, +1 −1 Written by ann. ✓ tests: green" in written
+    assert "bob turn 2 · 2 files, +2 −1 Written by bob. ✗ tests: red (exit 1)" in written
+    assert written.count("What they wrote: /checks") == 1
+    assert "What they wrote: /checks 2" in written
     assert "Nothing is merged yet: pick one, or drop all. /pick NAME, or /discard" in written
     assert "kim picked the result of ann (turn 1). Not picked: bob (turn 2) and cyd (turn 3)." in written
 
@@ -169,6 +183,16 @@ def test_the_full_screen_shows_them_beside_each_other(place: Place, columns: int
                 while not isinstance(app.screen, CompareScreen):
                     await pilot.pause(0.02)
                 assert [column.result.member for column in app.screen._columns] == ["ann", "bob", "cyd"]
+                ann, bob, cyd = [list(column.query(CheckFold)) for column in app.screen._columns]
+                assert [fold.line.light for fold in (*ann, *bob, *cyd)] == ["green", "red"]
+                columns_shown = app.screen._columns
+                await until_focused(pilot, columns_shown[0])
+                await pilot.press("right")
+                await until_focused(pilot, columns_shown[1])
+                await pilot.press("c")
+                assert [fold.is_open for fold in (*ann, *bob)] == [False, True]
+                await pilot.press("c")
+                assert [fold.is_open for fold in (*ann, *bob)] == [False, False]
                 await pilot.press("3", "3")
                 assert isinstance(app.screen, CompareScreen), "cyd has no result"
                 await pilot.press("2", "2")
@@ -201,7 +225,15 @@ async def _browse(place: Place, client: httpx.AsyncClient, talk: Conversation) -
     assert shown.status_code == 200
     assert shown.text.count('<section class="result') == 3
     assert shown.text.count("Pick this one") == 2
+    ann, bob, cyd = shown.text.split('<section class="result')[1:]
+    assert ('class="check green"' in ann, 'class="check red"' in bob, 'class="check' in cyd) == (True, True, False)
+    assert "&lt;b&gt;one more line" in bob
     found = (await client.get(f"/api/conversations/{talk.id}/results")).json()
+    assert [[(check["light"], check["check"] > 0) for check in one["checks"]] for one in found["results"]] == [
+        [("green", True)],
+        [("red", True)],
+        [],
+    ]
     assert [(one["member"], one["summary"]) for one in found["results"]] == [
         ("ann", "1 file, +1 −1"),
         ("bob", "2 files, +2 −1"),

@@ -94,3 +94,48 @@ def test_it_is_shown_while_an_agent_is_at_work_in_its_worktree(project: OwnProje
 
     assert "And then?" in asyncio.run(talk())
     assert project.read("a.txt") == LINES.replace("line 4", "of ann")
+
+
+def test_what_others_said_who_do_the_same_task_is_hidden_as_in_what_is_sent(project: OwnProject) -> None:
+    for number, name in enumerate(("ann", "bob"), start=1):
+        project.agent(name, f"{line(number, f'of {name}')}; echo I am {name}.", workspace="shared")
+    text = "[NEXT: ann] Well? [DIFF: 2] [CHECKS: 2]"
+
+    async def talk() -> tuple[str, str]:
+        async with project.stage.open() as conversation:
+            await said(conversation, "[NEXT: ann | bob] Go.")
+        seen = await asyncio.to_thread(previewed, project, conversation.id, "ann", text)
+        with SqliteStore(project.stage.db) as store:
+            last = preview(store, conversation.id, load_team(project.stage.path), "ann", None).output
+        async with project.stage.open(conversation.id) as again:
+            await said(again, text)
+        assert "I am bob." not in last.prompt
+        return seen, project.prompt_of("ann").read_text(encoding="utf-8")
+
+    seen, sent = asyncio.run(talk())
+
+    assert seen == sent
+    assert "I am ann." in seen
+    assert "bob" not in seen
+
+
+def test_one_of_several_and_its_judge(project: OwnProject) -> None:
+    for number, name in enumerate(("ann", "bob"), start=1):
+        project.agent(name, line(number, f"of {name}"), workspace="shared")
+    text = "[NEXT: ann | bob -> reader] Go."
+
+    async def talk() -> tuple[str, str]:
+        async with project.stage.open() as conversation:
+            await conversation.note("Nothing yet.")
+        seen = await asyncio.to_thread(previewed, project, conversation.id, "ann", text)
+        with pytest.raises(BullpenError, match="reader is to judge"):
+            await asyncio.to_thread(previewed, project, conversation.id, "reader", text)
+        async with project.stage.open(conversation.id) as again:
+            await said(again, text)
+        return seen, project.prompt_of("ann").read_text(encoding="utf-8")
+
+    seen, sent = asyncio.run(talk())
+
+    assert seen == sent
+    assert "You are one of several who do this task" in seen
+    assert project.worktrees()

@@ -66,6 +66,9 @@ class PromptReport(Struct, frozen=True, kw_only=True):
     unseen_messages: int | None = None
     """How many earlier messages the prompt does not contain, as it says; None if it says nothing."""
 
+    rivals: tuple[str, ...] = ()
+    """Replies that are not offered: of others who do the same task."""
+
     @property
     def total_bytes(self) -> int:
         """The size of the prompt and the system text."""
@@ -92,7 +95,9 @@ class PromptReport(Struct, frozen=True, kw_only=True):
         later = self.later_messages
         came_later = f"CONTEXT without {later:,} message{'s' if later > 1 else ''} that came after the one it answers"
         changes = (f"CHANGED {changed.sentence}" for changed in self.changed)
-        return (*self.cuts, *([came_later] if later else []), *changes)
+        count = len(self.rivals)
+        apart = f"CONTEXT without {count:,} repl{'ies' if count > 1 else 'y'} of others who do the same task"
+        return (*self.cuts, *([apart] if count else []), *([came_later] if later else []), *changes)
 
     @property
     def cuts(self) -> tuple[str, ...]:

@@ -1,9 +1,12 @@
 """What an agent is told of checks: the results that a [CHECKS] asks for, and that its own last turn broke some."""
 
 import re
+from collections.abc import Collection, Iterable
+from pathlib import Path
 
 from bullpen.check_results import CheckResult
 from bullpen.conversation.returned_checks import how
+from bullpen.files.own_paths import is_candidates
 from bullpen.store.base import Store
 from bullpen.text.clean import byte_length
 
@@ -22,32 +25,74 @@ _STATES = {
 }
 
 
-def wanted_checks(store: Store, conversation_id: str, turn_id: str, max_bytes: int) -> str:
-    """Return what the checks after a turn said, for a prompt; without an id, the last ones."""
-    results = last_runs(store, conversation_id, turn_id)
+def wanted_checks(
+    store: Store, conversation_id: str, turn_id: str, max_bytes: int, hidden: Collection[str] = ()
+) -> str:
+    """Return what the checks after a turn said, for a prompt; without an id, the last ones.
+
+    Those after hidden turns are not shown: of others who do the same task.
+    """
+    if turn_id in hidden:
+        return (
+            f"(What checks said after turn {turn_id} was asked for, but nobody who does the same task may see it yet.)"
+        )
+    results = (
+        last_runs(store, conversation_id, turn_id) if turn_id else _last_that_count(store, conversation_id, hidden)
+    )
     if not results:
         after = f"turn {turn_id}" if turn_id else "a turn yet"
         return f"(The results of checks were asked for, but none ran after {after}.)"
-    room = max_bytes // CHECKS_SHARE
     heading = f"What checks said after turn {results[0].turn_id} of {results[0].member}:"
+    return "\n\n".join([heading, *shown_runs(results, max_bytes // CHECKS_SHARE)])
+
+
+def shown_runs(results: Iterable[CheckResult], room: int) -> list[str]:
+    """Return each run for a prompt, with as much of what they wrote as there is room for."""
     # What is wrong comes first, where there is room.
     parts: list[str] = []
     for result in sorted(results, key=lambda one: not one.is_broken):
         parts.append(_shown(result, max(room, 0)))
         room -= byte_length(parts[-1])
-    return "\n\n".join([heading, *parts])
+    return parts
 
 
 def last_runs(store: Store, conversation_id: str, turn_id: str) -> list[CheckResult]:
     """Return the last run of each check after a turn; without an id, after the last turn that was checked."""
     if turn_id:
-        results = store.checks(conversation_id, turn_ids=[turn_id])
-    else:
-        messages = store.conversation(conversation_id).messages
-        results = store.checks(conversation_id, first=max(messages - LOOK_BACK, 0))
-        last = max(results, key=lambda one: one.number, default=None)
-        results = [one for one in results if last is not None and one.turn_id == last.turn_id]
+        return _last_of_each(store.checks(conversation_id, turn_ids=[turn_id]))
+    return _of_last_turn(_latest(store, conversation_id))
+
+
+def _last_that_count(store: Store, conversation_id: str, hidden: Collection[str]) -> list[CheckResult]:
+    """Return the last runs after a turn that is not hidden, and not one of several results that was not picked."""
+    results = _latest(store, conversation_id)
+    if not any(one.turn_id in hidden or _is_candidates(one) for one in results):
+        return _of_last_turn(results)
+    records = store.changes(conversation_id, turn_ids=list({one.turn_id for one in results}), patches=False)
+    merged = {record.turn_id for record in records if record.kind == "merge"}
+    return _of_last_turn(
+        one for one in results if one.turn_id not in hidden and (one.turn_id in merged or not _is_candidates(one))
+    )
+
+
+def _latest(store: Store, conversation_id: str) -> list[CheckResult]:
+    messages = store.conversation(conversation_id).messages
+    return store.checks(conversation_id, first=max(messages - LOOK_BACK, 0))
+
+
+def _of_last_turn(found: Iterable[CheckResult]) -> list[CheckResult]:
+    results = list(found)
+    last = max(results, key=lambda one: one.number, default=None)
+    return _last_of_each(one for one in results if last is not None and one.turn_id == last.turn_id)
+
+
+def _last_of_each(results: Iterable[CheckResult]) -> list[CheckResult]:
     return list({result.name: result for result in results}.values())
+
+
+def _is_candidates(result: CheckResult) -> bool:
+    place = Path(result.workspace)
+    return any(is_candidates(str(folder)) for folder in (place, *place.parents))
 
 
 def checks_note(store: Store, conversation_id: str, member: str, last_reply: int) -> str:

@@ -23,6 +23,7 @@ from bullpen.conversation.entry import Entry
 from bullpen.conversation.events import ConversationEvent, Trouble
 from bullpen.conversation.file_history import FileChoice, FileHistory
 from bullpen.conversation.heartbeat import keep_alive
+from bullpen.conversation.hidden_replies import last_visible
 from bullpen.conversation.journal import Journal
 from bullpen.conversation.member_agent import MemberAgent
 from bullpen.conversation.memories import Memories
@@ -41,7 +42,7 @@ from bullpen.memory import Memory
 from bullpen.routing.obstacles import Checking
 from bullpen.routing.progress import Progress
 from bullpen.routing.queue import WaitingTurn
-from bullpen.routing.rounds import candidate_of
+from bullpen.routing.rounds import candidate_of, hidden_from
 from bullpen.routing.router import Route, Router
 from bullpen.store.base import Store, StoredMessage
 from bullpen.team.team import Member, Team
@@ -186,11 +187,12 @@ class Conversation:
         return entry.turns[0]
 
     async def ask(self, asked: str, *, by: str | None = None) -> tuple[WaitingTurn, ...]:
-        """Ask members to answer the last message, written as in [NEXT: …]: "a, b" or "a & b"."""
+        """Ask members to answer the last message that they may see, written as in [NEXT: …]: "a, b" or "a & b"."""
 
         async def commit() -> Entry:
             person = decisions.last_person(self.team, self._state) if by is None else self.person(by)
-            given = (self._router, person, asked, await self._last_message_id())
+            route = self._router.route(person, read_markers(f"[NEXT: {asked}]"), in_relay=True)
+            given = (self._router, person, asked, await self._last_message_id(*(one.member for one in route.asked)))
             return await self._commit_decision(self._decider(by), "ask", decisions.ask, *given)
 
         return (await self._journal.alone(commit)).turns
@@ -465,15 +467,17 @@ class Conversation:
     async def preview(self, member: str) -> AssemblerOutput:
         """Return what an agent would be given if it were asked about the last message now."""
         name = self.agent(member).name
-        message_id = await self._last_message_id()
+        message_id = await self._last_message_id(name)
         if message_id is None:
             raise NobodyToAsk(decisions.NOTHING_SAID_YET)
         turn = WaitingTurn(id="preview", member=name, message_id=message_id, intent=DEFAULT_INTENT)
         return await self._turns.prompt_for(turn)
 
-    async def _last_message_id(self) -> str | None:
-        newest = await self.messages(limit=1)
-        return newest[0].message.id if newest else None
+    async def _last_message_id(self, *members: str) -> str | None:
+        """Return the last message that all of these may see: not what others said who do the same task."""
+        hidden = {turn for member in members for turn in hidden_from(self.progress.rounds, member)}
+        last = await self.read(last_visible, hidden)
+        return last.message.id if last is not None else None
 
     # Opening and closing
 

@@ -16,6 +16,7 @@ from bullpen.context.prompt import AssemblerInput, AssemblerOutput
 from bullpen.conversation.answered_messages import AnsweredMessages
 from bullpen.conversation.checks_in_prompts import wanted_checks
 from bullpen.conversation.files_in_prompts import wanted_diff
+from bullpen.conversation.hidden_replies import replies_of
 from bullpen.conversation.judging import results_for_judge
 from bullpen.conversation.member_agent import MemberAgent
 from bullpen.conversation.memories import Seen, SessionPlan, digest
@@ -69,6 +70,8 @@ class Added(Struct, frozen=True, kw_only=True):
     """What the agent should know about its own last turns and about files."""
     wanted: str = ""
     """What the message asks to be shown of files and of checks."""
+    rivals: tuple[str, ...] = ()
+    """What is not in it, since others said it who do the same task."""
 
 
 class OpenEnds(Struct, frozen=True, kw_only=True):
@@ -110,23 +113,29 @@ class Prompts:
         Nothing of the hidden turns is in it: of those who do the same task, until one of the results is picked.
         """
         current, hidden_ids = self._answered.by(turn)
-        hidden_ids = list(dict.fromkeys([*hidden_ids, *self._replies_of(hidden)]))
+        rivals = replies_of(self._store, self._conversation_id, hidden)
         pinned_ids = [turn.message_id, *self._requests(turn.message_id, agent.member)]
         wanted = self.wanted_by(current.message, agent, self._asking(turn), hidden=hidden)
-        return self.for_message(current.message, agent, hidden_ids, pinned_ids, plan=plan, remark=remark, wanted=wanted)
+        return self.for_message(
+            current.message,
+            agent,
+            hidden_ids,
+            pinned_ids,
+            plan=plan,
+            remark=remark,
+            wanted=wanted,
+            rivals=rivals,
+        )
 
     def for_judge(self, turn: WaitingTurn, agent: MemberAgent, one: Round) -> PreparedTurn:
         """Return the prompt for a turn in which an agent picks one of several results."""
         current = self._store.message(self._conversation_id, turn.message_id).message
-        hidden_ids = self._replies_of([candidate.turn for candidate in one.candidates])
+        candidates = [candidate.turn for candidate in one.candidates]
+        hidden_ids = replies_of(self._store, self._conversation_id, candidates)
         pinned_ids = [turn.message_id, *self._requests(turn.message_id, agent.member)]
         room = _room(agent, current)
         results = results_for_judge(self._store, self._conversation_id, one, self._team, room)
         return self.for_message(current, agent, hidden_ids, pinned_ids, wanted=results)
-
-    def _replies_of(self, turns: Collection[str]) -> list[str]:
-        replies = (self._store.turn(self._conversation_id, turn_id).reply_id for turn_id in sorted(turns))
-        return [reply for reply in replies if reply is not None]
 
     def wants_diff(self, turn: WaitingTurn) -> bool:
         """Return whether the agent of a turn is to be shown what another turn changed."""
@@ -146,9 +155,14 @@ class Prompts:
         plan: SessionPlan | None = None,
         remark: str = "",
         wanted: str = "",
+        rivals: Sequence[str] = (),
     ) -> PreparedTurn:
-        """Return the prompt for a message that the context knows. Pinned messages are in it, if they fit at all."""
-        added = Added(remark=remark, wanted=wanted)
+        """Return the prompt for a message that the context knows. Pinned messages are in it, if they fit at all.
+
+        Rivals are the replies of others who do the same task: they are hidden as well, and the report says so.
+        """
+        hidden_ids = list(dict.fromkeys([*hidden_ids, *rivals]))
+        added = Added(remark=remark, wanted=wanted, rivals=tuple(rivals))
         instructions = self._instructions(agent)
         if plan is not None and plan.left is not None:
             return self._news(current, agent, instructions, hidden_ids, pinned_ids, plan, plan.left, added)
@@ -318,7 +332,8 @@ class Prompts:
         ids = tuple(output.report.context_ids)
         # Whose stream the turn's output will be; two CLIs may share a layout.
         agent_type = agent.spec.name if is_known(member.agent) else output.report.agent_type
-        return replace(output, report=replace(output.report, context_ids=ids, agent_type=agent_type))
+        report = replace(output.report, context_ids=ids, agent_type=agent_type, rivals=added.rivals)
+        return replace(output, report=report)
 
     def _everyone(self) -> tuple[str, ...]:
         """Return everyone who could speak in the prompt: the team, and former members."""
@@ -351,7 +366,7 @@ class Prompts:
         if (turn_id := _marker([current, *others], "diff")) is not None:
             parts.append(wanted_diff(self._store, self._conversation_id, turn_id, room, hidden))
         if (turn_id := _marker([current, *others], "checks")) is not None:
-            parts.append(wanted_checks(self._store, self._conversation_id, turn_id, room))
+            parts.append(wanted_checks(self._store, self._conversation_id, turn_id, room, hidden))
         return _joined(parts)
 
     def _has_marker(self, turn: WaitingTurn, kind: str) -> bool:

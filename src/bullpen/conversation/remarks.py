@@ -6,13 +6,27 @@ from bullpen.routing.progress import Progress
 from bullpen.routing.queue import WaitingTurn
 from bullpen.team.team import Team
 
+ONE_OF_SEVERAL = (
+    "You are one of several who do this task, each with a copy of the files; nobody sees what the others do, and one "
+    "result is picked. Do all of it yourself: a [NEXT: …] in your reply is not followed."
+)
 
-def remark_for(turn: WaitingTurn, team: Team, progress: Progress, memories: Memories, plan: SessionPlan | None) -> str:
+
+def remark_for(
+    turn: WaitingTurn,
+    team: Team,
+    progress: Progress,
+    memories: Memories,
+    plan: SessionPlan | None,
+    *,
+    is_one_of_several: bool = False,
+) -> str:
     """Return what the agent of a turn should know. Reads the store."""
     missed = progress.misses.get(turn.member, "") if team.hand_over_note else ""
     notes = (
         *(missed, memories.unfinished_note(turn), memories.files_note(turn, plan)),
         memories.checks_note(turn),
         conflicts.note_for(turn.member, progress),
+        ONE_OF_SEVERAL if is_one_of_several else "",
     )
     return " ".join(filter(None, notes))

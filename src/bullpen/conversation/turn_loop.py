@@ -40,10 +40,6 @@ logger = logging.getLogger(__name__)
 
 # How long to wait before storing a reply again that could not be stored; the last one is repeated.
 STORE_RETRY_SECONDS = (0.2, 1.0, 5.0, 15.0)
-ONE_OF_SEVERAL = (
-    "You are one of several who do this task, each with a copy of the files; nobody sees what the others do, and one "
-    "result is picked. Do all of it yourself: a [NEXT: …] in your reply is not followed."
-)
 KEEP_SECONDS = 0.5
 """How often what an agent writes is stored while it works."""
 
@@ -104,8 +100,7 @@ class TurnLoop:
         found = round_of(progress.rounds, turn.id)
         if found is not None and is_judges(progress.rounds, turn.id):
             return self._prompts.for_judge(turn, agent, found[1])
-        remark = remark_for(turn, self._team, progress, self._memories, plan)
-        remark = " ".join(filter(None, [remark, ONE_OF_SEVERAL if found is not None else ""]))
+        remark = remark_for(turn, self._team, progress, self._memories, plan, is_one_of_several=found is not None)
         hidden = hidden_from(progress.rounds, turn.member)
         return self._prompts.for_turn(turn, agent, plan=plan, remark=remark, hidden=hidden)
 

@@ -5,7 +5,7 @@ from typing import ClassVar, NamedTuple
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import HorizontalScroll, Vertical
+from textual.containers import HorizontalScroll, Vertical, VerticalScroll
 from textual.content import Content
 from textual.events import Resize
 from textual.screen import ModalScreen
@@ -13,6 +13,7 @@ from textual.widgets import Footer, Static
 
 from bullpen.conversation.conversation import Conversation
 from bullpen.file_changes import ChangeRecord
+from bullpen.tui.check_fold import CheckFold
 from bullpen.tui.diff_layout import Loaded
 from bullpen.tui.diff_view import DiffView
 from bullpen.tui.second_press import SecondPress
@@ -45,6 +46,7 @@ class Column(Vertical):
     Column:focus-within { background: $primary 6%; }
     Column > .head { height: auto; max-height: 4; padding: 0 1; background: $panel; }
     Column > LinesView { height: auto; max-height: 40%; min-height: 2; padding: 0 1; }
+    Column > .checks { height: auto; max-height: 30%; padding: 0 1; }
     Column > .nothing { color: $text-muted; padding: 1; height: 1fr; }
     """
 
@@ -58,9 +60,12 @@ class Column(Vertical):
         self.styles.border_left = ("outer", color)
 
     def compose(self) -> ComposeResult:
-        """Yield who it is, what it said, and what it changed."""
+        """Yield who it is, what it said, what checks say about it, and what it changed."""
         yield Static(self._head(), classes="head", markup=False)
         yield LinesView(self.result.reply[:MOST_REPLY] or "(It said nothing.)")
+        if self.result.checks:
+            with VerticalScroll(classes="checks", can_focus=False):
+                yield from map(CheckFold, self.result.checks)
         if self._records:
             yield self._diff
         else:
@@ -91,8 +96,10 @@ class CompareScreen(ModalScreen[Choice | None]):
         Binding("escape,q", "leave", "Back"),
         Binding("1", "pick(1)", "Pick", key_display="1-9", tooltip="Pick a result; asks first"),
         *(Binding(str(number), f"pick({number})", "Pick", show=False) for number in range(2, MOST_KEYS + 1)),
-        Binding("right,tab", "column(1)", "Next", key_display="→"),
-        Binding("left,shift+tab", "column(-1)", "Previous", key_display="←"),
+        # First of all: if there is more than fits, the arrows would only scroll.
+        Binding("right,tab", "column(1)", "Next", key_display="→", priority=True),
+        Binding("left,shift+tab", "column(-1)", "Previous", key_display="←", priority=True),
+        Binding("c", "checks", "Checks", tooltip="Open or close what checks wrote about the result that has the focus"),
         Binding("d", "discard", "Drop", tooltip="Drop the result that has the focus; asks first"),
         Binding("a", "discard_all", "Drop the rest", tooltip="Drop all results that were not picked; asks first"),
     ]
@@ -150,6 +157,14 @@ class CompareScreen(ModalScreen[Choice | None]):
             self.notify(f"{one_line(result.member, 40)}: {result.about or self._results.text}", markup=False)
         elif self._is_sure(str(number), f"pick the result of {result.member}"):
             self.dismiss(Choice("pick", result.member))
+
+    async def action_checks(self) -> None:
+        """Open or close what checks wrote about the result that has the focus."""
+        folds = list(self._columns[self._place].query(CheckFold))
+        is_open = any(fold.is_open for fold in folds)
+        for fold in folds:
+            if fold.is_open == is_open:
+                await fold.toggle()
 
     def action_discard(self) -> None:
         """Drop the result that has the focus."""

@@ -11,6 +11,7 @@ from bullpen.routing.rounds import Candidate, Round, Rounds, round_of
 from bullpen.store.base import Store, Turn
 from bullpen.text.names import listed
 from bullpen.view.changes import change_summary
+from bullpen.view.checks import CheckLine, check_shown, checks_of_turns
 
 STATES = {
     "waiting": "is still working",
@@ -39,6 +40,8 @@ class Result(Struct, frozen=True, kw_only=True):
     """How much it changed: "3 files, +24 −7"."""
     records: tuple[int, ...] = ()
     """The numbers of the records of what it changed."""
+    checks: tuple[CheckLine, ...] = ()
+    """What checks said about it: of each check, the last run."""
     can_be_picked: bool = False
     can_be_dropped: bool = False
 
@@ -109,6 +112,7 @@ def _result(store: Store, conversation_id: str, one: Round, candidate: Candidate
     turn = store.turn(conversation_id, candidate.turn)
     records = store.changes(conversation_id, turn_ids=[candidate.turn], patches=False)
     changed = [record for record in records if record.kind == "turn" and change_summary(record.changes)]
+    checks = checks_of_turns(store, conversation_id, [candidate.turn])
     is_open = one.state in ("asking", "decided")
     return Result(
         turn=candidate.turn,
@@ -119,6 +123,7 @@ def _result(store: Store, conversation_id: str, one: Round, candidate: Candidate
         reply=_said(store, conversation_id, turn),
         summary=", ".join(change_summary(record.changes) for record in changed),
         records=tuple(record.number for record in changed),
+        checks=tuple(map(check_shown, checks.get(candidate.turn, ()))),
         can_be_picked=is_open and candidate.state in ("done", "apart"),
         can_be_dropped=is_open and candidate.state in ("done", "failed", "apart"),
     )

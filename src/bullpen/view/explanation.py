@@ -1,6 +1,6 @@
 """Explanation: what an agent was given in a turn, or would be given now; what was left out, and why. All as data."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby, pairwise
 from typing import Literal
 
@@ -24,6 +24,7 @@ from bullpen.view.turn_lookup import find_turn
 Fate = Literal["kept", "cut", "dropped"]
 
 ONLY_ADDRESSED = "it sees only what it said, what was addressed to it, and what went to everyone"
+RIVALS = "it did the same task, or was to judge it, and no result had been picked"
 FIRST_WORDS_CHARACTERS = 60
 # Messages that came while a turn waited: more than these are only counted up to here.
 MOST_LATER = 200
@@ -178,7 +179,8 @@ def explain(store: Store, conversation_id: str, turn_id: str) -> Explanation:
     if report.message_id not in ("", asked_by.message.id):
         answered = store.message(conversation_id, report.message_id)
     explained = _explained(store, conversation_id, turn.member, report, answered, prompt=record.prompt, turn_id=turn.id)
-    not_offered = _not_offered(store, conversation_id, turn, answered.sequence, explained)
+    rivals = [store.message(conversation_id, message_id).sequence for message_id in report.rivals]
+    not_offered = _not_offered(store, conversation_id, turn, answered.sequence, explained, sorted(rivals))
     return replace(
         explained,
         turn=turn,
@@ -202,8 +204,8 @@ async def explain_now(conversation: Conversation, member: str) -> Explanation:
     """Return what an agent would be given if it were asked about the last message now."""
     output = await conversation.preview(member)
     name = conversation.member(member).name
-    newest = await conversation.messages(limit=1)
-    return await conversation.read(explain_output, name, output, newest[0])
+    answered = await conversation.read(_answered_by, output)
+    return await conversation.read(explain_output, name, output, answered)
 
 
 def explain_output(
@@ -212,6 +214,10 @@ def explain_output(
     """Return what a prompt that was not sent would tell an agent."""
     explained = _explained(store, conversation_id, member, output.report, answered, prompt=output.prompt)
     return replace(explained, system=output.system_flag)
+
+
+def _answered_by(store: Store, conversation_id: str, output: AssemblerOutput) -> StoredMessage:
+    return store.message(conversation_id, output.report.message_id)
 
 
 def _explained(
@@ -325,7 +331,7 @@ def _seen(stored: StoredMessage | str, fate: Fate, why: str = "") -> SeenMessage
 
 
 def _not_offered(
-    store: Store, conversation_id: str, turn: Turn, answered: int, explained: Explanation
+    store: Store, conversation_id: str, turn: Turn, answered: int, explained: Explanation, rivals: Sequence[int]
 ) -> Iterator[NotOffered]:
     """Yield the earlier messages that it does not know, and those that were said before the turn started."""
     context, known = explained.context, explained.known
@@ -338,10 +344,22 @@ def _not_offered(
             why = _reason(member, len(context), is_oldest=before == 0, is_repeated=is_repeated)
             if known:
                 why = _reason_in_session(member, is_oldest=before == 0)
-            yield NotOffered(first=before + 1, last=after - 1, why=why)
+            yield from _without_rivals(NotOffered(first=before + 1, last=after - 1, why=why), rivals)
     later = _last_before(store, conversation_id, answered, turn.started_at or 0)
     if later > answered and later not in offered:
-        yield NotOffered(first=answered + 1, last=later, why=f"said after #{answered}, which it was to answer")
+        why = f"said after #{answered}, which it was to answer"
+        yield from _without_rivals(NotOffered(first=answered + 1, last=later, why=why), rivals)
+
+
+def _without_rivals(found: NotOffered, rivals: Sequence[int]) -> Iterator[NotOffered]:
+    """Yield the same messages, with another reason for what others said who did the same task."""
+    first = found.first
+    for number in [*(one for one in rivals if found.first <= one <= found.last), found.last + 1]:
+        if number > first:
+            yield replace(found, first=first, last=number - 1)
+        if number <= found.last:
+            yield NotOffered(first=number, last=number, why=RIVALS)
+        first = number + 1
 
 
 def _reason(member: Member | None, offered: int, *, is_oldest: bool, is_repeated: bool) -> str:

@@ -12,6 +12,7 @@ from msgspec import Struct
 from bullpen.context.manager import ContextManager
 from bullpen.context.prompt import AssemblerOutput
 from bullpen.conversation.consequences import speaker_of
+from bullpen.conversation.hidden_replies import last_visible, replies_of
 from bullpen.conversation.member_agent import MemberAgent, agent_for
 from bullpen.conversation.memories import Memories
 from bullpen.conversation.own_workspaces import own_folders
@@ -23,6 +24,7 @@ from bullpen.markers.grammar import DEFAULT_INTENT, read_markers
 from bullpen.messages import ConversationMessage, Routing
 from bullpen.routing.progress import Progress
 from bullpen.routing.queue import WaitingTurn
+from bullpen.routing.rounds import hidden_from
 from bullpen.routing.router import Router
 from bullpen.store.base import Store, StoredConversation, StoredMessage
 from bullpen.store.sqlite import SqliteStore
@@ -83,20 +85,23 @@ def preview(
         names = ", ".join(agent.name for agent in loaded.team.agents)
         raise BullpenError(f"{member.name} is a person, and gets no prompt. The agents: {names}.")
     history = StoredHistory(store, stored.id, messages=stored.messages, highest_number=0)
-    message = None if supposed is None else _message(router, member, supposed)
+    progress, agent = msgspec.convert(stored.progress, Progress), _agent(store, stored, member, loaded)
+    hidden = hidden_from(progress.rounds, member.name)
+    message, is_apart = (None, False) if supposed is None else _message(router, member, supposed)
     context = _context(loaded, stored, history, message)
-    current = context.get_latest_message()
+    last = last_visible(store, stored.id, hidden) if message is None else None
+    current = last.message if last is not None else message
     if current is None:
         raise BullpenError("Nothing has been said yet. Add --message and a text to see what would be sent then.")
     prompts = Prompts(context, store, stored.id, loaded.team, loaded.root)
-    progress, agent = msgspec.convert(stored.progress, Progress), _agent(store, stored, member, loaded)
     memories = Memories(store, stored.id)
-    plan = memories.plan(agent, progress)
+    plan = None if is_apart else memories.plan(agent, progress)
     turn = WaitingTurn(id=PREVIEW, member=member.name, message_id=current.id, intent=DEFAULT_INTENT)
-    remark = remark_for(turn, loaded.team, progress, memories, plan)
-    wanted = prompts.wanted_by(current, agent)
-    output = prompts.for_message(current, agent, plan=plan, remark=remark, wanted=wanted).output
-    sequence = stored.messages + (message is not None)
+    remark = remark_for(turn, loaded.team, progress, memories, plan, is_one_of_several=is_apart)
+    wanted = prompts.wanted_by(current, agent, hidden=hidden)
+    rivals = replies_of(store, stored.id, hidden)
+    output = prompts.for_message(current, agent, plan=plan, remark=remark, wanted=wanted, rivals=rivals).output
+    sequence = stored.messages + 1 if last is None else last.sequence
     answered = StoredMessage(sequence=sequence, message=current, hash=b"")
     return Preview(explanation=explain_output(store, stored.id, member.name, output, answered), output=output)
 
@@ -115,14 +120,26 @@ def _context(
     return ContextManager(history=history, team_task=task, whitespace=team.whitespace, task_setters=team.task_setters)
 
 
-def _message(router: Router, member: Member, supposed: Supposed) -> ConversationMessage:
-    """Return the message as it would be stored. One that names nobody goes to the member that we look at."""
+def _message(router: Router, member: Member, supposed: Supposed) -> tuple[ConversationMessage, bool]:
+    """Return the message as it would be stored, and whether the member is one of several who would do the same task.
+
+    One that names nobody goes to the member that we look at.
+    """
     text = clean_text(supposed.text)
     markers = read_markers(text)
     person = router.sender_of(markers, given=supposed.sender)
-    addressees = router.route(person, markers, in_relay=True).addressees or (member.name,)
-    routing = Routing(resolved_addressees=addressees)
-    return ConversationMessage(id=PREVIEW, content=text, speaker=speaker_of(person), timestamp=_now(), routing=routing)
+    route = router.route(person, markers, in_relay=True)
+    if route.judge is not None and route.judge.member == member.name:
+        raise BullpenError(f"{member.name} is to judge: it is asked when there are results, and is given these.")
+    addressees = route.addressees or (member.name,)
+    message = ConversationMessage(
+        id=PREVIEW,
+        content=text,
+        speaker=speaker_of(person),
+        timestamp=_now(),
+        routing=Routing(resolved_addressees=addressees),
+    )
+    return message, route.is_best_of and member.name in addressees
 
 
 def _now() -> int:

@@ -120,6 +120,10 @@ class ShownCommands:
             about = " · ".join(filter(None, [f"turn {result.turn}", result.summary, result.about]))
             self._show.heading(result.member, about)
             self._show.text(result.reply)
+            for check in result.checks:
+                self._show.text(f"{check.sign} {check.words}")
+            if any(check.light == "red" for check in result.checks):
+                self._show.note(f"What they wrote: /checks {result.turn}")
             records = await self._conversation.read(result_changes, result)
             if self._show.lines(partial(diff_lines, records), most=MOST_DIFF_LINES):
                 self._show.note(f"… There is more: /diff {result.turn}")
