@@ -16,6 +16,7 @@ from bullpen.cli.exit_codes import ending_of
 from bullpen.cli.plain.transcript import Show
 from bullpen.cli.plain.typed_line import ChatLines
 from bullpen.conversation.conversation import Conversation
+from bullpen.errors import BullpenError
 from bullpen.terminal.colors import Colours
 from bullpen.terminal.page import StreamPage
 from bullpen.testing.site import site
@@ -25,7 +26,7 @@ from bullpen.tui.compare_screen import Column, CompareScreen
 from bullpen.tui.notice import NoticeBar
 from bullpen.view.addressees import addressees
 from bullpen.view.best_of import results_of
-from bullpen.view.commands import ACTIONS
+from bullpen.view.commands import ACTIONS, read_command, run_command
 from bullpen.view.state import conversation_view, stored_view
 from bullpen.view.status_lines import left_open_lines, queue_lines
 
@@ -83,6 +84,10 @@ async def done(conversation: Conversation) -> None:
     await conversation.until_quiet()
 
 
+def states(conversation: Conversation, key: str = "1") -> list[str]:
+    return [one.state for one in conversation.progress.rounds[key].candidates]
+
+
 async def until(place: Place, worktrees: int) -> None:
     while place.worktrees() != worktrees:
         await asyncio.sleep(0.01)
@@ -107,8 +112,51 @@ def test_every_answer(door: str, place: Place) -> None:
             assert place.files() == {"a.txt": "of bob\n", "b.txt": "more\n"}
             await send("/discard ann")
             await until(place, 1)
-            await send("/discard")
+            await send("/discard all")
             await until(place, 0)
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_only_what_is_named_is_dropped(door: str, place: Place) -> None:
+    async def story() -> None:
+        async with DOORS[door](place.team, place.folder) as (conversation, send):
+            await done(conversation)
+            said = await send("/discard")
+            assert "/discard all for ann (turn 1), bob (turn 2) and cyd (turn 3)" in said
+            assert "There is no result of '9'" in await send("/discard 9")
+            assert states(conversation) == ["done", "done", "failed"]
+            await send("/discard 1")
+            assert states(conversation) == ["gone", "done", "failed"], "also the first turn of the task is only a turn"
+            await send("/pick 2")
+            await until(place, 1)
+            assert place.files() == {"a.txt": "of bob\n", "b.txt": "more\n"}
+
+    asyncio.run(story())
+
+
+def test_with_two_tasks_the_question_says_which(place: Place) -> None:
+    async def story() -> None:
+        async with open_team(place.team, db=place.folder / "c.db") as conversation:
+            await done(conversation)
+            await conversation.say("[NEXT: ann | bob] Again.")
+            await conversation.until_quiet()
+            asked = [one for one in conversation_view(conversation).decisions if one.kind == "pick"]
+            typed = [choice.typed for one in asked for choice in one.choices]
+            assert typed == ["/pick TURN", "/discard all 4", "/pick TURN", "/discard all 1"]
+
+            async def run(text: str) -> None:
+                typed = read_command(text, conversation.team)
+                assert typed is not None
+                await run_command(typed, conversation)
+
+            with pytest.raises(BullpenError, match=r"/discard all 1 or /discard all 4\?"):
+                await run("/discard all")
+            with pytest.raises(BullpenError, match="ann has several results: turn 4 and turn 1"):
+                await run("/discard ann")
+            await run("/discard all 1")
+            assert states(conversation, "4") == ["done", "done"]
 
     asyncio.run(story())
 
@@ -127,11 +175,11 @@ def test_what_is_asked_is_the_same_from_memory_and_from_the_store(place: Place) 
         decision, failed = view.decisions
         assert failed.kind == "failed"
         assert (decision.kind, decision.text, decision.others) == ("pick", QUESTION, ("ann", "bob"))
-        assert [choice.typed for choice in decision.choices] == ["/pick NAME 1", "/discard 1"]
+        assert [choice.typed for choice in decision.choices] == ["/pick NAME", "/discard all"]
         assert {choice.action for choice in decision.choices} <= set(ACTIONS)
-        assert queue_lines(view)[-1] == "turn 1  ann, bob: /pick NAME or /discard?"
+        assert queue_lines(view)[-1] == "turn 1  ann, bob: /pick NAME or /discard all?"
         assert list(left_open_lines(view))[-1] == (
-            "Nothing is picked yet: ann, bob. In chat: /compare, /pick NAME or /discard."
+            "Nothing is picked yet: ann, bob. In chat: /compare, /pick NAME or /discard all."
         )
 
     asyncio.run(story())
@@ -158,12 +206,13 @@ def test_the_plain_chat_asks_shows_and_tells(place: Place) -> None:
 
     written = " ".join(asyncio.run(story()).split())
     assert QUESTION in written
-    assert "/pick NAME 1" in written
+    assert "/pick NAME bring one" in written
+    assert "/discard all pick none, and drop what ann, bob and cyd did" in written
     assert "ann turn 1 · 1 file, +1 −1 Written by ann. ✓ tests: green" in written
     assert "bob turn 2 · 2 files, +2 −1 Written by bob. ✗ tests: red (exit 1)" in written
     assert written.count("What they wrote: /checks") == 1
     assert "What they wrote: /checks 2" in written
-    assert "Nothing is merged yet: pick one, or drop all. /pick NAME, or /discard" in written
+    assert "Nothing is merged yet: pick one, or drop all. /pick NAME, /discard NAME or /discard all" in written
     assert "kim picked the result of ann (turn 1). Not picked: bob (turn 2) and cyd (turn 3)." in written
 
 
@@ -203,6 +252,23 @@ def test_the_full_screen_shows_them_beside_each_other(place: Place, columns: int
     asyncio.run(story())
 
 
+def test_the_full_screen_drops_all_only_when_asked_twice(place: Place) -> None:
+    async def story() -> None:
+        async with open_team(place.team, db=place.folder / "c.db") as conversation:
+            await done(conversation)
+            app = BullpenApp(conversation)
+            async with app.run_test(size=(100, 30)) as pilot:
+                notice = app.screen.query_one(NoticeBar)
+                while len(notice.query(Button)) < 2:
+                    await pilot.pause(0.02)
+                await app.run_action("screen.choose('discard')")
+                assert states(conversation) == ["done", "done", "failed"]
+                await app.run_action("screen.choose('discard')")
+                await until(place, 0)
+
+    asyncio.run(story())
+
+
 def test_the_browser_shows_them_and_picks(place: Place) -> None:
     async def story() -> None:
         async with (
@@ -221,6 +287,7 @@ def test_the_browser_shows_them_and_picks(place: Place) -> None:
 async def _browse(place: Place, client: httpx.AsyncClient, talk: Conversation) -> None:
     page = (await client.get(f"/c/{talk.id}")).text
     assert f'href="/c/{talk.id}/results?turn=1"' in page
+    assert '<input type="hidden" name="everything" value="true"><button' in page.partition('id="discard-1"')[2]
     shown = await client.get(f"/c/{talk.id}/results?turn=1")
     assert shown.status_code == 200
     assert shown.text.count('<section class="result') == 3

@@ -42,7 +42,7 @@ from bullpen.memory import Memory
 from bullpen.routing.obstacles import Checking
 from bullpen.routing.progress import Progress
 from bullpen.routing.queue import WaitingTurn
-from bullpen.routing.rounds import candidate_of, hidden_from
+from bullpen.routing.rounds import Candidate, candidate_of, hidden_from
 from bullpen.routing.router import Route, Router
 from bullpen.store.base import Store, StoredMessage
 from bullpen.team.team import Member, Team
@@ -291,9 +291,16 @@ class Conversation:
         self._best_of.try_again()
 
     async def discard(self, name: str | None = None, turn_id: str | None = None, *, by: str | None = None) -> None:
-        """Drop one of several results that was not picked, or all that are left: their worktrees are removed."""
+        """Drop one of several results that was not picked, or all that are left: their worktrees are removed.
+
+        `turn_id` says which task is meant. Without a name, all of it that was not picked is dropped.
+        """
         await self._files.finish()
         await self._decide(by, "discard", rounds.discard, name, turn_id)
+
+    def droppable(self) -> tuple[Candidate, ...]:
+        """Return what is left of several results and would be dropped together, or raise NothingToPick."""
+        return rounds.droppable(self._state)
 
     async def dismiss_missed_hand_over(self, *, by: str | None = None) -> None:
         """Dismiss a missed hand-over."""

@@ -21,6 +21,8 @@ from bullpen.text.names import listed, normalized
 
 BULLPEN = Speaker(role_id="bullpen", role_name="bullpen", type="system")
 """Who says what was picked: nobody of the team."""
+FREE: tuple[CandidateState, ...] = ("done", "failed", "apart")
+"""What may be dropped."""
 LEFT_OUT = "left out: {judge} picks among the others"
 
 
@@ -183,15 +185,19 @@ def pick(state: ConversationState, person: str, name: str, turn: str | None, *, 
     return Entry(at=at, change=change, events=(Decided(turn_id=candidate.turn, choice="picked"),))
 
 
+def droppable(state: ConversationState) -> tuple[Candidate, ...]:
+    """Return all that are left of the last round, and would be removed together; raise if there are none."""
+    return _latest(state, None, FREE)[1].in_state(*FREE)
+
+
 def discard(state: ConversationState, name: str | None, turn: str | None, *, at: int) -> Entry:
-    """Remove results that were not picked: one, or all that are left of the last round."""
-    free: tuple[CandidateState, ...] = ("done", "failed", "apart")
+    """Remove results that were not picked: one, given by its member or its turn, or all that are left of a round."""
     if name is not None:
-        key, one, candidate = _named(state, name, turn, free)
+        key, one, candidate = _named(state, name, turn, FREE)
         chosen: Sequence[Candidate] = [candidate]
     else:
-        key, one = _latest(state, turn, free)
-        chosen = one.in_state(*free)
+        key, one = _latest(state, turn, FREE)
+        chosen = one.in_state(*FREE)
     for candidate in chosen:
         one = one.with_candidate(candidate.turn, "gone")
     progress = _without_undecided(state.progress, [candidate.turn for candidate in chosen])
@@ -223,6 +229,9 @@ def _named(
     found.sort(key=lambda one: one[1].state == "decided")
     if found[0][1].state in ("working", "judging"):
         raise NothingToPick(_not_yet(found[0][1]))
+    if len({key for key, one, _ in found if one.state == "asking"}) > 1:
+        turns = listed(f"turn {other.turn}" for _, one, other in found if one.state == "asking")
+        raise NothingToPick(f"{found[0][2].member} has several results: {turns}. Say the number instead of the name.")
     return found[0]
 
 
@@ -233,6 +242,9 @@ def _latest(state: ConversationState, turn: str | None, states: Collection[Candi
         raise NothingToPick(f"There is nothing to drop. {_what_there_is(state)}".strip())
     if rounds[0][1].state in ("working", "judging"):
         raise NothingToPick(_not_yet(rounds[0][1]))
+    if len(asking := [key for key, one in rounds if one.state == "asking"]) > 1:
+        words = " or ".join(f"/discard all {key}" for key in reversed(asking))
+        raise NothingToPick(f"Several tasks wait for a pick. Which one do you mean: {words}?")
     return rounds[0]
 
 

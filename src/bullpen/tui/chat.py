@@ -318,7 +318,7 @@ class ChatScreen(Screen[None]):
             self.action_resolve()
         elif action == "pick":
             self.action_compare(choice.given["turn"] if choice else "")
-        elif choice is not None and choice.is_risky and not self.is_sure(_risk_of(choice)):
+        elif choice and (choice.is_risky or action == "discard") and not self.is_sure(_risk_of(choice)):
             return
         elif choice is not None or action in ("continue", "retry", "skip"):
             given = read_form(command.takes, dict(choice.given) if choice else {})
@@ -377,7 +377,8 @@ class ChatScreen(Screen[None]):
             return
         chosen = await self.app.push_screen_wait(CompareScreen(results, changes, self.conversation))
         if chosen is not None:
-            given = {"turn": results.round, **({"member": chosen.member} if chosen.member else {})}
+            which = {"member": chosen.member} if chosen.member else {"everything": "true"}
+            given = {"turn": results.round, **which}
             await self.attempt(self._run(Typed(ACTIONS[chosen.action], read_form(ACTIONS[chosen.action].takes, given))))
 
     @work
@@ -534,7 +535,8 @@ class ChatScreen(Screen[None]):
 
 def _risk_of(choice: Choice) -> str:
     """Return what a key asks first that may have been meant for what was there a moment ago."""
-    return f"{CHOICE_KEYS[choice.action]} again: {one_line(choice.purpose, 100)} ({choice.typed})."
+    again = f"{CHOICE_KEYS[choice.action]} again" if choice.action in CHOICE_KEYS else "Once more"
+    return f"{again}: {one_line(choice.purpose, 100)} ({choice.typed})."
 
 
 def names(running: Iterable[RunningTurn]) -> str:

@@ -52,10 +52,12 @@ class Member(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class Leftover(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One of several results that was not picked, or all that are left, of the task that a turn belongs to."""
+    """One of several results that was not picked, by its member or its turn; or all that are left of a task."""
 
     member: str | None = None
     turn: str | None = None
+    """The turn that did it; with a member or with everything, any turn of the task that is meant."""
+    everything: bool = False
 
 
 class Names(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -155,8 +157,11 @@ def read_leftover(text: str, team: Team) -> Leftover:
     """Return what is dropped of several results."""
     which = read_which(text, team)
     if len(which.members) > 1 or len(which.turns) > 1:
-        raise BullpenError("One at a time, for example: /discard max, or /discard for all that were not picked")
+        raise BullpenError("One at a time, for example: /discard max, or /discard all for all that were not picked")
     member, turn = (next(iter(named), None) for named in (which.members, which.turns))
+    names = {normalized(one.name) for one in team.members}
+    if which.everything or (member is not None and normalized(member) == ALL and ALL not in names):
+        return Leftover(turn=turn, everything=True)
     return Leftover(member=member, turn=turn)
 
 

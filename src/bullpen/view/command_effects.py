@@ -2,7 +2,7 @@
 
 from bullpen.conversation.conversation import Conversation
 from bullpen.errors import BullpenError, NothingRuns, NothingToDecide
-from bullpen.text.names import normalized
+from bullpen.text.names import listed, normalized
 from bullpen.view.command_arguments import (
     REMOVE,
     Leftover,
@@ -195,8 +195,16 @@ async def pick(conversation: Conversation, given: Member, person: str | None) ->
 
 
 async def discard(conversation: Conversation, given: Leftover, person: str | None) -> str:
-    """Drop results that were not picked."""
-    await conversation.discard(given.member, given.turn, by=person)
+    """Drop one result that was not picked; all that are left only if that is said."""
+    if given.everything:
+        await conversation.discard(None, given.turn, by=person)
+    elif given.member is not None:
+        await conversation.discard(given.member, given.turn, by=person)
+    elif given.turn is not None:
+        await conversation.discard(given.turn, by=person)
+    else:
+        left = listed(f"{one.member} (turn {one.turn})" for one in conversation.droppable())
+        raise BullpenError(f"Nothing was dropped. Say which: /discard NAME, /discard TURN, or /discard all for {left}.")
     return ""
 
 

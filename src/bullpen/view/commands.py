@@ -343,7 +343,7 @@ _ALL = (
     ),
     Command(
         name="pick",
-        argument="NAME",
+        argument="NAME|TURN",
         purpose="of several results, bring one into the shared folder",
         example="/pick max",
         takes=Member,
@@ -352,7 +352,7 @@ _ALL = (
     ),
     Command(
         name="discard",
-        argument="[NAME]",
+        argument="NAME|TURN|all",
         purpose="drop one of several results that was not picked, or all that are left; their worktrees are removed",
         example="/discard max",
         takes=Leftover,

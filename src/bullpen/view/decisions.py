@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from bullpen.conversation.events import Conflicted, Unallowed, Unpicked
 from bullpen.conversation.state import UndecidedTurn
 from bullpen.routing.missed_hand_overs import MissedHandOver
+from bullpen.text.names import listed
 from bullpen.text.numbers import counted
 
 MOST_PARTIAL = 2_000
@@ -69,7 +70,7 @@ def decisions(
     names = tuple(agents)
     failed = [_about_turn(ended, names) for ended in reversed(undecided)]
     found = [_about_conflict(conflict, editors) for conflict in reversed(conflicts)]
-    found += [_about_results(asked) for asked in reversed(unpicked)]
+    found += [_about_results(asked, is_only=len(unpicked) == 1) for asked in reversed(unpicked)]
     found += [_about_unallowed(asked) for asked in reversed(unallowed)]
     if failed and paused is not None:
         # Every decision about a turn also ends the pause: it is one decision, not two.
@@ -180,22 +181,22 @@ def _about_conflict(conflict: Conflicted, editors: Sequence[str]) -> Decision:
     )
 
 
-def _about_results(asked: Unpicked) -> Decision:
+def _about_results(asked: Unpicked, *, is_only: bool) -> Decision:
     given = {"turn": asked.round}
     done = tuple(candidate.member for candidate in asked.candidates if candidate.state == "done")
     pick = Choice(
         action="pick",
         label="Pick one",
-        typed=f"/pick NAME {asked.round}",
+        typed="/pick NAME" if is_only else "/pick TURN",
         purpose="bring one result into the shared folder; /compare shows all of them",
         given=given,
     )
     discard = Choice(
         action="discard",
         label="Drop all",
-        typed=f"/discard {asked.round}",
-        purpose="pick none, and remove the worktrees",
-        given=given,
+        typed="/discard all" if is_only else f"/discard all {asked.round}",
+        purpose=f"pick none, and drop what {listed(candidate.member for candidate in asked.candidates)} did",
+        given={**given, "everything": "true"},
     )
     return Decision(
         kind="pick",

@@ -31,7 +31,7 @@ def queue_lines(view: ConversationView) -> list[str]:
         if one.kind == "conflict"
     ]
     lines += [
-        f"turn {one.turn}  {_names(one)}: /pick NAME or /discard?" for one in view.decisions if one.kind == "pick"
+        f"turn {one.turn}  {_names(one)}: /pick NAME or /discard all?" for one in view.decisions if one.kind == "pick"
     ]
     return lines or ["No turn is running or waiting."]
 
@@ -46,7 +46,7 @@ def left_open_lines(view: ConversationView) -> Iterator[str]:
     if conflicts := [f"turn {one.turn} of {one.member}" for one in view.decisions if one.kind == "conflict"]:
         yield f"Not merged: {', '.join(conflicts)}. In chat: /take, /keep, /resolve NAME or /apart."
     if unpicked := [_names(one) for one in view.decisions if one.kind == "pick"]:
-        yield f"Nothing is picked yet: {'; '.join(unpicked)}. In chat: /compare, /pick NAME or /discard."
+        yield f"Nothing is picked yet: {'; '.join(unpicked)}. In chat: /compare, /pick NAME or /discard all."
     if view.queue:
         yield f"In the queue: {', '.join(turn.member for turn in view.queue)}."
 

@@ -127,7 +127,7 @@ class ShownCommands:
             records = await self._conversation.read(result_changes, result)
             if self._show.lines(partial(diff_lines, records), most=MOST_DIFF_LINES):
                 self._show.note(f"… There is more: /diff {result.turn}")
-        self._show.note(f"{found.text}{' /pick NAME, or /discard' if found.can_be_decided else ''}")
+        self._show.note(f"{found.text}{' /pick NAME, /discard NAME or /discard all' if found.can_be_decided else ''}")
 
     async def _search(self, given: Text) -> None:
         from bullpen.view.listing import search_in
