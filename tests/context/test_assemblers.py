@@ -281,3 +281,19 @@ def test_lines_are_remembered_and_still_right_when_the_cache_is_full() -> None:
 
     assert first == second
     assert first.report.kept_messages == 3000
+
+
+@any_assembler
+def test_what_a_message_asks_to_be_shown_is_whole_or_not_there(assembler: ContextAssembler) -> None:
+    """Half of a diff would be worse than none, and the agent is told."""
+    source = AssemblerInput(current_message="Look.", shown=("x" * 300, "y" * 300), remark="Beware.", names=("max",))
+
+    whole = assembler.assemble(fitting(source, 2_000)).prompt
+    without = assembler.assemble(fitting(source, 500)).prompt
+
+    assert re.search(
+        r"Look\.\n\n\(bullpen: [^\n]*\)\nx{300}\n\n\(bullpen: [^\n]*\)\ny{300}\n\n\(bullpen: Beware\.\)", whole
+    )
+    assert "Look." in without
+    assert "x" not in without.replace("max", "")
+    assert "(bullpen: There is no room for what was asked to be shown.)\n\n(bullpen: Beware.)" in without

@@ -21,6 +21,8 @@ Overflow = Literal["cut", "error"]
 
 MOST_TRIES = 16
 REMARK_START = "(bullpen: "
+SHOWN_START = f"{REMARK_START}This was asked to be shown.)\n"
+NOTHING_SHOWN = f"{REMARK_START}There is no room for what was asked to be shown.)"
 _PLACEHOLDERS = re.compile(r"(\{sender\}|\{to\}|\{content\})")
 _text, _size, _messages = map(itemgetter, range(3))
 
@@ -129,27 +131,40 @@ class ContextAssembler:
         header = self.layout.message_header
         who, message = self._message_start(source), trimmed(source.current_message)
         remark = f"{REMARK_START}{trimmed(source.remark)})" if source.remark else ""
+        room = budget.room - _header_bytes(header)
+        ours = self._ours(source.shown, remark, room - byte_length(who) - byte_length(message))
         if not message:
-            section = _section(header, remark)
+            section = _section(header, ours)
             budget.spend("message", byte_length(section))
             if budget.left < 0:
                 raise self._too_large(source, budget, "Shorten the instructions, or raise max_bytes.")
             return section, 0, ()
-        if remark:
-            message, remark = self._message_guard.closed(message), f"{SECTION_SEPARATOR}{remark}"
+        if ours:
+            message, ours = self._message_guard.closed(message), f"{SECTION_SEPARATOR}{ours}"
         guarded = whole = self._guarded(who, message)
         size = byte_length(who) + byte_length(whole.text)
-        room = budget.room - _header_bytes(header) - byte_length(remark)
+        room -= byte_length(ours)
         if size > room:
             guarded = self._cut(who, message, room) if overflow == "cut" and room > 0 else GuardedText("")
             if not guarded.text:
                 budget.section_bytes["message"] = size
                 raise self._too_large(source, budget, "Shorten the message or the instructions, or raise max_bytes.")
         body = who + guarded.text
-        section = _section(header, body + remark)
+        section = _section(header, body + ours)
         budget.spend("message", byte_length(section))
         lines = guarded.indented_lines
         return section, size - byte_length(body), (ChangedMessage(id="", indented_lines=lines),) if lines else ()
+
+    def _ours(self, shown: Sequence[str], remark: str, room: int) -> str:
+        """Return what we add after a message: what it asks to be shown, as far as there is room, and our remark.
+
+        Each part begins as no line of a message can, so that nobody can write one that seems to be ours.
+        """
+        parts = [SHOWN_START + self._message_guard.guarded(trimmed(part), has_own_start=False).text for part in shown]
+        whole = SECTION_SEPARATOR.join([*parts, *([remark] if remark else [])])
+        if not parts or byte_length(whole) + len(SECTION_SEPARATOR) <= room:
+            return whole
+        return SECTION_SEPARATOR.join([NOTHING_SHOWN, *([remark] if remark else [])])
 
     def _guarded(self, who: str, message: str) -> GuardedText:
         guard = self._message_guard if who else self._history_guard

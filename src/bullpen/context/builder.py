@@ -54,8 +54,10 @@ class PromptInput(Struct, frozen=True, kw_only=True):
     team_task: str | None = None
     team_task_bytes_cut: int = 0
     """How many bytes the task was over its limit; only for the report."""
+    shown: Sequence[str] = ()
+    """What the message asks to be shown, from us: it comes after the message."""
     remark: str = ""
-    """What the agent should know besides, from us: it comes after the message."""
+    """What the agent should know besides, from us: it comes last."""
     max_bytes: int = DEFAULT_MAX_BYTES
     max_system_bytes: int | None = None
     """The limit for both instructions together. None means half of max_bytes."""
@@ -120,6 +122,7 @@ def _assembler_input(source: PromptInput, configured: str, file_text: str) -> As
         unseen_messages=source.unseen_messages,
         system_instruction=configured,
         instruction_file_text=file_text,
+        shown=source.shown,
         remark=source.remark,
         max_bytes=source.max_bytes,
         current_from=source.current_from,

@@ -42,8 +42,10 @@ class AssemblerInput(Struct, frozen=True, kw_only=True):
     """How many earlier messages are not among them. The prompt says so; None says nothing, as in the specification."""
     system_instruction: str | None = None
     instruction_file_text: str | None = None
+    shown: Sequence[str] = ()
+    """What the message asks to be shown, from us: it comes after the message, where nobody else can write it."""
     remark: str = ""
-    """What the agent should know besides, from us: it comes after the message, where nobody else can write it."""
+    """What the agent should know besides, from us: it comes last."""
     max_bytes: int = DEFAULT_MAX_BYTES
     """For prompt and system text together, in UTF-8."""
     current_from: str | None = None

@@ -68,8 +68,8 @@ class Added(Struct, frozen=True, kw_only=True):
 
     remark: str = ""
     """What the agent should know about its own last turns and about files."""
-    wanted: str = ""
-    """What the message asks to be shown of files and of checks."""
+    shown: tuple[str, ...] = ()
+    """What the message asks to be shown, of files and of checks."""
     rivals: tuple[str, ...] = ()
     """What is not in it, since others said it who do the same task."""
 
@@ -115,7 +115,7 @@ class Prompts:
         current, hidden_ids = self._answered.by(turn)
         rivals = replies_of(self._store, self._conversation_id, hidden)
         pinned_ids = [turn.message_id, *self._requests(turn.message_id, agent.member)]
-        wanted = self.wanted_by(current.message, agent, self._asking(turn), hidden=hidden)
+        shown = self.wanted_by(current.message, agent, self._asking(turn), hidden=hidden)
         return self.for_message(
             current.message,
             agent,
@@ -123,7 +123,7 @@ class Prompts:
             pinned_ids,
             plan=plan,
             remark=remark,
-            wanted=wanted,
+            shown=shown,
             rivals=rivals,
         )
 
@@ -135,7 +135,7 @@ class Prompts:
         pinned_ids = [turn.message_id, *self._requests(turn.message_id, agent.member)]
         room = _room(agent, current)
         results = results_for_judge(self._store, self._conversation_id, one, self._team, room)
-        return self.for_message(current, agent, hidden_ids, pinned_ids, wanted=results)
+        return self.for_message(current, agent, hidden_ids, pinned_ids, shown=(results,))
 
     def wants_diff(self, turn: WaitingTurn) -> bool:
         """Return whether the agent of a turn is to be shown what another turn changed."""
@@ -154,7 +154,7 @@ class Prompts:
         *,
         plan: SessionPlan | None = None,
         remark: str = "",
-        wanted: str = "",
+        shown: tuple[str, ...] = (),
         rivals: Sequence[str] = (),
     ) -> PreparedTurn:
         """Return the prompt for a message that the context knows. Pinned messages are in it, if they fit at all.
@@ -162,7 +162,7 @@ class Prompts:
         Rivals are the replies of others who do the same task: they are hidden as well, and the report says so.
         """
         hidden_ids = list(dict.fromkeys([*hidden_ids, *rivals]))
-        added = Added(remark=remark, wanted=wanted, rivals=tuple(rivals))
+        added = Added(remark=remark, shown=shown, rivals=tuple(rivals))
         instructions = self._instructions(agent)
         if plan is not None and plan.left is not None:
             return self._news(current, agent, instructions, hidden_ids, pinned_ids, plan, plan.left, added)
@@ -309,7 +309,7 @@ class Prompts:
         output = build_prompt(
             PromptInput(
                 agent_type=agent.spec.name,
-                message=_joined([source.current_message, added.wanted]),
+                message=source.current_message,
                 context_messages=source.context_messages,
                 window=None,
                 message_id=current.id,
@@ -320,6 +320,7 @@ class Prompts:
                 instruction_problems=instructions.problems,
                 team_task=source.team_task,
                 team_task_bytes_cut=source.team_task_bytes_cut,
+                shown=added.shown,
                 remark=added.remark,
                 max_bytes=member.max_bytes,
                 current_from=current.speaker.role_name if self._team.message_header else None,
@@ -359,7 +360,7 @@ class Prompts:
         agent: MemberAgent,
         *others: ConversationMessage,
         hidden: Collection[str] = (),
-    ) -> str:
+    ) -> tuple[str, ...]:
         """Return what the markers of a message, or else of others, ask to be shown: a diff, and what checks said."""
         room = _room(agent, current)
         parts = []
@@ -367,7 +368,7 @@ class Prompts:
             parts.append(wanted_diff(self._store, self._conversation_id, turn_id, room, hidden))
         if (turn_id := _marker([current, *others], "checks")) is not None:
             parts.append(wanted_checks(self._store, self._conversation_id, turn_id, room, hidden))
-        return _joined(parts)
+        return tuple(parts)
 
     def _has_marker(self, turn: WaitingTurn, kind: str) -> bool:
         return _marker([self._answered.by(turn)[0].message, self._asking(turn)], kind) is not None

@@ -98,9 +98,9 @@ def preview(
     plan = None if is_apart else memories.plan(agent, progress)
     turn = WaitingTurn(id=PREVIEW, member=member.name, message_id=current.id, intent=DEFAULT_INTENT)
     remark = remark_for(turn, loaded.team, progress, memories, plan, is_one_of_several=is_apart)
-    wanted = prompts.wanted_by(current, agent, hidden=hidden)
+    shown = prompts.wanted_by(current, agent, hidden=hidden)
     rivals = replies_of(store, stored.id, hidden)
-    output = prompts.for_message(current, agent, plan=plan, remark=remark, wanted=wanted, rivals=rivals).output
+    output = prompts.for_message(current, agent, plan=plan, remark=remark, shown=shown, rivals=rivals).output
     sequence = stored.messages + 1 if last is None else last.sequence
     answered = StoredMessage(sequence=sequence, message=current, hash=b"")
     return Preview(explanation=explain_output(store, stored.id, member.name, output, answered), output=output)
