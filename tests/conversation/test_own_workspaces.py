@@ -230,6 +230,24 @@ async def test_who_is_to_resolve_it_is_asked_once_also_after_a_crash(
     assert project.read("asked.txt") == "asked\n"
 
 
+@pytest.mark.parametrize("how", ["take", "keep", "resolve"])
+async def test_what_is_merged_by_a_decision_is_not_taken_for_a_persons_change(project: OwnProject, how: str) -> None:
+    conflicting(project)
+    project.agent("bob", "true", workspace="shared")
+    async with project.stage.open() as conversation:
+        turn = await conflict(project, conversation)
+        if how == "resolve":
+            await conversation.let_resolve("bob", turn)
+        else:
+            await conversation.settle("take" if how == "take" else "keep", turn)
+            await conversation.say("[NEXT: bob] Go on.")
+        await conversation.until_quiet()
+        found = [(record.kind, sorted(kinds(record))) for record in await records(conversation)]
+    assert [files for kind, files in found if kind == "people"] == [["a.txt"]], "what kim did, and nothing else"
+    merged = ["new.txt"] if how == "keep" else ["a.txt", "new.txt"]
+    assert [files for kind, files in found if kind == "merge"] == [merged]
+
+
 async def test_what_is_not_a_text_is_put_beside_to_be_resolved(project: OwnProject) -> None:
     (project.folder / "logo").write_bytes(b"\0base")
     project.commit()

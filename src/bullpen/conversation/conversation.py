@@ -258,7 +258,7 @@ class Conversation:
     async def _let_resolve(self, name: str, turn_id: str | None, by: str | None) -> None:
         chosen, _ = conflicts.open_conflict(self._state, turn_id)
         decider = self._decider(by)
-        text = await self._files.own.settle("resolve", chosen, self._files.check_nobody_works_in, resolver=name)
+        text = await self._files.settle("resolve", chosen, resolver=name)
         await self._ask_to_resolve(chosen, text, decider, by)
 
     async def _ask_to_resolve(self, turn_id: str, text: str, decider: str, by: str | None) -> None:
@@ -273,7 +273,7 @@ class Conversation:
     async def _settle(self, how: Settling, turn_id: str | None, by: str | None) -> None:
         person = self._decider(by)
         chosen, _ = conflicts.open_conflict(self._state, turn_id)
-        await self._files.own.settle(how, chosen, self._files.check_nobody_works_in)
+        await self._files.settle(how, chosen)
         await self._commit_decision(person, how, conflicts.settled, chosen, how)
 
     async def merge(self, member: str) -> None:

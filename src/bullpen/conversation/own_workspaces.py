@@ -179,10 +179,10 @@ class OwnWorkspaces:
             self._journal.publish(Trouble(text=f"{text} To try again: {again} {member}"))
             return False
 
-    def _tell(self, record: ChangeRecord | None, shared: WatchedFolder | None) -> None:
+    def _tell(self, record: ChangeRecord | None, shared: WatchedFolder) -> None:
         if record is not None:
-            if shared is not None:
-                shared.known = record.changes.after
+            # What is merged is not taken for what a person changed.
+            shared.known = record.changes.after
             self._journal.publish(FilesChanged.of(record))
 
     async def _commit_conflict(self, turn_id: str, member: str, files: Sequence[str]) -> None:
@@ -194,11 +194,11 @@ class OwnWorkspaces:
 
     # What a person decides
 
-    async def settle(self, how: Settling, turn_id: str, check: CheckFolder, *, resolver: str = "") -> str:
+    async def settle(
+        self, how: Settling, turn_id: str, own: OwnWorkspace, shared: WatchedFolder, check: CheckFolder, resolver: str
+    ) -> str:
         """Do what a person has decided about a conflict, and return what its resolver is to be asked."""
-        member = self._state.progress.conflicts[turn_id].member
-        own = await asyncio.to_thread(self.of, member, turn_id)
-        if own is None or self._history is None:
+        if self._history is None:
             return ""
         if how == "apart":
             await asyncio.to_thread(own.note, is_apart=True)
@@ -206,7 +206,7 @@ class OwnWorkspaces:
         brought = await self._state.in_store(
             bring, self._history, own, turn_id=turn_id, at=milliseconds(), how=how, resolver=resolver, check=check
         )
-        self._tell(brought.record, None)
+        self._tell(brought.record, shared)
         return (await asyncio.to_thread(lambda: own.state)).question
 
     # What a crash left

@@ -9,6 +9,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from bullpen.conversation.collision_watch import CollisionWatch
+from bullpen.conversation.conflicts import Settling
 from bullpen.conversation.events import FilesChanged, Trouble
 from bullpen.conversation.file_history import FileChoice, FileHistory
 from bullpen.conversation.journal import Journal
@@ -188,6 +189,18 @@ class TurnFiles:
         for workspace in (shared.workspace, own.workspace):
             await self._state.in_store(self.check_nobody_works_in, workspace)
         await self.merging(shared, self.own.merge(member, own.state.turn, shared))
+
+    async def settle(self, how: Settling, turn_id: str, *, resolver: str = "") -> str:
+        """Do what a person has decided about a conflict, and return what its resolver is to be asked."""
+        own = await asyncio.to_thread(self.own.of, self._state.progress.conflicts[turn_id].member, turn_id)
+        if own is None or self._history is None:
+            return ""
+        shared = await self.folder(self._history, own.shared)
+        async with shared.writing:
+            if how != "apart" and not shared.at_work:
+                # What a person has changed is not taken for what is merged, nor the other way round.
+                await self._before(self._history, shared)
+            return await self.own.settle(how, turn_id, own, shared, self.check_nobody_works_in, resolver)
 
     async def merging(self, shared: WatchedFolder, work: Coroutine[Any, Any, bool]) -> bool:
         """Let nobody begin to edit a shared folder while work is brought into it."""
