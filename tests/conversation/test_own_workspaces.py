@@ -8,15 +8,21 @@ from random import Random
 from threading import Event
 
 import pytest
+from msgspec.structs import replace
 from tests.conversation.repository_stage import LINES, OwnProject, kinds, line, records, said
 from tests.conversation.same_line import Trials
 from tests.conversation.stage import Stage, until_at_work
 
 from bullpen.conversation.conversation import Conversation
+from bullpen.conversation.events import FilesChanged
 from bullpen.conversation.journal import Journal
 from bullpen.conversation.own_workspaces import OwnWorkspaces
 from bullpen.errors import FolderInUse, NoConflict, NothingToMerge
 from bullpen.files.workspace import Workspace
+from bullpen.store.sqlite import SqliteStore
+from bullpen.view.changes import record_words
+
+STAYED = "Without a reply, this stayed in ann's worktree: /merge ann brings it."
 
 
 @pytest.fixture
@@ -280,8 +286,42 @@ async def test_a_turn_without_a_reply_leaves_its_work_where_it_is(project: OwnPr
         assert project.read("a.txt") == LINES
         (turn,) = await records(conversation)
         assert kinds(turn) == {"a.txt": "changed"}
+        assert turn.changes.note == STAYED
         await conversation.merge("ann")
     assert project.read("a.txt") == LINES.replace("line 3", "half")
+
+
+async def test_who_cancels_a_turn_is_told_at_once_what_it_left_in_its_worktree(project: OwnProject) -> None:
+    began = project.stage.folder / "began"
+    project.agent("ann", f"{line(3, 'half')}; touch {began}; sleep 60")
+    async with project.stage.open() as conversation:
+        await conversation.say("[NEXT: ann] Go.")
+        while not began.exists():
+            await asyncio.sleep(0.01)
+        with conversation.viewing() as viewer:
+            await conversation.cancel()
+            told = conversation.last_number
+            words = []
+            async for numbered in viewer:
+                if isinstance(numbered.event, FilesChanged):
+                    words.append(record_words(numbered.event.record))
+                if numbered.number == told:
+                    break
+    assert words == [f"ann changed 1 file in turn 1 (+1 −1). {STAYED}"]
+
+
+async def test_nobody_else_has_changed_what_a_killed_turn_left_in_its_worktree(project: OwnProject) -> None:
+    project.agent("ann", f"{line(3, 'half')}; exit 3")
+    async with project.stage.open() as conversation:
+        await said(conversation, "[NEXT: ann] Go.")
+        (record,) = await records(conversation)
+    with SqliteStore(project.stage.db) as store:
+        changes = replace(record.changes, after="", files=(), patch="", note="")
+        store.add_changes(conversation.id, replace(record, state="begun", changes=changes))
+    async with project.stage.open(conversation.id) as again:
+        found = (await records(again))[-1]
+    assert kinds(found) == {"a.txt": "changed"}
+    assert found.changes.note == f"bullpen stopped during this turn. {STAYED}"
 
 
 async def test_undo_redo_and_rewind_are_about_the_shared_folder(project: OwnProject) -> None:

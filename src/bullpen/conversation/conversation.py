@@ -151,6 +151,8 @@ class Conversation:
             task.cancel()
         if tasks:
             await asyncio.wait(tasks.values())
+            # Who leaves right after it is told what they have changed.
+            await self._files.finish()
         return tuple(tasks)
 
     async def continue_turns(self, *, by: str | None = None) -> None:

@@ -10,12 +10,14 @@ from bullpen.conversation.forked_files import forked_files
 from bullpen.conversation.undo_rules import inverse, to_redo, to_rewind_to, to_undo, versions_of
 from bullpen.errors import FilesDiffer, NothingToUndo
 from bullpen.file_changes import ChangeRecord, FileChange, FileState, FolderChanges
-from bullpen.files.own_paths import own_path
+from bullpen.files.own_paths import is_candidates, own_path
 from bullpen.files.workspace import FolderSnapshots, Workspace
 from bullpen.store.base import Decision, Owner, Store
 from bullpen.store.sqlite import SqliteStore
 
 FOUND_LATER = "bullpen stopped during this turn, so what others have changed since then is among these changes."
+STOPPED = "bullpen stopped during this turn."
+"""Where nobody else works."""
 CHECKED_LATER = "bullpen stopped during this check, so what others have changed since then is among these changes."
 COMPLETED_LATER = "bullpen stopped while it put these files back, and has completed that."
 MERGED_LATER = "bullpen stopped while it brought these files into the shared folder, and has completed that."
@@ -180,7 +182,7 @@ class FileHistory:
         workspace = self.snapshots.workspace(Path(begun.changes.folder))
         if begun.kind in ("turn", "check"):
             changes = workspace.compare(begun.changes.before, workspace.snapshot().id)
-            return self.finish(begun, _with_note(changes, FOUND_LATER if begun.kind == "turn" else CHECKED_LATER))
+            return self.finish(begun, _with_note(changes, *self._why_later(begun, changes)))
         changed = _in_neither_state(workspace, begun.changes.files)
         files = tuple(file for file in begun.changes.files if file.path not in changed)
         workspace.apply(files, back=False)
@@ -193,10 +195,26 @@ class FileHistory:
             return self.finish(begun, _with_note(_merged(workspace, begun.changes), MERGED_LATER))
         return self.finish(begun, _with_note(changes, COMPLETED_LATER, left))
 
+    def _why_later(self, begun: ChangeRecord, changes: FolderChanges) -> tuple[str, ...]:
+        """Return what is to be known about changes that were found only when a conversation was opened again."""
+        if begun.kind == "check":
+            return (CHECKED_LATER,)
+        if is_candidates(changes.folder):
+            return (STOPPED,)
+        if Path(changes.folder) != own_path(self.snapshots.home, self._id, begun.member):
+            return (FOUND_LATER,)
+        is_due = self._store.turn(self._id, begun.turn_id).state == "done"
+        return (STOPPED, "" if is_due else stays_note(begun.member, changes))
+
     def _workspace(self, record: ChangeRecord, check: CheckFolder) -> Workspace:
         workspace = self.snapshots.workspace(Path(record.changes.folder))
         check(workspace)
         return workspace
+
+
+def stays_note(member: str, changes: FolderChanges) -> str:
+    """Return where the work is of a turn without a reply, in an agent's own workspace; nothing if there is none."""
+    return f"Without a reply, this stayed in {member}'s worktree: /merge {member} brings it." if changes.files else ""
 
 
 def files_home(store: Store) -> Path | None:

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from bullpen.conversation.collision_watch import CollisionWatch
 from bullpen.conversation.conflicts import Settling
 from bullpen.conversation.events import FilesChanged, Trouble
-from bullpen.conversation.file_history import FileChoice, FileHistory
+from bullpen.conversation.file_history import FileChoice, FileHistory, stays_note
 from bullpen.conversation.journal import Journal
 from bullpen.conversation.member_agent import MemberAgent
 from bullpen.conversation.own_workspaces import OwnWorkspaces
@@ -148,8 +148,9 @@ class TurnFiles:
             if entered is not None:
                 entered.leave(turn.id)
             return
-        is_own = self._agents.of(turn).shared is not None
-        task = asyncio.create_task(self._last_look(self._history, folder, folder.at_work[turn.id], is_own=is_own))
+        is_own, stays = self._agents.of(turn).shared is not None, shared is not None and not has_reply
+        begun = folder.at_work[turn.id]
+        task = asyncio.create_task(self._last_look(self._history, folder, begun, is_own=is_own, stays=stays))
         folder.last_looks.add(task)
         task.add_done_callback(folder.last_looks.discard)
         task.add_done_callback(lambda _: folder.leave(turn.id))
@@ -253,7 +254,7 @@ class TurnFiles:
         return now
 
     async def _last_look(
-        self, history: FileHistory, folder: WatchedFolder, begun: ChangeRecord, *, is_own: bool
+        self, history: FileHistory, folder: WatchedFolder, begun: ChangeRecord, *, is_own: bool, stays: bool
     ) -> ChangeRecord | None:
         others = [record.member for turn_id, record in folder.at_work.items() if turn_id != begun.turn_id]
         try:
@@ -262,7 +263,8 @@ class TurnFiles:
             if is_own:
                 await asyncio.to_thread(self.own.seen, begun.member, begun.turn_id, after.id)
             changes = await asyncio.to_thread(folder.workspace.compare, begun.changes.before, after.id)
-            note = " ".join(filter(None, [changes.note, after.note, _at_the_same_time(others)]))
+            stayed = stays_note(begun.member, changes) if stays else ""
+            note = " ".join(filter(None, [changes.note, after.note, _at_the_same_time(others), stayed]))
             done = await self._state.in_store(history.finish, begun, replace(changes, note=note))
             if done.changes.files or note:
                 self._publish(done)

@@ -74,6 +74,8 @@ def _shown(store: Store, conversation_id: str, turn: Turn, after: int) -> Unansw
     said = partial or "".join(event.text for event in events if isinstance(event, TextDelta))
     state: EndedAs = turn.state if turn.state in ("failed", "cancelled") else "interrupted"
     seconds = ((turn.ended_at or 0) - (turn.started_at or 0)) / 1000
+    # When bullpen was killed, is known only if it was seen alive after the turn had begun.
+    after_time = f" after {duration(seconds)}" if seconds > 0 or state != "interrupted" else ""
     much = f"{len(said):,} characters said" if said else "nothing said"
     return UnansweredTurn(
         turn=turn.id,
@@ -81,7 +83,7 @@ def _shown(store: Store, conversation_id: str, turn: Turn, after: int) -> Unansw
         state=state,
         after=after,
         at=turn.ended_at or 0,
-        heading=f"turn {turn.id} {ENDED[state]} after {duration(seconds)}",
+        heading=f"turn {turn.id} {ENDED[state]}{after_time}",
         summary=f"{much} · {steps.summary}" if len(steps) else much,
         reason=undecided_turn(turn).reason,
         said=said,
