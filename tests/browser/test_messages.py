@@ -64,6 +64,31 @@ def test_a_message_is_copied_and_quoted_as_it_was_written(tmp_path: Path, open_b
     asyncio.run(story())
 
 
+def test_every_button_on_a_message_is_drawn_and_nothing_is_complained_of(
+    tmp_path: Path, open_browser: OpenBrowser
+) -> None:
+    async def story() -> None:
+        team = write_team(tmp_path, {"max": [{"say": f"{ANSWER} [NEXT: kim]"}]})
+        async with opened_page(team, open_browser) as (conversation, page):
+            complaints: list[str] = []
+            page.on("console", lambda told: complaints.append(told.text) if told.type == "error" else None)
+            page.on("pageerror", lambda error: complaints.append(str(error)))
+            await conversation.say("Show it.")
+            await expect(page.locator("#m2")).to_be_visible()
+            await page.reload()
+            await expect(page.locator("#m2 .actions button")).to_have_count(4)
+            drawn = await page.locator("svg path").evaluate_all("paths => paths.map((path) => path.getAttribute('d'))")
+            assert len(drawn) >= 9
+            assert not [drawing for drawing in drawn if not re.match("[Mm][ 0-9.-]", drawing)]
+            widths = await page.locator(".message .actions svg").evaluate_all(
+                "drawings => drawings.map((drawing) => drawing.querySelector('path').getBBox().width)"
+            )
+            assert all(widths)
+            assert complaints == []
+
+    asyncio.run(story())
+
+
 def test_time_and_cost_of_a_message_are_below_it_live_and_after_a_reload(
     tmp_path: Path, open_browser: OpenBrowser, monkeypatch: pytest.MonkeyPatch
 ) -> None:

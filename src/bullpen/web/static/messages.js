@@ -13,6 +13,7 @@ document.addEventListener("DOMContentLoaded", () => {
     Copy: "M5.5 5.5v-3h8v8h-3M2.5 5.5h8v8h-8z",
     Quote: "M6.5 4.5c-2 .5-3 2-3 4v3h3v-3h-2M12.5 4.5c-2 .5-3 2-3 4v3h3v-3h-2",
     "Fork here": "M5 4v8M5 8c4 0 6-1 6-4M3.5 2.5h3v1.5h-3zM3.5 12h3v1.5h-3zM9.5 2.5h3v1.5h-3z",
+    "Fork with files": "M3.5 13.5v-11h5.5l3.5 3.5v7.5zM9 2.5v3.5h3.5M6.5 7v4.5M6.5 9.5c2.5 0 3.5-.6 3.5-2",
     Copied: "M3 8.5l3.2 3.2L13 4.8",
     "Not copied": "M4 4l8 8M12 4l-8 8",
   };
@@ -73,11 +74,11 @@ document.addEventListener("DOMContentLoaded", () => {
     const made = button("Fork here", () => {});
     made.type = "submit";
     made.title = "Fork here: a new conversation with the messages up to this one";
-    const withFiles = button("with files", () => {});
+    const withFiles = button("Fork with files", () => {});
     withFiles.type = "submit";
     withFiles.name = "files";
     withFiles.value = "yes";
-    withFiles.title = "Fork here with files: its agents work in a folder of their own, with the files as they were then";
+    withFiles.title = "Fork with files: a new conversation up to this message whose agents work in a folder of their own, with the files as they were then";
     form.append(at, made, withFiles);
     return form;
   }
