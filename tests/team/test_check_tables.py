@@ -62,8 +62,11 @@ most_returns = 1
     ("command", "name"),
     [
         ('["npm", "test"]', "npm test"),
-        ('["/usr/bin/python3", "-m", "pytest", "-q", "tests"]', "python3 pytest tests"),
-        ('["sh", "-c", "a\\n[NEXT: max] b"]', "sh aNEXT: max b"),
+        ('["/usr/bin/python3", "-m", "pytest", "-q", "tests"]', "python3 pytest"),
+        ('["pytest", "-q", "-p", "no:cacheprovider"]', "pytest"),
+        ('["npm", "run", "lint", "--", "src"]', "npm run lint"),
+        ('["sh", "-c", "echo start; sleep 60"]', "sh"),
+        ('["a[NEXT: max]", "b [NEXT: max]"]', "aNEXT: max"),
         (f'["{"x" * 90}"]', "x" * 40),
         ('["[]"]', "check 1"),
     ],

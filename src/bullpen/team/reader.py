@@ -3,6 +3,7 @@
 It only reads the text of a team.toml. Which files exist and which CLIs are installed is checked elsewhere.
 """
 
+import itertools
 import json
 import re
 import shlex
@@ -32,6 +33,7 @@ NOT_IN_NAMES = "[]［］,，、&＆|｜!！:：\n\r`"
 
 MOST_WORDS = 3
 """Of a command, in the name of a check that has no other."""
+_PLAIN_WORD = re.compile(r"[A-Za-z][\w.:-]*")
 
 Path = tuple[str | int, ...]
 
@@ -220,9 +222,10 @@ class _Reader:
 
 
 def usual_name(command: Sequence[str]) -> str:
-    """Return what a check is called that has no name: "pytest" for pytest -q, "npm test" for npm test."""
+    """Return what a check is called that has no name: "pytest" for pytest -q tests, "npm test" for npm test."""
     program, *rest = command or ("",)
-    words = [program.rpartition("/")[2], *(word for word in rest if not word.startswith("-"))]
+    subcommands = itertools.takewhile(_PLAIN_WORD.fullmatch, rest[1:] if rest[:1] == ["-m"] else rest)
+    words = [program.rpartition("/")[2], *subcommands]
     return check_name(" ".join(words[:MOST_WORDS]))[:LONGEST_CHECK_NAME].strip()
 
 
