@@ -385,10 +385,10 @@ class FilesError(BullpenError):
 class FilesDiffer(FilesError):
     """Files that are neither as they were before a change nor as they were after it."""
 
-    def __init__(self, folder: object, paths: Sequence[str]) -> None:
+    def __init__(self, folder: object, paths: Sequence[str], then: str = "Keep or undo that first") -> None:
         few = ", ".join(map(repr, paths[:FEW_PATHS])) + (", …" if len(paths) > FEW_PATHS else "")
         verb = "has" if len(paths) == 1 else "have"
-        super().__init__(f"In {folder}, {few} {verb} changed since, so nothing was touched. Keep or undo that first.")
+        super().__init__(f"In {folder}, {few} {verb} changed since, so nothing was touched. {then}.")
         self.folder = str(folder)
         self.paths = tuple(paths)
 

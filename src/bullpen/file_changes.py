@@ -116,6 +116,8 @@ class ChangeRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Of a collision, whether both have certainly changed the files."""
     undoes: int = 0
     """Of an undo, the number of the record that it takes back; of a redo, of the undo."""
+    about: ChangeKind | None = None
+    """Of an undo, the kind of what it takes back; of a redo, of what it brings back. Older ones do not say."""
     brings: str = ""
     """Of a merge, the id of all files of the agent's own workspace, if the shared folder has everything in them."""
     state: Literal["begun", "done"] = "done"

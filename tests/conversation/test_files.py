@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from tests.conversation.repository_stage import Repository, kinds, records, said
 from tests.conversation.stage import Stage, until_at_work
 
+from bullpen.conversation.files_in_prompts import files_note
 from bullpen.errors import FilesDiffer, FolderInUse, NothingToUndo
 from bullpen.files.snapshot import Snapshot
 from bullpen.files.workspace import Workspace
@@ -163,8 +164,44 @@ async def test_a_rewind_goes_to_the_files_after_a_turn_and_can_be_undone(project
         record = await conversation.rewind("1")
         assert (record.kind, record.turn_id) == ("rewind", "1")
         assert (project.read("a.py"), project.read("notes.txt")) == ("one\ntwo\nmore\n", "untracked\n")
-        await conversation.undo()
+        undone = await conversation.undo()
+        assert (undone.kind, undone.about) == ("undo", "rewind")
         assert (project.read("a.py"), project.read("notes.txt")) == ("one\ntwo\nmore\nmore\nmore\n", "mine\n")
+        assert (await conversation.redo()).about == "rewind"
+        assert project.read("a.py") == "one\ntwo\nmore\n"
+
+
+async def test_agents_are_told_of_a_rewind_that_was_taken_back(project: Project) -> None:
+    project.builder("echo more >> a.py")
+    async with project.stage.open() as conversation:
+        for _ in range(2):
+            await said(conversation, "[NEXT: builder] Go.")
+        await conversation.rewind("1")
+        await said(conversation, "[NEXT: reviewer] Look.")
+        await conversation.undo()
+        since_look = await conversation.read(lambda store, which: files_note(store, which, 6))
+        await said(conversation, "[NEXT: reviewer] Again.")
+        await conversation.redo()
+        brought_back = await conversation.read(lambda store, which: files_note(store, which, 8))
+    first, second = project.stage.prompts("reviewer")
+    assert "kim put these files back to what they were after turn 1: 'a.py'." in first
+    assert "the rewind" not in second, "who is given everything again is told of nothing that is as it was"
+    assert since_look == "kim took back the rewind to turn 1, which had put back 'a.py'."
+    assert brought_back == "kim brought back the rewind to turn 1, which had put back 'a.py'."
+
+
+async def test_a_refused_undo_names_the_turn_that_changed_the_file_since(project: Project) -> None:
+    project.builder("echo more >> a.py")
+    project.builder("echo other >> a.py", "bob")
+    async with project.stage.open() as conversation:
+        await said(conversation, "[NEXT: builder] Go.")
+        await said(conversation, "[NEXT: bob] Go.")
+        with pytest.raises(FilesDiffer, match=r"Turn 2 \(bob\) changed that: /undo 2 first, or /rewind\."):
+            await conversation.undo("1")
+        await conversation.undo("2")
+        project.write("a.py", "mine\n")
+        with pytest.raises(FilesDiffer, match=r"Keep or undo that first\."):
+            await conversation.undo("1")
 
 
 async def test_agents_are_told_what_was_taken_back(project: Project) -> None:

@@ -50,6 +50,14 @@ def test_a_redo_brings_back_the_last_undo_and_only_once() -> None:
         to_redo(redone, "5")
 
 
+def test_a_redo_of_a_turn_is_not_one_of_a_rewind_to_it_if_both_were_taken_back() -> None:
+    rewound = replace(record(6, "undo", "7", undoes=5), about="rewind")
+    undone = [*TURNS, record(4, "undo", "7", undoes=3), record(5, "rewind", "7"), rewound]
+    assert to_redo(undone, "7").number == 4
+    assert to_redo(undone, None).number == 6
+    assert to_redo([*undone, record(7, "redo", "7", undoes=4)], "7").number == 6
+
+
 def test_an_undo_that_was_not_completed_takes_nothing_back() -> None:
     begun = replace(record(4, "undo", "7", undoes=3), state="begun")
     assert to_undo([*TURNS, begun], None).turn_id == "7"

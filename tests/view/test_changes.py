@@ -43,11 +43,24 @@ TWO = (file("a", "1", "2", 20, 7), file("b", "", "3", 4, 0, kind="added"))
         ("undo", "ann took back turn 5: 2 files (+24 −7)."),
         ("redo", "ann brought back turn 5: 2 files (+24 −7)."),
         ("rewind", "ann put the files back to how they were after turn 5: 2 files (+24 −7)."),
-        ("merge", "What max did in turn 5 was brought into the shared folder: 2 files (+24 −7)."),
+        ("merge", "max, turn 5, merged: 2 files (+24 −7)."),
     ],
 )
 def test_every_record_is_a_sentence(kind: ChangeKind, words: str) -> None:
     assert record_words(record(1, *TWO, kind=kind)) == words
+
+
+@pytest.mark.parametrize(
+    ("about", "what"), [("rewind", "the rewind to turn 5"), ("take", "/take 5"), ("turn", "turn 5")]
+)
+def test_what_was_taken_back_is_named_for_what_it_is(about: ChangeKind, what: str) -> None:
+    undone, redone = (replace(record(1, *TWO, kind=kind), about=about) for kind in ("undo", "redo"))
+    assert record_words(undone) == f"ann took back {what}: 2 files (+24 −7)."
+    assert record_words(redone) == f"ann brought back {what}: 2 files (+24 −7)."
+    assert [group.title for group in changes_of([undone, redone]).turns] == [
+        f"ann took back {what}",
+        f"ann brought back {what}",
+    ]
 
 
 def test_what_is_not_known_is_said() -> None:

@@ -7,7 +7,7 @@ from typing import Literal
 from msgspec.structs import replace
 
 from bullpen.conversation.forked_files import forked_files
-from bullpen.conversation.undo_rules import inverse, to_redo, to_rewind_to, to_undo, versions_of
+from bullpen.conversation.undo_rules import inverse, to_redo, to_rewind_to, to_undo, versions_of, who_changed
 from bullpen.errors import FilesDiffer, NothingToUndo
 from bullpen.file_changes import ChangeRecord, FileChange, FileState, FolderChanges
 from bullpen.files.own_paths import is_candidates, own_path
@@ -74,7 +74,10 @@ class FileHistory:
         if choice == "take":
             return self._taken(*versions_of(records, turn_id or ""), turn_id or "", person, at, check)
         record = to_undo(records, turn_id) if choice == "undo" else to_redo(records, turn_id)
-        return self._taken_back(choice, record, person, at, check)
+        try:
+            return self._taken_back(choice, record, person, at, check)
+        except FilesDiffer as error:
+            raise FilesDiffer(error.folder, error.paths, who_changed(records, record, error.paths)) from error
 
     def _is_of_another(self, record: ChangeRecord) -> bool:
         """Return whether a record is about a worktree of the conversation that was forked: not ours to change."""
@@ -140,6 +143,7 @@ class FileHistory:
             check=record.check,
             at=at,
             undoes=record.number,
+            about=record.about if kind == "redo" else record.kind,
             state="begun",
             changes=replace(changes, before=workspace.snapshot().id, after=""),
         )

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Collection, Iterable, Sequence
 
-from bullpen.conversation.undo_rules import taken_back
+from bullpen.conversation.undo_rules import AIMED_AT_A_TURN, taken_back
 from bullpen.errors import UnknownTurn
 from bullpen.file_changes import ChangeRecord, FileChange
 from bullpen.files.own_paths import is_candidates
@@ -117,17 +117,22 @@ def files_note(store: Store, conversation_id: str, after: int) -> str:
         # What was done in the worktree of one of several is in no folder that anybody else works in.
         and not is_candidates(record.changes.folder)
     ]
-    notes = [_note(record) for record in told if record.kind != "redo" or record.undoes not in numbers]
+    notes = [_note(record) for record in told if not (_only_restores(record) and record.undoes in numbers)]
     return " ".join(notes[-MOST_NOTES:])
+
+
+def _only_restores(record: ChangeRecord) -> bool:
+    """Return whether a record makes files what they were before the one that it is about."""
+    return record.kind == "redo" or (record.kind == "undo" and record.about in AIMED_AT_A_TURN)
 
 
 def _note(record: ChangeRecord) -> str:
     names = _names(record.changes.files)
     match record.kind:
         case "undo":
-            return f"{record.person} took back what {_made_by(record)} changed in {names}."
+            return f"{record.person} took back {_what_was_done(record, names)}."
         case "redo":
-            return f"{record.person} brought back what {_made_by(record)} changed in {names}."
+            return f"{record.person} brought back {_what_was_done(record, names)}."
         case "check":
             return f"{_made_by(record).replace('the', 'The', 1)} itself changed {names}."
         case "rewind":
@@ -139,6 +144,16 @@ def _note(record: ChangeRecord) -> str:
             return f"{both} at the same time. Check that nothing of either is missing."
         case _:
             return f"Between turns, a person or another program changed {names}."
+
+
+def _what_was_done(record: ChangeRecord, names: str) -> str:
+    match record.about:
+        case "rewind":
+            return f"the rewind to turn {record.turn_id}, which had put back {names}"
+        case "take":
+            return f"the choice of what turn {record.turn_id} of {record.member} had made of {names}"
+        case _:
+            return f"what {_made_by(record)} changed in {names}"
 
 
 def _made_by(record: ChangeRecord) -> str:

@@ -52,14 +52,43 @@ def to_undo(records: Sequence[ChangeRecord], turn_id: str | None) -> ChangeRecor
 
 
 def to_redo(records: Sequence[ChangeRecord], turn_id: str | None) -> ChangeRecord:
-    """Return the undo to take back: the one of a turn, or else the last one."""
+    """Return the undo to take back: the one of a turn, or else of a rewind to it; without a turn, the last one."""
     gone = taken_back(records)
     undone = [record for record in records if record.kind == "undo" and record.number not in gone]
     mine = [record for record in undone if turn_id is None or record.turn_id == turn_id]
+    if turn_id is not None:
+        mine = [record for record in mine if record.about not in AIMED_AT_A_TURN] or mine
     if not mine:
         what = "nothing was taken back" if turn_id is None else f"turn {turn_id} is not taken back"
         raise NothingToUndo(f"There is nothing to redo: {what}.")
     return mine[-1]
+
+
+def who_changed(records: Sequence[ChangeRecord], since: ChangeRecord, paths: Collection[str]) -> str:
+    """Return what changed files last after a record, and what to do about it."""
+    gone, numbers = taken_back(records), [record.number for record in records]
+    for record in reversed(records[numbers.index(since.number) + 1 :]):
+        is_there = record.kind in CAN_BE_UNDONE and record.number not in gone
+        if is_there and record.changes.folder == since.changes.folder and _touches(record, paths):
+            return _that_changed(record)
+    return "Keep or undo that first"
+
+
+def _touches(record: ChangeRecord, paths: Collection[str]) -> bool:
+    return any(path in paths for file in record.changes.files for path in (file.path, file.renamed_from))
+
+
+def _that_changed(record: ChangeRecord) -> str:
+    turn, first = f"turn {record.turn_id}", f"/undo {record.turn_id} first, or /rewind"
+    match record.kind:
+        case "rewind":
+            return f"The rewind to {turn} changed that: /undo first"
+        case "take":
+            return f"/take {record.turn_id} changed that: /undo first"
+        case "check":
+            return f"The check {record.check} changed that after {turn}: {first}"
+        case _:
+            return f"{turn.capitalize()} ({record.member}) changed that: {first}"
 
 
 def to_rewind_to(records: Sequence[ChangeRecord], turn_id: str) -> ChangeRecord:

@@ -117,9 +117,9 @@ def _sentence(record: ChangeRecord) -> str:
         case "people":
             return f"{who} changed {much} between turns"
         case "undo":
-            return f"{who} took back {_what_of(record)}: {much}"
+            return f"{who} took back {undone_words(record)}: {much}"
         case "redo":
-            return f"{who} brought back {_what_of(record)}: {much}"
+            return f"{who} brought back {undone_words(record)}: {much}"
         case "rewind":
             return f"{who} put the files back to how they were after {turn}: {much}"
         case "take":
@@ -127,7 +127,7 @@ def _sentence(record: ChangeRecord) -> str:
         case "collision":
             return _collision(record)
         case "merge":
-            return f"What {who} did in {turn} was brought into the shared folder: {much}"
+            return f"{who}, {turn}, merged: {much}"
         case "check":
             return f"{who} itself changed {much} after {turn}"
 
@@ -141,12 +141,17 @@ def _combined(record: CombinedChanges) -> str:
     return f"All changes{turns} together: {much if record.changes.files else again}"
 
 
-def _what_of(record: ChangeRecord) -> str:
-    return (
-        f"what the check {record.check} changed after turn {record.turn_id}"
-        if record.check
-        else f"turn {record.turn_id}"
-    )
+def undone_words(record: ChangeRecord) -> str:
+    """Return what an undo took back, or a redo brought back."""
+    match record.about:
+        case "rewind":
+            return f"the rewind to turn {record.turn_id}"
+        case "take":
+            return f"/take {record.turn_id}"
+        case _ if record.check:
+            return f"what the check {record.check} changed after turn {record.turn_id}"
+        case _:
+            return f"turn {record.turn_id}"
 
 
 def _collision(record: ChangeRecord) -> str:
@@ -233,12 +238,12 @@ def _heading(record: ChangeRecord) -> str:
     return {
         "turn": f"{turn} · {record.member}" if record.member else turn,
         "people": f"{person}, between turns",
-        "undo": f"{person} took back {_what_of(record)}",
-        "redo": f"{person} brought back {_what_of(record)}",
+        "undo": f"{person} took back {undone_words(record)}",
+        "redo": f"{person} brought back {undone_words(record)}",
         "rewind": f"{person} went back to after {turn}",
         "take": f"{person} took what {turn} made",
         "collision": f"collision · {record.other} and {record.member}",
-        "merge": f"{turn} · {record.member}, brought into the shared folder",
+        "merge": f"{turn} · {record.member}, merged",
         "check": f"{author_of(record)}, after {turn}",
     }[record.kind]
 
