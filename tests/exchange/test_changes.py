@@ -139,6 +139,7 @@ def test_json_has_everything(store: SqliteStore) -> None:
         "other": "",
         "isSure": True,
         "undoes": 0,
+        "about": None,
         "brings": "",
     }
     assert (second["number"], second["state"], second["person"]) == (2, "begun", "kai")
