@@ -87,8 +87,8 @@ MISTAKES = {
     ),
     "a worktree is forgotten before it is removed": Mistake(
         "bullpen.files.own_workspace",
-        "        remove_worktree(find_place(self.shared), self.path)\n",
-        "        self._file.unlink(missing_ok=True)\n        remove_worktree(find_place(self.shared), self.path)\n",
+        "        remove_worktree(place, self.path)\n",
+        "        self._file.unlink(missing_ok=True)\n        remove_worktree(place, self.path)\n",
         "deleting the conversation",
         "of a conversation that is deleted",
     ),
