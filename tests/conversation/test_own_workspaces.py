@@ -13,8 +13,9 @@ from tests.conversation.repository_stage import LINES, OwnProject, kinds, line, 
 from tests.conversation.same_line import Trials
 from tests.conversation.stage import Stage, until_at_work
 
+from bullpen.conversation.broadcast import Viewer
 from bullpen.conversation.conversation import Conversation
-from bullpen.conversation.events import FilesChanged
+from bullpen.conversation.events import FilesChanged, Trouble
 from bullpen.conversation.journal import Journal
 from bullpen.conversation.own_workspaces import OwnWorkspaces
 from bullpen.errors import FolderInUse, NoConflict, NothingToMerge
@@ -234,6 +235,39 @@ async def test_who_is_to_resolve_it_is_asked_once_also_after_a_crash(
             assert not again.progress.conflicts
     assert project.read("a.txt") == LINES.replace("line 4", "of kim\nof ann")
     assert project.read("asked.txt") == "asked\n"
+
+
+@pytest.mark.parametrize("workspace", ["shared", "own"])
+async def test_marks_that_were_not_resolved_are_told_until_they_are_gone(project: OwnProject, workspace: str) -> None:
+    conflicting(project)
+    project.agent("bob", "true", workspace=workspace)
+    async with project.stage.open() as conversation:
+        turn = await conflict(project, conversation)
+        with conversation.viewing() as viewer:
+            await conversation.let_resolve("bob", turn)
+            await conversation.until_quiet()
+            told = await troubles(conversation, viewer)
+    assert [text.split(",")[0] for text in told] == ["'a.txt' still has conflict marks"]
+    async with project.stage.open(conversation.id) as again:
+        with again.viewing(after=0) as viewer:
+            assert await troubles(again, viewer) == told, "also after a restart"
+        project.write("a.txt", LINES)
+    async with project.stage.open(conversation.id) as again:
+        with again.viewing(after=0) as viewer:
+            assert await troubles(again, viewer) == []
+
+
+async def troubles(conversation: Conversation, viewer: Viewer) -> list[str]:
+    """Return what people were told that went wrong."""
+    found, last = [], conversation.last_number
+    if not last:
+        return []
+    async for numbered in viewer:
+        if isinstance(numbered.event, Trouble):
+            found.append(numbered.event.text)
+        if numbered.number >= last:
+            break
+    return found
 
 
 @pytest.mark.parametrize("how", ["take", "keep", "resolve"])

@@ -77,6 +77,9 @@ def _bring(
     files = (*merged.changes, *files_for(how or "keep", merged.conflicts, own.member))
     ask = question(resolver, turn_id, own.member, merged.conflicts) if how == "resolve" else ""
     own.note(seen=theirs, merging=theirs, turn=turn_id, question=ask)
+    if ask:
+        marked = tuple(one.path for one in merged.conflicts if one.marked is not None)
+        own.note(resolver=resolver, marked=marked)
     record = _applied(history, shared, own, turn_id, at, ours.id, theirs, files) if files else None
     own.note(base=theirs, merging="", is_apart=False)
     return Brought(record=record, conflicts=merged.conflicts)

@@ -4,6 +4,7 @@ import asyncio
 import logging
 import os
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from msgspec import Struct
 
 from bullpen.conversation import conflicts
 from bullpen.conversation.conflicts import Settling
-from bullpen.conversation.events import FilesChanged, Trouble
+from bullpen.conversation.events import FEW, FilesChanged, Trouble
 from bullpen.conversation.file_history import CheckFolder, FileHistory, files_home
 from bullpen.conversation.journal import Journal
 from bullpen.conversation.member_agent import MemberAgent
@@ -23,8 +24,9 @@ from bullpen.conversation.watched_folder import WatchedFolder, all_of
 from bullpen.errors import BullpenError, FilesError, NoOwnWorkspace
 from bullpen.file_changes import ChangeRecord
 from bullpen.files.compare import is_tree
+from bullpen.files.conflict_marks import still_marked
 from bullpen.files.own_paths import candidate_path, own_path
-from bullpen.files.own_workspace import OwnWorkspace
+from bullpen.files.own_workspace import OwnWorkspace, own_workspaces
 from bullpen.files.place import find_place
 from bullpen.routing.queue import WaitingTurn
 from bullpen.routing.rounds import Candidate, candidate_of
@@ -172,6 +174,7 @@ class OwnWorkspaces:
                 await self._journal.shielded(lambda: self._commit_conflict(turn_id, member, files))
                 return False
             await self._journal.shielded(lambda: self._commit_over(turn_id, member))
+            await self.tell_of_marks(member)
             return True
         except BullpenError as error:
             logger.warning("not merged conversation=%s error=%s", self._state.conversation_id, error)
@@ -208,6 +211,32 @@ class OwnWorkspaces:
         )
         self._tell(brought.record, shared)
         return (await asyncio.to_thread(lambda: own.state)).question
+
+    async def tell_of_marks(self, resolver: str | None = None) -> None:
+        """Tell people which files still have conflict marks: those that an agent was to resolve, or all."""
+        for text in await asyncio.to_thread(self._marks, resolver):
+            self._journal.publish(Trouble(text=text))
+
+    def _marks(self, resolver: str | None) -> list[str]:
+        if self._history is None:
+            return []
+        told = []
+        for own in own_workspaces(self._history.snapshots.home, self._state.conversation_id):
+            state = own.state
+            if not state.marked or resolver not in (None, state.resolver):
+                continue
+            left = still_marked(own.shared, state.marked)
+            if left != state.marked:
+                with suppress(NoOwnWorkspace):
+                    own.note(marked=left)
+            if left:
+                more = f" and {len(left) - FEW:,} more" if len(left) > FEW else ""
+                has = "has" if len(left) == 1 else "have"
+                told.append(
+                    f"{', '.join(map(repr, left[:FEW]))}{more} still {has} conflict marks, "
+                    f"which {state.resolver} was to resolve. Remove them, or ask again: [NEXT: {state.resolver}] …"
+                )
+        return told
 
     # What a crash left
 

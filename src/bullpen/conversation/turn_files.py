@@ -78,7 +78,9 @@ class TurnFiles:
         completed = await self._state.in_store(self._history.complete)
         for record in completed:
             self._publish(record)
-        return await self.own.start(completed)
+        questions = await self.own.start(completed)
+        await self.own.tell_of_marks()
+        return questions
 
     async def look(self, turn: WaitingTurn) -> None:
         """Look at the folder of a turn that is about to begin, if its agent may change files."""
@@ -268,6 +270,8 @@ class TurnFiles:
             done = await self._state.in_store(history.finish, begun, replace(changes, note=note))
             if done.changes.files or note:
                 self._publish(done)
+            if not is_own:
+                await self.own.tell_of_marks(begun.member)
             return done
         except BullpenError as error:
             logger.warning("changes not recorded conversation=%s error=%s", self._state.conversation_id, error)

@@ -57,6 +57,10 @@ class OwnState(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Whether a person wants what is in it to stay there."""
     question: str = ""
     """What an agent is to be asked that resolves the conflict of the last merge."""
+    resolver: str = ""
+    """Who that is."""
+    marked: tuple[str, ...] = ()
+    """The files of the shared folder into which both versions were put then."""
 
 
 class OwnWorkspace:
