@@ -49,8 +49,22 @@ def test_a_message_that_names_nobody_in_the_team_has_a_code_of_its_own(write_tea
 
     assert done.returncode == 6
     assert "Nobody here is called 'adda'. Did you mean ada?" in done.stdout
-    assert "Nobody was asked: the message names nobody in the team." in done.stderr
+    assert "Nobody was asked. Nobody here is called 'adda'. Did you mean ada?" in done.stderr
     assert "Hello." not in done.stdout
+
+
+def test_several_that_cannot_work_apart_are_not_said_to_be_misspelled(write_team: Write, bullpen: Bullpen) -> None:
+    file = write_team(ada="Hello.", ben="Hello.")
+    text = file.read_text(encoding="utf-8").replace("command =", 'permissions = "edit"\ncommand =')
+    file.write_text(text, encoding="utf-8")
+
+    done = bullpen("run", "--trust", "team.toml", "[NEXT: ada | ben] Hi.")
+
+    assert done.returncode == 6
+    (why,) = [line for line in done.stderr.splitlines() if line.startswith("Nobody was asked.")]
+    assert "git" in why
+    assert "called that" not in done.stdout
+    assert "names nobody" not in done.stderr
 
 
 def test_json_is_one_event_per_line_and_nothing_else(write_team: Write, bullpen: Bullpen) -> None:

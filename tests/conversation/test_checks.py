@@ -336,6 +336,20 @@ async def test_one_that_is_green_again_does_not_go_back(project: Project) -> Non
     assert sorted(speakers) == ["builder", "builder", "bullpen", "kim", "reader"]
 
 
+async def test_who_changes_nothing_about_a_red_one_is_not_asked_again(project: Project) -> None:
+    project.builder("grep -q broken a.py || echo broken > a.py")
+    project.check(on_red="return", most_returns=5)
+    async with project.stage.open() as conversation:
+        await said(conversation, "[NEXT: builder] Go.")
+        messages = [one.message for one in await conversation.messages()]
+        assert conversation.waits_for == "kim"
+        await said(conversation, "[NEXT: builder] And now?")
+        later = [one.message.speaker.role_id for one in await conversation.messages()][len(messages) :]
+    assert [one.speaker.role_id for one in messages] == ["kim", *["builder", "bullpen"] * 2]
+    assert messages[-1].content == "Still red: builder changed nothing in turn 2. A person decides what happens now."
+    assert later == ["kim", "builder"], "it is said once"
+
+
 async def test_the_limits_count_what_goes_back(project: Project) -> None:
     project.builder("echo broken >> a.py")
     project.check(on_red="return", most_returns=50)

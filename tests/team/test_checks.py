@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bullpen.team.checks import check_team, hand_over_sentences, shared_folder_sentences
+from bullpen.team.checks import check_team, hand_over_sentences, problems_of, shared_folder_sentences
 from bullpen.team.instruction_files import MAX_BYTES
 from bullpen.team.reader import read_team
 
@@ -233,6 +233,18 @@ def test_what_permissions_mean(folder: Path) -> None:
             "a command does"
         )
     ]
+
+
+def test_what_is_the_same_for_many_is_said_once_and_after_what_is_wrong(folder: Path) -> None:
+    text = HEAD + f'command = ["{sys.executable}"]\npermissions = "edit"\n'
+    for name in ("one", "two"):
+        text += f'[[member]]\nname = "{name}"\ncommand = ["{sys.executable}"]\npermissions = "edit"\n'
+    text += 'cwd = "missing"\n'
+    first, *rest = problems_of(text, folder)
+    assert first.severity == "error"
+    (remark,) = [one for one in rest if one.severity == "remark"]
+    assert remark.text.endswith("(the same for one and two)")
+    assert rest[-1] == remark
 
 
 BOSS = '[[member]]\nname = "boss"\nagent = "claude"\npermissions = "full"\n'

@@ -114,6 +114,10 @@ def test_every_answer(door: str, place: Place) -> None:
             await until(place, 1)
             await send("/discard all")
             await until(place, 0)
+            while conversation.progress.rounds:
+                await asyncio.sleep(0.01)
+            assert "/diff 1 shows what turn 1 changed" in await send("/compare 1")
+            assert "Turn 9 is not one of several" in await send("/compare 9")
 
     asyncio.run(story())
 

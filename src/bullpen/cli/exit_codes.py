@@ -32,7 +32,7 @@ exit codes:
        one of several results is to be picked
   4    paused, at a limit or by a person
   5    timed out; the running turns were cancelled
-  6    nobody was asked: the message names nobody in the team; it is stored
+  6    nobody was asked: the message names nobody in the team, or what it wants is not possible; it is stored
   7    done, but a check was red when it last ran
   130  Ctrl-C; the running turns were cancelled. A second Ctrl-C leaves at once
 """
@@ -46,13 +46,14 @@ def ending_of(conversation: Conversation) -> Ending:
     return "done" if view.paused is None else "paused"
 
 
-def say_next(conversation: Conversation, ending: Ending, db: Path | None) -> None:
-    """Say on stderr which conversation it was, what its state is, and what to do next."""
-    lines = _lines(conversation_view(conversation), ending, db) if conversation.message_count else ["", NOTHING_KEPT]
+def say_next(conversation: Conversation, ending: Ending, db: Path | None, *, why: str = "") -> None:
+    """Say on stderr which conversation it was, what its state is, and what to do next; and why nobody was asked."""
+    view = conversation_view(conversation)
+    lines = _lines(view, ending, db, why) if conversation.message_count else ["", NOTHING_KEPT]
     print(printable("\n".join(lines)), file=sys.stderr)
 
 
-def _lines(view: ConversationView, ending: Ending, db: Path | None) -> Iterator[str]:
+def _lines(view: ConversationView, ending: Ending, db: Path | None, why: str) -> Iterator[str]:
     yield ""
     match ending:
         case "timeout":
@@ -62,7 +63,7 @@ def _lines(view: ConversationView, ending: Ending, db: Path | None) -> Iterator[
         case "paused":
             yield f"Paused: {view.paused}"
         case "nobody":
-            yield "Nobody was asked: the message names nobody in the team."
+            yield f"Nobody was asked. {why or 'The message names nobody in the team.'}"
         case "red":
             yield "A check is red."
         case "undecided" | "done":

@@ -16,7 +16,7 @@ from bullpen.cli.signals import Interruptions
 from bullpen.cli.team_and_message import add_words, message_text, team_and_message
 from bullpen.cli.viewer import Follower, following
 from bullpen.conversation.conversation import Conversation
-from bullpen.conversation.events import Checked, ConversationEvent, event_json
+from bullpen.conversation.events import Checked, ConversationEvent, Said, event_json
 from bullpen.errors import NothingRuns
 from bullpen.messages import ConversationMessage
 from bullpen.team.file import LoadedTeam
@@ -62,7 +62,7 @@ async def _run(opening: Opening, message: str | None, options: argparse.Namespac
                 ending = await _say_and_wait(conversation, follower, message, options, interruptions)
             if ending == "done" and checks.is_any_broken:
                 ending = "red"
-            say_next(conversation, ending, opening.db)
+            say_next(conversation, ending, opening.db, why=checks.why_nobody)
     return interruptions.exit_code if interruptions.exit_code is not None else ENDINGS[ending]
 
 
@@ -95,9 +95,10 @@ async def _say_and_wait(
 
 
 class _Checks:
-    """What the checks said last that ran meanwhile."""
+    """What the checks said last that ran meanwhile, and what was wrong with the message."""
 
     def __init__(self) -> None:
+        self.why_nobody = ""
         self._last: dict[tuple[str, str], bool] = {}
 
     @property
@@ -106,7 +107,9 @@ class _Checks:
         return any(self._last.values())
 
     def noting(self, event: ConversationEvent) -> ConversationEvent:
-        """Return an event, after remembering what it says of a check."""
+        """Return an event, after remembering what it says of a check, or of a message."""
+        if isinstance(event, Said) and event.notes:
+            self.why_nobody = event.notes[0]
         if isinstance(event, Checked):
             self._last[event.result.name, event.result.workspace] = event.result.is_broken
         return event

@@ -74,7 +74,9 @@ def person_message(
     holds = tuple(turn for turn in paused if turn.message_id not in awaited and turn.id not in before.unallowed)
     turns = _turns(route, state, message_id)
     names_nobody = bool(markers.next) and not route.addressees
-    missed = misspelled_name(text, person, router.team, markers) if names_nobody else None
+    # Of several who are asked to do the same, the notes say why that is not possible.
+    is_misspelled = names_nobody and markers.best_of is None
+    missed = misspelled_name(text, person, router.team, markers) if is_misspelled else None
     progress = replace(
         counting_again(before, at),
         person=person.name,

@@ -59,6 +59,28 @@ def returned(
     )
 
 
+def still_red(state: ConversationState, turn: WaitingTurn, reply: str, *, message_id: str, at: int) -> Entry:
+    """Return the message that a turn changed nothing which was to make checks green: they do not go back again."""
+    message = ConversationMessage(
+        id=message_id,
+        content=f"Still red: {turn.member} changed nothing in turn {turn.id}. A person decides what happens now.",
+        speaker=SYSTEM,
+        timestamp=at,
+        routing=Routing(parent_message_id=reply),
+    )
+    progress = replace(
+        state.progress,
+        message_number=max(state.progress.message_number, message_number(message_id)),
+        returns={asked: counts for asked, counts in state.progress.returns.items() if asked != turn.message_id},
+    )
+    return Entry(
+        at=at,
+        message=message,
+        change=Change(progress=progress, waits_for=progress.person),
+        said=Said(sequence=state.messages + 1, message=message),
+    )
+
+
 def _again(check: Check, result: CheckResult, times: int) -> str:
     count = f"{times} of at most {counted(check.most_returns, 'time')} in a row"
     return f"The check {check.name} {how(result)} after {_turn(result)}, and goes back to {result.member} ({count})."

@@ -17,7 +17,7 @@ from bullpen.conversation.events import Checked, FilesChanged, Trouble
 from bullpen.conversation.file_history import FileHistory
 from bullpen.conversation.journal import Journal
 from bullpen.conversation.own_workspaces import OwnWorkspaces
-from bullpen.conversation.returned_checks import returned
+from bullpen.conversation.returned_checks import returned, still_red
 from bullpen.conversation.running_turn import milliseconds
 from bullpen.conversation.watched_folder import WatchedFolder, all_of
 from bullpen.errors import BullpenError
@@ -145,6 +145,9 @@ class TurnChecks:
         try:
             record = await asyncio.shield(ended.look)
             if record is None or not record.changes.files:
+                if record is not None and ended.turn.message_id in self._state.progress.returns:
+                    await ended.is_stored.wait()
+                    await self._journal.shielded(partial(self._say_still_red, ended))
                 return
             results = await self._check_all(ended)
             await ended.is_stored.wait()
@@ -259,6 +262,11 @@ class TurnChecks:
             del folder.at_work[f"check {begun.number}"]
 
     # What goes back
+
+    async def _say_still_red(self, ended: Ended) -> None:
+        if ended.reply and not self._journal.closing.is_set():
+            build = partial(still_red, self._state, ended.turn, ended.reply, at=milliseconds())
+            await self._journal.commit_message(build)
 
     async def _return(self, ended: Ended, results: Sequence[tuple[Check, CheckResult]]) -> None:
         broken = [(check, result) for check, result in results if check.on_red == "return" and result.is_broken]

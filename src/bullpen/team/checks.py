@@ -39,10 +39,10 @@ def check_team(
 
 
 def problems_of(text: str, root: Path, *, environ: Mapping[str, str] = os.environ) -> list[TeamProblem]:
-    """Return everything that is wrong with the text of a team file in this folder, in the order of its lines."""
+    """Return everything that is wrong with the text of a team file in this folder, by its lines; remarks come last."""
     team, problems = examine_team(text)
     here = () if team is None else check_team(team, root, environ=environ, text=text)
-    return sorted([*problems, *here], key=lambda problem: problem.line or 0)
+    return sorted([*problems, *here], key=lambda one: (one.severity == "remark", one.line or 0))
 
 
 def hand_over_sentences(team: Team) -> Iterator[str]:
@@ -81,6 +81,7 @@ class _Checks:
         self._root = root
         self._environ = environ
         self._lines = lines
+        self._unrestricted: list[tuple[KeyPath, str]] = []
 
     def problems(self) -> Iterator[TeamProblem]:
         if self._team.task and (reason := task_too_long(self._team.task)):
@@ -93,6 +94,15 @@ class _Checks:
                 yield from self._member(index, member)
         for index, check in enumerate(self._team.checks):
             yield from self._check(("check", index), check)
+        yield from self._seen_only()
+
+    def _seen_only(self) -> Iterator[TeamProblem]:
+        """Remark once, for all of them, on commands that say that they edit."""
+        for path, _ in self._unrestricted[:1]:
+            others = _listed([name for _, name in self._unrestricted[1:]])
+            also = f" (the same for {others})" if others else ""
+            text = f"says that its changes are to be seen; bullpen cannot restrict what a command does{also}"
+            yield self._problem((*path, "permissions"), text, "remark")
 
     def _check(self, path: KeyPath, check: Check) -> Iterator[TeamProblem]:
         """Check that a command can run after turns, and that there are any after which it does."""
@@ -187,8 +197,7 @@ class _Checks:
             text = "bullpen cannot restrict what a command does; you are asked before other agents hand over to it"
             yield self._problem((*path, "permissions"), text, "remark")
         elif not is_known(member.agent) and member.permissions != "read-only":
-            text = "says that its changes are to be seen; bullpen cannot restrict what a command does"
-            yield self._problem((*path, "permissions"), text, "remark")
+            self._unrestricted.append((path, member.name))
         elif member.command and not is_known(member.agent) and self._lines.has((*path, "permissions")):
             text = "is not enforced: bullpen cannot restrict what a command does, and this one may do anything"
             yield self._problem((*path, "permissions"), text, "warning")

@@ -3,8 +3,9 @@
 import msgspec
 from msgspec import Struct
 
-from bullpen.errors import NothingToPick
+from bullpen.errors import NothingToPick, UnknownTurn
 from bullpen.file_changes import ChangeRecord
+from bullpen.markers.grammar import read_markers
 from bullpen.markers.stripping import text_for_people
 from bullpen.routing.progress import Progress
 from bullpen.routing.rounds import Candidate, Round, Rounds, round_of
@@ -68,7 +69,7 @@ class Results(Struct, frozen=True, kw_only=True):
 def results_of(store: Store, conversation_id: str, turn_id: str = "") -> Results:
     """Return the results of the task that a turn belongs to; without one, of the last task. Raises NothingToPick."""
     rounds = msgspec.convert(store.conversation(conversation_id).progress, Progress).rounds
-    key, one = _found(rounds, turn_id)
+    key, one = _found(rounds, turn_id, store, conversation_id)
     task = store.message(conversation_id, one.message_id).message.content
     return Results(
         round=key,
@@ -86,12 +87,25 @@ def result_changes(store: Store, conversation_id: str, result: Result) -> list[C
     return [record for record in found if record is not None]
 
 
-def _found(rounds: Rounds, turn_id: str) -> tuple[str, Round]:
+def _found(rounds: Rounds, turn_id: str, store: Store, conversation_id: str) -> tuple[str, Round]:
     found = round_of(rounds, turn_id) if turn_id else next(reversed([*rounds.items()]), None)
     if found is None:
+        if turn_id and _was_one_of_several(store, conversation_id, turn_id):
+            raise NothingToPick(
+                f"The results of that task were merged or dropped. /diff {turn_id} shows what turn {turn_id} changed."
+            )
         what = f"Turn {turn_id} is not one of several" if turn_id else "Nothing is to be compared"
         raise NothingToPick(f"{what}. Let several do the same task with [NEXT: a | b].")
     return found
+
+
+def _was_one_of_several(store: Store, conversation_id: str, turn_id: str) -> bool:
+    """Return whether a turn was one of several whose results are all gone."""
+    try:
+        asked_by = store.turn(conversation_id, turn_id).message_id
+    except UnknownTurn:
+        return False
+    return read_markers(store.message(conversation_id, asked_by).message.content).best_of is not None
 
 
 def _sentence(one: Round) -> str:
