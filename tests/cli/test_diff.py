@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from tests.view.changed import RECORDS, write_changes
 
 from bullpen.cli import main
@@ -81,6 +82,35 @@ def test_from_one_turn_to_another_with_what_people_changed_meanwhile(changed: Pa
     assert "# the end" in printed(capsys, "1..3")
     assert "# the end" not in printed(capsys, "2..")
     assert printed(capsys, "..1") == TURN_1
+
+
+def test_what_was_merged_as_it_was_is_shown_once(changed: Path, capsys: Printed) -> None:
+    turn = RECORDS[0]
+    merge = replace(turn, kind="merge", changes=replace(turn.changes, folder="/shared"))
+    with SqliteStore(changed) as store:
+        store.add_changes(EXAMPLE_ID, merge)
+    lines = printed(capsys, "1", "--stat").splitlines()
+    assert lines[1].startswith("max, turn 1, merged: 3 files (+2 −1).")
+    assert lines[3:] == [
+        "logo.png  new, binary",
+        "notes b.txt → moved b.txt  renamed",
+        "src/login.py  +2 −1",
+        "3 files, +2 −1",
+    ]
+    whole = printed(capsys, "1")
+    assert (whole.count("src/login.py"), whole.count("merged: 3 files")) == (1, 1)
+    assert main(["sessions", "export", EXAMPLE_ID, "--format", "md"]) == 0
+    exported = capsys.readouterr().out
+    assert (exported.count("return cookie"), exported.count("turn 1, merged: 3 files (+2 −1).")) == (1, 1)
+    assert len(json.loads(printed(capsys, "1", "--json"))) == 2
+
+
+def test_a_merge_that_differs_from_its_turn_is_shown_too(changed: Path, capsys: Printed) -> None:
+    turn = RECORDS[0]
+    merge = replace(turn, kind="merge", changes=replace(turn.changes, folder="/shared", files=turn.changes.files[:1]))
+    with SqliteStore(changed) as store:
+        store.add_changes(EXAMPLE_ID, merge)
+    assert printed(capsys, "1").count("src/login.py") == 2
 
 
 def test_what_was_taken_back_is_not_left_in_the_end(changed: Path, capsys: Printed) -> None:

@@ -315,7 +315,8 @@ def test_the_list_of_all_changes_grows_while_it_is_looked_at(with_max: Stage) ->
         await tell(scene, added)
         await scene.sees("Somebody, between turns  1 file", "turn 1 · max  3 files")
         listed = scene.app.screen.query_one(OptionList)
-        assert listed.highlighted == 2, "the person is where they were"
+        assert "Somebody, between turns" in str(listed.get_option_at_index(0).prompt), "the latest comes first"
+        assert listed.highlighted == 4, "the person is at the same file, below the two lines that came"
         await scene.press("3")
         (again,) = await store(scene, record("people", TEST, patch=TEST_PATCH, after=2))
         await tell(scene, again)

@@ -9,13 +9,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from bullpen.check_results import CheckResult
-from bullpen.file_changes import ChangeRecord, FileChange, FolderChanges
+from bullpen.file_changes import ChangeRecord, FileChange, FolderChanges, Totals
 from bullpen.messages import ConversationMessage
 from bullpen.store.base import Store
 from bullpen.text.clean import one_line
 from bullpen.text.numbers import counted
 from bullpen.text.safe import printable
 from bullpen.view.changes import change_summary, record_words
+from bullpen.view.combined_changes import repeats
 from bullpen.view.diff import file_words
 
 MESSAGES_AT_ONCE = 20
@@ -51,6 +52,21 @@ def all_changes(store: Store, conversation_id: str, *, last: int) -> Iterator[Ch
     for first in range(0, last + 1, MESSAGES_AT_ONCE):
         until = min(first + MESSAGES_AT_ONCE - 1, last)
         yield from store.changes(conversation_id, first=first, last=until)
+
+
+def without_repeats(records: Iterable[ChangeRecord]) -> Iterator[ChangeRecord]:
+    """Yield records; of a merge that brought exactly what its turn had changed, only how much that is."""
+    latest: dict[str, ChangeRecord] = {}
+    for record in records:
+        if record.kind == "turn":
+            latest[record.member] = record
+        yield _only_how_much(record) if repeats(record, latest.get(record.member)) else record
+
+
+def _only_how_much(record: ChangeRecord) -> ChangeRecord:
+    changes = record.changes
+    total = Totals(files=changes.count, added=changes.added, removed=changes.removed)
+    return replace(record, changes=replace(changes, files=(), patch="", patch_is_cut=False, total=total))
 
 
 def shown_changes(record: ChangeRecord, message: ConversationMessage | None) -> ShownChanges | None:

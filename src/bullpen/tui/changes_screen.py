@@ -104,7 +104,7 @@ class ChangesScreen(ModalScreen[Chosen | None]):
         self.dismiss(self._opened[event.option_index])
 
     def _lines(self, shown: Shown) -> Iterator[tuple[Content, Chosen]]:
-        groups = {"turns": self._changes.turns, "members": self._changes.members}
+        groups = {"turns": self._changes.turns[::-1], "members": self._changes.members}
         for group in groups.get(shown, (self._changes.together,)):
             yield _heading(group), Chosen(group.parts)
             for file in group.files[:MOST_FILES]:

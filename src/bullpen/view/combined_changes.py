@@ -56,6 +56,19 @@ def counted_once(records: Sequence[ChangeRecord]) -> list[ChangeRecord]:
     ]
 
 
+def repeats(merge: ChangeRecord, turn: ChangeRecord | None) -> bool:
+    """Return whether a merge brought into the shared folder exactly what its turn had changed."""
+    if turn is None or merge.kind != "merge" or (turn.kind, turn.turn_id) != ("turn", merge.turn_id):
+        return False
+    return (merge.changes.files, merge.changes.patch) == (turn.changes.files, turn.changes.patch)
+
+
+def without_repeats(records: Sequence[ChangeRecord]) -> list[ChangeRecord]:
+    """Return records without merges that brought exactly what their turns had changed."""
+    turns = {record.turn_id: record for record in records if record.kind == "turn"}
+    return [record for record in records if not repeats(record, turns.get(record.turn_id))]
+
+
 def combine(records: Sequence[ChangeRecord], home: Path | None) -> list[ChangeRecord]:
     """Return the changes of each folder as one. Where its earlier files are not kept, they stay several, and say so."""
     folders: dict[str, list[ChangeRecord]] = {}

@@ -9,6 +9,7 @@ from bullpen.text.numbers import local_time
 from bullpen.text.safe import printable
 from bullpen.view.change_lookup import OF_TURNS
 from bullpen.view.changes import Changes, group_of, record_words
+from bullpen.view.combined_changes import without_repeats
 from bullpen.view.diff import SIGNS, FileDiff, Hunk, Row, file_diffs
 from bullpen.view.syntax import Piece, colored_rows
 
@@ -20,11 +21,12 @@ MOST_COLORED = 500
 
 
 def diff_lines(records: Sequence[ChangeRecord], colours: Colours) -> Iterator[str]:
-    """Yield who changed what, then each file with its rows."""
+    """Yield who changed what, then each file with its rows; what was merged as it was is only named."""
+    shown = without_repeats(records)
     for number, record in enumerate(records):
         yield from [""] if number else []
         yield from _heading(record, colours)
-        for file in file_diffs(record.changes):
+        for file in file_diffs(record.changes) if record in shown else ():
             yield ""
             yield from _file_lines(file, colours)
 
@@ -35,7 +37,7 @@ def stat_lines(
     """Yield the files with how many lines were added and removed, all records together, or as they were combined."""
     for record in records:
         yield from _heading(record, colours)
-    group = group_of(combined or records, key="", title="")
+    group = group_of(without_repeats(combined or records), key="", title="")
     yield ""
     for file in group.files:
         yield f"{safe_line(file.title)}  {colours.paint(file.about, 'dim')}"
