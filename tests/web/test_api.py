@@ -252,6 +252,7 @@ def test_a_body_is_required_where_nothing_works_without_it() -> None:
         "ask",
         "forget",
         "merge",
+        "pick",
         "resolve",
         "reorder",
         "rewind",
