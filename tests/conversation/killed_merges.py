@@ -5,6 +5,7 @@ A step is anything that changes the disk: a program that is started, a file that
 
 import os
 import subprocess
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from tests.files.stage import repository, write
 from bullpen.conversation import merging
 from bullpen.conversation.file_history import FileHistory, files_home
 from bullpen.conversation.owner import owned
+from bullpen.errors import ConversationInUse
 from bullpen.files.own_paths import own_path
 from bullpen.files.own_workspace import OwnWorkspace, remove_own_workspaces, unmerged_work
 from bullpen.files.workspace import FolderSnapshots
@@ -32,6 +34,7 @@ MERGED = {
 }
 CONVERSATION, TURN = "calm-fox-000001", "1"
 DEAD = 77
+MOST_WAITS = 600
 
 
 class Site:
@@ -123,6 +126,16 @@ def _play(opened: Opened, site: Site, only_merge: bool) -> None:
     opened.merge() if only_merge else opened.whole(site)
 
 
+def wait_for_its_children(db: Path, conversation_id: str) -> None:
+    """Wait until nothing is left of a killed process: what it was about to start holds its lock for a moment."""
+    for _ in range(MOST_WAITS):
+        try:
+            with SqliteStore(db) as store, owned(store, conversation_id):
+                return
+        except ConversationInUse:
+            time.sleep(0.05)
+
+
 def killed_at(site: Site, step: int, *, only_merge: bool = False) -> bool:
     """Do everything, or only the merge, in a process that dies at one step; return whether it did."""
     if only_merge:
@@ -138,6 +151,7 @@ def killed_at(site: Site, step: int, *, only_merge: bool = False) -> bool:
     _, status = os.waitpid(child, 0)
     code = os.waitstatus_to_exitcode(status)
     assert code in (0, DEAD), code
+    wait_for_its_children(site.db, CONVERSATION)
     return code == DEAD
 
 

@@ -110,6 +110,18 @@ async def test_what_people_change_between_turns_is_told_apart(project: Project) 
     assert "Between turns, a person or another program changed 'notes.txt'." in told
 
 
+async def test_what_a_person_changed_before_an_undo_stays_theirs(project: Project) -> None:
+    project.builder("echo more >> a.py")
+    async with project.stage.open() as conversation:
+        await said(conversation, "[NEXT: builder] Go.")
+        project.write("notes.txt", "mine\n")
+        await conversation.undo()
+        _, people, undone = await records(conversation)
+    assert (people.kind, kinds(people)) == ("people", {"notes.txt": "changed"})
+    assert (undone.kind, kinds(undone)) == ("undo", {"a.py": "changed"})
+    assert project.read("notes.txt") == "mine\n"
+
+
 async def test_undo_and_redo(project: Project) -> None:
     project.builder("echo three >> a.py; echo new > n.py; rm notes.txt")
     async with project.stage.open() as conversation:
@@ -138,7 +150,7 @@ async def test_an_undo_refuses_to_overwrite_what_somebody_changed_since(project:
         with pytest.raises(FilesDiffer, match=r"'a\.py'"):
             await conversation.undo()
         assert (project.read("a.py"), project.read("n.py")) == ("mine\n", "new\n")
-        assert [record.kind for record in await records(conversation)] == ["turn"]
+        assert [record.kind for record in await records(conversation)] == ["turn", "people"]
 
 
 async def test_nothing_is_put_back_while_an_agent_may_change_files_there(project: Project) -> None:

@@ -288,6 +288,14 @@ async def test_what_is_merged_by_a_decision_is_not_taken_for_a_persons_change(pr
     assert [files for kind, files in found if kind == "merge"] == [merged]
 
 
+async def test_what_a_person_changed_during_a_turn_stays_theirs(project: OwnProject) -> None:
+    project.agent("max", f"echo more >> a.txt; echo kim > {project.folder}/kims.txt")
+    async with project.stage.open() as conversation:
+        await said(conversation, "[NEXT: max] Go.")
+        found = [(record.kind, sorted(kinds(record))) for record in await records(conversation)]
+    assert found == [("turn", ["a.txt"]), ("people", ["kims.txt"]), ("merge", ["a.txt"])]
+
+
 async def test_what_is_not_a_text_is_put_beside_to_be_resolved(project: OwnProject) -> None:
     (project.folder / "logo").write_bytes(b"\0base")
     project.commit()

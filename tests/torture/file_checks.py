@@ -1,22 +1,20 @@
 """What must hold when a process was killed that worked with files, and the conversation is opened again."""
 
 import asyncio
-import time
 from collections import Counter
 
+from tests.conversation.killed_merges import wait_for_its_children
 from tests.conversation.repository_stage import records
 from tests.torture.file_stories import Scene, State, Story, delete_all
 
 from bullpen.conversation.conversation import Conversation
-from bullpen.conversation.owner import owned
-from bullpen.errors import ConversationInUse, NothingToUndo
+from bullpen.errors import NothingToUndo
 from bullpen.file_changes import ChangeRecord
 from bullpen.files.own_paths import FOLDER
 from bullpen.store.base import Store, Turn
 from bullpen.store.sqlite import SqliteStore
 
 TEMPORARY = ".bullpen-"
-MOST_WAITS = 100
 
 
 class Wrong(Exception):
@@ -30,20 +28,10 @@ def check(story: Story, scene: Scene, counts: Counter[str]) -> None:
     if story.kind == "delete":
         _expect(scene.files(), scene.before, "after deleting")
     else:
-        wait_for_its_children(scene)
+        wait_for_its_children(scene.stage.db, scene.conversation_id)
         asyncio.run(_opened(story, scene, counts))
     _check_repository(scene)
     _check_deleted(scene)
-
-
-def wait_for_its_children(scene: Scene) -> None:
-    """Wait until nothing is left of the killed process: what it was about to start holds its lock for a moment."""
-    for _ in range(MOST_WAITS):
-        try:
-            with SqliteStore(scene.stage.db) as store, owned(store, scene.conversation_id):
-                return
-        except ConversationInUse:
-            time.sleep(0.05)
 
 
 def _check_whole_files(scene: Scene) -> None:

@@ -23,7 +23,8 @@ if __name__ == "__main__":
     # Before anything imports the module that has the mistake.
     plant(sys.argv[4], Path(sys.argv[5]))
 
-from tests.torture.file_checks import Wrong, check, wait_for_its_children
+from tests.conversation.killed_merges import wait_for_its_children
+from tests.torture.file_checks import Wrong, check
 from tests.torture.file_steps import at_each, dying_at
 from tests.torture.file_stories import STORIES, Scene, Story, delete_all
 
@@ -102,7 +103,7 @@ class Kills:
         if story.kind != "delete" and self.random.random() < KILLED_TWICE:
             last = self.random.randrange(MOST_STEPS_OF_OPENING)
 
-            wait_for_its_children(scene)
+            wait_for_its_children(scene.stage.db, scene.conversation_id)
 
             def opened() -> None:
                 at_each(dying_at(last, chance), SqliteStore)

@@ -16,6 +16,7 @@ from bullpen.conversation.conflicts import Settling
 from bullpen.conversation.events import FEW, FilesChanged, Trouble
 from bullpen.conversation.file_history import CheckFolder, FileHistory, files_home
 from bullpen.conversation.journal import Journal
+from bullpen.conversation.looks import look_between_turns
 from bullpen.conversation.member_agent import MemberAgent
 from bullpen.conversation.merging import bring, complete
 from bullpen.conversation.running_turn import milliseconds
@@ -167,6 +168,8 @@ class OwnWorkspaces:
             return False
         try:
             async with shared.alone():
+                # What a person has changed is not taken for what is merged.
+                await look_between_turns(shared, self._history, self._journal)
                 brought = await self._state.in_store(bring, self._history, own, turn_id=turn_id, at=milliseconds())
                 self._tell(brought.record, shared)
             if brought.conflicts:

@@ -13,6 +13,7 @@ from bullpen.conversation.conflicts import Settling
 from bullpen.conversation.events import FilesChanged, Trouble
 from bullpen.conversation.file_history import FileChoice, FileHistory, stays_note
 from bullpen.conversation.journal import Journal
+from bullpen.conversation.looks import look_between_turns
 from bullpen.conversation.member_agent import MemberAgent
 from bullpen.conversation.own_workspaces import OwnWorkspaces
 from bullpen.conversation.running_turn import milliseconds
@@ -99,7 +100,7 @@ class TurnFiles:
             folder = await self.folder(self._history, agent.folder)
             await folder.enter(turn.id)
             self._entered[turn.id] = folder
-            before = await self._before(self._history, folder)
+            before = await look_between_turns(folder, self._history, self._journal)
         self._looked[turn.id] = folder, FolderChanges(folder=folder.path, before=before)
 
     async def _look_at_own(
@@ -107,7 +108,7 @@ class TurnFiles:
     ) -> tuple[WatchedFolder, str]:
         """Bring an agent's own workspace up to date, and return it with the id of all files in it."""
         async with shared.writing:
-            now = await self._before(history, shared)
+            now = await look_between_turns(shared, history, self._journal)
         before = await self.own.bring_up_to_date(turn, agent, now)
         folder = await self.folder(history, agent.folder)
         folder.known = before
@@ -173,6 +174,10 @@ class TurnFiles:
         """Put files back, or bring them back, as a person wants it. The journal's lock is held meanwhile."""
         if self._history is None:
             raise NothingToUndo("This conversation does not keep what its files were.")
+        for folder in self._folders.values():
+            if not folder.at_work:
+                # What a person has changed is not taken for what is put back.
+                await look_between_turns(folder, self._history, self._journal)
         given = (choice, turn_id, person)
         record = await self._state.in_store(
             self._history.put, *given, at=milliseconds(), check=self.check_nobody_works_in
@@ -202,7 +207,7 @@ class TurnFiles:
         async with shared.writing:
             if how != "apart" and not shared.at_work:
                 # What a person has changed is not taken for what is merged, nor the other way round.
-                await self._before(self._history, shared)
+                await look_between_turns(shared, self._history, self._journal)
             return await self.own.settle(how, turn_id, own, shared, self.check_nobody_works_in, resolver)
 
     async def merging(self, shared: WatchedFolder, work: Coroutine[Any, Any, bool]) -> bool:
@@ -243,17 +248,6 @@ class TurnFiles:
             known = await self._state.in_store(history.last_id, str(workspace.root))
             self._folders.setdefault(workspace.root, WatchedFolder(workspace, known))
         return self._folders[workspace.root]
-
-    async def _before(self, history: FileHistory, folder: WatchedFolder) -> str:
-        """Return the id of all files now, and record what changed while no turn was running there."""
-        now, before = (await asyncio.to_thread(folder.workspace.snapshot)).id, folder.known
-        folder.known = now
-        if before and now and now != before and not folder.at_work:
-            changes = await asyncio.to_thread(folder.workspace.compare, before, now)
-            if changes.files:
-                record = ChangeRecord(kind="people", at=milliseconds(), changes=changes)
-                self._publish(await self._state.in_store(history.add, record))
-        return now
 
     async def _last_look(
         self, history: FileHistory, folder: WatchedFolder, begun: ChangeRecord, *, is_own: bool, stays: bool
