@@ -19,8 +19,8 @@ MISTAKES = {
     ),
     "its own replies are forgotten": (
         "bullpen.conversation.prompts",
-        "        own = dict.fromkeys([*memory.said, left.reply_id])\n",
-        "        own = dict.fromkeys(memory.said)\n",
+        "        own = tuple(dict.fromkeys([*memory.said, left.reply_id]))\n",
+        "        own = tuple(dict.fromkeys(memory.said))\n",
         r"was sent again",
     ),
     "the session is marked before its CLI has ended": (
@@ -44,7 +44,7 @@ MISTAKES = {
     "nothing is given again after a killed turn": (
         "bullpen.conversation.prompts",
         "            after=memory.seen_to,\n",
-        "            after=number_of(current.id) - 1,\n",
+        "            after=self._context.number_of(current.id) - 1,\n",
         r"are missing before",
     ),
 }
