@@ -12,6 +12,7 @@ from tests.conversation.stage import said as all_said
 from bullpen.conversation.conversation import Conversation
 from bullpen.conversation.events import Trouble, Unpicked
 from bullpen.errors import NobodyToAsk, NothingToPick, NothingToUndo
+from bullpen.view.decided import decisions_in
 from bullpen.view.explanation import RIVALS, explain, explain_now
 
 
@@ -59,9 +60,11 @@ async def test_each_works_apart_and_nothing_is_merged_until_one_is_picked(projec
         assert (await all_said(conversation))[-1] == (
             "bullpen: kim picked the result of bob (turn 2). Not picked: ann (turn 1) and cyd (turn 3)."
         )
-        await conversation.discard()
+        await conversation.discard(by="kim")
         await settled(conversation)
         assert (project.worktrees(), conversation.progress.rounds) == ([], {})
+        decided = await conversation.read(decisions_in)
+        assert [(one.person, one.choice) for one in decided] == [("kim", "pick"), ("kim", "discard")]
         await conversation.undo()
         assert project.read("a.txt") == LINES
         with pytest.raises(NothingToUndo, match="was not picked"):
