@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from bullpen.check_results import CheckResult
 from bullpen.file_changes import ChangeRecord
 from bullpen.store.base import StoredConversation, StoredMessage, Turn
 
@@ -32,6 +33,10 @@ class OneConversation:
 
     def changes(self, _: str, **__: object) -> Sequence[ChangeRecord]:
         """Return that no files were changed."""
+        return []
+
+    def checks(self, _: str, **__: object) -> Sequence[CheckResult]:
+        """Return that nothing was checked."""
         return []
 
     def turns(self, _: str, *, message_id: str) -> Sequence[Turn]:

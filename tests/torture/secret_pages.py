@@ -128,6 +128,11 @@ def _look(pages: Pages, conversation: str) -> None:
         f"{one}/messages?limit=1000",
         f"{one}/queue",
         f"{one}/decisions",
+        f"{one}/checks",
+        f"{one}/results",
+        f"{one}/changes/1/files",
+        f"{here}/results",
+        "/metrics",
     ]
     # A token may not read a team file: only a browser of the owner may.
     paths += ["/teams", "/teams/some-key", "/sidebar", f"{here}/messages/1"]
