@@ -39,7 +39,7 @@ EVENTS_OF_A_SESSION = 250
 SESSIONS_AT_ONCE = 10
 # Messages to scroll in when nobody speaks.
 NOTES = 30
-LONGEST_SECONDS = 900.0
+LONGEST_SECONDS = 300.0
 MOST_MESSAGES = 100_000
 
 LONG = "\n\n".join(
