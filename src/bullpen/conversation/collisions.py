@@ -72,6 +72,8 @@ class Overlap:
         """What the last look has found that nobody seemed to do: what an agent says may come a little later."""
         self._late: list[Collision] = []
         self._looks = 0
+        self._have_met = False
+        """Whether several turns have worked there at the same time: only then there are looks while they work."""
 
     @property
     def turns(self) -> Collection[str]:
@@ -80,6 +82,7 @@ class Overlap:
 
     def begins(self, turn_id: str, folder: str, *, tells_tools: bool) -> None:
         """Add a turn whose agent works in a folder below the root."""
+        self._have_met = self._have_met or bool(self._doings)
         self._doings[turn_id] = _Doing(folder=folder, tells_tools=tells_tools)
 
     def ends(self, turn_id: str) -> None:
@@ -117,8 +120,8 @@ class Overlap:
 
     def _ended(self, doing: _Doing, event: ToolFinished, tool: _Tool) -> None:
         tool.ended = self._looks
-        # An edit that failed has changed nothing. And if nobody else works there, all that is changed is its own.
-        if len(self._doings) == 1 or (event.failed and tool.reach is not None):
+        # An edit that failed has changed nothing. And what a turn changes that was always alone is its own.
+        if not self._have_met or (event.failed and tool.reach is not None):
             del doing.tools[event.id]
 
     def did(self, turn_id: str, files: Sequence[FileChange]) -> None:
