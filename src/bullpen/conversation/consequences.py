@@ -1,6 +1,6 @@
 """What a message or the end of a turn changes: entries, built before anything is written. Pure functions."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
 from msgspec.structs import replace
@@ -144,16 +144,8 @@ def agent_reply(
     message_id: str,
 ) -> Entry:
     """Return what an agent's reply changes."""
-    is_judge, is_apart = is_judges(state.progress.rounds, turn.id), turn.id in turns_apart(state.progress.rounds)
-    route = (
-        Route(notes=_not_followed(agent, markers))
-        if is_apart
-        else router.route(agent, markers, person=state.progress.person)
-    )
-    if markers.pick is not None and not is_judge:
-        route = replace(
-            route, notes=(*route.notes, f"{agent.name} is not a judge here, so its [PICK: …] picks nothing.")
-        )
+    is_apart = turn.id in turns_apart(state.progress.rounds)
+    route = _route_of_reply(router, state, agent, markers, turn)
     drops = _dropped(route, state)
     before = without_questions(state.progress, (turn.id for turn in drops))
     turns = _turns(route, state, message_id)
@@ -163,13 +155,6 @@ def agent_reply(
         if route.addressees or is_apart
         else missed_hand_over(text, agent, team, markers=markers, returns_to=route.waits_for)
     )
-    misses = {name: said for name, said in before.misses.items() if name != agent.name}
-    if missed is not None:
-        misses[agent.name] = (
-            f"{missed.sentence} Nobody was asked. To hand over, write [NEXT: name] outside of code and quotes."
-        )
-    elif route.notes:
-        misses[agent.name] = " ".join(route.notes)
     kept = tuple(waiting for waiting in state.queue.waiting if waiting not in drops)
     is_last = not turns and not kept
     handed_over = {route.waits_for: agent.name} if route.waits_for and (route.addressees or is_last) else {}
@@ -180,7 +165,7 @@ def agent_reply(
         with_reply(used, agent.name, text, _first_agent(team, turns)),
         turns_made=before.turns_made + len(turns),
         message_number=max(before.message_number, message_number(message_id)),
-        misses=misses,
+        misses=_misses(before.misses, agent, missed, route),
         missed=missed or _still_missed(before, lambda earlier: earlier.sender == agent.name),
         handed_over={**before.handed_over, **handed_over},
         unallowed={**before.unallowed, **{new.id: agent.name for new in unallowed}},
@@ -202,6 +187,32 @@ def agent_reply(
             _turn_ended(turn, end, seconds),
         ),
     )
+
+
+def _route_of_reply(
+    router: Router, state: ConversationState, agent: Member, markers: Markers, turn: WaitingTurn
+) -> Route:
+    """Return whom a reply asks: nobody, if it is one of several, for a person or a judge decides then."""
+    rounds = state.progress.rounds
+    if turn.id in turns_apart(rounds):
+        route = Route(notes=_not_followed(agent, markers))
+    else:
+        route = router.route(agent, markers, person=state.progress.person)
+    if markers.pick is None or is_judges(rounds, turn.id):
+        return route
+    note = f"{agent.name} is not a judge here, so its [PICK: …] picks nothing."
+    return replace(route, notes=(*route.notes, note))
+
+
+def _misses(before: Mapping[str, str], agent: Member, missed: MissedHandOver | None, route: Route) -> dict[str, str]:
+    """Return what agents are told of their last replies that was not followed."""
+    misses = {name: said for name, said in before.items() if name != agent.name}
+    if missed is not None:
+        how = "To hand over, write [NEXT: name] outside of code and quotes."
+        misses[agent.name] = f"{missed.sentence} Nobody was asked. {how}"
+    elif route.notes:
+        misses[agent.name] = " ".join(route.notes)
+    return misses
 
 
 def turn_begins(
