@@ -54,7 +54,7 @@ def all_changes(store: Store, conversation_id: str, *, last: int) -> Iterator[Ch
         yield from store.changes(conversation_id, first=first, last=until)
 
 
-def without_repeats(records: Iterable[ChangeRecord]) -> Iterator[ChangeRecord]:
+def with_short_repeats(records: Iterable[ChangeRecord]) -> Iterator[ChangeRecord]:
     """Yield records; of a merge that brought exactly what its turn had changed, only how much that is."""
     latest: dict[str, ChangeRecord] = {}
     for record in records:

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from typing import Generic, Protocol, TypeVar
 
 from bullpen.check_results import CheckResult
-from bullpen.exchange.changes import ShownChanges, all_changes, shown_changes, without_repeats
+from bullpen.exchange.changes import ShownChanges, all_changes, shown_changes, with_short_repeats
 from bullpen.exchange.checks import ShownCheck, all_checks, shown_check
 from bullpen.file_changes import ChangeRecord
 from bullpen.memory import Memory
@@ -41,7 +41,7 @@ def all_entries(
 ) -> Iterator[ShownMessage | UnansweredTurn | ShownChanges | ShownCheck]:
     """Yield the same, and between them turns that ended without a reply, what changed in folders, and checks of it."""
     end = _end(store, conversation_id)
-    changes = _Following(without_repeats(all_changes(store, conversation_id, last=end)), shown_changes)
+    changes = _Following(with_short_repeats(all_changes(store, conversation_id, last=end)), shown_changes)
     checks = _Following(all_checks(store, conversation_id, last=end), shown_check)
     yield from changes.after(0, None)
     for page in _pages(store, conversation_id):
