@@ -13,6 +13,7 @@ import pytest
 from tests.files.stage import FILES, repository, told, turn, workspace, write
 
 from bullpen.errors import FilesError, FilesFailed, FilesNotKept
+from bullpen.files.git import Git
 from bullpen.files.workspace import FolderSnapshots
 from bullpen.testing.read_only import run_on_read_only_media
 
@@ -253,6 +254,28 @@ def test_what_cannot_be_read_is_said(tmp_path: Path) -> None:
     folders = "Some folders cannot be opened, so changes there are not known."
     files = "edited.txt, secret cannot be read, so changes there are not known."
     assert done.stdout.splitlines() == [f"{folders} {files}", "['new']"]
+
+
+def test_of_two_at_once_the_one_that_could_open_everything_hides_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "git"
+    program.write_text('#!/bin/sh\ncase "$*" in *loud*) echo "warning: could not open directory x" >&2;; esac\n')
+    program.chmod(0o700)
+    git = Git(str(program), tmp_path, root=tmp_path)
+
+    class Meanwhile:
+        """How much of what git says is read; before that, the other one is run to its end."""
+
+        def __index__(self) -> int:
+            monkeypatch.setattr("bullpen.files.git.CHUNK_BYTES", 1000)
+            git.run("loud")
+            return 1000
+
+    monkeypatch.setattr("bullpen.files.git.CHUNK_BYTES", Meanwhile())
+    git.run("quiet")
+
+    assert git.cannot_open
 
 
 def test_special_files_are_left_alone(tmp_path: Path) -> None:

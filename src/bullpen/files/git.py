@@ -107,7 +107,9 @@ class Git:
                     timer.cancel()
                     process.kill()
             words.seek(0)
-            self.cannot_open |= CANNOT_OPEN in words.read(CHUNK_BYTES)
+            # Another thread may have noted it meanwhile, so it is never set back.
+            if CANNOT_OPEN in words.read(CHUNK_BYTES):
+                self.cannot_open = True
             if is_read and code:
                 raise GitFailed(f"git {_command(arguments)}: {_reason(words, code)}")
 
