@@ -211,6 +211,11 @@ WRITES: dict[str, Callable[[Store, Owner | None], object]] = {
     "discard": lambda store, owner: store.discard("c", owner=owner),
     "delete": lambda store, owner: store.delete("c", at=1, owner=owner),
     "start_turn": lambda store, owner: store.start_turn("c", "m1-sarah", owner=owner or OWNER, given=GIVEN, at=1),
+    "give_again": lambda store, owner: store.give_again(
+        "c", "m1-max", owner=owner or OWNER, given=replace(GIVEN, prompt="Again")
+    ),
+    "adopt": lambda store, owner: store.adopt("c", ["m1-max"], owner=owner or OWNER),
+    "repair": lambda store, owner: store.repair("c", owner=owner),
     "beat": lambda store, owner: store.beat("c", owner or OWNER, at=1),
 }
 """Everything that only the owner of a conversation may do, after `test_who_lost…` has prepared it."""
@@ -904,6 +909,8 @@ class StoreContract:
         store.end_turn("c", TurnEnd(turn_id="m1-carol", state="failed", at=120), owner=OWNER)
         store.add_changes("c", replace(CHANGES, state="begun"), owner=OWNER)
         store.add_check("c", CHECK, owner=OWNER)
+        # Stuck, so that there is something to repair.
+        store.update("c", at=130, change=StateChange(progress={"undecided": ["unknown"]}), owner=OWNER)
         assert store.claim("c", OTHER, is_alive=dead)
         before = everything(store)
 
@@ -914,8 +921,13 @@ class StoreContract:
         WRITES[write](store, OTHER)
         if write == "delete":
             assert store.conversations() == []
-        elif write != "discard":
+        elif write not in ("discard", "adopt"):
             assert everything(store) != before
+
+    def test_everything_that_takes_an_owner_is_tried_by_who_lost_a_conversation(self) -> None:
+        methods = {name for name, method in vars(Store).items() if "owner" in getattr(method, "__annotations__", {})}
+
+        assert methods - {"claim", "is_locked", "release"} <= WRITES.keys()
 
     def test_nobody_writes_as_an_owner_of_what_nobody_owns(self, store: Store) -> None:
         store.release("c", OWNER)
