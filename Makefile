@@ -35,9 +35,11 @@ example: $(CORE)
 
 test: $(READY)
 	@$(BIN)/python tests/real_cli/install.py
-	@$(BIN)/python tests/browser/install.py
-	@$(BIN)/python tests/store/postgres/install.py
-	$(BIN)/pytest --numprocesses logical --dist worksteal
+	@$(BIN)/python -m tests.browser.install
+	@$(BIN)/python -m tests.store.postgres.install
+	$(BIN)/pytest --numprocesses logical --dist worksteal || { \
+	  echo; echo "!!! What failed is tried once more, one after the other. What passes now depends on a busy machine: mend it."; \
+	  $(BIN)/pytest --last-failed --last-failed-no-failures none; }
 
 newest: $(READY)
 	@BULLPEN_NEWEST=$(CURDIR)/.cache/newest $(BIN)/python -m tests.newest

@@ -57,5 +57,5 @@ def open_browser() -> OpenBrowser:
 def axe() -> str:
     path: Path = install.axe()
     if not path.exists():
-        pytest.skip("AXE-CORE IS NOT INSTALLED: run `make test`, or python tests/browser/install.py")
+        pytest.skip("AXE-CORE IS NOT INSTALLED: run `make test`, or python -m tests.browser.install")
     return path.read_text(encoding="utf-8")

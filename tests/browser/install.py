@@ -1,4 +1,6 @@
-"""Install axe-core into .cache/browser, once for each package.json: `python tests/browser/install.py`.
+"""Install Chromium from Debian's packages where that is possible, and axe-core into .cache/browser.
+
+Once for each package.json: `python -m tests.browser.install`.
 
 Whatever goes wrong is said in one line and is no failure, since the tests that need it are skipped without it.
 """
@@ -9,6 +11,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.debian import install
+
 PACKAGES = Path(__file__).with_name("package.json")
 CACHE = Path(__file__).parents[2] / ".cache" / "browser"
 TIMEOUT_SECONDS = 300
@@ -17,7 +21,10 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stab
 
 
 def main() -> None:
-    """Install axe-core if it is not there yet, and say so; say also if there is no browser."""
+    """Install what is not there yet, and say what there is."""
+    if browser() is None:
+        # With fonts, so that Chinese and emoji are drawn.
+        install("chromium", "fonts-noto-cjk", "fonts-noto-color-emoji")
     if browser() is None:
         print("\n!!! THERE IS NO CHROMIUM ON THIS SYSTEM, the tests in a browser will be skipped\n", file=sys.stderr)
     if not axe().exists():
@@ -29,7 +36,7 @@ def main() -> None:
 
 
 def browser() -> str | None:
-    """Return the system's Chromium; none is ever downloaded."""
+    """Return the system's Chromium."""
     return next((path for path in map(shutil.which, BROWSERS) if path), None)
 
 
