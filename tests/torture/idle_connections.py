@@ -6,12 +6,13 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, nullcontext, suppress
 from pathlib import Path
 from random import Random
 
 import httpx
 from tests.torture.outcome import Outcome, Size, Torture
+from tests.torture.planting import ALL_FOUND, Planted, each_found, in_words
 from tests.web.server_process import ServerProcess, all_of, server_process
 
 from bullpen.testing.stage import write_team
@@ -25,11 +26,26 @@ FAULTY_SECONDS = 5.0
 MOST_LINES = 3
 ADDRESSES = [f"127.0.0.{number}" for number in range(1, 9)] if sys.platform == "linux" else ["127.0.0.1"]
 """The first is the owner's too."""
-FAULT = """
+NO_LIMITS = """
 import uvicorn
 from bullpen.web.server import Server
 Server.startup = uvicorn.Server.startup
 Server.shutdown = uvicorn.Server.shutdown
+"""
+OWNERS_FIRST = """
+from tests.torture.planting import make_mistake
+from bullpen.web.connections import Connections
+make_mistake(Connections._drop_oldest_stream, "min(several)", "max(several)")
+"""
+NO_LONGER = """
+from tests.torture.planting import make_mistake
+from bullpen.web.accepting import Acceptor
+make_mistake(Acceptor._accept, "except OSError as error:", "except BlockingIOError as error:")
+"""
+AGAIN_AND_AGAIN = """
+from tests.torture.planting import make_mistake
+from bullpen.web.accepting import Acceptor
+make_mistake(Acceptor._say, ">= QUIET_SECONDS", ">= 0")
 """
 
 Sent = Callable[[ServerProcess, Random], bytes]
@@ -139,8 +155,24 @@ def run(size: Size, seed: int) -> Outcome:
 
 
 def run_with_fault(seed: int) -> Outcome:
-    """Accept connections as uvicorn does by itself."""
-    return _run(1, seed, fault=FAULT)
+    """Accept connections as uvicorn does by itself, and with mistakes of our own."""
+    return each_found(FAULTS, seed)
+
+
+def _with_mistake(program: str, seen_as: str) -> Planted:
+    return Planted(nullcontext, lambda seed: _run(1, seed, fault=program).failures, seen_as)
+
+
+FAULTS = {
+    "connections are accepted as uvicorn does by itself, without limits": _with_mistake(
+        NO_LIMITS, "the owner's request failed|no descriptors"
+    ),
+    "the streams of owners end first": _with_mistake(OWNERS_FIRST, "did not hear the last note"),
+    "nothing is accepted any more after descriptors were missing": _with_mistake(
+        NO_LONGER, "the owner's request failed|no descriptors"
+    ),
+    "the same is said for every connection": _with_mistake(AGAIN_AND_AGAIN, r"the server wrote \d+ lines"),
+}
 
 
 def _run(rounds: int, seed: int, *, fault: str = "") -> Outcome:
@@ -179,8 +211,8 @@ TORTURE = Torture(
     promise="Every request of the owner is answered, every page of the owner stays open and hears everything, and the "
     f"server writes at most {MOST_LINES} lines about it.",
     run=run,
-    fault="connections are accepted as uvicorn does by itself: without limits.",
-    seen_as="the owner's request failed|no descriptors",
+    fault=in_words(FAULTS),
+    seen_as=ALL_FOUND,
     run_with_fault=run_with_fault,
     order=82,
 )

@@ -3,7 +3,8 @@
 import asyncio
 import tempfile
 from collections import Counter
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -12,12 +13,14 @@ from unittest import mock
 import httpx
 from msgspec import Struct
 from tests.torture.outcome import Outcome, Size, Torture
+from tests.torture.planting import ALL_FOUND, Planted, each_found, in_words, one_line
 
 from bullpen.conversation.conversation import Conversation
 from bullpen.testing.site import Site, site
 from bullpen.view.decided import Decision, decisions_in
 from bullpen.view.listing import conversation_summary
-from bullpen.web.identity import GUEST, OWNER, Identity
+from bullpen.web import requests
+from bullpen.web.identity import GUEST, OWNER, Identity, takes_part
 
 ATTEMPTS: dict[Size, int] = {"small": 300, "full": 5_000}
 SECONDS = 60.0
@@ -190,14 +193,35 @@ def run(size: Size, seed: int) -> Outcome:
 
 
 def run_with_fault(seed: int) -> Outcome:
-    """Let people be who they say."""
+    """Let people be who they say, and make mistakes in what they may."""
+    return each_found(FAULTS, seed)
+
+
+@contextmanager
+def _everybody_is_believed() -> Iterator[None]:
     with ExitStack() as faults:
         for module in ("api", "pages"):
             faults.enter_context(mock.patch(f"bullpen.web.{module}.sender_in", lambda _, given, text="": given or None))
-        found = asyncio.run(_try(ATTEMPTS["small"], seed))
-    seen = [one for one in found.failures if "and it was" in one]
-    return Outcome(tried=found.tried, unit=found.unit, failures=tuple(seen))
+        yield
 
+
+def _found(seed: int) -> tuple[str, ...]:
+    return asyncio.run(_try(ATTEMPTS["small"], seed)).failures
+
+
+ANOTHER = "is said by .*, and it was"
+FAULTS = {
+    "the server believes who somebody says they are": Planted(_everybody_is_believed, _found, ANOTHER),
+    "a member speaks as their text says": Planted(
+        one_line(requests.sender_in, "return who.person", "return given or None"), _found, ANOTHER
+    ),
+    "members of any team take part": Planted(
+        one_line(takes_part, "and who.person in people", ""), _found, "of another team"
+    ),
+    "an owner with a name decides as somebody else": Planted(
+        one_line(requests.sender_in, "return given or own", "return given"), _found, "is decided by .*, and it was ada"
+    ),
+}
 
 TORTURE = Torture(
     name="people who say that they are somebody else",
@@ -211,8 +235,8 @@ TORTURE = Torture(
         "theirs, whatever they sent, and what an owner decided as nobody else's; and nothing makes the server fail."
     ),
     run=run,
-    fault="the server believes who somebody says they are.",
-    seen_as="is said by .*, and it was",
+    fault=in_words(FAULTS),
+    seen_as=ALL_FOUND,
     run_with_fault=run_with_fault,
     order=83,
 )

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.torture.outcome import Outcome, Size, Torture
+from tests.torture.planting import ALL_FOUND, Planted, each_found, in_words, one_line
 from tests.torture.shim import scratch
 from tests.torture.together import Tell, together
 
@@ -22,6 +23,7 @@ from bullpen.testing.store_contract import begin, said
 
 SIZES: dict[Size, int] = {"small": 60, "full": 2_000}
 UNIT = "databases whose writer was killed or closed"
+ROUNDS_WITH_FAULT = 20
 MESSAGES = 60
 LENGTHS = (20, 2_000, 60_000)
 
@@ -42,9 +44,22 @@ def run(size: Size, seed: int) -> Outcome:
 
 
 def run_with_fault(seed: int) -> Outcome:
-    """Do it with a store that does not ask the index what was in the log."""
-    with nobody_asks():
-        return run("small", seed)
+    """Do it with a store that does not ask the index what was in the log, or believes it too readily."""
+    return each_found(FAULTS, seed)
+
+
+def after(harm: Harm) -> Callable[[int], Iterator[str]]:
+    """Return what looks for broken promises after one kind of harm, with a seed."""
+
+    def broken(seed: int) -> Iterator[str]:
+        chance = random.Random(seed)
+        for _ in range(ROUNDS_WITH_FAULT):
+            with scratch() as folder:
+                one = Round(folder / "bullpen.db", random.Random(chance.random()))
+                one.while_open, one.afterwards = nothing, harm
+                yield from one.broken()
+
+    return broken
 
 
 @contextmanager
@@ -237,6 +252,29 @@ def messages(path: Path) -> list[str]:
         return [stored.message.id for stored in store.messages("c")]
 
 
+SILENTLY = "opened without a word"
+FAULTS = {
+    "nobody asks the log's index what was in the log": Planted(nobody_asks, after(log_removed), SILENTLY),
+    "a log without content is taken for a new one": Planted(
+        one_line(write_ahead_log._problem, "return _lost(log.name, size, witness)", 'return ""'),
+        after(log_emptied),
+        SILENTLY,
+    ),
+    "a log is whole if it has what was copied": Planted(
+        one_line(write_ahead_log._damaged, "last >= witness.frames", "last >= witness.copied"), after(log_cut), SILENTLY
+    ),
+    "after a start of the machine no log is missed": Planted(
+        one_line(write_ahead_log._lost, "(size is not None and witness.is_old)", "witness.is_old"),
+        after(log_removed_before_the_start),
+        SILENTLY,
+    ),
+    "a whole log counts as damaged": Planted(
+        one_line(write_ahead_log._damaged, "last >= witness.frames", "last > witness.frames"),
+        after(nothing),
+        "refused, although nothing is lost",
+    ),
+}
+
 TORTURE = Torture(
     name="lost logs",
     does=(
@@ -250,8 +288,8 @@ TORTURE = Torture(
         "restored, or what is left is the beginning of what was said."
     ),
     run=run,
-    fault="nobody asks the log's index what was in the log.",
-    seen_as="opened without a word",
+    fault=in_words(FAULTS),
+    seen_as=ALL_FOUND,
     run_with_fault=run_with_fault,
     order=22,
 )

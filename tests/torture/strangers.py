@@ -16,14 +16,17 @@ from starlette.types import Receive, Scope, Send
 from tests.torture.anything import Anything
 from tests.torture.api_stage import staged
 from tests.torture.outcome import Outcome, Size, Torture
+from tests.torture.planting import ALL_FOUND, Planted, each_found, in_words, one_line
 from tests.torture.socket_client import SocketClient
 from tests.web.test_guard import HOSTS, KEYS, ORIGINS, OWN_HOST, PLACE, address, expected, headers_for, server
 
 from bullpen.testing.site import Site, site
+from bullpen.web import guard
 from bullpen.web.app import ROUTES
 from bullpen.web.credentials import Keys, id_of
 from bullpen.web.guard import Guard
 from bullpen.web.identity import OWNER
+from bullpen.web.sessions import Sessions
 
 REQUESTS: dict[Size, int] = {"small": 400, "full": 20_000}
 """Requests of somebody who may ask, with anything in them."""
@@ -86,15 +89,30 @@ def run(size: Size, seed: int) -> Outcome:
 
 
 def run_with_fault(seed: int) -> Outcome:
-    """Knock where nobody guards."""
+    """Knock where nobody guards, and where the guard makes a mistake."""
+    return each_found(FAULTS, seed)
 
-    async def open_door(self: Guard, scope: Scope, receive: Receive, send: Send) -> None:
-        await self.app(scope, receive, send)
 
+async def _open_door(self: Guard, scope: Scope, receive: Receive, send: Send) -> None:
+    await self.app(scope, receive, send)
+
+
+def _unguarded(seed: int) -> list[str]:
     knocks = _knocks(KNOCKS["small"] // 10, Random(seed))
-    with mock.patch.object(Guard, "__call__", open_door):
-        failures = [*asyncio.run(_in_process(knocks)), *asyncio.run(_through_a_socket(knocks))]
-    return Outcome(tried=2 * len(knocks), unit="requests", failures=tuple(failures))
+    return [*asyncio.run(_in_process(knocks)), *asyncio.run(_through_a_socket(knocks))]
+
+
+def _knocked_on_two_routes(_: int) -> list[str]:
+    """Knock with every Origin and key."""
+    routes, hosts = (("GET", "/people"), ("POST", "/c")), ("own", "prefix")
+    ways = product(routes, hosts, ORIGINS, KEYS)
+    return asyncio.run(_in_process([Knock(*route, host, origin, key) for route, host, origin, key in ways]))
+
+
+def _kept_after_revoking(_: int) -> list[str]:
+    failures: list[str] = []
+    asyncio.run(_revoked_meanwhile(failures))
+    return failures
 
 
 def _knocks(most: int, random: Random) -> list[Knock]:
@@ -107,9 +125,9 @@ def _knocks(most: int, random: Random) -> list[Knock]:
 async def _in_process(knocks: list[Knock]) -> list[str]:
     failures = []
     with tempfile.TemporaryDirectory(prefix="torture-") as folder:
-        async with server(Path(folder)) as (guard, keys):
+        async with server(Path(folder)) as (door, keys):
             session = keys.redeem(keys.new_ticket()) or ""
-            transport = httpx.ASGITransport(guard, raise_app_exceptions=False)
+            transport = httpx.ASGITransport(door, raise_app_exceptions=False)
             async with httpx.AsyncClient(transport=transport, base_url=f"http://{OWN_HOST}") as client:
                 for knock in knocks:
                     # What an earlier answer set must not let this one in.
@@ -225,6 +243,31 @@ def _counting_bodies() -> Iterator[list[str]]:
         yield read
 
 
+OTHERWISE = r": \d+, not \d+"
+FAULTS = {
+    "nobody guards the door": Planted(lambda: mock.patch.object(Guard, "__call__", _open_door), _unguarded, OTHERWISE),
+    "a Host or an Origin need only begin as ours": Planted(
+        one_line(guard._is_one_of, "given[0] in allowed", "given[0].startswith(tuple(allowed))"),
+        _knocked_on_two_routes,
+        OTHERWISE,
+    ),
+    "what changes something needs no Origin": Planted(
+        one_line(Guard._is_from_us, "return is_program", "return True"), _knocked_on_two_routes, OTHERWISE
+    ),
+    "a token counts in any header for keys": Planted(
+        one_line(Guard._visitor, 'scheme.lower() != "bearer"', "not scheme"), _knocked_on_two_routes, OTHERWISE
+    ),
+    "every cookie is looked at": Planted(
+        one_line(guard.cookies_named, "MOST_COOKIES)", "None)"), _knocked_on_two_routes, OTHERWISE
+    ),
+    "who is revoked stays": Planted(
+        one_line(Sessions.revoke, "sessions=_without(record.sessions, gone), ", ""), _knocked_on_two_routes, OTHERWISE
+    ),
+    "nobody looks again when the body comes": Planted(
+        one_line(guard._Known.receive, "and self._is_over()", "and False"), _kept_after_revoking, "made new access"
+    ),
+}
+
 TORTURE = Torture(
     name="strangers at the web's door",
     does="Every route is asked with every kind of Host, Origin and key, in the same process and again through a socket "
@@ -233,8 +276,8 @@ TORTURE = Torture(
     promise="each gets exactly the answer that is meant for them, nobody gets in by looking at an address, who was "
     "revoked makes no new access, and nothing makes the server fail.",
     run=run,
-    fault="nobody guards the door.",
-    seen_as=r": \d+, not \d+",
+    fault=in_words(FAULTS),
+    seen_as=ALL_FOUND,
     run_with_fault=run_with_fault,
     order=80,
 )

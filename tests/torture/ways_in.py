@@ -10,12 +10,13 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from random import Random
 
 import httpx
 from tests.torture.outcome import Outcome, Size, Torture
+from tests.torture.planting import ALL_FOUND, Planted, each_found, in_words
 
 from bullpen.testing.site import button_of
 
@@ -31,10 +32,30 @@ os.umask(0)
 {fault}
 raise SystemExit(main(["serve", "--token-file", "token"]))
 """
-FAULT = """
+ON_THE_COMMAND_LINE = """
 import webbrowser
 from bullpen.cli.entrance import Entrance
 Entrance.open = lambda self, url: webbrowser.open(url)
+"""
+FOR_EVERYBODY = """
+from bullpen.exchange import files
+files.FILE_MODE = 0o644
+"""
+NOT_USED_UP = """
+from tests.torture.planting import make_mistake
+from bullpen.web.sessions import Sessions
+make_mistake(Sessions.take_ticket, "_without(record.tickets, [key])", "record.tickets")
+"""
+USED_UP_BY_LOOKING = """
+from tests.torture.planting import make_mistake
+from bullpen.web.credentials import Keys
+make_mistake(Keys.identity_of, "self._sessions.ticket(_hash_of(ticket))", "self._sessions.ticket(self.redeem(ticket))")
+"""
+EVERY_ADDRESS = """
+import sys
+from tests.torture.planting import make_mistake
+from bullpen.cli import serve
+make_mistake(serve._serve, "if sys.stdout.isatty():", "if True:")
 """
 # It stays until it is told to go, as a browser would.
 BROWSER = """#!{python}
@@ -183,11 +204,25 @@ def run(size: Size, seed: int) -> Outcome:
 
 
 def run_with_fault(seed: int) -> Outcome:
-    """Look where the address is on the browser's command line."""
-    found = _try(1, seed, FAULT)
-    seen = [one for one in found.failures if "the command line of" in one]
-    return Outcome(tried=found.tried, unit=found.unit, failures=tuple(seen))
+    """Look where the address is on the browser's command line, and where other mistakes are made."""
+    if (there := _try(0, seed)).skipped:
+        return there
+    return each_found(FAULTS, seed)
 
+
+def _with_mistake(program: str, seen_as: str) -> Planted:
+    return Planted(nullcontext, lambda seed: _try(1, seed, program).failures, seen_as)
+
+
+FAULTS = {
+    "the browser is opened with the address itself, on its command line": _with_mistake(
+        ON_THE_COMMAND_LINE, "can read a key in the command line"
+    ),
+    "private files are for everybody": _with_mistake(FOR_EVERYBODY, "can read a key in the file"),
+    "an address is not used up by the first browser": _with_mistake(NOT_USED_UP, "comes second got 303, not 401"),
+    "an address is used up by looking at it": _with_mistake(USED_UP_BY_LOOKING, "got 401, not"),
+    "a log gets every address": _with_mistake(EVERY_ADDRESS, "a log has 2 addresses"),
+}
 
 TORTURE = Torture(
     name="other users look for a way in",
@@ -200,8 +235,8 @@ TORTURE = Torture(
         "up; it lets one browser in, once, and a log has only the first."
     ),
     run=run,
-    fault="the browser is opened with the address itself, on its command line.",
-    seen_as="can read a key in the command line",
+    fault=in_words(FAULTS),
+    seen_as=ALL_FOUND,
     run_with_fault=run_with_fault,
     order=82,
 )
