@@ -249,7 +249,7 @@ async def test_a_diff_marker_shows_what_a_turn_changed(project: Project) -> None
 
 
 async def test_a_large_diff_keeps_to_the_budget_and_says_what_is_missing(project: Project) -> None:
-    project.builder("seq 1 2000 > big.txt; echo small > aaa.txt")
+    project.builder("seq 1 2000 > big.txt; echo small > aaa.txt; echo after > zzz.txt")
     project.stage.members["reviewer"]["max_bytes"] = 16_384
     async with project.stage.open() as conversation:
         await said(conversation, "[NEXT: builder, reviewer] Go. [DIFF]")
@@ -257,7 +257,19 @@ async def test_a_large_diff_keeps_to_the_budget_and_says_what_is_missing(project
     assert len(prompt.encode()) <= 16_384
     assert "Not shown here, for lack of room: 1 file." in prompt
     assert "+small" in prompt
+    assert "+after" in prompt, "a large file hides none of those after it"
     assert "'big.txt': added" in prompt
+
+
+async def test_of_a_binary_file_an_agent_is_told_only_that_it_differs(project: Project) -> None:
+    project.builder(r"printf '\000\001 GIT binary patch\n' > b.bin; printf 'diff\n\nGIT binary patch\nend\n' > c.txt")
+    async with project.stage.open() as conversation:
+        await said(conversation, "[NEXT: builder, reviewer] Go. [DIFF]")
+    (prompt,) = project.stage.prompts("reviewer")
+    assert "'b.bin': added, binary" in prompt
+    assert "\nBinary files differ\ndiff --git a/c.txt b/c.txt\n" in prompt
+    assert "literal" not in prompt
+    assert "+GIT binary patch\n+end\n" in prompt, "only what git itself says"
 
 
 class Killed(Exception):

@@ -1,7 +1,7 @@
 """What an agent is told of files: the diff that a [DIFF] asks for, and what was taken back since its last turn."""
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 
 from bullpen.conversation.undo_rules import AIMED_AT_A_TURN, taken_back
 from bullpen.errors import UnknownTurn
@@ -18,6 +18,7 @@ LOOK_BACK = 1_000
 MOST_NAMES = 10
 MOST_NOTES = 5
 _FILE = re.compile(r"^(?=diff --git )", re.MULTILINE)
+_BINARY = re.compile(r"^GIT binary patch\n.*", re.MULTILINE | re.DOTALL)
 _FENCE = re.compile(r"`{3,}")
 
 
@@ -67,13 +68,16 @@ def _no_diff(store: Store, conversation_id: str, turn_id: str) -> str:
 def shown_changes(record: ChangeRecord, room: int, what: str, *, is_gone: bool = False) -> str:
     """Return what was changed, for a prompt: how much, which files, and as many lines as there is room for."""
     changes = record.changes
-    left, cut = _that_fit(_FILE.split(changes.patch)[1:], room)
+    # The contents of a binary file are noise to an agent.
+    parts = [_BINARY.sub("Binary files differ\n", part) for part in _FILE.split(changes.patch)[1:]]
+    left = _that_fit(parts, room)
+    missing = len(changes.files if changes.patch_is_cut else parts) - len(left)
     lines = f"+{changes.added} -{changes.removed}"
     heading = f"{what} changed: {counted(len(changes.files), 'file')}, {lines}."
     notes = [
         "It was taken back since." if is_gone else "",
         changes.note,
-        f"Not shown here, for lack of room: {counted(cut, 'file')}." if cut or changes.patch_is_cut else "",
+        f"Not shown here, for lack of room: {counted(missing, 'file')}." if missing > 0 else "",
     ]
     patch = "".join(left).rstrip("\n")
     listed = "\n".join(_line(file) for file in changes.files[: 10 * MOST_NAMES])
@@ -87,15 +91,15 @@ def fenced(text: str, kind: str) -> str:
     return f"{fence}{kind}\n{text}\n{fence}"
 
 
-def _that_fit(files: Sequence[str], room: int) -> tuple[list[str], int]:
-    """Return the diffs of files that fit, the first ones first, and how many do not."""
+def _that_fit(files: Iterable[str], room: int) -> list[str]:
+    """Return the diffs of files that fit, the first ones first; a large one hides none of those after it."""
     kept: list[str] = []
     for file in files:
-        room -= byte_length(file)
-        if room < 0:
-            break
-        kept.append(file)
-    return kept, len(files) - len(kept)
+        length = byte_length(file)
+        if length <= room:
+            kept.append(file)
+            room -= length
+    return kept
 
 
 def _line(file: FileChange) -> str:
