@@ -8,8 +8,9 @@ from pathlib import Path
 
 import httpx
 import pytest
+from msgspec.structs import replace
 from tests.view.shop import Shop
-from tests.web.changed_files import ID, LOGIN, TEAM, record, write_changed
+from tests.web.changed_files import FILES, ID, LOGIN, TEAM, record, write_changed
 from tests.web.test_api import described
 
 from bullpen.conversation.broadcast import Numbered
@@ -72,6 +73,27 @@ def test_changes_are_beside_the_messages_they_belong_to(tmp_path: Path, monkeypa
             assert re.findall(r'data-kind="(\w+)"', newer) == ["turn", "people", "turn", "undo"]
             older = (await client.get(f"/c/{ID}/older?before=3")).text
             assert "3 files, +2 −1" in article(older, 2)
+
+    asyncio.run(story())
+
+
+def test_what_can_be_taken_back_has_a_button(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was merged, too; but not what a person changed, nor what goes to the files of a turn."""
+    changed = record("merge", after=3, turn_id="1", member="max", person="kim", files=FILES)
+    more = [
+        changed,
+        replace(changed, kind="check", check="ruff"),
+        replace(changed, kind="redo", about="turn"),
+        replace(changed, kind="rewind"),
+        replace(changed, kind="redo", about="rewind"),
+    ]
+
+    async def story() -> None:
+        async with opened(tmp_path, monkeypatch, more=more) as (_, client):
+            page = (await client.get(f"/c/{ID}/changes")).text
+            sections = re.findall(r'<section class="changes".*?</section>', page, re.DOTALL)
+            ways = [re.findall(r'action="/c/[^"]*/do/(\w+)"', one) for one in sections]
+            assert ways == [[], [], ["undo"], ["undo"], ["undo"], ["redo"], ["undo"], [], ["undo"]]
 
     asyncio.run(story())
 

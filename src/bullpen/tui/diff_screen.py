@@ -20,7 +20,7 @@ from bullpen.tui.second_press import SecondPress
 from bullpen.tui.text import one_line
 from bullpen.view.change_lookup import all_changes
 from bullpen.view.change_reading import one_change
-from bullpen.view.changes import author_of, change_summary, record_words, undone_words
+from bullpen.view.changes import author_of, change_summary, record_words, undone_words, way_back
 from bullpen.view.combined_changes import last_number
 from bullpen.view.diff import file_diffs
 from bullpen.view.line_comments import comment_on
@@ -172,12 +172,12 @@ class DiffScreen(ModalScreen[None]):
 def _taking_back(record: ChangeRecord) -> tuple[str, str]:
     """Return the command that takes a change back, and what is asked before; nothing if that is not possible here."""
     turn = record.turn_id
-    match record.kind:
-        case "undo":
+    match way_back(record):
+        case "redo":
             return f"/redo {turn}", f"u again brings back {undone_words(record)}."
-        case "collision" if record.other_turn:
-            return f"/take {record.other_turn}", f"u again takes the version of {one_line(record.other, 40)}."
-        case "turn" | "redo" | "merge" | "check" if record.about not in ("rewind", "take"):
+        case "undo":
             return f"/undo {turn}", f"u again takes back what turn {turn} changed."
+        case _ if record.kind == "collision" and record.other_turn:
+            return f"/take {record.other_turn}", f"u again takes the version of {one_line(record.other, 40)}."
         case _:
             return "", ""

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -152,6 +153,15 @@ def undone_words(record: ChangeRecord) -> str:
             return f"what the check {record.check} changed after turn {record.turn_id}"
         case _:
             return f"turn {record.turn_id}"
+
+
+def way_back(record: ChangeRecord) -> Literal["undo", "redo", ""]:
+    """Return the command that takes a change back, given its turn; nothing if there is none."""
+    if record.kind == "undo":
+        return "redo"
+    # What goes to the files of a turn is no change of that turn.
+    is_of_turn = record.kind in ("turn", "redo", "merge", "check") and record.about not in ("rewind", "take")
+    return "undo" if is_of_turn else ""
 
 
 def _collision(record: ChangeRecord) -> str:

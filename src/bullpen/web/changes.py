@@ -13,7 +13,7 @@ from starlette.responses import Response
 from bullpen.file_changes import ChangeRecord
 from bullpen.view.change_lookup import ALL, find_changes
 from bullpen.view.change_reading import change_part
-from bullpen.view.changes import ChangedFile, ChangeGroup, Changes, author_of, changes_of
+from bullpen.view.changes import ChangedFile, ChangeGroup, Changes, author_of, changes_of, way_back
 from bullpen.view.combined_changes import kept_beside, key_of
 from bullpen.view.diff import FileDiff
 from bullpen.view.line_comments import DiffLine, comment_on, line_of
@@ -62,6 +62,11 @@ class Section(Struct, frozen=True, kw_only=True):
     files: tuple[ListedFile, ...] = ()
     more: int = 0
     """How many more files there are."""
+
+    @property
+    def way_back(self) -> str:
+        """The action that takes it back, or brings it back."""
+        return "" if self.record is None else way_back(self.record)
 
 
 async def changes(request: Request) -> Response:
