@@ -159,7 +159,7 @@ def way_back(record: ChangeRecord) -> Literal["undo", "redo", ""]:
     """Return the command that takes a change back, given its turn; nothing if there is none."""
     if record.kind == "undo":
         return "redo"
-    # What goes to the files of a turn is no change of that turn.
+    # What goes to the files of a turn is not a change that the turn made.
     is_of_turn = record.kind in ("turn", "redo", "merge", "check") and record.about not in ("rewind", "take")
     return "undo" if is_of_turn else ""
 
