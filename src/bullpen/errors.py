@@ -17,6 +17,7 @@ BullpenError
 ├── AmbiguousConversation   the start of a conversation id matches several
 ├── CannotListen            no address to serve pages at
 ├── ConversationClosed      the conversation was closed in this process
+├── CannotJoin              a process may not be part of a cluster
 ├── ConversationInUse       another running process owns the conversation
 ├── FolderInUse             agents are working in a folder whose files should be put back
 ├── FilesError              the files of a workspace were not put into another state
@@ -512,6 +513,8 @@ class StoreUnreachable(StoreError):
         what = "refused the connection" if has_answered else "cannot be reached"
         refused, away = "Check the user, the password and the name of the database.", "Is the server running?"
         super().__init__(path, f"{what}: {reason}.", refused if has_answered else away)
+        self.reason = reason
+        self.has_answered = has_answered
 
 
 class StoreConflict(BullpenError):
@@ -660,7 +663,7 @@ class NeedsCluster(BullpenError):
     def __init__(self, member: str, pool: str) -> None:
         super().__init__(
             f"{member} runs on workers of the pool {pool!r}, and this conversation is not part of a cluster. "
-            "Remove pool from its entry, or see docs/cluster.md."
+            "Start it with `bullpen serve --cluster` (docs/cluster.md), or remove pool from its entry."
         )
 
 
@@ -669,4 +672,12 @@ class NotAllowedHere(BullpenError):
 
 
 class WorkerFileProblem(BullpenError):
-    """The file of a worker that cannot be used."""
+    """The file of a worker that cannot be used, with everything that is wrong with it."""
+
+    def __init__(self, path: object, *problems: str) -> None:
+        super().__init__(f"{path} cannot be used.\n" + "\n".join(f"  {problem}" for problem in problems))
+        self.problems = problems
+
+
+class CannotJoin(BullpenError):
+    """A process that may not be part of a cluster, and what to do about it."""

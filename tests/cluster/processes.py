@@ -30,6 +30,10 @@ class Started:
     def stop(self) -> int:
         """Ask it to leave, and wait."""
         self._process.terminate()
+        return self.wait()
+
+    def wait(self) -> int:
+        """Wait for its end."""
         return self._process.wait(timeout=60)
 
     def freeze(self) -> None:

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from bullpen.cluster.worker import Worker
-from bullpen.cluster.worker_file import read_worker_file
+from bullpen.cluster.worker_file_reader import read_worker_file
 
 
 async def main(url: str, pools: str, file: str) -> None:

@@ -28,6 +28,7 @@ COMMANDS = {
     "restore": "put a backup in the place of your conversations, which are kept under another name",
     "move": "copy conversations from a file to a PostgreSQL server, or back",
     "serve": "show conversations in the browser, and take part in them there",
+    "worker": "run turns of a cluster on this machine, as its own file allows",
     "import": "make a conversation from a session of claude, codex, gemini or qwen, an export, or a snapshot",
     "completion": "print what lets a shell complete commands and options",
     "help": "explain a command",

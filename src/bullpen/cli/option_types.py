@@ -14,6 +14,16 @@ def named_agent(name: str) -> str:
         raise WrongUsage(str(error)) from error
 
 
+def pool(text: str) -> str:
+    """Return the name of a pool of workers."""
+    from bullpen.team.keys import POOL
+
+    try:
+        return str(POOL.read(text))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"must be {POOL.words}") from None
+
+
 def at_least_one(text: str) -> int:
     """Return a count."""
     if not text.isdecimal() or int(text) < 1:

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, LiteralString, Self
 
@@ -30,8 +30,11 @@ AGAIN_SECONDS = 0.3
 class Database:
     """A pool of connections. Everything that is done with it may be done again: keys make it happen once."""
 
-    def __init__(self, url: str, *, most: int = 4) -> None:
+    def __init__(self, url: str, *, most: int = 4, on_away: Callable[[bool], None] = lambda _: None) -> None:
         self.url = url
+        self._is_away = False
+        self._on_away = on_away
+        """Is told when the server is away, and when it is back."""
         self._pool = AsyncConnectionPool(
             url,
             min_size=1,
@@ -52,9 +55,20 @@ class Database:
 
     async def once(self, query: LiteralString, *given: Any) -> Sequence[tuple[Any, ...]]:
         """Return the rows of a query; raises one of GONE while the server is away."""
-        async with self._pool.connection() as connection:
-            cursor = await connection.execute(query, given)
-            return [] if cursor.description is None else await cursor.fetchall()
+        try:
+            async with self._pool.connection() as connection:
+                cursor = await connection.execute(query, given)
+                rows = [] if cursor.description is None else await cursor.fetchall()
+        except GONE:
+            self._noticed(is_away=True)
+            raise
+        self._noticed(is_away=False)
+        return rows
+
+    def _noticed(self, *, is_away: bool) -> None:
+        if is_away != self._is_away:
+            self._is_away = is_away
+            self._on_away(is_away)
 
     async def do(self, query: LiteralString, *given: Any) -> Sequence[tuple[Any, ...]]:
         """Do the same, as soon as the server is there."""

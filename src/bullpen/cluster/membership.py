@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from bullpen.cluster.bell import Bell
 from bullpen.cluster.database import GONE, Database
+from bullpen.cluster.joining import refusals
 
 logger = logging.getLogger(__name__)
 
@@ -53,11 +54,15 @@ StopTurns = Callable[[Sequence[tuple[str, str]]], None]
 async def joined(
     database: Database, bell: Bell, process: Process, *, stop_turns: StopTurns = lambda _: None
 ) -> AsyncIterator[Member]:
-    """Take part in a cluster: from now on others expect to hear that this process lives."""
-    rows = await database.do(
-        "SELECT join_cluster(%s, %s, %s, %s::text[], %s)",
-        *(process.kind, process.name, process.address, list(process.pools), process.announced),
-    )
+    """Take part in a cluster: from now on others expect to hear that this process lives.
+
+    CannotJoin is raised if its role may not.
+    """
+    with refusals():
+        rows = await database.do(
+            "SELECT join_cluster(%s, %s, %s, %s::text[], %s)",
+            *(process.kind, process.name, process.address, list(process.pools), process.announced),
+        )
     member = Member(rows[0][0])
     tasks = [
         asyncio.create_task(bell.listen(member.id)),

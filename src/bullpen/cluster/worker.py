@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import platform
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 
@@ -12,14 +13,16 @@ from msgspec import Struct
 from bullpen.agents.crash_records import end_leftover_processes
 from bullpen.agents.runner import Reply, run_turn, to_the_end
 from bullpen.agents.spec import Emit
-from bullpen.cluster.announcing import announcement
+from bullpen.cluster.announcing import announcement, read_announcement
 from bullpen.cluster.bell import Bell
 from bullpen.cluster.database import Database
+from bullpen.cluster.joining import obstacle
 from bullpen.cluster.membership import Member, Process, channel_of, joined
 from bullpen.cluster.orders import Order, new_attempt, next_order
 from bullpen.cluster.outcomes import Ending, Outcome, Result, end
 from bullpen.cluster.telling import Telling
 from bullpen.cluster.turn_log import Ran, Said, Wrote
+from bullpen.cluster.worker_events import Away, Began, Ended, Examined, GivenUp, Joined, Waits, Watch, nobody_watches
 from bullpen.cluster.worker_file import WorkerFile
 from bullpen.context.prompt import AssemblerOutput
 from bullpen.errors import AgentFailed, NotAllowedHere
@@ -37,6 +40,7 @@ class Worker(Struct, frozen=True, kw_only=True):
     url: str
     pools: tuple[str, ...]
     file: WorkerFile
+    watch: Watch = nobody_watches
 
     @property
     def name(self) -> str:
@@ -44,18 +48,34 @@ class Worker(Struct, frozen=True, kw_only=True):
         return self.file.name or platform.node()
 
     async def run(self, stopping: asyncio.Event) -> None:
-        """Run orders until it is told to stop; then wait for those that run. Cancel it to end those as well."""
+        """Run orders until it is told to stop; then wait for those that run. Cancel it to end those as well.
+
+        CannotJoin is raised if it may not be part of the cluster.
+        """
+        await self._until_it_can_join()
         # Before it says that it lives: what was interrupted does not run any more then.
         await asyncio.to_thread(end_leftover_processes)
         announced = await announcement(self.file)
-        async with Database(self.url) as database:
+        self.watch(Examined(read_announcement(announced)))
+        async with Database(self.url, on_away=lambda is_away: self.watch(Away(is_away))) as database:
             while not stopping.is_set():
                 bell = Bell(self.url, *map(channel_of, self.pools))
                 process = Process(kind="worker", name=self.name, pools=self.pools, announced=announced)
                 shift = Shift(self, database, bell)
                 async with joined(database, bell, process, stop_turns=shift.stop_turns) as member:
                     logger.info("worker joined id=%d pools=%s", member.id, ",".join(self.pools))
+                    self.watch(Joined(member.id))
                     await shift.work(member, stopping)
+                    if member.given_up.is_set():
+                        self.watch(GivenUp())
+
+    async def _until_it_can_join(self) -> None:
+        told = ""
+        while reason := await asyncio.to_thread(obstacle, self.url):
+            if reason != told:
+                self.watch(Waits(reason))
+            told = reason
+            await asyncio.sleep(LOOK_SECONDS)
 
 
 class Shift:
@@ -120,17 +140,21 @@ class Shift:
     async def _run(self, member: Member, order: Order) -> None:
         """Run an order, and say how it ended."""
         self._begun.add(order.key)
+        began = time.monotonic()
+        self._worker.watch(Began(order.conversation, _member_of(order), order.pool))
         telling = Telling(self._database, member.id, order.key)
         talk = asyncio.create_task(telling.tell())
         try:
             outcome = await self._outcome(order, telling)
         finally:
             talk.cancel()
-        await to_the_end(self._say(member, order, outcome))
+        await to_the_end(self._say(member, order, outcome, began))
 
-    async def _say(self, member: Member, order: Order, outcome: Outcome) -> None:
+    async def _say(self, member: Member, order: Order, outcome: Outcome, began: float) -> None:
         is_its_end = await end(self._database, member.id, order.key, outcome)
         logger.info("turn ended key=%s kind=%s accepted=%s", order.key, outcome.kind, is_its_end)
+        seconds = time.monotonic() - began
+        self._worker.watch(Ended(order.conversation, _member_of(order), seconds, outcome, is_its_end))
 
     async def _outcome(self, order: Order, telling: Telling) -> Outcome:
         log = telling.log
@@ -188,6 +212,13 @@ class Shift:
         failure = Failed(kind="permission_refused", message=message, hint=hint)
         emit(failure)
         return AgentFailed(self._worker.name, failure)
+
+
+def _member_of(order: Order) -> str:
+    try:
+        return order.work.member
+    except msgspec.MsgspecError:
+        return "somebody"
 
 
 async def _ended(*tasks: asyncio.Task[None]) -> None:

@@ -1,23 +1,21 @@
 """WorkerFile: what others may run on a machine, in the words of that machine. A node's word never counts for more."""
 
 import os
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 
-import msgspec
 from msgspec import Struct
 
 from bullpen.agents.environment import matches
 from bullpen.agents.registry import agent_spec, spec_for
 from bullpen.agents.spec import AgentSpec, Permission
 from bullpen.cluster.orders import Work
-from bullpen.errors import NotAllowedHere, UnknownAgent, WorkerFileProblem
+from bullpen.errors import NotAllowedHere, UnknownAgent
 
 LEVELS: tuple[Permission, ...] = ("read-only", "edit", "full")
 
 
-class WorkerFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class WorkerFile(Struct, frozen=True, kw_only=True):
     """What a worker lets others run."""
 
     folders: dict[str, str]
@@ -83,27 +81,3 @@ class WorkerFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     def _agents(self) -> list[str]:
         return [agent_spec(name).name for name in self.agents]
-
-
-def read_worker_file(path: Path) -> WorkerFile:
-    """Return what a worker's file says; WorkerFileProblem is raised if it does not make sense."""
-    try:
-        text = path.read_text(encoding="utf-8")
-        file = msgspec.convert(tomllib.loads(text), WorkerFile)
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
-        raise WorkerFileProblem(f"{path} cannot be used: {error}.") from error
-    if not file.folders:
-        raise WorkerFileProblem(f"{path} has no [folders], so nothing could run here.")
-    if not file.agents and not file.commands:
-        raise WorkerFileProblem(f"{path} has neither agents nor commands, so nothing could run here.")
-    for name, folder in file.folders.items():
-        if not Path(folder).is_absolute() or not Path(folder).is_dir():
-            raise WorkerFileProblem(f"{path}: the folder {name!r} must be the absolute path of one that exists.")
-    for agent in file.agents:
-        try:
-            agent_spec(agent)
-        except UnknownAgent as error:
-            raise WorkerFileProblem(f"{path}: {error}") from error
-    if file.at_once < 1:
-        raise WorkerFileProblem(f"{path}: at_once must be at least 1.")
-    return file

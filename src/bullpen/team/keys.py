@@ -1,4 +1,4 @@
-"""Every key that a team file can have, and what its value must be."""
+"""Every key that a team file can have, and a worker's file, and what its value must be."""
 
 import math
 import re
@@ -52,6 +52,17 @@ def _read_variables(value: Any) -> tuple[str, ...]:
     names = _read_texts(value)
     _require(all(re.fullmatch("[A-Za-z_][A-Za-z0-9_]*", name) for name in names))
     return names
+
+
+def _read_patterns(value: Any) -> tuple[str, ...]:
+    names = _read_texts(value)
+    _require(all(re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*\*?", name) for name in names))
+    return names
+
+
+def _read_commands(value: Any) -> tuple[tuple[str, ...], ...]:
+    _require(isinstance(value, list))
+    return tuple(_read_command(item) for item in value)
 
 
 def _read_pool(value: Any) -> str:
@@ -148,6 +159,9 @@ PERSON_KEYS = {
     "role": _TEXT,
     "color": _one_of("red", "green", "yellow", "blue", "magenta", "cyan", "white"),
 }
+POOL = Kind('the name of a pool of workers, such as "gpu-box"', _read_pool)
+_PERMISSIONS = _one_of("read-only", "edit", "full")
+_ALLOWED = Kind('a list of commands such as "npm test", without quotes, commas or shell operators', _read_allowed)
 AGENT_KEYS = PERSON_KEYS | {
     "agent": _TEXT,
     "command": _COMMAND,
@@ -157,8 +171,8 @@ AGENT_KEYS = PERSON_KEYS | {
     "instruction_file": _FILE,
     "arguments": _TEXTS,
     "env": Kind("a list of variable names, without values", _read_variables, may_be_secret=True),
-    "permissions": _one_of("read-only", "edit", "full"),
-    "allow": Kind('a list of commands such as "npm test", without quotes, commas or shell operators', _read_allowed),
+    "permissions": _PERMISSIONS,
+    "allow": _ALLOWED,
     "window": _whole(0),
     "window_bytes": _whole(0),
     "visibility": _one_of("all", "addressed"),
@@ -166,7 +180,7 @@ AGENT_KEYS = PERSON_KEYS | {
     "workspace": _one_of("shared", "own"),
     "memory": _one_of("own", "shared"),
     "memory_tokens": _whole(1),
-    "pool": Kind('the name of a pool of workers, such as "gpu-box"', _read_pool),
+    "pool": POOL,
     "idle_timeout": _SECONDS,
     "total_timeout": _SECONDS,
     "may_address": _TEXTS,
@@ -180,4 +194,16 @@ CHECK_KEYS = {
     "timeout": _SECONDS,
     "on_red": _one_of("ask", "return"),
     "most_returns": _whole(1),
+}
+WORKER_KEYS = {
+    "name": _TEXT,
+    "agents": _TEXTS,
+    "commands": Kind('a list of commands, each a list of strings, such as [["/opt/tool", "--fast"]]', _read_commands),
+    "permissions": _PERMISSIONS,
+    "allow": _ALLOWED,
+    "arguments": _TEXTS,
+    "env": Kind(
+        "a list of variable names, without values; a trailing * matches any ending", _read_patterns, may_be_secret=True
+    ),
+    "at_once": _whole(1),
 }

@@ -4,10 +4,7 @@ It only reads the text of a team.toml. Which files exist and which CLIs are inst
 """
 
 import itertools
-import json
 import re
-import shlex
-import tomllib
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -20,13 +17,12 @@ from bullpen.team.keys import (
     LONGEST_CHECK_NAME,
     PERSON_KEYS,
     TEAM_KEYS,
-    Kind,
     check_name,
 )
+from bullpen.team.table_reader import Path, TableReader, read_toml, shown, suggestion
 from bullpen.team.team import BULLPEN, EVERYONE, Check, Limits, Member, Team
 from bullpen.team.toml_lines import TomlLines
-from bullpen.text.names import nearest, normalized
-from bullpen.text.plain_commands import is_plain_command
+from bullpen.text.names import normalized
 
 # These would end a name in [NEXT: …] or [DROP: …], or start something else there.
 NOT_IN_NAMES = "[]［］,，、&＆|｜!！:：\n\r`"
@@ -34,8 +30,6 @@ NOT_IN_NAMES = "[]［］,，、&＆|｜!！:：\n\r`"
 MOST_WORDS = 3
 """Of a command, in the name of a check that has no other."""
 _PLAIN_WORD = re.compile(r"[A-Za-z][\w.:-]*")
-
-Path = tuple[str | int, ...]
 
 
 def read_team(text: str) -> Team:
@@ -49,39 +43,34 @@ def read_team(text: str) -> Team:
 def examine_team(text: str) -> tuple[Team | None, tuple[TeamProblem, ...]]:
     """Return everything that is wrong with a team.toml, and the team as far as it can be read, for further checks."""
     text = text.removeprefix("\ufeff")
-    try:
-        document = tomllib.loads(text)
-    # A plain ValueError: a number with more digits than Python reads.
-    except (ValueError, RecursionError) as error:
-        place = re.search(r"at line (\d+)", str(error))
-        line = int(place[1]) if place else text.count("\n") + 1
-        return None, (TeamProblem(f"this is not valid TOML: {error}", line=line),)
+    document, problem = read_toml(text)
+    if problem is not None:
+        return None, (problem,)
     reader = _Reader(document, TomlLines(text))
     team = reader.team()
     return team, tuple(sorted(reader.problems, key=lambda problem: problem.line or 0))
 
 
-class _Reader:
+class _Reader(TableReader):
     """Reads a document and collects every problem."""
 
     def __init__(self, document: Mapping[str, Any], lines: TomlLines) -> None:
+        super().__init__(lines)
         self._document = document
-        self._lines = lines
-        self.problems: list[TeamProblem] = []
 
     def team(self) -> Team:
         """Return the team; use it only if there are no problems."""
         tables = {"limits": dict, "member": list, "check": list}
-        values = self._values(self._document, TEAM_KEYS, (), skip=tables)
+        values = self.values(self._document, TEAM_KEYS, (), skip=tables)
         for name, kind in tables.items():
             if not isinstance(self._document.get(name, kind()), kind):
-                self._problem((name,), f"must be {'a table [limits]' if kind is dict else f'tables [[{name}]]'}")
+                self.problem((name,), f"must be {'a table [limits]' if kind is dict else f'tables [[{name}]]'}")
         limits = self._document.get("limits", {})
         members = tuple(self._members())
         team = Team(
             **{"name": "team", "lead": next((m.name for m in members if m.type == "ai"), ""), **values},
             members=members,
-            limits=Limits(**self._values(limits, LIMIT_KEYS, ("limits",))) if isinstance(limits, dict) else Limits(),
+            limits=Limits(**self.values(limits, LIMIT_KEYS, ("limits",))) if isinstance(limits, dict) else Limits(),
             checks=tuple(self._checks()),
         )
         self._check_people(team)
@@ -94,17 +83,17 @@ class _Reader:
         for index, table in enumerate(tables if isinstance(tables, list) else []):
             path: Path = ("member", index)
             if not isinstance(table, dict):
-                self._problem(path, "must be a table [[member]]")
+                self.problem(path, "must be a table [[member]]")
                 continue
             has_program = "agent" in table or "command" in table
             is_agent = has_program or table.get("type") == "ai"
-            values = self._values(table, AGENT_KEYS if is_agent else PERSON_KEYS, path, others=AGENT_KEYS)
+            values = self.values(table, AGENT_KEYS if is_agent else PERSON_KEYS, path, others=AGENT_KEYS)
             if "name" not in table:
-                self._problem(path, "has no name")
+                self.problem(path, "has no name")
             if is_agent and not has_program:
-                self._problem(path, 'needs agent = "claude" (or another CLI) or command = ["program"]')
+                self.problem(path, 'needs agent = "claude" (or another CLI) or command = ["program"]')
             if has_program and table.get("type") == "human":
-                self._problem((*path, "type"), "a member with an agent or a command cannot be human")
+                self.problem((*path, "type"), "a member with an agent or a command cannot be human")
             self._check_timeouts(values, path)
             yield Member(**{"name": f"member {index + 1}", **values, "type": "ai" if is_agent else "human"})
 
@@ -113,58 +102,27 @@ class _Reader:
         for index, table in enumerate(tables if isinstance(tables, list) else []):
             path: Path = ("check", index)
             if not isinstance(table, dict):
-                self._problem(path, "must be a table [[check]]")
+                self.problem(path, "must be a table [[check]]")
                 continue
-            values = self._values(table, CHECK_KEYS, path)
+            values = self.values(table, CHECK_KEYS, path)
             if "command" not in table:
-                self._problem(path, 'has no command. Write, for example, command = ["pytest", "-q"]')
+                self.problem(path, 'has no command. Write, for example, command = ["pytest", "-q"]')
             command = values.get("command", ())
             name = usual_name(command) or f"check {index + 1}"
             if "most_returns" in values and values.get("on_red") != "return":
-                self._problem((*path, "most_returns"), 'has an effect only with on_red = "return"')
+                self.problem((*path, "most_returns"), 'has an effect only with on_red = "return"')
             yield Check(**{"name": name, "command": command, **values})
-
-    def _values(
-        self,
-        table: Mapping[str, Any],
-        keys: Mapping[str, Kind],
-        path: Path,
-        *,
-        others: Mapping[str, Kind] | None = None,
-        skip: Mapping[str, object] | None = None,
-    ) -> dict[str, Any]:
-        """Return the values of a table; an unknown key or a wrong value is a problem."""
-        values = {}
-        for key, value in table.items():
-            if key in (skip or {}):
-                continue
-            if key not in keys:
-                self._unknown_key((*path, key), keys, others or {})
-                continue
-            try:
-                values[key] = keys[key].read(value)
-            except ValueError:
-                instead = "" if keys[key].may_be_secret else f", not {_shown(value)}"
-                self._problem((*path, key), f"must be {keys[key].words}{instead}{_as_list(key, value)}")
-        return values
-
-    def _unknown_key(self, path: Path, keys: Mapping[str, Kind], others: Mapping[str, Kind]) -> None:
-        key = str(path[-1])
-        if key in others:
-            self._problem(path, "is only for members with an agent or a command")
-        else:
-            self._problem(path, f"there is no such key.{_suggestion(key, keys)}")
 
     def _check_people(self, team: Team) -> None:
         if not team.agents:
-            self._problem((), 'the team has no agent. Add a [[member]] with agent = "claude"')
+            self.problem((), 'the team has no agent. Add a [[member]] with agent = "claude"')
         if not team.people:
-            self._problem((), 'the team has no person. Add a [[member]] with only name = "you"')
+            self.problem((), 'the team has no person. Add a [[member]] with only name = "you"')
 
     def _check_timeouts(self, values: Mapping[str, Any], path: Path) -> None:
         idle, total = values.get("idle_timeout"), values.get("total_timeout")
         if idle is not None and total is not None and total < idle:
-            self._problem(
+            self.problem(
                 (*path, "total_timeout"),
                 f"{total:g} is less than the idle_timeout of {idle:g}, which would have no effect. Raise it, or remove "
                 "idle_timeout",
@@ -175,9 +133,9 @@ class _Reader:
         for index, member in enumerate(team.members):
             path: Path = ("member", index, "name")
             if not all(map(_may_be_in_a_name, member.name)) or normalized(member.name) in ("", EVERYONE):
-                self._problem(path, f"{_shown(member.name)} cannot be a name in [NEXT: …]")
+                self.problem(path, f"{shown(member.name)} cannot be a name in [NEXT: …]")
             elif member.name != member.name.strip():
-                self._problem(path, f"{_shown(member.name)} starts or ends with white space")
+                self.problem(path, f"{shown(member.name)} starts or ends with white space")
             self._check_is_free(path, member.name, owners)
             for name in member.may_address or ():
                 self._check_reference(("member", index, "may_address"), name, [m.name for m in team.members])
@@ -190,35 +148,31 @@ class _Reader:
         seen: set[str] = set()
         for index, check in enumerate(team.checks):
             if normalized(check.name) in seen:
-                self._problem(
-                    ("check", index), f"another check is called {_shown(check.name)}, too. Give it another name"
+                self.problem(
+                    ("check", index), f"another check is called {shown(check.name)}, too. Give it another name"
                 )
             seen.add(normalized(check.name))
         for index, member in enumerate(team.members if team.checks else ()):
             for key in ("name", "display_name"):
                 if normalized(getattr(member, key)) == BULLPEN:
                     text = (
-                        f"{_shown(getattr(member, key))} is who speaks for the checks. Call this member something else"
+                        f"{shown(getattr(member, key))} is who speaks for the checks. Call this member something else"
                     )
-                    self._problem(("member", index, key), text)
+                    self.problem(("member", index, key), text)
 
     def _check_is_free(self, path: Path, name: str, owners: dict[str, tuple[str | int, str]]) -> None:
         """Give a name to a member, unless it would be ambiguous in [NEXT: …]. A name of only punctuation is ignored."""
         key, member = normalized(name), path[1]
         owner, spelling = owners.setdefault(key, (member, name))
         if key and owner != member:
-            self._problem(path, f"{_shown(name)} and {_shown(spelling)} would be the same name in [NEXT: …]")
+            self.problem(path, f"{shown(name)} and {shown(spelling)} would be the same name in [NEXT: …]")
         elif key == EVERYONE and path[-1] == "display_name":
-            self._problem(path, f"{_shown(name)} means everyone in [DROP: …]")
+            self.problem(path, f"{shown(name)} means everyone in [DROP: …]")
 
     def _check_reference(self, path: Path, name: str, known: list[str]) -> None:
         if name not in known:
             kind = "agent" if path[0] == "lead" else "member"
-            self._problem(path, f"there is no such {kind}: {_shown(name)}.{_suggestion(name, known)}")
-
-    def _problem(self, path: Path, text: str) -> None:
-        key = ".".join(str(part + 1) if isinstance(part, int) else part for part in path)
-        self.problems.append(TeamProblem(text, line=self._lines.line_of(path), key=key))
+            self.problem(path, f"there is no such {kind}: {shown(name)}.{suggestion(name, known)}")
 
 
 def usual_name(command: Sequence[str]) -> str:
@@ -231,27 +185,3 @@ def usual_name(command: Sequence[str]) -> str:
 
 def _may_be_in_a_name(character: str) -> bool:
     return character not in NOT_IN_NAMES and unicodedata.category(character) not in ("Cc", "Cf", "Cs", "Zl", "Zp")
-
-
-def _suggestion(word: str, known: Any) -> str:
-    close = nearest(word, known)
-    return f" Did you mean {' or '.join(close)}?" if close else f" Known: {', '.join(known)}." if known else ""
-
-
-def _as_list(key: str, value: object) -> str:
-    """Return the list that a command line in one string was probably meant to be."""
-    if key == "allow" and isinstance(value, str) and is_plain_command(value):
-        return f". Try: allow = {json.dumps([value], ensure_ascii=False)}"
-    if key not in ("command", "arguments") or not isinstance(value, str) or not value.strip():
-        return ""
-    try:
-        words = shlex.split(value)
-    except ValueError:
-        return ""
-    return f". Try: {key} = {json.dumps(words, ensure_ascii=False)}"
-
-
-def _shown(value: Any) -> str:
-    # As the file has it: true, not True.
-    shown = str(value).lower() if isinstance(value, bool) else repr(value)
-    return shown if len(shown) <= 60 else f"{shown[:57]}..."

@@ -347,7 +347,8 @@ END
 $$;
 
 -- Lets a role serve a pool: it reaches the orders of its pools by functions, and nothing else.
-CREATE FUNCTION let_serve(of_role name, in_pool text) RETURNS void LANGUAGE plpgsql AS $$
+CREATE FUNCTION let_serve(of_role name, in_pool text) RETURNS void
+LANGUAGE plpgsql SET search_path = bullpen_cluster, pg_temp AS $$
 BEGIN
     INSERT INTO pool_roles VALUES (of_role, in_pool) ON CONFLICT DO NOTHING;
     EXECUTE format('GRANT USAGE ON SCHEMA bullpen_cluster TO %I', of_role);

@@ -1,0 +1,214 @@
+"""`bullpen worker`: what it says, how it is stopped, and what it refuses, as a real process."""
+
+import asyncio
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+from tests.cluster.databases import database
+from tests.cluster.processes import Processes, Started
+from tests.cluster.stage import POOL, Node, WorkerStage
+
+from bullpen.cluster import outcomes
+from bullpen.cluster.bell import Bell
+from bullpen.cluster.database import Database
+from bullpen.cluster.schema import prepare
+from bullpen.testing.postgres import PASSWORD, PostgresServer
+
+
+@pytest.fixture
+def stage(tmp_path: Path, url: str, processes: Processes) -> WorkerStage:
+    return WorkerStage(tmp_path, url, processes)
+
+
+@pytest.fixture
+def role(url: str) -> Iterator[str]:
+    """A role without any rights."""
+    name = f"worker_{url.rpartition('_')[2]}"
+    with psycopg.connect(url) as connection:
+        connection.execute(f"CREATE ROLE {name} LOGIN PASSWORD 'x'".encode())
+    yield name
+    with psycopg.connect(url) as connection:
+        connection.execute(f"DROP OWNED BY {name}; DROP ROLE {name}".encode())
+
+
+def worker(stage: WorkerStage, processes: Processes, url: str = "") -> Started:
+    return processes.start("bullpen", "worker", "--pool", POOL, str(stage.file), BULLPEN_CLUSTER=url or stage.url)
+
+
+def until(started: Started, part: str) -> list[str]:
+    """Return the lines that it prints, up to one with these words."""
+    lines = [started.line()]
+    while part not in lines[-1]:
+        assert lines[-1], f"it ended without {part!r}: {lines}"
+        lines.append(started.line())
+    return lines
+
+
+def refused(*words: str, **environment: str) -> str:
+    """Return what a worker says that does not start."""
+    ended = subprocess.run(
+        [sys.executable, "-m", "bullpen", "worker", *words],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert ended.returncode in (1, 2)
+    assert "Traceback" not in ended.stderr
+    return ended.stderr
+
+
+async def test_it_says_what_it_lets_others_run_and_what_it_runs(stage: WorkerStage, processes: Processes) -> None:
+    order = stage.order("1")
+    stage.write_file(permissions="edit", env=["HOST_*"])
+    async with Database(stage.url) as database_:
+        node = Node(database_, Bell(stage.url, outcomes.CHANNEL))
+        started = worker(stage, processes)
+        said = "\n".join(until(started, "Joined"))
+        await node.place(order)
+        said += "\n".join(until(started, "replied"))
+
+    assert "The worker box serves gpu-box on postgresql://" in said
+    assert f"folders: project ({stage.folder})" in said
+    assert 'at most: permissions "edit", 4 turns at once' in said
+    assert "variables: HOST_*" in said
+    assert "max begins in calm-oak (gpu-box)." in said
+    assert re.search(r"max in calm-oak replied after [\d.]+ s\.", said)
+    assert PASSWORD not in said
+    assert started.stop() == 0
+
+
+async def test_the_first_ctrl_c_waits_for_what_runs(stage: WorkerStage, processes: Processes) -> None:
+    order = stage.order("1", [{"sleep": 2}, {"say": "Done."}])
+    stage.write_file()
+    async with Database(stage.url) as database_:
+        node = Node(database_, Bell(stage.url, outcomes.CHANNEL))
+        started = worker(stage, processes)
+        until(started, "Joined")
+        await node.place(order)
+        until(started, "begins")
+
+        os.kill(started.pid, signal.SIGINT)
+        said = until(started, "Left")
+
+        assert "Begins no more turns. Waits for 1 turn; Ctrl-C again ends that." in said[0]
+        assert "replied" in said[1]
+        rows = await database_.do("SELECT kind FROM outcomes")
+        assert rows == [("ended",)]
+    assert started.wait() == 0
+
+
+async def test_the_second_ctrl_c_ends_what_runs(stage: WorkerStage, processes: Processes) -> None:
+    order = stage.order("1", [{"hang": True}])
+    stage.write_file()
+    async with Database(stage.url) as database_:
+        node = Node(database_, Bell(stage.url, outcomes.CHANNEL))
+        started = worker(stage, processes)
+        until(started, "Joined")
+        await node.place(order)
+        until(started, "begins")
+
+        os.kill(started.pid, signal.SIGINT)
+        await asyncio.sleep(1)
+        os.kill(started.pid, signal.SIGINT)
+        said = until(started, "Left")
+
+        assert "was ended after" in said[-2]
+        assert await database_.do("SELECT kind FROM outcomes") == [("lost",)]
+    assert started.wait() == 130
+
+
+def test_it_waits_for_the_first_node_to_make_the_tables(stage: WorkerStage, processes: Processes) -> None:
+    stage.order("1")
+    stage.write_file()
+    with database() as empty:
+        started = worker(stage, processes, empty)
+        said = until(started, "Trying again")
+        prepare(empty)
+        until(started, "Joined")
+        assert started.stop() == 0
+
+    assert "has no tables of a cluster yet. The first node makes them: bullpen serve --cluster." in said[-1]
+
+
+def test_it_waits_for_a_server_that_is_away(
+    stage: WorkerStage, processes: Processes, own_server: PostgresServer
+) -> None:
+    stage.order("1")
+    stage.write_file()
+    own_server.stop()
+    started = worker(stage, processes, own_server.url())
+    said = until(started, "Trying again")
+    own_server.start()
+    until(started, "Joined")
+    own_server.stop()
+    until(started, "The server is away. What runs continues")
+    own_server.start()
+    until(started, "The server is back.")
+
+    assert "cannot be reached" in said[-1]
+    assert PASSWORD not in "".join(said)
+    assert started.stop() == 0
+
+
+def test_a_worker_that_waits_leaves_at_the_first_ctrl_c(stage: WorkerStage, processes: Processes) -> None:
+    stage.order("1")
+    stage.write_file()
+    started = worker(stage, processes, "postgresql://kai@127.0.0.1:1/nothing")
+    until(started, "Trying again")
+
+    os.kill(started.pid, signal.SIGINT)
+
+    assert started.wait() == 130
+
+
+def test_a_role_that_may_not_is_refused_with_what_to_do(stage: WorkerStage, role: str) -> None:
+    stage.order("1")
+    stage.write_file()
+    address = re.sub("//[^@]*@", f"//{role}@", stage.url)
+    words = ("--pool", POOL, str(stage.file), "--cluster", address)
+
+    no_pool = refused(*words, PGPASSWORD="x")
+    with psycopg.connect(stage.url) as connection:
+        connection.execute("SELECT bullpen_cluster.let_serve(%s, 'other')", [role])
+    other_pool = refused(*words, PGPASSWORD="x")
+
+    assert f"The role {role} may not serve any pool." in no_pool
+    assert f"SELECT bullpen_cluster.let_serve('{role}', 'POOL')" in no_pool
+    assert f"The role {role} may not serve the pool gpu-box." in other_pool
+
+
+def test_a_wrong_password_ends_it_with_a_sentence_that_does_not_show_it(stage: WorkerStage, role: str) -> None:
+    stage.order("1")
+    stage.write_file()
+    address = re.sub("//[^@]*@", f"//{role}:wrong-password@", stage.url)
+
+    said = refused("--pool", POOL, str(stage.file), "--cluster", address)
+
+    assert "refused the connection: password authentication failed" in said
+    assert "wrong-password" not in said
+
+
+@pytest.mark.parametrize(
+    ("words", "because"),
+    [
+        (("--pool", POOL, "worker.toml"), "Which cluster? Add --cluster"),
+        (("--pool", POOL, "worker.toml", "--cluster", "mysql://a:secret@b"), "must begin with postgresql://"),
+        (("--pool", "GPU box", "worker.toml", "--cluster", "postgresql://b/c"), "must be the name of a pool"),
+        (("worker.toml", "--cluster", "postgresql://b/c"), "--pool"),
+        (("--pool", POOL, "no.toml", "--cluster", "postgresql://b/c"), "There is no such file"),
+    ],
+)
+def test_wrong_words_are_said_to_be_wrong(words: tuple[str, ...], because: str) -> None:
+    said = refused(*words, BULLPEN_CLUSTER="")
+
+    assert because in said
+    assert "secret" not in said
