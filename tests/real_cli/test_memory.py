@@ -87,6 +87,73 @@ def test_twenty_turns_among_others_each_request_begins_with_the_one_before(cli: 
         assert same == {key: request.body[key] for key in same}
 
 
+@pytest.mark.parametrize("cli", ["claude", "codex"])
+def test_without_a_model_in_the_team_file_each_request_begins_with_the_one_before_too(cli: str, tmp_path: Path) -> None:
+    """An earlier Claude Code took another model when it was resumed without one: nothing was in a cache then."""
+    scene = Scene(tmp_path, cli)
+    team = scene.project / "team.toml"
+    lines = team.read_text(encoding="utf-8").splitlines()
+    team.write_text("\n".join(line for line in lines if not line.startswith("model =")), encoding="utf-8")
+
+    async def converse() -> list[ModelRequest]:
+        async with scene.talking() as (conversation, models):
+            for number in range(1, 4):
+                models.script(Reply(text=f"answer {number}"))
+                await said(conversation, f"question {number}")
+            return models.requests
+
+    requests = asyncio.run(converse())
+
+    assert scene.origins() == ["new", "resumed", "resumed"]
+    for before, request in pairwise(requests):
+        assert history(request)[: len(history(before))] == history(before)
+        assert all(
+            request.body.get(key) == before.body.get(key) for key in ("model", "system", "instructions", "tools")
+        )
+
+
+def test_codex_continues_in_another_folder_and_is_told_of_it(tmp_path: Path) -> None:
+    scene = Scene(tmp_path, "codex")
+    other = scene.project / "other"
+    other.mkdir()
+    make = ToolCall(name="exec_command", arguments={"cmd": "touch made"})
+
+    async def converse() -> list[Any]:
+        conversation_id, _ = await scene.ask(None, "The colour is blue.", Reply(text="Noted: blue."))
+        scene.write_team('cwd = "other"')
+        _, asked = await scene.ask(conversation_id, "Make it.", Reply(tool_calls=(make,)), Reply(text="Made."))
+        return asked
+
+    asked = asyncio.run(converse())
+
+    assert scene.origins() == ["new", "resumed"]
+    assert text_of(asked).count("The colour is blue.") == 1
+    assert f"<cwd>{other}</cwd>" in text_of(asked)
+    assert (other / "made").exists()
+
+
+def test_a_command_that_codex_had_not_told_of_when_it_was_cancelled_is_not_kept_quiet(tmp_path: Path) -> None:
+    scene = Scene(tmp_path, "codex")
+
+    async def converse() -> str:
+        async with scene.talking() as (conversation, models):
+            models.script(Reply(tool_calls=(scene.slow(),)))
+            await conversation.say("Do the slow thing.")
+            await until(lambda: (scene.project / "began").exists())
+            await conversation.cancel()
+            await conversation.until_quiet()
+            await conversation.drop()
+            models.script(Reply(text="Understood."))
+            await conversation.say("Never mind.")
+            await conversation.until_quiet()
+            return text_of(history(models.requests[-1]))
+
+    asked = asyncio.run(converse())
+
+    assert "Your turn 1 was cancelled before it was done." in asked
+    assert "Files may have been changed: look at them before you continue." in asked
+
+
 @every_cli
 def test_a_turn_that_was_cancelled_while_a_tool_ran_is_taken_back_and_told(cli: str, tmp_path: Path) -> None:
     scene = Scene(tmp_path, cli)
