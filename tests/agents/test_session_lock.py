@@ -1,5 +1,6 @@
 """The lock of a session: one turn at a time, in all processes, and free when its process is dead."""
 
+import errno
 import os
 import signal
 import subprocess
@@ -8,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from bullpen.agents import session_lock
 from bullpen.agents.session_lock import SessionLock
 
 ID = "11111111-2222-4333-8444-555555555501"
@@ -81,16 +83,31 @@ def test_of_many_processes_that_want_it_at_once_one_gets_it() -> None:
             process.communicate()
 
 
-def test_a_link_in_its_place_is_not_followed_and_stops_nobody(state: Path, tmp_path: Path) -> None:
+def test_a_link_in_its_place_is_not_followed(state: Path, tmp_path: Path) -> None:
     target = tmp_path / "target"
     state.mkdir(parents=True)
     (state / f"{ID}.lock").symlink_to(target)
 
-    lock = SessionLock(ID)
-    assert lock.hold()
-    lock.release()
+    with pytest.raises(OSError, match="symbolic links"):
+        SessionLock(ID).hold()
 
     assert not target.exists()
+
+
+def test_a_file_system_without_locks_is_an_error_and_leaves_nothing_open(
+    state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_locks(*_: int) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr(session_lock, "flock", no_locks)
+    before = len(list(Path("/proc/self/fd").iterdir()))
+
+    with pytest.raises(OSError, match="No locks available"):
+        SessionLock(ID).hold()
+
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
+    assert state.is_dir()
 
 
 def test_only_its_owner_can_look_at_it(state: Path) -> None:

@@ -1,6 +1,7 @@
 """Agents that remember: in which session each turn runs, what it is sent there, and what becomes of the session."""
 
 import asyncio
+import errno
 import os
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from tests.conversation.stage import Script, events_so_far, tell, until_at_work
 from bullpen.agents.session_lock import SessionLock
 from bullpen.conversation.conversation import Conversation
 from bullpen.conversation.events import TurnEvent
+from bullpen.conversation.memories import Memories
 from bullpen.store.sqlite import SqliteStore
 from bullpen.turn_events import Notice
 
@@ -361,6 +363,37 @@ async def test_the_lock_is_held_while_a_turn_runs_and_only_then(team: Rememberin
     lock = SessionLock(session)
     assert lock.hold()
     lock.release()
+
+
+async def test_a_session_that_cannot_be_locked_is_not_continued(
+    team: RememberingStage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another turn may run in it, and nobody would know."""
+    async with team.open() as conversation:
+        await tell(conversation, "one [NEXT: a]")
+        before = team.sessions()[0].read_bytes()
+        monkeypatch.setenv("XDG_STATE_HOME", "/dev/null")
+        await tell(conversation, "two [NEXT: a]")
+
+    assert team.origins("a") == ["new", "rebuilt: its session cannot be locked (Not a directory)"]
+    assert before in [file.read_bytes() for file in team.sessions()]
+
+
+async def test_a_session_is_let_go_of_if_it_cannot_be_planned(
+    team: RememberingStage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def damaged(*_: object) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    async with team.open() as conversation:
+        await tell(conversation, "one [NEXT: a]")
+        with monkeypatch.context() as patched:
+            patched.setattr(Memories, "_ended_badly_in", damaged)
+            await tell(conversation, "two [NEXT: a]")
+            assert [ended.state for ended in conversation.undecided] == ["failed"]
+        lock = SessionLock(team.memory("a").session_id)
+        assert lock.hold()
+        lock.release()
 
 
 async def test_what_the_cli_does_not_find_is_rebuilt_in_the_same_turn_and_stored_as_it_was(

@@ -16,25 +16,22 @@ class SessionLock:
         self._file: int | None = None
 
     def hold(self) -> bool:
-        """Take the lock, and return whether nobody else had it. Where there cannot be one, nobody else has it."""
+        """Take the lock, and return whether nobody else had it; OSError is raised where there cannot be one."""
         while True:
-            try:
-                file = self._opened()
-            except OSError:
-                return True
+            file = self._opened()
             try:
                 flock(file, LOCK_EX | LOCK_NB)
-                if os.fstat(file).st_ino == _inode(self._path):
-                    self._file = file
-                    return True
-                # The one who had it removed the file just now.
-                os.close(file)
             except BlockingIOError:
                 os.close(file)
                 return False
             except OSError:
                 os.close(file)
+                raise
+            if os.fstat(file).st_ino == _inode(self._path):
+                self._file = file
                 return True
+            # The one who had it removed the file just now.
+            os.close(file)
 
     def _opened(self) -> int:
         flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC

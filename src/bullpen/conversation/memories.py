@@ -121,28 +121,35 @@ class Memories:
 
         The lock comes first: until we have it, another turn may change the file that the plan is made from.
         """
-        left = self._left(agent)
-        continued = left or progress.borrowed.get(agent.member.name)
-        lock = SessionLock(continued.memory.session_id) if continued and _can_be_found(continued.memory) else None
-        is_ours = lock is not None and lock.hold()
-        plan, sessions = self._planned(agent, progress, left), agent.spec.sessions
-        if plan is None or sessions is None or lock is None:
-            if lock is not None:
+        left, name = self._left(agent), agent.member.name
+        continued = None if name in progress.forgotten else left or progress.borrowed.get(name)
+        if continued is None or not _can_be_found(continued.memory):
+            return self._planned(agent, progress, left)
+        lock, plan = SessionLock(continued.memory.session_id), None
+        try:
+            problem = _not_locked(lock)
+            plan = self._with_lock(lock, problem, self._planned(agent, progress, left), agent)
+        finally:
+            if plan is None or plan.lock is None:
                 lock.release()
+        return plan
+
+    def _with_lock(
+        self, lock: SessionLock, problem: str, plan: SessionPlan | None, agent: MemberAgent
+    ) -> SessionPlan | None:
+        """Return a plan with the lock of its session, or another one if that is not ours, or cannot be put back."""
+        if plan is None or agent.spec.sessions is None:
             return plan
-        if not is_ours:
-            # Not in a copy: that would have what the other turn has written so far.
-            is_forgotten = agent.member.name in progress.forgotten
-            return plan if is_forgotten else _new(sessions, "another turn runs in its session")
+        if problem:
+            return _new(agent.spec.sessions, problem)
         if plan.left is None:
-            lock.release()
             return plan
         try:
             if plan.longer_file is not None:
                 put_back(plan.longer_file, plan.left.memory.file)
         except OSError as error:
-            lock.release()
-            return _new(sessions, f"the file of its session cannot be written ({error.strerror})")
+            reason = f"the file of its session cannot be written ({error.strerror})"
+            return _new(agent.spec.sessions, reason)
         return replace(plan, lock=lock)
 
     def _ended_badly_in(self, left: MemberMemory, member: str) -> list[Turn]:
@@ -216,7 +223,8 @@ class Memories:
             file=mark,
             tokens=mark.size // BYTES_PER_TOKEN,
             window=usage.context_window if usage else 0,
-            used=usage if sessions.usage_adds_up else None,
+            # Without a report, the next one still has all that was used before.
+            used=(usage or (before.used if before else None)) if sessions.usage_adds_up else None,
             is_shortened=is_shortened,
         )
 
@@ -234,6 +242,15 @@ class Memories:
 def _can_be_found(memory: Memory) -> bool:
     # An imported session may call itself anything, the path of a person's file for example.
     return is_session_id(memory.session_id)
+
+
+def _not_locked(lock: SessionLock) -> str:
+    """Take a lock, and return why a turn may not run in its session; nothing if it may."""
+    try:
+        # Not in a copy either: that would have what the other turn has written so far.
+        return "" if lock.hold() else "another turn runs in its session"
+    except OSError as error:
+        return f"its session cannot be locked ({error.strerror})"
 
 
 def _session_after(use: SessionUse, started: Started) -> str:
