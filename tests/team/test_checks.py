@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from bullpen.agents.registry import agent_spec
 from bullpen.team.checks import check_team, hand_over_sentences, problems_of, shared_folder_sentences
 from bullpen.team.instruction_files import MAX_BYTES
 from bullpen.team.reader import read_team
 
+RECORDINGS = Path(__file__).parents[1] / "recordings"
 HEAD = '[[member]]\nname = "kim"\n[[member]]\nname = "max"\n'
 
 
@@ -348,6 +350,38 @@ def test_a_memory_of_its_own_for_an_agent_that_cannot_have_one(folder: Path) -> 
             "if not, every turn begins one"
         )
     ]
+
+
+@pytest.mark.parametrize("memory", ["own", "shared"])
+def test_a_session_that_may_be_somebody_elses(memory: str, folder: Path) -> None:
+    keys = f'memory = "{memory}"\narguments = ["--resume=0f9d1c35", "--verbose"]\n'
+    assert found(folder, f'agent = "claude-code"\n{keys}') == [
+        (
+            "error: line 7, member.2.arguments: --resume chooses a session, which may be somebody else's; bullpen "
+            "chooses it for each turn. Take it out; to continue a session of yours: bullpen import --from claude --list"
+        )
+    ]
+
+
+def test_a_cli_that_is_told_to_keep_no_session(folder: Path) -> None:
+    keys = 'agent = "claude"\narguments = ["--no-session-persistence"]\n'
+    assert found(folder, keys) == [
+        (
+            "warning: line 6, member.2.arguments: with --no-session-persistence every turn begins a new session: "
+            'take it out, or write memory = "shared"'
+        )
+    ]
+    assert found(folder, f'{keys}memory = "shared"\n') == []
+
+
+def test_every_option_that_chooses_a_session_is_one_of_its_cli() -> None:
+    for cli in ("claude", "codex", "gemini", "qwen"):
+        sessions = agent_spec(cli).sessions
+        assert sessions is not None
+        flags = (RECORDINGS / cli / "flags.txt").read_text(encoding="utf-8").split()
+        named = {*sessions.start, *sessions.resume, *sessions.fork} - {"{id}"}
+        assert named <= set(sessions.chosen_by)
+        assert {one for one in (*sessions.chosen_by, *sessions.not_kept_with) if one.startswith("--")} <= set(flags)
 
 
 def test_a_size_of_a_memory_that_there_is_not(folder: Path) -> None:

@@ -228,6 +228,8 @@ SPEC = AgentSpec(
         home=".claude",
         home_variable="CLAUDE_CONFIG_DIR",
         files="projects/*/{id}.jsonl",
+        chosen_by=("--resume", "-r", "--continue", "-c", "--session-id", "--fork-session"),
+        not_kept_with=("--no-session-persistence",),
         shortened='"subtype":"compact_boundary"',
         # It records the system text at the first request, and would send that forever.
         other_system=("--system-prompt-snapshot", "off"),

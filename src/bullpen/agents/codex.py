@@ -142,6 +142,8 @@ SPEC = AgentSpec(
         home=".codex",
         home_variable="CODEX_HOME",
         files="sessions/*/*/*/rollout-*-{id}.jsonl",
+        chosen_by=("resume", "fork"),
+        not_kept_with=("--ephemeral",),
         shortened='"type":"compacted"',
         is_bound_to_folder=False,
         # From some models to others it would first replace the history by a summary.

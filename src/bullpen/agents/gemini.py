@@ -112,6 +112,7 @@ SPEC = AgentSpec(
         home=".",
         home_variable="GEMINI_CLI_HOME",
         files=".gemini/tmp/*/chats/session-*-{id:.8}.jsonl",
+        chosen_by=("--resume", "-r", "--session-id", "--session-file"),
         shortened='"type":"summary"',
         # Each time it is resumed it repeats the results of all tools to the model.
         is_proven=False,

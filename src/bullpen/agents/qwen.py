@@ -168,6 +168,7 @@ SPEC = AgentSpec(
         home=".qwen",
         home_variable="QWEN_HOME",
         files="projects/*/chats/{id}.jsonl",
+        chosen_by=("--resume", "-r", "--continue", "-c", "--session-id", "--fork-session"),
         shortened='"subtype":"chat_compression"',
         usage_adds_up=True,
     ),

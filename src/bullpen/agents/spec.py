@@ -79,6 +79,10 @@ class SessionSpec(Struct, frozen=True, kw_only=True):
     """Whether the model gets, after resuming, exactly what it got before. If not, no session is resumed."""
     shortened: str
     """What the file has in it where the CLI has replaced the history with a summary."""
+    chosen_by: tuple[str, ...]
+    """Arguments with which a person chooses a session: in a team file they could name somebody else's."""
+    not_kept_with: tuple[str, ...] = ()
+    """Arguments with which the CLI keeps no session."""
     most_tokens: int = 150_000
     """How large it may become if neither the team file nor the CLI says what its model can take in."""
 

@@ -251,6 +251,23 @@ class _Checks:
             yield self._problem((*path, "memory"), text, "remark")
         if member.memory_tokens is not None and why:
             yield self._problem((*path, "memory_tokens"), f"has no effect: {why}", "remark")
+        yield from self._session_arguments(path, member, spec)
+
+    def _session_arguments(self, path: KeyPath, member: Member, spec: AgentSpec) -> Iterator[TeamProblem]:
+        """Check that no argument takes the choice of a session from bullpen, which knows what is in its own."""
+        sessions = spec.sessions
+        if sessions is None:
+            return
+        for argument in dict.fromkeys(argument.partition("=")[0] for argument in member.arguments):
+            if argument in sessions.chosen_by:
+                text = (
+                    f"{argument} chooses a session, which may be somebody else's; bullpen chooses it for each turn. "
+                    f"Take it out; to continue a session of yours: bullpen import --from {_short_name(spec)} --list"
+                )
+                yield self._problem((*path, "arguments"), text)
+            elif argument in sessions.not_kept_with and not why_shared(member, spec):
+                text = f'with {argument} every turn begins a new session: take it out, or write memory = "shared"'
+                yield self._problem((*path, "arguments"), text, "warning")
 
     def _workspace(self, path: KeyPath, member: Member) -> Iterator[TeamProblem]:
         """Check that an agent can have the worktree of its own that the team file gives it."""
@@ -326,8 +343,13 @@ def _not_found(spec: AgentSpec, folder: Path) -> str:
 def _with_sessions() -> str:
     """Return the agent types that have a memory of their own, as people write them."""
     specs = known_agents().values()
-    names = [(*spec.aliases, spec.name)[0] for spec in specs if spec.sessions and spec.sessions.is_proven]
+    names = [_short_name(spec) for spec in specs if spec.sessions and spec.sessions.is_proven]
     return " or ".join([", ".join(names[:-1]), names[-1]])
+
+
+def _short_name(spec: AgentSpec) -> str:
+    """Return what people call a CLI."""
+    return (*spec.aliases, spec.name)[0]
 
 
 def _level(agent: Member) -> str:
