@@ -7,6 +7,7 @@ MARKERS = ("tests/markers", "tests/context", "tests/routing")
 
 PLAN: dict[str, tuple[str, ...]] = {
     "store/chain.py": STORE,
+    "store/claiming.py": STORE,
     "store/conversation_rows.py": STORE,
     "store/fsck.py": STORE,
     "store/files.py": STORE,
@@ -25,6 +26,7 @@ PLAN: dict[str, tuple[str, ...]] = {
     "conversation/state.py": CONVERSATION,
     "conversation/turn_loop.py": CONVERSATION,
     "routing/obstacles.py": ("tests/routing/test_obstacles.py",),
+    "team/reach.py": ("tests/team/test_reach.py", "tests/conversation/test_allowing.py"),
     "markers/code.py": MARKERS,
     "markers/grammar.py": MARKERS,
     "markers/runs.py": MARKERS,
