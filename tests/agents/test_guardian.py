@@ -65,7 +65,7 @@ def test_where_there_cannot_be_a_guardian_a_watchman_ends_what_can_be_found(tmp_
         assert not family.grows()
 
 
-@pytest.mark.parametrize("door", ["chat", "run", "serve"])
+@pytest.mark.parametrize("door", ["chat", "run", "serve", "undo", "delete"])
 def test_when_its_guardian_is_killed_too_opening_the_conversation_ends_the_family(tmp_path: Path, door: str) -> None:
     with Family(tmp_path / "family", [kind for kind in KINDS if kind != HIDDEN]) as family:
         family.kill_bullpen_and_guardian()
@@ -75,6 +75,8 @@ def test_when_its_guardian_is_killed_too_opening_the_conversation_ends_the_famil
             "chat": ["chat", "--plain", "--trust", "--resume", "last", str(family.team)],
             "run": ["run", "--trust", "--resume", "last", str(family.team), "Still there?"],
             "serve": ["serve", "--trust", "--port", "0", "--no-open", str(family.team)],
+            "undo": ["undo"],
+            "delete": ["sessions", "delete", "last", "--yes"],
         }[door]
         opened = subprocess.Popen(
             [sys.executable, "-m", "bullpen", *words, "--db", str(family.db)],

@@ -72,7 +72,7 @@ def test_who_comes_first_locks_before_anybody_can_read_who_owns_it() -> None:
 def test_nothing_is_touched_while_another_owner_lives() -> None:
     place = Place(OWNER)
 
-    assert not place.claimed(others_live=True)
+    assert place.claimed(others_live=True) is False
     assert place.done == []
 
 

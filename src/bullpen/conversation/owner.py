@@ -10,6 +10,7 @@ from functools import partial
 from typing import Literal
 
 from bullpen.agents import process_tree
+from bullpen.agents.crash_records import end_leftover_processes
 from bullpen.agents.process_tree import end_all_running
 from bullpen.errors import ConversationInUse, UnknownConversation
 from bullpen.store.base import Owner, Store
@@ -78,6 +79,8 @@ async def claim(store: Store, thread: StoreThread, conversation_id: str, owner: 
 @contextmanager
 def owned(store: Store, conversation_id: str) -> Iterator[Owner]:
     """Do the same for a moment, where nobody else needs the thread. A conversation may be deleted meanwhile."""
+    # Their agents may still edit what is about to be put back or removed.
+    end_leftover_processes()
     owner = this_process()
     before, seconds = look(store, conversation_id)
     time.sleep(seconds)
