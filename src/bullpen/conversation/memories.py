@@ -223,8 +223,7 @@ class Memories:
             file=mark,
             tokens=mark.size // BYTES_PER_TOKEN,
             window=usage.context_window if usage else 0,
-            # Without a report, the next one still has all that was used before.
-            used=(usage or (before.used if before else None)) if sessions.usage_adds_up else None,
+            used=usage if sessions.usage_adds_up else None,
             is_shortened=is_shortened,
         )
 
