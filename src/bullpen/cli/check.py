@@ -62,5 +62,13 @@ def _print(path: Path, problems: Sequence[TeamProblem], team: Team | None) -> No
     for sentence in (*hand_over_sentences(team), *shared_folder_sentences(team, team_path(path).parent)):
         print(printable(sentence).replace("\n", " "))
     # No CLI is run here, so nothing is known about logins.
-    first = "bullpen doctor (are its agents signed in?), then " if any(agent.agent for agent in team.agents) else ""
-    print(printable(f"{path} is fine. Next: {first}bullpen chat {shlex.quote(str(path))}"))
+    has_clis = any(agent.agent and not agent.pool for agent in team.agents)
+    first = "bullpen doctor (are its agents signed in?), then " if has_clis else ""
+    print(printable(f"{path} is fine. Next: {first}{_command(team, shlex.quote(str(path)))}"))
+
+
+def _command(team: Team, path: str) -> str:
+    """Return the command that lets people talk with a team."""
+    if any(agent.pool for agent in team.agents):
+        return f"bullpen serve {path} --cluster ADDRESS"
+    return f"bullpen chat {path}"

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import msgspec
 
+from bullpen.cli.cluster_option import add_cluster_option
 from bullpen.cli.option_types import named_agent
 from bullpen.doctor import Finding, agents_not_loaded, end_leftover_processes, examine_all
 from bullpen.text.safe import printable
@@ -17,10 +18,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("agents", nargs="*", help="which agents to examine, e.g. claude codex (default: all)")
     parser.add_argument("--live", action="store_true", help="also run one real turn with each; this may cost money")
     parser.add_argument("--json", action="store_true", help="print JSON for programs")
+    add_cluster_option(parser, "examine the nodes, workers and replicas of a cluster instead")
 
 
 def run(options: argparse.Namespace) -> int:
     """Print what was found; 0 only if every agent that was asked for is ready."""
+    if options.cluster:
+        from bullpen.cli.doctor_cluster import examine_cluster
+
+        return examine_cluster(options.cluster, as_json=options.json)
     end_leftover_processes()
     names = [named_agent(name) for name in options.agents]
     if options.live and not options.json:

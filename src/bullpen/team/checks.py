@@ -157,7 +157,8 @@ class _Checks:
     def _in_a_pool(self, path: KeyPath, member: Member) -> Iterator[TeamProblem]:
         """Check what can be known here of a member whose turns run on other machines."""
         text = (
-            f"its turns run on workers of {member.pool!r}, which needs a cluster: its programs are not looked for here"
+            f"its turns run on workers of {member.pool!r}, which needs `bullpen serve --cluster`: its programs are not "
+            "looked for here, and `bullpen doctor --cluster ADDRESS` lists what workers have"
         )
         yield self._problem((*path, "pool"), text, "remark")
         if not member.command and member.agent and not is_known(member.agent):

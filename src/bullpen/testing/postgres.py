@@ -46,7 +46,7 @@ class PostgresServer:
             account = pwd.getpwnam(self._user)
             os.chown(self.folder, account.pw_uid, account.pw_gid)
         self._process: subprocess.Popen[bytes] | None = None
-        self.port = _free_port()
+        self.port = free_port()
         self._make()
         self.start()
 
@@ -124,7 +124,8 @@ def _end_with_parent() -> None:
         _prctl(PR_SET_PDEATHSIG, signal.SIGQUIT)
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """Return a port that nobody uses."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         return int(listener.getsockname()[1])
