@@ -96,6 +96,17 @@ async def test_a_turn_that_fails_or_is_cancelled_has_its_changes_recorded(projec
     assert (cancelled.turn_id, kinds(cancelled)) == ("2", {"a.py": "changed"})
 
 
+async def test_without_git_it_is_said_once_what_is_not_known(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bullpen.files.workspace.find_git", lambda: None)
+    project.builder("echo three >> a.py")
+    async with project.stage.open() as conversation:
+        await said(conversation, "[NEXT: builder] Go.")
+        (record,) = await records(conversation)
+        assert not conversation.undecided
+    assert kinds(record) == {"a.py": "changed"}
+    assert record.changes.note == "Only names and sizes are known: git is not installed."
+
+
 async def test_what_people_change_between_turns_is_told_apart(project: Project) -> None:
     project.builder("echo more >> a.py")
     async with project.stage.open() as conversation:

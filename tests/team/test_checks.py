@@ -396,8 +396,16 @@ def test_a_size_of_a_memory_that_there_is_not(folder: Path) -> None:
     ]
 
 
-def test_a_workspace_of_its_own_needs_a_repository_with_a_commit(folder: Path) -> None:
+def test_a_workspace_of_its_own_needs_a_repository_with_a_commit(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     own = 'agent = "claude"\npermissions = "edit"\nworkspace = "own"\n'
+    with monkeypatch.context() as patched:
+        patched.setattr("bullpen.files.worktree.find_git", lambda: None)
+        assert found(folder, own) == [
+            (
+                'error: line 7, member.2.workspace: "own" is not possible: git is not installed. '
+                'Install it, or write "shared"'
+            )
+        ]
     assert found(folder, own) == [
         (
             'error: line 7, member.2.workspace: "own" is not possible: ROOT is not in a git repository. '

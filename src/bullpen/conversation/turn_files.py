@@ -22,7 +22,7 @@ from bullpen.conversation.turn_checks import TurnChecks
 from bullpen.conversation.watched_folder import WatchedFolder, all_of
 from bullpen.errors import BullpenError, FolderInUse, NoOwnWorkspace, NothingToMerge, NothingToUndo
 from bullpen.file_changes import ChangeRecord, FolderChanges
-from bullpen.files.workspace import Workspace
+from bullpen.files.workspace import NOT_KEPT, Workspace
 from bullpen.routing.queue import WaitingTurn
 from bullpen.team.team import Check
 from bullpen.turn_events import Event
@@ -260,7 +260,9 @@ class TurnFiles:
                 await asyncio.to_thread(self.own.seen, begun.member, begun.turn_id, after.id)
             changes = await asyncio.to_thread(folder.workspace.compare, begun.changes.before, after.id)
             stayed = stays_note(begun.member, changes) if stays else ""
-            note = " ".join(filter(None, [changes.note, after.note, _at_the_same_time(others), stayed]))
+            # The last look says why.
+            known = "" if after.note and changes.note == NOT_KEPT else changes.note
+            note = " ".join(filter(None, [known, after.note, _at_the_same_time(others), stayed]))
             done = await self._state.in_store(history.finish, begun, replace(changes, note=note))
             if done.changes.files or note:
                 self._publish(done)

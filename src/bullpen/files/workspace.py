@@ -30,6 +30,7 @@ from bullpen.files.repository import Repository
 from bullpen.files.snapshot import Snapshot, TooMuch, fill_folder, is_ignored, take_snapshot, tree_with
 
 ONLY_NAMES = "Only names and sizes are known: {}."
+NOT_KEPT = ONLY_NAMES.format("contents were not kept")
 NO_GIT = "git is not installed"
 
 
@@ -119,8 +120,7 @@ class Workspace:
             if is_tree(before) and is_tree(after):
                 return self._compared(folder, before, after)
             files = compare_listings(self._listing(before), self._listing(after))
-            note = ONLY_NAMES.format("contents were not kept")
-            return FolderChanges(folder=folder, before=before, after=after, files=files, note=note)
+            return FolderChanges(folder=folder, before=before, after=after, files=files, note=NOT_KEPT)
         except (GitFailed, OSError, ValueError) as error:
             reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
             return FolderChanges(

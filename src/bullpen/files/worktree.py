@@ -16,7 +16,7 @@ from bullpen.files.place import Place, find_place, git_dir_of
 REASON = "an agent of bullpen works here"
 NOT_THERE = b"S "
 """Before a file that is not in the folder, since that is a sparse checkout."""
-NO_GIT = "git is not installed"
+NO_GIT = "git is not installed. Install it"
 NO_REPOSITORY = "{} is not in a git repository. Make it one with `git init`, and commit something"
 NO_COMMIT = "the repository {} has no commit yet. Commit something first"
 
