@@ -77,8 +77,9 @@ def test_only_we_can_read_it(tmp_path: Path, umask: int) -> None:
     assert [mode(path.parent), mode(path.parent.parent)] == [0o700, 0o700]
 
 
-def test_a_file_that_others_could_read_is_closed_to_them(path: Path) -> None:
-    path.chmod(0o644)
+@pytest.mark.parametrize("given", [0o644, 0o640, 0o620, 0o604], ids=oct)
+def test_a_file_that_others_could_read_is_closed_to_them(path: Path, given: int) -> None:
+    path.chmod(given)
     path.parent.chmod(0o755)
 
     with SqliteStore(path) as store:
