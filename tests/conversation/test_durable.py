@@ -173,6 +173,18 @@ async def test_a_gone_person_is_not_waited_for_and_a_gone_agent_does_not_get_the
         assert (await tell(again, "Anybody?"))[-1] == "a: I am a."
 
 
+async def test_what_an_agent_handed_over_that_has_left_the_team_is_forgotten(stage: Stage) -> None:
+    stage.people_and_agents("kim", "a b")
+    stage.agent("c", "Kim? [NEXT: kim]")
+    async with stage.open() as conversation:
+        await tell(conversation, "Hello [NEXT: c]")
+        assert conversation.progress.handed_over == {"kim": "c"}
+    del stage.members["c"]
+    async with stage.open(conversation.id) as again:
+        assert again.progress.handed_over == {}
+        assert (await tell(again, "Anybody?"))[-1] == "a: I am a."
+
+
 async def test_a_turn_that_ran_when_the_process_was_killed_is_interrupted_and_waits(stage: Stage) -> None:
     stage.people_and_agents("kim", "b")
     stage.agent("a", HANG, "Again.")

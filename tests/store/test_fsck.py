@@ -204,6 +204,13 @@ def test_a_turn_in_an_impossible_state_is_found(path: Path, change: str) -> None
     assert kinds(path) == ["turn"]
 
 
+@pytest.mark.parametrize("reply", [0, 1, 2, 99])
+def test_a_reply_that_does_not_come_after_what_asked_for_it_is_found(path: Path, reply: int) -> None:
+    tamper(path, f"UPDATE turns SET reply = {reply} WHERE id = 'm2-max'")
+
+    assert kinds(path) == ["turn"]
+
+
 @pytest.mark.parametrize(
     "statement",
     [
