@@ -14,6 +14,7 @@ from bullpen.store.thread import StoreThread
 
 if TYPE_CHECKING:
     from bullpen.store.backup import Contents, Restored
+    from bullpen.store.postgres.store import PostgresStore
     from bullpen.store.transfer import Transferable
 
 Arguments = ParamSpec("Arguments")
@@ -43,11 +44,14 @@ def open_or_create_database(path: Path | None = None) -> Database:
     return SqliteStore(database_path(path))
 
 
-def back_up(path: Path | None, target: Path, *, overwrite: bool) -> "Contents":
-    """Write a backup of the file, or of the user's default, which may be in use."""
+def back_up(path: Path | str | None, target: Path, *, overwrite: bool) -> "Contents":
+    """Write a backup of the file, of the user's default, or of what is on a server. All may be in use."""
     # Nothing else needs it, and commands start faster without.
     from bullpen.store import backup
 
+    if isinstance(path, str):
+        with _open_server(path) as store, store.copying_all() as copies:
+            return backup.back_up_copies(store.path, copies, target, overwrite=overwrite)
     return backup.back_up(database_path(path), target, overwrite=overwrite)
 
 
@@ -88,7 +92,7 @@ def shown_address(address: str) -> str:
     return read_address(address).shown
 
 
-def _open_server(address: str) -> "Transferable":
+def _open_server(address: str) -> "PostgresStore":
     # Never for one machine, which needs none of this.
     try:
         from bullpen.store.postgres.store import PostgresStore

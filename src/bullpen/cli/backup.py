@@ -20,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the options."""
     parser.add_argument("file", metavar="FILE", help="the backup to write, for example backup.db")
     parser.add_argument("--force", action="store_true", help="overwrite the file if it exists")
-    add_database_option(parser)
+    add_database_option(parser, or_server=True)
     parser.epilog = NOT_IN_IT
 
 
@@ -31,5 +31,8 @@ def run(options: argparse.Namespace) -> int:
     print(safe_line(f"{options.file}: {what}, all as they were written."))
     if contents.stuck:
         print(STUCK.format(counted(contents.stuck, "conversation")))
-    print("Read it with --db, or put it back with bullpen restore. Browsers that are signed in are not in it.")
+    if isinstance(options.db, str):
+        print("Read it with --db, or bring it into an empty database with: bullpen move --from FILE --to ADDRESS")
+    else:
+        print("Read it with --db, or put it back with bullpen restore. Browsers that are signed in are not in it.")
     return 0

@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 
 SERVERS = ("postgresql://", "postgres://")
-ONLY_FILES = "this command needs a file; `bullpen move` copies conversations from a server to a file"
+ONLY_FILES = "this command needs a file; `bullpen backup` and `bullpen move` copy conversations from a server to a file"
 
 
 def add_database_option(parser: argparse.ArgumentParser, *, or_server: bool = False) -> None:

@@ -8,10 +8,10 @@ import os
 import shutil
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from msgspec import Struct
 
@@ -20,6 +20,9 @@ from bullpen.store import files, fsck, schema, write_ahead_log
 from bullpen.store.base import Finding
 from bullpen.store.database import Database, connect, open_here, store_error
 from bullpen.store.sqlite import SqliteStore
+
+if TYPE_CHECKING:
+    from bullpen.store.transfer import Copied
 
 # SQLite's errors about what is read while copying; the others are about what is written.
 ABOUT_SOURCE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
@@ -52,9 +55,36 @@ def back_up(path: Path, target: Path, *, overwrite: bool = False) -> Contents:
     """Write a backup of a database, which may be in use, and check it before it gets its name."""
     if not path.exists():
         raise NoConversations
-    path, target = path.resolve(), target.absolute()
+    path = path.resolve()
     if target.resolve() in [path.with_name(path.name + ending) for ending in files.ENDINGS]:
-        raise BullpenError(f"{target} belongs to the database itself. Choose another file.")
+        raise BullpenError(f"{target.absolute()} belongs to the database itself. Choose another file.")
+
+    def fill(draft: Path) -> None:
+        with closing(Database(path)) as database:
+            _copy(database, draft, target)
+
+    return _write(path, target, fill, overwrite=overwrite)
+
+
+def back_up_copies(source: object, copies: Iterable["Copied"], target: Path, *, overwrite: bool = False) -> Contents:
+    """Write a backup of conversations of another store, and check it before it gets its name."""
+
+    def fill(draft: Path) -> None:
+        draft.unlink()
+        with SqliteStore(draft) as store:
+            # A file without a single conversation has its tables, too.
+            store.conversations()
+            for copied in copies:
+                store.copy_in(copied)
+        with closing(connect(draft, "mode=rw")) as copy:
+            copy.execute("PRAGMA journal_mode = DELETE")
+
+    return _write(source, target, fill, overwrite=overwrite)
+
+
+def _write(source: object, target: Path, fill: Callable[[Path], None], *, overwrite: bool) -> Contents:
+    """Have a draft filled, check it, and give it its name."""
+    target = target.absolute()
     if target.is_dir():
         raise BullpenError(f"{target} is a folder. Choose a name for the backup in it.")
     if os.path.lexists(target):
@@ -62,9 +92,8 @@ def back_up(path: Path, target: Path, *, overwrite: bool = False) -> Contents:
             raise OutputExists(target)
         _check_is_no_database_in_use(target)
     with files.draft_of(target) as draft:
-        with closing(Database(path)) as database:
-            _copy(database, draft, target)
-        contents = _contents(draft, _check(draft, path))
+        fill(draft)
+        contents = _contents(draft, _check(draft, source))
         files.sync(draft)
         with _locked(target) as there, _locked(draft):
             if there is not None:
@@ -133,13 +162,13 @@ def _copy(database: Database, draft: Path, target: Path) -> None:
             raise store_error(target, error) from error
 
 
-def _check(draft: Path, path: Path) -> list[Finding]:
+def _check(draft: Path, source: object) -> list[Finding]:
     """Raise StoreDamaged if a backup does not hold what was said, by every message's hash; return what is stuck."""
     with closing(connect(draft, "mode=ro&immutable=1")) as db:
         findings = [*fsck.check_file(db), *fsck.check_conversations(db, None), *fsck.check_index(db)]
     for finding in findings:
         if finding.kind != "stuck":
-            raise StoreDamaged(path, finding.text, "No backup was written. `bullpen fsck` says more.")
+            raise StoreDamaged(source, finding.text, "No backup was written. `bullpen fsck` says more.")
     return findings
 
 

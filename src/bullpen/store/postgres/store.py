@@ -631,6 +631,15 @@ class PostgresStore:
         with self._reading(conversation_id) as place:
             yield transfer.copied(place)
 
+    @contextmanager
+    def copying_all(self) -> Iterator[Iterator[Copied]]:
+        """Let the block read one state of all conversations, which may be in use, each before the next."""
+        with self._connections.reading() as db:
+            # Writing what is read takes its time, and locks nobody out.
+            db.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
+            ids = [one.id for one in reversed(conversation_rows.listed(db))]
+            yield (transfer.copied(Place(db, conversation_id)) for conversation_id in ids)
+
     def copy_in(self, copied: Copied) -> None:
         """Add a conversation that nobody owns."""
         with self._connections.writing() as db:
