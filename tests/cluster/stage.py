@@ -67,9 +67,9 @@ class WorkerStage:
         lines = [f"{key} = {json.dumps(value)}" for key, value in values.items()]
         self.file.write_text("\n".join([*lines, "[folders]", f"project = {json.dumps(str(self.folder))}"]))
 
-    def write_team(self, **members: Script) -> Path:
+    def write_team(self, head: str = "", /, **members: Script) -> Path:
         """Write a team of kim and agents in the pool that play scripts."""
-        parts = ['name = "stage"\n[[member]]\nname = "kim"\n']
+        parts = [f'name = "stage"\n{head}\n[[member]]\nname = "kim"\n']
         for name, script in members.items():
             command = json.dumps(self.command(name, script))
             parts.append(f'[[member]]\nname = "{name}"\npool = "{POOL}"\ncwd = "project"\ncommand = {command}\n')

@@ -15,7 +15,7 @@ from bullpen.cluster.membership import is_alive
 from bullpen.cluster.node import open_node
 from bullpen.cluster.remote_agent import remote_agent
 from bullpen.conversation.conversation import Conversation
-from bullpen.conversation.events import ConversationEvent, TurnEnded, TurnEvent
+from bullpen.conversation.events import ConversationEvent, Decided, TurnEnded, TurnEvent
 from bullpen.errors import ConversationInUse, NeedsCluster
 from bullpen.store.postgres.store import PostgresStore
 from bullpen.store.thread import StoreThread
@@ -73,6 +73,9 @@ class Seen:
     def notices(self) -> list[str]:
         events = [one.event for one in self.events if isinstance(one, TurnEvent)]
         return [event.text for event in events if isinstance(event, Notice)]
+
+    def decided(self) -> list[str]:
+        return [one.choice for one in self.events if isinstance(one, Decided)]
 
     def ended(self) -> list[TurnEnded]:
         return [one for one in self.events if isinstance(one, TurnEnded)]
@@ -238,10 +241,55 @@ async def test_a_node_that_leaves_does_not_end_what_runs_on_a_worker(stage: Work
         assert stage.started() == ["max"]
 
 
+async def test_a_turn_that_is_lost_with_its_worker_waits_for_a_person(stage: WorkerStage) -> None:
+    team = stage.write_team(max=[{"sleep": 60}])
+    stage.write_file()
+    async with opened(stage.url, team) as conversation:
+        await lose_its_worker(stage, conversation)
+        while not conversation.undecided:
+            await asyncio.sleep(0.05)
+        assert [ended.state for ended in conversation.undecided] == ["interrupted"]
+        assert not conversation.waiting
+
+
+async def test_a_turn_that_is_lost_is_retried_once_if_the_team_file_says_so(stage: WorkerStage) -> None:
+    team = stage.write_team('[limits]\non_interrupted = "retry-once"', max=[{"sleep": 60}])
+    stage.write_file()
+    async with opened(stage.url, team) as conversation:
+        seen = Seen(conversation)
+        await lose_its_worker(stage, conversation)
+        while len(seen.decided()) < 1:
+            await asyncio.sleep(0.05)
+        assert seen.decided() == ['retried as turn 2, since the team file says on_interrupted = "retry-once"']
+        assert not conversation.undecided
+        assert conversation.paused is None
+
+        # If that is lost, too, a person decides.
+        await lose_its_worker(stage, None)
+        while not conversation.undecided:
+            await asyncio.sleep(0.05)
+        assert [ended.turn.id for ended in conversation.undecided] == ["2"]
+        assert stage.started() == ["max", "max"]
+        (decision,) = await conversation.read(lambda store, one: store.decisions(one))
+        assert (decision.person, decision.choice, decision.turns) == ("bullpen", "retry", ("1", "2"))
+        assert len(seen.decided()) == 1
+
+
+async def lose_its_worker(stage: WorkerStage, conversation: Conversation | None) -> None:
+    """Let a worker begin a turn, and kill it."""
+    before = len(stage.started())
+    worker = stage.start_worker()
+    if conversation is not None:
+        await conversation.say("Hi.")
+    while len(stage.started()) == before:
+        await asyncio.sleep(0.05)
+    worker.kill()
+
+
 async def test_without_a_cluster_a_pool_is_refused_in_a_sentence(stage: WorkerStage) -> None:
     from bullpen.app import open_team
 
     team = stage.write_team(max=[{"say": "Hello."}])
-    with pytest.raises(NeedsCluster, match="max runs on workers of the pool 'gpu-box'"):
+    with pytest.raises(NeedsCluster, match=r"max runs on workers of the pool 'gpu-box'.*`bullpen serve --cluster`"):
         async with open_team(team, db=stage.folder / "test.db"):
             pass

@@ -31,6 +31,7 @@ identical_replies = 2
 minutes = 90.5
 tokens = 2_000_000
 cost_usd = 5
+on_interrupted = "retry-once"
 
 [[member]]
 name = "kailai"
@@ -101,7 +102,13 @@ def test_a_file_with_every_key() -> None:
         message_header=False,
         whitespace="collapse",
         limits=Limits(
-            turns_per_message=12, back_and_forth=4, identical_replies=2, minutes=90.5, tokens=2_000_000, cost_usd=5.0
+            turns_per_message=12,
+            back_and_forth=4,
+            identical_replies=2,
+            minutes=90.5,
+            tokens=2_000_000,
+            cost_usd=5.0,
+            on_interrupted="retry-once",
         ),
         members=(
             Member(name="kailai", type="human", display_name="Kai Lai", role="product owner", color="cyan"),

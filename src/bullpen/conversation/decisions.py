@@ -31,7 +31,7 @@ from bullpen.routing.rounds import round_of
 from bullpen.routing.router import Router
 from bullpen.store.base import Decision
 from bullpen.team.own_memory import why_shared_here
-from bullpen.team.team import Member, Team
+from bullpen.team.team import BULLPEN, Member, Team
 
 BY_PEOPLE = (Continued, Decided, Dropped, Forgotten, HandOverDismissed, Paused, Renamed, Reordered)
 """The events that say who decided it."""
@@ -107,6 +107,23 @@ def retry(state: ConversationState, router: Router, turn_id: str | None, *, at: 
         change=change,
         events=(Decided(turn_id=turn.id, choice=f"retried as turn {again.id}"), Queued(turns=(again,)), *held),
     )
+
+
+def retry_lost(state: ConversationState, turn_id: str, *, at: int) -> Entry:
+    """Retry a turn that was lost with its worker, as the team file says. A pause stays, and limits still count."""
+    turn = _undecided_turn(state, turn_id)
+    again = state.new_turn(turn.member, turn.message_id, intent=PUT_FIRST, step=turn.step)
+    undecided = tuple(other for other in state.progress.undecided if other != turn.id)
+    progress = replace(state.progress, undecided=undecided, turns_made=state.progress.turns_made + 1)
+    choice = f'retried as turn {again.id}, since the team file says on_interrupted = "retry-once"'
+    entry = Entry(
+        at=at,
+        retries=turn.id,
+        turns=(again,),
+        change=Change(progress=progress),
+        events=(Decided(turn_id=turn.id, choice=choice), Queued(turns=(again,))),
+    )
+    return decided_by(BULLPEN, "retry", entry, at=at)
 
 
 def skip(state: ConversationState, turn_id: str | None, *, at: int) -> Entry:

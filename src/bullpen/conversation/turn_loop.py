@@ -16,6 +16,7 @@ from bullpen.conversation.best_of import BestOfSeveral
 from bullpen.conversation.consequences import agent_reply, turn_begins, turn_ends
 from bullpen.conversation.events import Paused, Quiet, Trouble, TurnEnded, TurnEvent
 from bullpen.conversation.journal import Journal
+from bullpen.conversation.lost_turns import retry_if_it_says_so
 from bullpen.conversation.member_agent import MemberAgent
 from bullpen.conversation.memories import Memories, SessionPlan, usage_of
 from bullpen.conversation.prompts import PreparedTurn, Prompts
@@ -277,6 +278,7 @@ class TurnLoop:
             await self._begin(running, _no_prompt(self._agents.of(turn)))
         await self._journal.commit(turn_ends(self._state, turn, end, seconds=running.seconds))
         self._forget(running)
+        await retry_if_it_says_so(self._journal, self._team.limits, turn, end)
 
     def _leave(self, running: RunningTurn) -> None:
         """Forget a turn that can no longer be recorded here: its conversation has another owner, or will have one."""

@@ -151,6 +151,7 @@ LIMIT_KEYS = {
     "minutes": _NUMBER,
     "tokens": _whole(1),
     "cost_usd": _NUMBER,
+    "on_interrupted": _one_of("ask", "retry-once"),
 }
 PERSON_KEYS = {
     "name": _TEXT,

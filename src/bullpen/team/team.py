@@ -12,6 +12,7 @@ Whitespace = Literal["preserve", "collapse"]
 MemoryKind = Literal["own", "shared"]
 WorkspaceKind = Literal["own", "shared"]
 OnRed = Literal["ask", "return"]
+OnInterrupted = Literal["ask", "retry-once"]
 
 DEFAULT_WINDOW_BYTES = 64 * 1024
 SMALLEST_WINDOW = 5
@@ -36,6 +37,8 @@ class Limits(Struct, frozen=True, kw_only=True):
     minutes: float | None = None
     tokens: int | None = None
     cost_usd: float | None = None
+    on_interrupted: OnInterrupted = "ask"
+    """What follows when a turn is lost with its worker: a person decides, or it is run once more by itself."""
 
 
 class Member(Struct, frozen=True, kw_only=True):
