@@ -16,6 +16,11 @@ class Started:
         self._process = process
         self.pid = process.pid
 
+    @property
+    def is_running(self) -> bool:
+        """Whether it has not ended; one that is frozen has not."""
+        return self._process.poll() is None
+
     def line(self) -> str:
         """Return the next line that it prints."""
         assert self._process.stdout is not None

@@ -1,23 +1,33 @@
 """The mistakes that torture plants fit the product as it is."""
 
-import importlib
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from tests.torture import impostors, lost_logs, strangers
-from tests.torture.file_mistakes import MISTAKES
+from tests.torture import file_mistakes, impostors, lost_logs, strangers
+from tests.torture.cluster import mistakes as cluster_mistakes
 from tests.torture.planting import ALL_FOUND, Planted, each_found, one_line
 
+IN_MODULES = {**file_mistakes.MISTAKES} | {
+    name: mistake for name, mistake in cluster_mistakes.MISTAKES.items() if mistake.module
+}
+IN_SQL = {name: mistake for name, mistake in cluster_mistakes.MISTAKES.items() if mistake.function}
 FAULTS = {**strangers.FAULTS, **lost_logs.FAULTS, **impostors.FAULTS}
 
 
-@pytest.mark.parametrize("name", MISTAKES)
+@pytest.mark.parametrize("name", IN_MODULES)
 def test_a_mistake_has_exactly_one_place(name: str) -> None:
-    mistake = MISTAKES[name]
-    file = importlib.import_module(mistake.module).__file__
+    mistake = IN_MODULES[name]
+    spec = find_spec(mistake.module)
 
-    assert file is not None
-    assert Path(file).read_text(encoding="utf-8").count(mistake.right) == 1
+    assert spec is not None
+    assert spec.origin is not None
+    assert Path(spec.origin).read_text(encoding="utf-8").count(mistake.right) == 1
+
+
+@pytest.mark.parametrize("name", IN_SQL)
+def test_a_mistake_in_a_function_of_the_database_has_exactly_one_place(name: str) -> None:
+    assert IN_SQL[name].wrong in cluster_mistakes.with_mistake(IN_SQL[name])
 
 
 @pytest.mark.parametrize("name", FAULTS)

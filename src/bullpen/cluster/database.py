@@ -10,6 +10,7 @@ import psycopg
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
 from bullpen.cluster.schema import SCHEMA
+from bullpen.store.postgres.address import KEEPALIVES
 
 logger = logging.getLogger(__name__)
 
@@ -20,8 +21,9 @@ CONNECTION: Mapping[str, Any] = {
     "options": f"-c search_path={SCHEMA},pg_temp",
     "connect_timeout": 5,
     "tcp_user_timeout": 10_000,
+    **KEEPALIVES,
 }
-"""How to connect. A machine that is gone without a word must be noticed, too."""
+"""How to connect. A machine that is gone without a word must be noticed, also by those who only listen."""
 WAIT_SECONDS = 5.0
 """For a connection. The pool's own thirty are longer than anybody wants to wait."""
 AGAIN_SECONDS = 0.3

@@ -7,11 +7,10 @@ from psycopg.conninfo import conninfo_to_dict
 from bullpen.errors import BullpenError
 
 # A server that does not answer is noticed within seconds; the address may say otherwise.
+KEEPALIVES = {"keepalives_idle": 5, "keepalives_interval": 2, "keepalives_count": 3}
 DEFAULTS: dict[str, str | int] = {
     "connect_timeout": 10,
-    "keepalives_idle": 5,
-    "keepalives_interval": 2,
-    "keepalives_count": 3,
+    **KEEPALIVES,
     "tcp_user_timeout": 15_000,
     "application_name": "bullpen",
 }
