@@ -92,6 +92,28 @@ async def test_whoever_comes_later_in_the_relay_and_takes_over_answers_once(rela
         assert [turn.member for news in events_so_far(conversation, Dropped) for turn in news.turns] == ["b"]
 
 
+async def test_a_retry_keeps_its_place_in_the_relay(relay: Stage) -> None:
+    async with relay.open() as conversation:
+        await tell(conversation, "Go [NEXT: b, a, c]")
+        await conversation.retry("2")
+        await conversation.until_quiet()
+        turns = await conversation.read(lambda store, id_: store.turns(id_))
+        assert [(turn.member, turn.step) for turn in turns if turn.retry_of == "2"] == [("a", 1)]
+
+
+async def test_who_takes_over_still_answers_other_messages(stage: Stage) -> None:
+    stage.people_and_agents("kim lee", "b c")
+    stage.agent("a", FAIL)
+    async with stage.open() as conversation:
+        await tell(conversation, "Go [NEXT: a, c]", sender="kim")
+        await tell(conversation, "And you [NEXT: lee, b]", sender="kim")
+        assert "b" in [turn.member for turn in conversation.waiting]
+        await conversation.hand_over("b", "1")
+        await conversation.until_quiet()
+        assert "b" in [turn.member for turn in conversation.waiting]
+        assert events_so_far(conversation, Dropped) == []
+
+
 async def test_undecided_turns_survive_a_restart_and_are_told_again(relay: Stage) -> None:
     async with relay.open() as conversation:
         await tell(conversation, "Go [NEXT: a, b]")
