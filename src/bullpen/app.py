@@ -13,7 +13,7 @@ from bullpen.agents.runner import to_the_end
 from bullpen.config import default_database, wants_telemetry
 from bullpen.conversation.conversation import Conversation, decider
 from bullpen.conversation.file_history import FileChoice, FileHistory, files_home
-from bullpen.conversation.member_agent import NOTHING_EXTRA, Extra, MemberAgent, agent_for
+from bullpen.conversation.member_agent import NOTHING_EXTRA, Extra, RemoteTeam, agent_for
 from bullpen.conversation.own_workspaces import own_folders
 from bullpen.conversation.owner import claim, owned, this_process
 from bullpen.conversation.running_turn import milliseconds
@@ -27,15 +27,15 @@ from bullpen.store.sqlite import SqliteStore
 from bullpen.store.thread import StoreThread
 from bullpen.team.file import LoadedTeam, load_team
 from bullpen.team.reader import examine_team
-from bullpen.team.team import Member
+from bullpen.team.team import Team
 
 if TYPE_CHECKING:
     from bullpen.telemetry.telemetry import Telemetry
 
 logger = logging.getLogger(__name__)
 
-RemoteAgents = Callable[[str, Member], MemberAgent]
-"""Makes the agent of a conversation whose turns run on workers."""
+RemoteTeams = Callable[[str, Team, Store], RemoteTeam]
+"""Makes what is elsewhere of a conversation, by its id."""
 NO_EXTRAS: Mapping[str, Extra] = {}
 
 
@@ -113,7 +113,7 @@ async def open_conversation(
     extra: Mapping[str, Extra] = NO_EXTRAS,
     telemetry: "Telemetry | None" = None,
     *,
-    remote: RemoteAgents | None = None,
+    remote: RemoteTeams | None = None,
     continues: bool = False,
 ) -> AsyncIterator[Conversation]:
     """Open a conversation in an open store; otherwise the same as open_team.
@@ -124,11 +124,12 @@ async def open_conversation(
     owner = this_process()
     conversation_id = resume or new_conversation_id()
     own = own_folders(store, conversation_id)
-    files = file_history(store, conversation_id, owner)
+    elsewhere = None if remote is None else remote(conversation_id, loaded.team, store)
+    files = file_history(store, conversation_id, owner, elsewhere)
     place = files.forked.place if files is not None else Path
     agents = {
-        member.name: remote(conversation_id, member)
-        if member.pool and remote is not None
+        member.name: elsewhere.agent(member)
+        if member.pool and elsewhere is not None
         else agent_for(member, loaded.root, extra.get(member.name, NOTHING_EXTRA), own, place)
         for member in members
     }
@@ -154,8 +155,15 @@ async def open_conversation(
             files.snapshots.let_go()
 
 
-def file_history(store: Store, conversation_id: str, owner: Owner) -> FileHistory | None:
-    """Return what is kept of the files that a conversation changes, beside the database; None if that is not a file."""
+def file_history(
+    store: Store, conversation_id: str, owner: Owner, elsewhere: RemoteTeam | None = None
+) -> FileHistory | None:
+    """Return what is kept of the files that a conversation changes: on workers, or beside the database.
+
+    None if there are no workers, and the database is not a file.
+    """
+    if elsewhere is not None:
+        return FileHistory(store, conversation_id, owner, elsewhere.folders)
     home = files_home(store)
     if home is None or not isinstance(store, SqliteStore):
         return None

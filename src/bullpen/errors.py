@@ -420,6 +420,27 @@ class NoOwnWorkspace(FilesError):
         self.member = member
 
 
+class WorkerAway(FilesError):
+    """A worker that has the files, and cannot be reached."""
+
+    @classmethod
+    def of(cls, worker: str, pool: str) -> "WorkerAway":
+        """Return it for something that was not begun."""
+        return cls(f"The worker {worker} of the pool {pool}, which has these files, is away. Nothing was touched.")
+
+    @classmethod
+    def lost(cls, worker: str, pool: str) -> "WorkerAway":
+        """Return it for something that was begun."""
+        return cls(
+            f"The worker {worker} of the pool {pool}, which has these files, was lost while it did this. "
+            "What it has begun is completed when it is back."
+        )
+
+
+class WorkerRefused(FilesError):
+    """A worker that has the files, and whose own file does not let it do this."""
+
+
 class ReadOnlyHere(BullpenError):
     """A conversation that can be read from here, but not continued."""
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from bullpen.app import open_conversation
 from bullpen.cluster.node import open_node
-from bullpen.cluster.remote_agent import remote_agent
+from bullpen.cluster.remote_team import RemoteTeam
 from bullpen.conversation.conversation import Conversation
 from bullpen.store.thread import StoreThread
 from bullpen.team.file import load_team
@@ -27,7 +27,7 @@ async def main(url: str, team: str, conversation_id: str, text: str) -> None:
         with node.open_store() as store:
             opened = open_conversation(
                 *(load_team(Path(team)), store, thread, resume),
-                remote=partial(remote_agent, node),
+                remote=partial(RemoteTeam, node),
                 continues=True,
             )
             async with opened as conversation:

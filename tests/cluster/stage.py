@@ -27,7 +27,7 @@ Script = Sequence[dict[str, Any]]
 async def place(database: Database, order: Order, owner: int = 0) -> str:
     """Place an order by itself, and return its token."""
     token = new_token()
-    values = {"turn": order.turn, "pool": order.pool, "work": order.packed, "token": token, "node": owner}
+    values = {"turn": order.turn, "pool": order.pool, "worker": "", "work": order.packed, "token": token, "node": owner}
 
     def insert() -> None:
         with psycopg.connect(database.url) as connection:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from bullpen.app import open_conversation
 from bullpen.cluster.node import Node, open_node
-from bullpen.cluster.remote_agent import remote_agent
+from bullpen.cluster.remote_team import RemoteTeam
 from bullpen.conversation.conversation import Conversation
 from bullpen.errors import BullpenError
 from bullpen.store.base import Store
@@ -34,7 +34,7 @@ async def talk(node: Node, team: LoadedTeam, store: Store, thread: StoreThread, 
     while True:
         await asyncio.sleep(random.uniform(0.1, 0.6))
         with suppress(BullpenError):
-            opened = open_conversation(team, store, thread, one, remote=partial(remote_agent, node), continues=True)
+            opened = open_conversation(team, store, thread, one, remote=partial(RemoteTeam, node), continues=True)
             async with opened as conversation:
                 await speak(conversation, notes)
 

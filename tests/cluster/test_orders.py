@@ -33,6 +33,7 @@ def row(order: Order) -> dict[str, object]:
         "id": order.conversation,
         "turn": order.turn,
         "pool": order.pool,
+        "worker": "",
         "work": order.packed,
         "token": "t",
         "node": 0,

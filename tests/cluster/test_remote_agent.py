@@ -13,7 +13,7 @@ from tests.cluster.stage import WorkerStage
 from bullpen.app import open_conversation
 from bullpen.cluster.membership import is_alive
 from bullpen.cluster.node import open_node
-from bullpen.cluster.remote_agent import remote_agent
+from bullpen.cluster.remote_team import RemoteTeam
 from bullpen.conversation.conversation import Conversation
 from bullpen.conversation.events import ConversationEvent, Decided, TurnEnded, TurnEvent
 from bullpen.errors import ConversationInUse, NeedsCluster
@@ -35,7 +35,7 @@ async def opened(url: str, team: Path, resume: str | None = None) -> AsyncIterat
     thread = StoreThread()
     async with open_node(url, name="n") as node:
         with node.open_store() as store:
-            remote = partial(remote_agent, node)
+            remote = partial(RemoteTeam, node)
             async with open_conversation(
                 load_team(team), store, thread, resume, remote=remote, continues=True
             ) as conversation:

@@ -15,6 +15,7 @@ from msgspec import Struct
 from bullpen.cluster.bell import Bell
 from bullpen.cluster.database import GONE, Database
 from bullpen.cluster.joining import refusals
+from bullpen.cluster.orders import queues_of
 
 logger = logging.getLogger(__name__)
 
@@ -80,7 +81,7 @@ async def joined(
 
 async def _beat(database: Database, bell: Bell, process: Process, member: Member, stop_turns: StopTurns) -> None:
     """Say again and again that this process lives; when the bell rings for one of its pools, also at once."""
-    with bell.waiting(*map(channel_of, process.pools)) as ringing:
+    with bell.waiting(*map(channel_of, queues_of(process.pools, process.name))) as ringing:
         while not member.given_up.is_set():
             try:
                 rows = await database.once("SELECT conversation, turn FROM beat(%s)", member.id)

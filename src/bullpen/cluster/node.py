@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager, suppress
 from typing import Any, LiteralString
 
+from msgspec import Struct
 from psycopg.conninfo import make_conninfo
 
 from bullpen.cluster.announcing import Announcement, read_announcement
@@ -24,6 +25,14 @@ PROCESSES = "bullpen_processes"
 LOOK_SECONDS = 5.0
 
 
+class KnownWorker(Struct, frozen=True):
+    """A worker that lives."""
+
+    name: str
+    pools: tuple[str, ...]
+    announced: Announcement
+
+
 class Node:
     """One process that owns conversations, as a part of a cluster."""
 
@@ -33,7 +42,7 @@ class Node:
         self.member = member
         self._listeners = listeners
         self._soon: set[asyncio.Task[None]] = set()
-        self._workers: list[tuple[tuple[str, ...], Announcement]] = []
+        self._workers: list[KnownWorker] = []
 
     @property
     def id(self) -> int:
@@ -44,9 +53,13 @@ class Node:
         """Open the store of its conversations. Its sessions are ended when this node is given up, if it froze."""
         return PostgresStore(make_conninfo(self.database.url, application_name=f"bullpen node {self.id}"))
 
+    def workers(self, pool: str) -> list[KnownWorker]:
+        """Return the workers of a pool, as far as is known."""
+        return [worker for worker in self._workers if pool in worker.pools]
+
     def announced(self, pool: str) -> list[Announcement]:
         """Return what the workers of a pool have announced."""
-        return [announcement for pools, announcement in self._workers if pool in pools]
+        return [worker.announced for worker in self.workers(pool)]
 
     def has_worker(self, pool: str) -> bool:
         """Return whether some worker serves a pool, as far as is known."""
@@ -88,15 +101,19 @@ class Node:
                 for number, line in await self.database.do(query, *key, hearing.heard):
                     hearing.hear(number, line)
 
+    async def look_at_workers(self) -> None:
+        """Find out which workers there are; one of GONE is raised while the server is away."""
+        query: LiteralString = "SELECT name, pools, announced FROM processes WHERE kind = 'worker' AND ended_at IS NULL"
+        rows = await self.database.once(query)
+        self._workers = [KnownWorker(name, tuple(pools), read_announcement(data)) for name, pools, data in rows]
+
     async def watch_workers(self) -> None:
         """Know which workers there are, until it is cancelled."""
-        query: LiteralString = "SELECT pools, announced FROM processes WHERE kind = 'worker' AND ended_at IS NULL"
         with self.bell.waiting(PROCESSES) as ringing:
             while True:
                 ringing.clear()
                 with suppress(*GONE):
-                    rows = await self.database.once(query)
-                    self._workers = [(tuple(pools), read_announcement(data)) for pools, data in rows]
+                    await self.look_at_workers()
                 with suppress(TimeoutError):
                     await asyncio.wait_for(ringing.wait(), LOOK_SECONDS)
 
@@ -110,6 +127,7 @@ async def open_node(url: str, *, name: str, host: str = "127.0.0.1") -> AsyncIte
         process = Process(kind="node", name=name, address=f"{host}:{port}")
         async with joined(database, bell, process) as member:
             node = Node(database, bell, listeners, member)
+            await node.look_at_workers()
             tasks = [asyncio.create_task(reap_for_ever(database)), asyncio.create_task(node.watch_workers())]
             try:
                 yield node

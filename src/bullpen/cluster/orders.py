@@ -1,6 +1,8 @@
-"""Orders: what a node asks the workers of a pool to run, at most once."""
+"""Orders: what a node asks the workers of a pool to run, or one of them to do, at most once."""
 
+import hashlib
 import os
+from collections.abc import Iterable
 from typing import LiteralString
 
 import msgspec
@@ -8,9 +10,10 @@ from msgspec import Struct
 
 from bullpen.agents.spec import Permission
 from bullpen.cluster.database import Database
+from bullpen.cluster.file_work import FileWork
 
 
-class Work(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Work(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="turn"):
     """All that a worker needs to run a turn: the prompt, and what the team file says of the member."""
 
     member: str
@@ -28,6 +31,10 @@ class Work(Struct, frozen=True, kw_only=True, omit_defaults=True):
     total_timeout: float
 
 
+Errand = FileWork
+"""What else can be ordered, from one worker: what must be done where a folder is."""
+
+
 class Order(Struct, frozen=True, kw_only=True):
     """A turn that a worker was given to run."""
 
@@ -39,8 +46,16 @@ class Order(Struct, frozen=True, kw_only=True):
 
     @property
     def work(self) -> Work:
-        """What is to be done; msgspec.MsgspecError is raised if it cannot be read."""
+        """The turn to run; msgspec.MsgspecError is raised if it cannot be read."""
         return msgspec.msgpack.decode(self.packed, type=Work)
+
+    @property
+    def errand(self) -> Errand | None:
+        """What else is to be done; None: it is a turn, or cannot be read."""
+        try:
+            return msgspec.msgpack.decode(self.packed, type=Errand)
+        except msgspec.MsgspecError:
+            return None
 
     @property
     def key(self) -> tuple[str, str]:
@@ -48,10 +63,10 @@ class Order(Struct, frozen=True, kw_only=True):
         return self.conversation, self.turn
 
 
-async def next_order(database: Database, worker: int, attempt: str) -> Order | None:
+async def next_order(database: Database, worker: int, attempt: str, *, only_errands: bool = False) -> Order | None:
     """Take an order to run it, and note that it runs, in one commit; asked again, it is the same one."""
-    query: LiteralString = "SELECT conversation, turn, pool, work FROM next_order(%s, %s)"
-    rows = await database.do(query, worker, attempt)
+    query: LiteralString = "SELECT conversation, turn, pool, work FROM next_order(%s, %s, %s)"
+    rows = await database.do(query, worker, attempt, only_errands)
     if not rows:
         return None
     conversation, turn, pool, packed = rows[0]
@@ -73,6 +88,13 @@ async def adopt(database: Database, conversation: str, turn: str, owner: int) ->
 async def settle(database: Database, conversation: str, turn: str) -> None:
     """Remove an order of a turn whose end is stored. If it has not ended, it is cancelled."""
     await database.do("SELECT settle_order(%s, %s)", conversation, turn)
+
+
+def queues_of(pools: Iterable[str], worker: str) -> list[str]:
+    """Return where a worker's orders come: its pools, and its own queues, as queue_of() in sql/0001.sql names them."""
+    pools = list(pools)
+    hashes = [hashlib.sha256(f"{pool}@{worker}".encode()).hexdigest()[:32] for pool in pools]
+    return [*pools, *(f"{kind}{one}" for kind in "@!" for one in hashes)]
 
 
 def new_token() -> str:

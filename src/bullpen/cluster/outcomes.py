@@ -26,6 +26,8 @@ class Result(Struct, frozen=True, kw_only=True):
     failure: Failed | None = None
     log: list[bytes] = []
     """See TurnLog.packed."""
+    answer: bytes = b""
+    """Of an errand."""
 
 
 class Outcome(Struct, frozen=True, kw_only=True):

@@ -1,18 +1,19 @@
 """RemoteAgent: one agent of a team whose turns run on the workers of a pool."""
 
 import asyncio
-from pathlib import Path, PurePosixPath
+from collections.abc import Callable
+from pathlib import PurePosixPath
 
 import msgspec
 
 from bullpen.agents.failures import COMMON_HINTS, error_for
-from bullpen.agents.registry import spec_for
 from bullpen.agents.runner import Reply, to_the_end
 from bullpen.agents.spec import Emit
 from bullpen.cluster.lines import Hearing
 from bullpen.cluster.node import Node
 from bullpen.cluster.orders import Work, adopt, cancel, new_token, settle
 from bullpen.cluster.outcomes import Outcome
+from bullpen.cluster.remote_folders import RemoteFolders
 from bullpen.cluster.turn_log import Line, Ran, Said, Wrote
 from bullpen.context.prompt import AssemblerOutput
 from bullpen.conversation.member_agent import MemberAgent
@@ -20,11 +21,13 @@ from bullpen.conversation.running_turn import RunningTurn
 from bullpen.errors import WorkerLost
 from bullpen.routing.queue import WaitingTurn
 from bullpen.store.base import PoolOrder
-from bullpen.team.team import Member
 from bullpen.turn_events import Failed, Notice
 
 NO_WORKER_SECONDS = 3.0
 """After which people are told that nobody serves a pool."""
+NO_WORKER = "No worker serves the pool {!r} now. The turn waits for one; it can be cancelled."
+LOOK_SECONDS = 0.25
+"""How often to look for one."""
 
 
 class RemoteAgent(MemberAgent, frozen=True, kw_only=True):
@@ -32,6 +35,9 @@ class RemoteAgent(MemberAgent, frozen=True, kw_only=True):
 
     conversation_id: str
     node: Node
+    folders: RemoteFolders
+    is_pinned: bool = False
+    """Whether somebody in its pool may change files: then all of them work on one worker, as long as it lives."""
     tokens: dict[str, str] = msgspec.field(default_factory=dict)
     """What workers show, for the turns that were ordered and have not ended."""
 
@@ -65,7 +71,26 @@ class RemoteAgent(MemberAgent, frozen=True, kw_only=True):
             total_timeout=member.total_timeout,
         )
         token = self.tokens[turn.id] = new_token()
-        return PoolOrder(pool=member.pool, work=msgspec.msgpack.encode(work), token=token, node=self.node.id)
+        worker = self.folders.worker_of(member.pool) if self.is_pinned else ""
+        return PoolOrder(
+            pool=member.pool, worker=worker, work=msgspec.msgpack.encode(work), token=token, node=self.node.id
+        )
+
+    async def until_reachable(self, tell: Callable[[str], None]) -> None:
+        """Wait for a worker that has its folder, if somebody may change files there."""
+        if not self.is_pinned:
+            return
+        waited = 0.0
+        while True:
+            worker, gone = await self.folders.choose(self.member.pool, self.member.cwd)
+            if worker or self.member.permissions == "read-only":
+                break
+            await asyncio.sleep(LOOK_SECONDS)
+            waited += LOOK_SECONDS
+            if waited == NO_WORKER_SECONDS:
+                tell(NO_WORKER.format(self.member.pool))
+        if worker and gone:
+            tell(f"{gone}, which has the files of this conversation in {self.member.pool}, is away. {worker} is used.")
 
     async def take_turn(self, given: AssemblerOutput, running: RunningTurn, *, emit: Emit) -> Reply:
         """Follow a turn that was ordered to its end."""
@@ -139,12 +164,4 @@ class RemoteAgent(MemberAgent, frozen=True, kw_only=True):
         """Tell people if nobody serves the pool. The turn waits, and can be cancelled."""
         await asyncio.sleep(NO_WORKER_SECONDS)
         if not hearing.heard and not self.node.has_worker(self.member.pool):
-            text = f"No worker serves the pool {self.member.pool!r} now. The turn waits for one; it can be cancelled."
-            emit(Notice(kind="warning", text=text))
-
-
-def remote_agent(node: Node, conversation_id: str, member: Member) -> RemoteAgent:
-    """Return an agent whose turns run on the workers of its pool."""
-    spec = spec_for(member.agent, member.command, name=member.name)
-    folder = Path("/", member.pool, member.cwd)
-    return RemoteAgent(member=member, spec=spec, folder=folder, conversation_id=conversation_id, node=node)
+            emit(Notice(kind="warning", text=NO_WORKER.format(self.member.pool)))

@@ -16,14 +16,16 @@ from bullpen.agents.spec import Emit
 from bullpen.cluster.announcing import announcement, read_announcement
 from bullpen.cluster.bell import Bell
 from bullpen.cluster.database import Database
+from bullpen.cluster.file_desk import FileDesk
 from bullpen.cluster.joining import obstacle
 from bullpen.cluster.membership import Member, Process, channel_of, joined
-from bullpen.cluster.orders import Order, new_attempt, next_order
+from bullpen.cluster.orders import Errand, Order, new_attempt, next_order, queues_of
 from bullpen.cluster.outcomes import Ending, Outcome, Result, end
 from bullpen.cluster.telling import Telling
 from bullpen.cluster.turn_log import Ran, Said, Wrote
 from bullpen.cluster.worker_events import Away, Began, Ended, Examined, GivenUp, Joined, Waits, Watch, nobody_watches
 from bullpen.cluster.worker_file import WorkerFile
+from bullpen.config import data_folder
 from bullpen.context.prompt import AssemblerOutput
 from bullpen.errors import AgentFailed, NotAllowedHere
 from bullpen.turn_events import Event, Failed
@@ -57,11 +59,12 @@ class Worker(Struct, frozen=True, kw_only=True):
         await asyncio.to_thread(end_leftover_processes)
         announced = await announcement(self.file)
         self.watch(Examined(read_announcement(announced)))
+        desk = FileDesk(self.file, data_folder() / "worker-files")
         async with Database(self.url, on_away=lambda is_away: self.watch(Away(is_away))) as database:
             while not stopping.is_set():
-                bell = Bell(self.url, *map(channel_of, self.pools))
+                bell = Bell(self.url, *map(channel_of, queues_of(self.pools, self.name)))
                 process = Process(kind="worker", name=self.name, pools=self.pools, announced=announced)
-                shift = Shift(self, database, bell)
+                shift = Shift(self, database, bell, desk)
                 async with joined(database, bell, process, stop_turns=shift.stop_turns) as member:
                     logger.info("worker joined id=%d pools=%s", member.id, ",".join(self.pools))
                     self.watch(Joined(member.id))
@@ -81,10 +84,14 @@ class Worker(Struct, frozen=True, kw_only=True):
 class Shift:
     """The time from joining the cluster to leaving it, or to being given up by the others."""
 
-    def __init__(self, worker: Worker, database: Database, bell: Bell) -> None:
+    def __init__(self, worker: Worker, database: Database, bell: Bell, desk: FileDesk) -> None:
         self._worker = worker
         self._database = database
         self._bell = bell
+        self._desk = desk
+        self._room = asyncio.Event()
+        """Set when something has ended, or may have been ordered."""
+        self._errands: set[tuple[str, str]] = set()
         self._turns: dict[tuple[str, str], asyncio.Task[None]] = {}
         self._begun: set[tuple[str, str]] = set()
         self._unwanted: set[tuple[str, str]] = set()
@@ -114,26 +121,34 @@ class Shift:
 
     async def _take(self, member: Member) -> None:
         attempt = new_attempt()
-        with self._bell.waiting(*map(channel_of, self._worker.pools)) as ringing:
+        queues = queues_of(self._worker.pools, self._worker.name)
+        with self._bell.waiting(*map(channel_of, queues)) as self._room:
             while True:
-                while len(self._turns) >= self._worker.file.at_once:
-                    await asyncio.wait(self._turns.values(), return_when=asyncio.FIRST_COMPLETED)
-                ringing.clear()
-                order = await next_order(self._database, member.id, attempt)
+                self._room.clear()
+                # Errands never wait for turns: those may take hours, and people wait for errands.
+                is_full = len(self._turns) - len(self._errands) >= self._worker.file.at_once
+                order = await next_order(self._database, member.id, attempt, only_errands=is_full)
                 if order is not None:
                     attempt = new_attempt()
                     self._begin(member, order)
                     continue
                 with suppress(TimeoutError):
-                    await asyncio.wait_for(ringing.wait(), LOOK_SECONDS)
+                    await asyncio.wait_for(self._room.wait(), LOOK_SECONDS)
 
     def _begin(self, member: Member, order: Order) -> None:
-        task = asyncio.create_task(self._run(member, order))
+        errand = order.errand
+        if errand is None:
+            task = asyncio.create_task(self._run(member, order))
+        else:
+            self._errands.add(order.key)
+            task = asyncio.create_task(self._run_errand(member, order, errand))
         self._turns[order.key] = task
         task.add_done_callback(lambda _: self._forget(order.key))
 
     def _forget(self, key: tuple[str, str]) -> None:
         del self._turns[key]
+        self._room.set()
+        self._errands.discard(key)
         self._begun.discard(key)
         self._unwanted.discard(key)
 
@@ -149,6 +164,20 @@ class Shift:
         finally:
             talk.cancel()
         await to_the_end(self._say(member, order, outcome, began))
+
+    async def _run_errand(self, member: Member, order: Order, errand: Errand) -> None:
+        """Do something else than a turn, and say what came of it."""
+        self._begun.add(order.key)
+        try:
+            answer = await asyncio.to_thread(self._desk.answer, errand)
+            outcome = Outcome(kind="ended", result=Result(answer=answer))
+        except asyncio.CancelledError:
+            outcome = Outcome(kind="cancelled" if order.key in self._unwanted else "lost")
+        await to_the_end(self._answer(member, order, outcome))
+
+    async def _answer(self, member: Member, order: Order, outcome: Outcome) -> None:
+        is_its_end = await end(self._database, member.id, order.key, outcome)
+        logger.info("errand ended key=%s kind=%s accepted=%s", order.key, outcome.kind, is_its_end)
 
     async def _say(self, member: Member, order: Order, outcome: Outcome, began: float) -> None:
         is_its_end = await end(self._database, member.id, order.key, outcome)

@@ -60,7 +60,11 @@ class WorkerFile(Struct, frozen=True, kw_only=True):
 
     def folder_for(self, work: Work) -> Path:
         """Return where an order runs; NotAllowedHere is raised for a place outside of all folders."""
-        wanted = Path(work.cwd)
+        return self.place_of(work.cwd)[1]
+
+    def place_of(self, cwd: str) -> tuple[Path, Path]:
+        """Return which of its folders a place is in, and the place; NotAllowedHere is raised for one in none."""
+        wanted = Path(cwd)
         if wanted.is_absolute():
             candidates = [(Path(root), wanted) for root in self.folders.values()]
         elif wanted.parts and wanted.parts[0] in self.folders:
@@ -72,8 +76,8 @@ class WorkerFile(Struct, frozen=True, kw_only=True):
                 candidates = []
         for root, folder in candidates:
             if folder.resolve().is_relative_to(root.resolve()):
-                return folder.resolve()
-        raise NotAllowedHere(f"{work.cwd!r} is not in one of its folders ({', '.join(self.folders)})")
+                return root.resolve(), folder.resolve()
+        raise NotAllowedHere(f"{cwd!r} is not in one of its folders ({', '.join(self.folders)})")
 
     def environment_for(self, work: Work, ours: Mapping[str, str] = os.environ) -> dict[str, str]:
         """Return the variables that an order asks for, with the values of this machine."""

@@ -1,5 +1,6 @@
 """Reading a worker's file: what others may run on this machine, or everything that is wrong with the file."""
 
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -45,6 +46,9 @@ class _Reader(TableReader):
                 agent_spec(name)
             except UnknownAgent as error:
                 self.problem(("agents",), str(error).rstrip("."))
+        if re.search("[\\s/:@]", values.get("name", "")):
+            # It is written before the paths of its folders.
+            self.problem(("name",), "must have no spaces, and none of / : @")
         return WorkerFile(folders=dict(self._folders(document.get("folders", {}))), **values)
 
     def _folders(self, table: object) -> Iterator[tuple[str, str]]:

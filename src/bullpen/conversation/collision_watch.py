@@ -17,9 +17,9 @@ from bullpen.conversation.running_turn import milliseconds
 from bullpen.errors import BullpenError
 from bullpen.file_changes import ChangeRecord, FileChange, FileState
 from bullpen.files.compare import is_tree
+from bullpen.files.folders import Files
 from bullpen.files.paths import path_of
 from bullpen.files.snapshot import Snapshot
-from bullpen.files.workspace import Workspace
 from bullpen.turn_events import Event
 
 logger = logging.getLogger(__name__)
@@ -37,12 +37,12 @@ UNSURE = "They worked there at the same time, so which of them wrote which versi
 class CollisionWatch:
     """Watches one folder from the first turn in it to the last that overlaps."""
 
-    def __init__(self, workspace: Workspace, history: FileHistory, journal: Journal) -> None:
+    def __init__(self, workspace: Files, history: FileHistory, journal: Journal) -> None:
         self.task: asyncio.Task[None] | None = None
         self._workspace = workspace
         self._history = history
         self._journal = journal
-        self._overlap = Overlap(str(workspace.root))
+        self._overlap = Overlap(workspace.path_there)
         self._members: dict[str, str] = {}
         self._first = ""
         self._tree = ""
@@ -56,7 +56,7 @@ class CollisionWatch:
         """Note that a turn works there from now on. If it is not the only one, the watch begins."""
         turn_id, before = begun.turn_id, begun.changes.before
         alone = next(iter(self._overlap.turns), "")
-        self._overlap.begins(turn_id, str(agent.folder.resolve()), tells_tools=agent.spec.stream == "json")
+        self._overlap.begins(turn_id, self._workspace.place_of(agent.folder), tells_tools=agent.spec.stream == "json")
         self._members[turn_id] = begun.member
         if not alone:
             self._first = before

@@ -74,7 +74,7 @@ class Conversation:
     ) -> None:
         self.team = team
         self._state = state
-        home = None if file_history is None else file_history.snapshots.home
+        home = file_history.here.home if file_history is not None and file_history.here is not None else None
         of_turns = TurnAgents(agents, state, home)
         self._router = Router(team, of_turns.why_not_apart)
         self._journal = Journal(team, state, history)
@@ -500,7 +500,7 @@ class Conversation:
         if entry is not None or self._state.lost:
             await self._journal.alone(lambda: self._resume(entry, interrupted_at))
         self._journal.publish(*opening_events(self._state))
-        for turn_id, text in (await self._files.start()).items():
+        for turn_id, text in (await self._files.start(adopted)).items():
             await self._journal.shielded(partial(self._ask_to_resolve, turn_id, text, self._decider(None), None))
         self._turns.adopt(adopted)
         await self._journal.alone(lambda: self._best_of.advance(is_opening=True))

@@ -1,6 +1,7 @@
 """FileHistory: what turns and people changed, stored with a conversation; taken back and brought back."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
@@ -8,10 +9,11 @@ from msgspec.structs import replace
 
 from bullpen.conversation.forked_files import forked_files
 from bullpen.conversation.undo_rules import inverse, to_redo, to_rewind_to, to_undo, versions_of, who_changed
-from bullpen.errors import FilesDiffer, NothingToUndo
+from bullpen.errors import FilesDiffer, NothingToUndo, WorkerAway, WorkerRefused
 from bullpen.file_changes import ChangeRecord, FileChange, FileState, FolderChanges
+from bullpen.files.folders import Files, Folders
 from bullpen.files.own_paths import is_candidates, own_path
-from bullpen.files.workspace import FolderSnapshots, Workspace
+from bullpen.files.workspace import FolderSnapshots
 from bullpen.store.base import Decision, Owner, Store
 from bullpen.store.sqlite import SqliteStore
 
@@ -23,19 +25,21 @@ COMPLETED_LATER = "bullpen stopped while it put these files back, and has comple
 MERGED_LATER = "bullpen stopped while it brought these files into the shared folder, and has completed that."
 
 FileChoice = Literal["undo", "redo", "rewind", "take"]
-CheckFolder = Callable[[Workspace], None]
+CheckFolder = Callable[[Files], None]
 """Raises an error if the files of a folder cannot be put back now."""
 
 
 class FileHistory:
     """The changes of one conversation that this process owns. Everything here blocks."""
 
-    def __init__(self, store: Store, conversation_id: str, owner: Owner, snapshots: FolderSnapshots) -> None:
+    def __init__(self, store: Store, conversation_id: str, owner: Owner, snapshots: Folders) -> None:
         self.snapshots = snapshots
+        self.here = snapshots if isinstance(snapshots, FolderSnapshots) else None
+        """The same, if the folders are on this machine; else they are those of workers."""
         self._store = store
         self._id = conversation_id
         self._owner = owner
-        self.forked = forked_files(snapshots.home, conversation_id)
+        self.forked = forked_files(None if self.here is None else self.here.home, conversation_id)
 
     def last_id(self, folder: str) -> str:
         """Return the id of all files of a folder as they were last seen; empty: never."""
@@ -81,15 +85,16 @@ class FileHistory:
 
     def _is_of_another(self, record: ChangeRecord) -> bool:
         """Return whether a record is about a worktree of the conversation that was forked: not ours to change."""
-        ours = own_path(self.snapshots.home, self._id, "").parent
+        if self.here is None:
+            return False
+        ours = own_path(self.here.home, self._id, "").parent
         folder = Path(record.changes.folder)
         return folder.is_relative_to(ours.parent) and not folder.is_relative_to(ours)
 
     def _rewound(self, goal: ChangeRecord, person: str, at: int, check: CheckFolder) -> ChangeRecord:
         workspace = self._workspace(goal, check)
         # What is overwritten is kept with this, so that the rewind can be undone.
-        now = workspace.snapshot()
-        changes = workspace.compare(now.id, goal.changes.after)
+        changes = workspace.compare(_look(workspace), goal.changes.after)
         if not changes.files:
             why = f" {changes.note}" if changes.note else ""
             raise NothingToUndo(f"The files are as they were after turn {goal.turn_id}.{why}")
@@ -116,8 +121,8 @@ class FileHistory:
         workspace = self.snapshots.workspace(Path(folder))
         check(workspace)
         # What is overwritten is kept with this, so that it can be undone.
-        now = workspace.snapshot()
-        changes = workspace.compare(now.id, workspace.tree_with(now.id, versions))
+        now = _look(workspace)
+        changes = workspace.compare(now, workspace.tree_with(now, versions))
         if not changes.files:
             raise NothingToUndo(f"The files that collided are as turn {turn_id} made them. {changes.note}".strip())
         member = self._store.turn(self._id, turn_id).member
@@ -145,20 +150,20 @@ class FileHistory:
             undoes=record.number,
             about=record.about if kind == "redo" else record.kind,
             state="begun",
-            changes=replace(changes, before=workspace.snapshot().id, after=""),
+            changes=replace(changes, before=_look(workspace), after=""),
         )
         return self._put(workspace, wanted)
 
-    def _put(self, workspace: Workspace, wanted: ChangeRecord) -> ChangeRecord:
+    def _put(self, workspace: Files, wanted: ChangeRecord) -> ChangeRecord:
         """Store what is about to be done, do it, and store that it is done: after a crash it can be completed."""
         if changed := _in_neither_state(workspace, wanted.changes.files):
             raise FilesDiffer(workspace.root, changed)
         turns = (wanted.turn_id,) if wanted.turn_id else ()
         decision = Decision(at=wanted.at, person=wanted.person, choice=wanted.kind, turns=turns)
         begun = self._applied(workspace, self.add(wanted, decision))
-        return self.finish(begun, replace(begun.changes, after=workspace.snapshot().id))
+        return self.finish(begun, replace(begun.changes, after=_look(workspace)))
 
-    def _applied(self, workspace: Workspace, begun: ChangeRecord) -> ChangeRecord:
+    def _applied(self, workspace: Files, begun: ChangeRecord) -> ChangeRecord:
         try:
             workspace.apply(begun.changes.files, back=False)
         except FilesDiffer as error:
@@ -169,7 +174,7 @@ class FileHistory:
 
     # What an agent did in its own workspace
 
-    def merge(self, workspace: Workspace, wanted: ChangeRecord) -> ChangeRecord:
+    def merge(self, workspace: Files, wanted: ChangeRecord) -> ChangeRecord:
         """Store what is about to be brought into a shared folder, do it, and store that it is done."""
         if changed := _in_neither_state(workspace, wanted.changes.files):
             raise FilesDiffer(workspace.root, changed)
@@ -178,20 +183,32 @@ class FileHistory:
 
     # What a crash left
 
-    def complete(self) -> list[ChangeRecord]:
-        """Complete what was begun when the process before this one was killed."""
-        return [self._completed(begun) for begun in self._store.begun_changes(self._id)]
+    def begun(self) -> list[ChangeRecord]:
+        """Return what was begun and is not done."""
+        return self._store.begun_changes(self._id)
+
+    def complete(self, at_work: Collection[int] = ()) -> list[ChangeRecord]:
+        """Complete what was begun when the process before this one was killed, but for those who are still at work.
+
+        What is on a worker that is away, or does not let us, stays begun.
+        """
+        completed: list[ChangeRecord] = []
+        for begun in self.begun():
+            if begun.number not in at_work:
+                with suppress(WorkerAway, WorkerRefused):
+                    completed.append(self._completed(begun))
+        return completed
 
     def _completed(self, begun: ChangeRecord) -> ChangeRecord:
         workspace = self.snapshots.workspace(Path(begun.changes.folder))
         if begun.kind in ("turn", "check"):
-            changes = workspace.compare(begun.changes.before, workspace.snapshot().id)
+            changes = workspace.compare(begun.changes.before, _look(workspace))
             return self.finish(begun, _with_note(changes, *self._why_later(begun, changes)))
         changed = _in_neither_state(workspace, begun.changes.files)
         files = tuple(file for file in begun.changes.files if file.path not in changed)
         workspace.apply(files, back=False)
         left = f"Somebody has changed these since, so they stay as they are: {', '.join(changed)}." if changed else ""
-        changes = replace(begun.changes, files=files, after=workspace.snapshot().id)
+        changes = replace(begun.changes, files=files, after=_look(workspace))
         if begun.kind == "merge" and changed:
             # It is merged again, with what somebody has changed since.
             return self.finish(replace(begun, brings=""), _with_note(changes, MERGED_LATER))
@@ -205,12 +222,12 @@ class FileHistory:
             return (CHECKED_LATER,)
         if is_candidates(changes.folder):
             return (STOPPED,)
-        if Path(changes.folder) != own_path(self.snapshots.home, self._id, begun.member):
+        if self.here is None or Path(changes.folder) != own_path(self.here.home, self._id, begun.member):
             return (FOUND_LATER,)
         is_due = self._store.turn(self._id, begun.turn_id).state == "done"
         return (STOPPED, "" if is_due else stays_note(begun.member, changes))
 
-    def _workspace(self, record: ChangeRecord, check: CheckFolder) -> Workspace:
+    def _workspace(self, record: ChangeRecord, check: CheckFolder) -> Files:
         workspace = self.snapshots.workspace(Path(record.changes.folder))
         check(workspace)
         return workspace
@@ -231,15 +248,23 @@ def home_beside(database: Path) -> Path:
     return database.with_name(f"{database.name}-files")
 
 
-def _in_neither_state(workspace: Workspace, files: Sequence[FileChange]) -> list[str]:
+def _look(workspace: Files) -> str:
+    """Return the id of all files now; raises WorkerAway."""
+    now = workspace.snapshot()
+    if now.is_away:
+        raise WorkerAway(now.note)
+    return now.id
+
+
+def _in_neither_state(workspace: Files, files: Sequence[FileChange]) -> list[str]:
     """Return the files that somebody else has changed: they are neither as before nor as wanted."""
     already = frozenset(workspace.differs(files, "new"))
     return [path for path in workspace.differs(files, "old") if path in already]
 
 
-def _merged(workspace: Workspace, begun: FolderChanges) -> FolderChanges:
+def _merged(workspace: Files, begun: FolderChanges) -> FolderChanges:
     """Return what a merge changed, with its patch; without one if somebody else changed files meanwhile."""
-    after = workspace.snapshot().id
+    after = _look(workspace)
     seen = workspace.compare(begun.before, after)
     names = {name for file in seen.files for name in (file.path, file.renamed_from) if name}
     return seen if names == {file.path for file in begun.files} else replace(begun, after=after)

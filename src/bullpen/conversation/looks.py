@@ -12,7 +12,10 @@ from bullpen.file_changes import ChangeRecord
 
 async def look_between_turns(folder: WatchedFolder, history: FileHistory, journal: Journal) -> str:
     """Return the id of all files now, and record what changed while no turn was running there."""
-    now, before = (await asyncio.to_thread(folder.workspace.snapshot)).id, folder.known
+    look = await asyncio.to_thread(folder.workspace.snapshot)
+    if look.is_away:
+        return ""
+    now, before = look.id, folder.known
     folder.known = now
     if before and now and now != before and not folder.at_work:
         changes = await asyncio.to_thread(folder.workspace.compare, before, now)

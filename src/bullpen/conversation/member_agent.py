@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Protocol
 
 from msgspec import Struct
 
@@ -14,6 +15,7 @@ from bullpen.context.agent_types import unknown_type_warning
 from bullpen.context.prompt import AssemblerOutput
 from bullpen.conversation.running_turn import RunningTurn
 from bullpen.errors import NeedsCluster
+from bullpen.files.folders import Folders
 from bullpen.routing.queue import WaitingTurn
 from bullpen.store.base import PoolOrder
 from bullpen.team.team import Member
@@ -58,6 +60,9 @@ class MemberAgent(Struct, frozen=True, kw_only=True):
         del turn, given
         return None
 
+    async def until_reachable(self, tell: Callable[[str], None]) -> None:
+        """Wait until it can be looked where its files are; `tell` tells people why that takes long."""
+
     def settled(self, turn: WaitingTurn) -> None:
         """Note that the end of a turn is stored."""
 
@@ -92,6 +97,17 @@ class MemberAgent(Struct, frozen=True, kw_only=True):
 
     def _environment(self) -> dict[str, str]:
         return {name: os.environ[name] for name in self.member.env if name in os.environ}
+
+
+class RemoteTeam(Protocol):
+    """The agents of a team whose turns run on workers."""
+
+    @property
+    def folders(self) -> Folders:
+        """The folders in which they work."""
+
+    def agent(self, member: Member) -> MemberAgent:
+        """Return one of them."""
 
 
 def agent_for(

@@ -9,9 +9,9 @@ from bullpen.conversation.file_history import FileHistory
 from bullpen.errors import FilesDiffer, NoOwnWorkspace
 from bullpen.file_changes import ChangeRecord, FileChange, FolderChanges
 from bullpen.files.compare import is_tree
+from bullpen.files.folders import Files
 from bullpen.files.merge import Conflict
 from bullpen.files.own_workspace import OwnWorkspace
-from bullpen.files.workspace import Workspace
 
 TRIES = 5
 """How often it is tried while somebody changes the same files."""
@@ -34,7 +34,7 @@ def bring(
     at: int,
     how: Settling | None = None,
     resolver: str = "",
-    check: Callable[[Workspace], None] = lambda _: None,
+    check: Callable[[Files], None] = lambda _: None,
 ) -> Brought:
     """Merge an agent's work into the shared folder; with conflicts, only if a person has decided about them.
 
@@ -58,9 +58,9 @@ def _bring(
     at: int,
     how: Settling | None,
     resolver: str,
-    check: Callable[[Workspace], None],
+    check: Callable[[Files], None],
 ) -> Brought:
-    shared, theirs, base = history.snapshots.workspace(own.shared), own.look(), own.state.base
+    shared, theirs, base = own.shared_workspace, own.look(), own.state.base
     check(shared)
     if own.exists:
         check(own.workspace)
@@ -87,7 +87,7 @@ def _bring(
 
 def _applied(
     history: FileHistory,
-    shared: Workspace,
+    shared: Files,
     own: OwnWorkspace,
     turn_id: str,
     at: int,

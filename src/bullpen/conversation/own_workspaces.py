@@ -54,6 +54,7 @@ class OwnWorkspaces:
         self._journal = journal
         self._state = journal.state
         self._history = history
+        self._snapshots = None if history is None else history.here
         self._agents = agents.of_members
         self._ended: dict[str, Ended] = {}
 
@@ -68,27 +69,27 @@ class OwnWorkspaces:
 
     def of(self, member: str, turn_id: str = "") -> OwnWorkspace | None:
         """Return the worktree of an agent, or the one for a turn only; made or not; None if there is none."""
-        if self._history is None:
+        if self._snapshots is None:
             return None
         agent, candidate = self._agents.get(member), candidate_of(self._state.progress.rounds, turn_id)
         if candidate is not None:
             found = self.of_candidate(candidate)
             if found is not None or agent is None or agent.member.permissions == "read-only":
                 return found
-            home = self._history.snapshots.home
+            home = self._snapshots.home
             path = candidate_path(home, self._state.conversation_id, member, candidate.place)
-            return OwnWorkspace(self._history.snapshots, path, member, agent.shared or agent.folder)
-        path = own_path(self._history.snapshots.home, self._state.conversation_id, member)
+            return OwnWorkspace(self._snapshots, path, member, agent.shared or agent.folder)
+        path = own_path(self._snapshots.home, self._state.conversation_id, member)
         if agent is not None and agent.shared is not None:
-            return OwnWorkspace(self._history.snapshots, path, member, agent.shared)
-        return OwnWorkspace.found(self._history.snapshots, path)
+            return OwnWorkspace(self._snapshots, path, member, agent.shared)
+        return OwnWorkspace.found(self._snapshots, path)
 
     def of_candidate(self, candidate: Candidate) -> OwnWorkspace | None:
         """Return the worktree of one of several, if it was made. Blocks."""
-        if self._history is None:
+        if self._snapshots is None:
             return None
-        place = self._history.snapshots.home, self._state.conversation_id, candidate.member, candidate.place
-        return OwnWorkspace.found(self._history.snapshots, candidate_path(*place))
+        place = self._snapshots.home, self._state.conversation_id, candidate.member, candidate.place
+        return OwnWorkspace.found(self._snapshots, candidate_path(*place))
 
     # Before a turn
 
@@ -221,10 +222,10 @@ class OwnWorkspaces:
             self._journal.publish(Trouble(text=text))
 
     def _marks(self, resolver: str | None) -> list[str]:
-        if self._history is None:
+        if self._snapshots is None:
             return []
         told = []
-        for own in own_workspaces(self._history.snapshots.home, self._state.conversation_id):
+        for own in own_workspaces(self._snapshots.home, self._state.conversation_id):
             state = own.state
             if not state.marked or resolver not in (None, state.resolver):
                 continue
@@ -298,8 +299,8 @@ class OwnWorkspaces:
             logger.warning("own workspace not completed member=%s error=%s", member, error)
 
     async def _merge_on_opening(self, own: OwnWorkspace) -> None:
-        if self._history is not None:
-            workspace = await asyncio.to_thread(self._history.snapshots.workspace, own.shared)
+        if self._snapshots is not None:
+            workspace = await asyncio.to_thread(self._snapshots.workspace, own.shared)
             await self.merge(own.member, own.state.turn, WatchedFolder(workspace, ""))
 
 

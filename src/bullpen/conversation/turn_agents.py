@@ -64,8 +64,8 @@ class TurnAgents:
 
 
 def may_change_files(agent: MemberAgent) -> bool:
-    """Return whether an agent may change files here."""
-    return agent.member.permissions != "read-only" and not agent.member.pool
+    """Return whether an agent may change files."""
+    return agent.member.permissions != "read-only"
 
 
 def _place_in(shared: Path) -> Path:

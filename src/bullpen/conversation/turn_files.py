@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Coroutine, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +20,20 @@ from bullpen.conversation.own_workspaces import OwnWorkspaces
 from bullpen.conversation.running_turn import milliseconds
 from bullpen.conversation.turn_agents import TurnAgents, may_change_files
 from bullpen.conversation.turn_checks import TurnChecks
+from bullpen.conversation.unfinished_changes import UnfinishedChanges
 from bullpen.conversation.watched_folder import WatchedFolder, all_of
-from bullpen.errors import BullpenError, FolderInUse, NoOwnWorkspace, NothingToMerge, NothingToUndo
+from bullpen.errors import (
+    BullpenError,
+    FolderInUse,
+    NoOwnWorkspace,
+    NothingToMerge,
+    NothingToUndo,
+    WorkerAway,
+    WorkerRefused,
+)
 from bullpen.file_changes import ChangeRecord, FolderChanges
-from bullpen.files.workspace import NOT_KEPT, Workspace
+from bullpen.files.folders import Files
+from bullpen.files.workspace import NOT_KEPT
 from bullpen.routing.queue import WaitingTurn
 from bullpen.team.team import Check
 from bullpen.turn_events import Event
@@ -55,6 +66,7 @@ class TurnFiles:
         """Watches of folders in which nobody works any more."""
         self.own = OwnWorkspaces(journal, history, agents)
         self.checks = TurnChecks(journal, history, checks, root, self.own)
+        self._unfinished = UnfinishedChanges(journal, history, self._folders)
         self.is_bringing = False
         """Whether a picked result is being merged."""
 
@@ -68,17 +80,17 @@ class TurnFiles:
         """Whether it is not known yet what a turn has changed that has ended."""
         return any(folder.last_looks for folder in self._folders.values())
 
-    async def start(self) -> dict[str, str]:
-        """Complete what the process before this one had begun when it was killed.
+    async def start(self, adopted: Sequence[WaitingTurn] = ()) -> dict[str, str]:
+        """Complete what the process before this one had begun when it was killed, but for turns that still run.
 
         Return what agents are to be asked that resolve conflicts, by the turns.
         """
         await self.checks.start()
         if self._history is None:
             return {}
-        completed = await self._state.in_store(self._history.complete)
-        for record in completed:
-            self._publish(record)
+        for turn in adopted:
+            await self._adopt(self._history, turn)
+        completed = await self._unfinished.complete()
         questions = await self.own.start(completed)
         await self.own.tell_of_marks()
         return questions
@@ -89,7 +101,10 @@ class TurnFiles:
         await self.own.until_merged(turn)
         if agent.member.workspace == "own" and agent.shared is None and may_change_files(agent):
             raise NoOwnWorkspace(turn.member, "this conversation does not keep files.")
-        if self._history is None or not may_change_files(agent):
+        if self._history is None or not self._is_watched(self._history, agent):
+            return
+        if self._history.here is None:
+            await self._look_elsewhere(self._history, turn, agent)
             return
         if agent.shared is not None:
             shared = await self.folder(self._history, agent.shared)
@@ -97,11 +112,29 @@ class TurnFiles:
                 self._merges_into[turn.id] = shared
             folder, before = await self._look_at_own(self._history, turn, agent, shared)
         else:
-            folder = await self.folder(self._history, agent.folder)
-            await folder.enter(turn.id)
-            self._entered[turn.id] = folder
-            before = await look_between_turns(folder, self._history, self._journal)
+            folder, before = await self._look_at_shared(self._history, turn, agent)
         self._looked[turn.id] = folder, FolderChanges(folder=folder.path, before=before)
+
+    async def _look_at_shared(
+        self, history: FileHistory, turn: WaitingTurn, agent: MemberAgent
+    ) -> tuple[WatchedFolder, str]:
+        folder = await self.folder(history, agent.folder)
+        await folder.enter(turn.id)
+        self._entered[turn.id] = folder
+        return folder, await look_between_turns(folder, history, self._journal)
+
+    async def _look_elsewhere(self, history: FileHistory, turn: WaitingTurn, agent: MemberAgent) -> None:
+        """Look at a folder on a worker. Without that, the turn still takes place."""
+        try:
+            await self._unfinished.complete_left()
+            folder, before = await self._look_at_shared(history, turn, agent)
+            self._looked[turn.id] = folder, FolderChanges(folder=folder.path, before=before)
+        except WorkerRefused as error:
+            # It says so of the turn, too.
+            logger.info("not looked at turn=%s error=%s", turn.id, error)
+        except WorkerAway as error:
+            text = f"What {turn.member} changes in turn {turn.id} will not be known: {error}"
+            self._journal.publish(Trouble(text=text))
 
     async def _look_at_own(
         self, history: FileHistory, turn: WaitingTurn, agent: MemberAgent, shared: WatchedFolder
@@ -124,14 +157,43 @@ class TurnFiles:
             begun = ChangeRecord(
                 kind="turn", turn_id=turn.id, member=turn.member, at=milliseconds(), state="begun", changes=changes
             )
-            begun = folder.at_work[turn.id] = await self._state.in_store(self._history.add, begun)
-            self._of_turns[turn.id] = folder
-            if folder.path not in self._watches:
-                self._watches[folder.path] = CollisionWatch(folder.workspace, self._history, self._journal)
-            agent = self._agents.of(turn)
-            self._watches[folder.path].begins(begun, agent)
-            if agent.shared is not None:
+            begun = await self._state.in_store(self._history.add, begun)
+            self._works(self._history, turn, folder, begun)
+            if self._agents.of(turn).shared is not None:
                 await asyncio.to_thread(self.own.begin, turn.member, turn.id)
+
+    def _works(self, history: FileHistory, turn: WaitingTurn, folder: WatchedFolder, begun: ChangeRecord) -> None:
+        """Note that a turn works in a folder from now on."""
+        folder.at_work[turn.id] = begun
+        self._of_turns[turn.id] = folder
+        if folder.path not in self._watches:
+            self._watches[folder.path] = CollisionWatch(folder.workspace, history, self._journal)
+        self._watches[folder.path].begins(begun, self._agents.of(turn))
+
+    async def _adopt(self, history: FileHistory, turn: WaitingTurn) -> None:
+        """Look at what a turn changes that began under another owner, and still runs."""
+        for begun in await self._state.in_store(history.begun):
+            if begun.kind == "turn" and begun.turn_id == turn.id:
+                folder = await self.folder(history, Path(begun.changes.folder))
+                try:
+                    # Its worker may be asked for this.
+                    await asyncio.to_thread(folder.workspace.place_of, self._agents.of(turn).folder)
+                except (WorkerAway, WorkerRefused) as error:
+                    logger.warning("not watched turn=%s error=%s", turn.id, error)
+                    return
+                await folder.enter(turn.id)
+                self._entered[turn.id] = folder
+                self._works(history, turn, folder, begun)
+
+    def leave(self, turn: WaitingTurn) -> None:
+        """Forget a turn that continues under another owner, who looks at what it changes."""
+        self._looked.pop(turn.id, None)
+        folder, entered = self._of_turns.pop(turn.id, None), self._entered.pop(turn.id, None)
+        if folder is not None:
+            del folder.at_work[turn.id]
+            self._end_watch(folder, turn.id)
+        if entered is not None:
+            entered.leave(turn.id)
 
     def on_event(self, turn: WaitingTurn, event: Event) -> None:
         """Note what a turn is doing that may change files."""
@@ -174,19 +236,13 @@ class TurnFiles:
         """Put files back, or bring them back, as a person wants it. The journal's lock is held meanwhile."""
         if self._history is None:
             raise NothingToUndo("This conversation does not keep what its files were.")
+        await self._unfinished.complete_left()
         for folder in self._folders.values():
             if not folder.at_work:
                 # What a person has changed is not taken for what is put back.
                 await look_between_turns(folder, self._history, self._journal)
-        given = (choice, turn_id, person)
-        record = await self._state.in_store(
-            self._history.put, *given, at=milliseconds(), check=self.check_nobody_works_in
-        )
-        for folder in self._folders.values():
-            if folder.path == record.changes.folder:
-                folder.known = record.changes.after
-        self._publish(record)
-        return record
+        put = partial(self._history.put, check=self.check_nobody_works_in)
+        return await self._unfinished.put(put, choice, turn_id, person, at=milliseconds())
 
     async def merge(self, member: str) -> None:
         """Bring what an agent did in its own workspace into the shared folder now; raises NothingToMerge."""
@@ -221,10 +277,10 @@ class TurnFiles:
         """Forget a folder that is not there any more."""
         self._folders.pop(root, None)
 
-    def check_nobody_works_in(self, workspace: Workspace) -> None:
+    def check_nobody_works_in(self, workspace: Files) -> None:
         """Raise FolderInUse if a turn may change files there now. Called in the store's thread."""
         running = list(self._state.running.values())
-        at_work = [turn.member for turn in running if self._is_in(workspace, self._agents.of(turn))]
+        at_work = [turn.member for turn in running if self._is_in(workspace, turn)]
         looking = [folder for folder in self._folders.values() if folder.path == str(workspace.root)]
         at_work += [
             f"the check {record.check}" if record.check else record.member
@@ -236,10 +292,18 @@ class TurnFiles:
         if at_work:
             raise FolderInUse(str(workspace.root), dict.fromkeys(at_work))
 
-    def _is_in(self, workspace: Workspace, agent: MemberAgent) -> bool:
-        if self._history is None or not may_change_files(agent):
+    def _is_in(self, workspace: Files, turn: WaitingTurn) -> bool:
+        agent = self._agents.of(turn)
+        if self._history is None or not self._is_watched(self._history, agent):
             return False
+        if self._history.here is None:
+            return turn.id in self._entered and self._entered[turn.id].path == str(workspace.root)
         return self._history.snapshots.workspace(agent.folder).root == workspace.root
+
+    @staticmethod
+    def _is_watched(history: FileHistory, agent: MemberAgent) -> bool:
+        """Return whether it is recorded what an agent changes: either all folders are here, or on workers."""
+        return may_change_files(agent) and (history.here is None) == bool(agent.member.pool)
 
     async def folder(self, history: FileHistory, path: Path) -> WatchedFolder:
         """Return the folder of this root, with who works in it."""
@@ -255,6 +319,9 @@ class TurnFiles:
         others = [record.member for turn_id, record in folder.at_work.items() if turn_id != begun.turn_id]
         try:
             after = await self._watches[folder.path].look(begun.turn_id)
+            if after.is_away:
+                self._unfinished.tell(begun, after.note)
+                return None
             folder.known = after.id
             if is_own:
                 await asyncio.to_thread(self.own.seen, begun.member, begun.turn_id, after.id)

@@ -32,7 +32,7 @@ from bullpen.routing.progress import cap_reached, room_for_turns
 from bullpen.routing.queue import WaitingTurn
 from bullpen.routing.rounds import hidden_from, is_judges, round_of
 from bullpen.routing.router import Router
-from bullpen.store.base import TurnEnd
+from bullpen.store.base import PoolOrder, TurnEnd
 from bullpen.team.team import Team
 from bullpen.text.clean import clean_text
 from bullpen.turn_events import Event, Failed, Finished, Notice, Usage
@@ -142,7 +142,7 @@ class TurnLoop:
         session = TurnSession(self._state, self._memories, agent, is_apart=is_apart)
         try:
             if is_adopted:
-                await agent.rejoin(running, emit=partial(self._emit, running))
+                await agent.rejoin(running, emit=partial(self._heard, running))
             else:
                 await self._begin_and_run(running, session)
             # Before the reply is stored: the member's next turn may begin at once.
@@ -154,7 +154,10 @@ class TurnLoop:
             end = running.end(*how_it_ended(error))
             # Who cancels a turn does not want a program to begin because of it.
             ending, is_checked = partial(self._end_badly, running, end, session), end.state == "failed"
-        self._files.after(turn, has_reply=ending.func == self._reply, is_checked=is_checked)
+        if running.is_left or (agent.member.pool and self._journal.lost is not None):
+            self._files.leave(turn)
+        else:
+            self._files.after(turn, has_reply=ending.func == self._reply, is_checked=is_checked)
         try:
             await to_the_end(self._stored(ending))
         except Exception as error:
@@ -170,11 +173,16 @@ class TurnLoop:
             self._journal.changed.set()
 
     async def _begin_and_run(self, running: RunningTurn, session: TurnSession) -> None:
-        turn = running.turn
+        turn, agent = running.turn, self._agents.of(running.turn)
         await self._look_at_files(running)
         prepared = await session.enter(self._state.progress, partial(self._prepared, turn))
-        await self._journal.shielded(lambda: self._begin(running, prepared.output))
-        await self._files.begin(turn)
+        if agent.member.pool:
+            # It is ordered in the commit that begins it: whoever adopts it must know that it works there.
+            await self._files.begin(turn)
+        order = agent.order_for(turn, prepared.output)
+        await self._journal.shielded(lambda: self._begin(running, prepared.output, order))
+        if not agent.member.pool:
+            await self._files.begin(turn)
         async with self._keeping_output(running):
             await self._run(running, prepared, session)
 
@@ -186,6 +194,7 @@ class TurnLoop:
         if self._files.checks.is_checking and await self._state.in_store(self._prompts.wants_checks, turn):
             running.doing = "waiting for the checks"
             await self._files.checks.finish()
+        await self._agents.of(turn).until_reachable(lambda text: self._journal.publish(Trouble(text=text)))
         await self._files.look(turn)
 
     async def _run(self, running: RunningTurn, prepared: PreparedTurn, session: TurnSession) -> None:
@@ -194,8 +203,7 @@ class TurnLoop:
 
         def emit(event: Event) -> None:
             session.on_event(event)
-            self._files.on_event(running.turn, event)
-            self._emit(running, event)
+            self._heard(running, event)
 
         try:
             running.used_before = session.used_before
@@ -234,8 +242,7 @@ class TurnLoop:
                     running.put_back(output)
                     logger.warning("output not kept conversation=%s error=%s", self._state.conversation_id, error)
 
-    async def _begin(self, running: RunningTurn, given: AssemblerOutput) -> None:
-        order = self._agents.of(running.turn).order_for(running.turn, given)
+    async def _begin(self, running: RunningTurn, given: AssemblerOutput, order: PoolOrder | None = None) -> None:
         entry = turn_begins(self._state, running.turn, given, began_at=running.began_at, at=milliseconds(), order=order)
         await self._journal.commit(entry)
         running.is_recorded = True
@@ -354,6 +361,10 @@ class TurnLoop:
             self._was_busy = False
             self._journal.publish(Quiet(waits_for=self._state.waits_for))
         self._journal.quiet.set()
+
+    def _heard(self, running: RunningTurn, event: Event) -> None:
+        self._files.on_event(running.turn, event)
+        self._emit(running, event)
 
     def _emit(self, running: RunningTurn, event: Event) -> None:
         if isinstance(event, Usage):

@@ -6,13 +6,13 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from bullpen.file_changes import ChangeRecord
-from bullpen.files.workspace import Workspace
+from bullpen.files.folders import Files
 
 
 class WatchedFolder:
     """A folder in which turns may change files."""
 
-    def __init__(self, workspace: Workspace, known: str) -> None:
+    def __init__(self, workspace: Files, known: str) -> None:
         self.workspace = workspace
         self.known = known
         """The id of all files as they were last seen; empty: never."""

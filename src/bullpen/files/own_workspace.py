@@ -119,6 +119,11 @@ class OwnWorkspace:
         """Its files."""
         return self._snapshots.workspace(self.path)
 
+    @property
+    def shared_workspace(self) -> Workspace:
+        """The folder that the agent has in common with others."""
+        return self._snapshots.workspace(self.shared)
+
     def look(self) -> str:
         """Return the id of all its files; if somebody has removed it, as they were when they were last looked at.
 

@@ -35,6 +35,8 @@ class Snapshot(Struct, frozen=True, kw_only=True):
     """What compare() and merge() take; empty: nothing is known."""
     note: str = ""
     """What is not in it, and why, in sentences."""
+    is_away: bool = False
+    """Whether nothing is known because the machine that has the files is away."""
 
 
 class TooMuch(Exception):

@@ -44,11 +44,17 @@ class FolderSnapshots:
         self._known: dict[Place, Workspace] = {}
         self._held: finalize[[int], FolderSnapshots] | None = None
 
-    def workspace(self, folder: Path) -> "Workspace":
-        """Return the workspace that a folder is in: its git repository or worktree, else the folder itself."""
+    def workspace(self, folder: Path, *, within: Path | None = None) -> "Workspace":
+        """Return the workspace that a folder is in: its git repository or worktree, else the folder itself.
+
+        A repository whose root is not within a place does not count.
+        """
         self._hold()
         folder = Path(os.path.realpath(folder))
-        found = self._workspace(find_place(folder))
+        place = find_place(folder)
+        if within is not None and not place.root.is_relative_to(within):
+            return self._workspace(Place(folder))
+        found = self._workspace(place)
         # Somebody may work in a folder that a repository around it ignores.
         return self._workspace(Place(folder)) if found.ignores(folder) else found
 
@@ -77,6 +83,15 @@ class Workspace:
         self._place = place
         self._ignored: dict[Path, bool] = {}
         self._repository = Repository(home, place, find_git() or "git", not_looked_at)
+
+    @property
+    def path_there(self) -> str:
+        """Its path on its machine, which is this one."""
+        return str(self.root)
+
+    def place_of(self, folder: Path) -> str:
+        """Return where a folder of an agent below the root is, without links."""
+        return str(folder.resolve())
 
     def ignores(self, folder: Path) -> bool:
         """Return whether nothing in a folder below the root would be seen; asked once."""

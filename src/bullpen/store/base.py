@@ -163,6 +163,8 @@ class PoolOrder(Struct, frozen=True, kw_only=True):
     """What the workers of a pool are to run for a turn; see bullpen.cluster."""
 
     pool: str
+    worker: str = ""
+    """The only one that may take it, by its name; empty: any."""
     work: bytes
     token: str
     """What a worker shows when it brings what the agent says."""

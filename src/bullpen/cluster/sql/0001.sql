@@ -22,6 +22,8 @@ CREATE TABLE orders (
     conversation text NOT NULL,
     turn text NOT NULL,
     pool text NOT NULL,
+    worker text NOT NULL DEFAULT '',  -- The name of the only one that may take it.
+    is_errand boolean NOT NULL DEFAULT false,  -- It is not a turn, but something to be done where a folder is.
     work bytea NOT NULL,
     token text NOT NULL,
     owner bigint,
@@ -96,11 +98,17 @@ BEGIN
 END
 $$;
 
+-- The queue of an order. A worker has two of its own in each pool: names of pools begin with a letter or a digit.
+CREATE FUNCTION queue_of(of_pool text, of_worker text, of_errands boolean) RETURNS text LANGUAGE sql IMMUTABLE AS $$
+    SELECT CASE WHEN of_worker = '' THEN of_pool ELSE CASE WHEN of_errands THEN '!' ELSE '@' END
+        || left(encode(sha256(convert_to(of_pool || '@' || of_worker, 'UTF8')), 'hex'), 32) END
+$$;
+
 -- An order is a job of procrastinate in the same commit.
 CREATE FUNCTION defer_order() RETURNS trigger LANGUAGE plpgsql SET search_path = bullpen_cluster, pg_temp AS $$
 BEGIN
     UPDATE orders SET job = (procrastinate_defer_jobs_v1(ARRAY[ROW(
-        NEW.pool, 'bullpen.turn', 0, NULL, NULL,
+        queue_of(NEW.pool, NEW.worker, NEW.is_errand), 'bullpen.turn', NEW.is_errand::integer, NULL, NULL,
         jsonb_build_object('conversation', NEW.conversation, 'turn', NEW.turn), NULL
     )]::procrastinate_job_to_defer_v1[]))[1]
     WHERE conversation = NEW.conversation AND turn = NEW.turn;
@@ -242,11 +250,12 @@ $$;
 -- Orders, for workers.
 
 -- Hands out an order and notes that it runs, in one commit. Asked again with the same attempt, it is the same order.
-CREATE FUNCTION next_order(by_worker bigint, with_attempt text)
+CREATE FUNCTION next_order(by_worker bigint, with_attempt text, only_errands boolean)
 RETURNS TABLE (conversation text, turn text, pool text, work bytea)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = bullpen_cluster, pg_temp AS $$
 DECLARE
     me processes;
+    queues text[];
     given procrastinate_jobs;
     ordered orders;
 BEGIN
@@ -260,8 +269,13 @@ BEGIN
     IF FOUND THEN
         RETURN;
     END IF;
+    queues := ARRAY(SELECT queue_of(one, me.name, true) FROM unnest(me.pools) AS of_mine (one));
+    IF NOT only_errands THEN
+        queues := queues || me.pools
+            || ARRAY(SELECT queue_of(one, me.name, false) FROM unnest(me.pools) AS of_mine (one));
+    END IF;
     LOOP
-        given := procrastinate_fetch_job_v2(me.pools, me.engine);
+        given := procrastinate_fetch_job_v2(queues, me.engine);
         IF given.id IS NULL THEN
             RETURN;
         END IF;
@@ -320,6 +334,38 @@ END
 $$;
 
 -- Orders, for nodes.
+
+-- Orders something from one worker, unless the node was given up: then another one may do so by now.
+CREATE FUNCTION place_errand(
+    of_conversation text, called text, in_pool text, of_worker text, what bytea, by_node bigint
+) RETURNS boolean LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM FROM processes p WHERE p.id = by_node AND p.ended_at IS NULL FOR SHARE;
+    IF NOT FOUND THEN
+        RETURN false;
+    END IF;
+    INSERT INTO orders (conversation, turn, pool, worker, is_errand, work, token, owner)
+        VALUES (of_conversation, called, in_pool, of_worker, true, what, '', by_node) ON CONFLICT DO NOTHING;
+    RETURN true;
+END
+$$;
+
+-- Ends the errands of a conversation that another owner ordered and that have not begun. Returns those that have.
+CREATE FUNCTION errands_left(of_conversation text, of_node bigint) RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE
+    called text;
+BEGIN
+    FOR called IN SELECT o.turn FROM orders o WHERE o.conversation = of_conversation AND o.is_errand
+        AND o.owner <> of_node LOOP
+        PERFORM cancel_order(of_conversation, called);
+        IF EXISTS (SELECT FROM outcomes e WHERE e.conversation = of_conversation AND e.turn = called) THEN
+            DELETE FROM orders o WHERE o.conversation = of_conversation AND o.turn = called;
+        ELSE
+            RETURN NEXT called;
+        END IF;
+    END LOOP;
+END
+$$;
 
 CREATE FUNCTION cancel_order(of_conversation text, of_turn text) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE

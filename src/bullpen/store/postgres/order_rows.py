@@ -6,11 +6,12 @@ from bullpen.store.base import PoolOrder
 from bullpen.store.postgres.place import Place
 
 PLACE: LiteralString = """
-    INSERT INTO bullpen_cluster.orders (conversation, turn, pool, work, token, owner)
-    VALUES (%(id)s, %(turn)s, %(pool)s, %(work)s, %(token)s, %(node)s) ON CONFLICT DO NOTHING
+    INSERT INTO bullpen_cluster.orders (conversation, turn, pool, worker, work, token, owner)
+    VALUES (%(id)s, %(turn)s, %(pool)s, %(worker)s, %(work)s, %(token)s, %(node)s) ON CONFLICT DO NOTHING
 """
 
 
 def place_order(place: Place, turn_id: str, order: PoolOrder) -> None:
     """Place the order for a turn."""
-    place.ask(PLACE, turn=turn_id, pool=order.pool, work=order.work, token=order.token, node=order.node)
+    where = {"pool": order.pool, "worker": order.worker}
+    place.ask(PLACE, turn=turn_id, work=order.work, token=order.token, node=order.node, **where)

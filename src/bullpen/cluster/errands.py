@@ -1,0 +1,74 @@
+"""Errands: what a node has one worker do where its folders are, in the same tables as turns: once, with one end."""
+
+import asyncio
+import os
+from contextlib import suppress
+from typing import LiteralString
+
+import msgspec
+from msgspec import Struct
+
+from bullpen.agents.runner import to_the_end
+from bullpen.cluster.node import Node
+from bullpen.cluster.orders import Errand, cancel, settle
+from bullpen.cluster.outcomes import Outcome, outcome_of
+from bullpen.errors import WorkerAway
+
+LOOK_SECONDS = 1.0
+"""How often to look whether the worker is still there."""
+
+
+class There(Struct, frozen=True):
+    """One worker, as one pool knows it. Its name alone could be that of a worker whose role serves other pools."""
+
+    pool: str
+    worker: str
+
+    def __str__(self) -> str:
+        return f"{self.pool}@{self.worker}"
+
+
+def is_there(node: Node, there: There) -> bool:
+    """Return whether a worker lives, as far as is known."""
+    return any(worker.name == there.worker for worker in node.workers(there.pool))
+
+
+async def run_errand(node: Node, conversation_id: str, there: There, errand: Errand) -> bytes:
+    """Have a worker do something, and return its packed answer; WorkerAway is raised if it is away, or dies.
+
+    If this is cancelled, so is the errand, and it has ended then.
+    """
+    if not is_there(node, there):
+        raise WorkerAway.of(there.worker, there.pool)
+    key = conversation_id, f"!{os.urandom(8).hex()}"
+    place: LiteralString = "SELECT place_errand(%s, %s, %s, %s, %s, %s)"
+    packed = msgspec.msgpack.encode(errand)
+    rows = await node.database.do(place, *key, there.pool, there.worker, packed, node.id)
+    if not rows[0][0]:
+        raise WorkerAway("This node was given up by the others, so it does nothing with files.")
+    following = asyncio.ensure_future(outcome_of(node.database, node.bell, key))
+    try:
+        outcome = await _outcome(node, there, key, following)
+    except asyncio.CancelledError:
+        await to_the_end(_cancelled(node, key, following))
+        raise
+    finally:
+        node.do_soon(settle(node.database, *key))
+    if outcome.kind == "ended":
+        return outcome.result.answer
+    raise (WorkerAway.lost if outcome.kind == "lost" else WorkerAway.of)(there.worker, there.pool)
+
+
+async def _outcome(node: Node, there: There, key: tuple[str, str], following: "asyncio.Future[Outcome]") -> Outcome:
+    """Wait for the end. What a worker has begun is lost with it; what it has not is cancelled when it is away."""
+    while not following.done():
+        with suppress(TimeoutError):
+            await asyncio.wait_for(asyncio.shield(following), LOOK_SECONDS)
+        if not following.done() and not is_there(node, there):
+            await cancel(node.database, *key)
+    return following.result()
+
+
+async def _cancelled(node: Node, key: tuple[str, str], following: "asyncio.Future[Outcome]") -> None:
+    await cancel(node.database, *key)
+    await following

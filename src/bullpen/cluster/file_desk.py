@@ -1,0 +1,109 @@
+"""FileDesk: does with files on a worker what nodes ask for, in the folders of its own file and nowhere else."""
+
+import logging
+from collections.abc import Iterable
+from pathlib import Path
+from threading import Lock
+
+import msgspec
+
+from bullpen.cluster.file_work import (
+    Apply,
+    Compare,
+    Differs,
+    FileAnswer,
+    FileWork,
+    FindRoot,
+    FoundRoot,
+    ListChanged,
+    ReadContents,
+    TakeSnapshot,
+    TreeWith,
+)
+from bullpen.cluster.worker_file import WorkerFile
+from bullpen.errors import BullpenError, FilesDiffer, FilesFailed, FilesNotKept, NotAllowedHere
+from bullpen.file_changes import FileChange, FileState
+from bullpen.files.compare import is_tree
+from bullpen.files.workspace import FolderSnapshots, Workspace
+
+logger = logging.getLogger(__name__)
+
+MODES = ("100644", "100755", "120000")
+
+
+class FileDesk:
+    """What is kept of the folders of a worker. Everything here blocks, and may be called from any thread."""
+
+    def __init__(self, file: WorkerFile, home: Path) -> None:
+        self._file = file
+        self._home = home
+        self._snapshots = FolderSnapshots(home, not_looked_at=home)
+        self._finding = Lock()
+        self._using: dict[Path, Lock] = {}
+
+    def answer(self, work: FileWork) -> bytes:
+        """Do something, and return the packed answer: also why it was not done."""
+        return msgspec.msgpack.encode(self._answer(work))
+
+    def _answer(self, work: FileWork) -> FileAnswer:
+        try:
+            return FileAnswer(value=msgspec.msgpack.encode(self._do(work)))
+        except NotAllowedHere as error:
+            return FileAnswer(problem="refused", reason=str(error))
+        except FilesDiffer as error:
+            return FileAnswer(problem="differ", paths=error.paths)
+        except FilesNotKept as error:
+            return FileAnswer(problem="not_kept", reason=error.reason)
+        except FilesFailed as error:
+            return FileAnswer(problem="failed", reason=error.reason)
+        except (BullpenError, OSError, ValueError) as error:
+            logger.warning("not done with files folder=%s error=%s", work.folder, error)
+            return FileAnswer(problem="failed", reason=str(error).rstrip("."))
+
+    def _do(self, work: FileWork) -> object:
+        if self._file.permissions == "read-only":
+            raise NotAllowedHere('its permissions are "read-only", so no agent changes files there')
+        within, folder = self._file.place_of(work.folder)
+        with self._finding:
+            self._home.mkdir(parents=True, exist_ok=True, mode=0o700)
+            workspace = self._snapshots.workspace(folder, within=within)
+            using = self._using.setdefault(workspace.root, Lock())
+        if isinstance(work.ask, FindRoot):
+            return FoundRoot(root=str(workspace.root), folder=str(folder))
+        # One after the other, as an owner that has died may have ordered something, too.
+        with using:
+            return _done(workspace, work)
+
+
+def _done(workspace: Workspace, work: FileWork) -> object:
+    match work.ask:
+        case TakeSnapshot():
+            return workspace.snapshot()
+        case Compare(before, after):
+            return workspace.compare(before, after)
+        case ListChanged(before, after):
+            return workspace.changed(before, after)
+        case TreeWith(tree, states):
+            _check(state for _, state in states)
+            return workspace.tree_with(tree, dict(states))
+        case Differs(files, side):
+            return workspace.differs(_checked(files), side)
+        case Apply(files, back):
+            workspace.apply(_checked(files), back=back)
+            return None
+        case ReadContents(blob):
+            return workspace.contents(blob)
+        case _:
+            raise NotAllowedHere(f"it does not know how to {type(work.ask).__name__}")
+
+
+def _checked(files: tuple[FileChange, ...]) -> tuple[FileChange, ...]:
+    _check(state for file in files for state in (file.old, file.new))
+    return files
+
+
+def _check(states: Iterable[FileState | None]) -> None:
+    """Refuse what no snapshot has ever named: it would reach git as something else."""
+    for state in states:
+        if state is not None and (not is_tree(state.blob) or state.mode not in MODES):
+            raise NotAllowedHere(f"{state.blob!r} with mode {state.mode!r} is not the state of a file")

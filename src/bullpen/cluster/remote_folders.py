@@ -1,0 +1,109 @@
+"""RemoteFolders: the folders of a conversation's agents that are on workers, and which worker has which.
+
+A folder on a worker is written `pool@worker:/path`; without the name of a worker, it is the one of its pool that the
+conversation uses.
+"""
+
+import asyncio
+import hashlib
+from pathlib import Path, PurePosixPath
+
+from bullpen.cluster.errands import There, is_there
+from bullpen.cluster.file_work import FindRoot, FoundRoot
+from bullpen.cluster.node import KnownWorker, Node
+from bullpen.cluster.remote_files import RemoteFiles, WorkerDesk
+from bullpen.errors import WorkerAway
+from bullpen.store.base import Store
+
+
+def read_folder(folder: Path) -> tuple[There, str]:
+    """Return which worker a folder is on, and its path there."""
+    there, _, path = str(folder).partition(":")
+    pool, _, worker = there.partition("@")
+    return There(pool, worker), path
+
+
+def folder_in(pool: str, cwd: str) -> Path:
+    """Return the folder of a member, on whichever worker it is."""
+    return Path(f"{There(pool, '')}:{cwd}")
+
+
+class RemoteFolders:
+    """What is kept on workers of the folders of one conversation."""
+
+    def __init__(self, node: Node, conversation_id: str, store: Store) -> None:
+        self._node = node
+        self._id = conversation_id
+        self._store = store
+        self._loop = asyncio.get_running_loop()
+        self._workers: dict[str, str] = {}
+        """For each pool, the worker that the conversation uses."""
+        self._known: set[str] = set()
+        """The pools of which it was looked up which worker had a folder last."""
+        self._found: dict[tuple[There, str], FoundRoot] = {}
+
+    def worker_of(self, pool: str) -> str:
+        """Return the worker that the conversation uses in a pool; empty: any."""
+        return self._workers.get(pool, "")
+
+    async def choose(self, pool: str, cwd: str) -> tuple[str, str]:
+        """Use the worker that had the conversation's files last, or if it is away another one that has the folder.
+
+        Return its name, and that of the one that is away, if there is one; empty: no worker serves the pool.
+        """
+        if pool not in self._known:
+            self._workers[pool] = await asyncio.to_thread(self._last_worker, pool)
+            self._known.add(pool)
+        before = self._workers[pool]
+        if before and is_there(self._node, There(pool, before)):
+            return before, ""
+        workers = self._node.workers(pool)
+        if not workers:
+            return "", before
+        # Others for other conversations, and the same one on every node.
+        chosen = min([one for one in workers if _has(one, cwd)] or workers, key=self._order).name
+        self._workers[pool] = chosen
+        return chosen, before
+
+    def _order(self, worker: KnownWorker) -> bytes:
+        return hashlib.sha256(f"{self._id} {worker.name}".encode()).digest()
+
+    def _last_worker(self, pool: str) -> str:
+        for record in reversed(self._store.changes(self._id, patches=False)):
+            there, _ = read_folder(Path(record.changes.folder))
+            if there.pool == pool:
+                return there.worker
+        return ""
+
+    # Blocking, in any thread but that of the event loop
+
+    def workspace(self, folder: Path) -> RemoteFiles:
+        """Return the files that a folder belongs to; raises WorkerAway, or WorkerRefused."""
+        there, path = read_folder(folder)
+        if there.worker:
+            return self._files(there, path)
+        there = There(there.pool, self.worker_of(there.pool))
+        if not there.worker:
+            raise WorkerAway(f"No worker serves the pool {there.pool!r} now.")
+        return self._files(there, self._find(there, path).root)
+
+    def place_of(self, there: There, folder: Path) -> str:
+        """Return where a folder is on a worker."""
+        return self._find(there, read_folder(folder)[1]).folder
+
+    def let_go(self) -> None:
+        """Workers keep what they have."""
+
+    def _find(self, there: There, path: str) -> FoundRoot:
+        if (there, path) not in self._found:
+            desk = WorkerDesk(self._node, self._loop, self._id, there)
+            self._found[there, path] = desk.ask(path, FindRoot(), FoundRoot)
+        return self._found[there, path]
+
+    def _files(self, there: There, root: str) -> RemoteFiles:
+        return RemoteFiles(WorkerDesk(self._node, self._loop, self._id, there), root, self)
+
+
+def _has(worker: KnownWorker, cwd: str) -> bool:
+    folders = worker.announced.folders
+    return len(folders) == 1 or next(iter(PurePosixPath(cwd).parts), "") in folders

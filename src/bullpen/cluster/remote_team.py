@@ -1,0 +1,30 @@
+"""RemoteTeam: the agents of one conversation whose turns run on workers, and their folders there."""
+
+from bullpen.agents.registry import spec_for
+from bullpen.cluster.node import Node
+from bullpen.cluster.remote_agent import RemoteAgent
+from bullpen.cluster.remote_folders import RemoteFolders, folder_in
+from bullpen.store.base import Store
+from bullpen.team.team import Member, Team
+
+
+class RemoteTeam:
+    """What of a team is on workers."""
+
+    def __init__(self, node: Node, conversation_id: str, team: Team, store: Store) -> None:
+        self.folders = RemoteFolders(node, conversation_id, store)
+        self._node = node
+        self._id = conversation_id
+        self._pinned = {member.pool for member in team.agents if member.pool and member.permissions != "read-only"}
+
+    def agent(self, member: Member) -> RemoteAgent:
+        """Return an agent whose turns run on the workers of its pool."""
+        return RemoteAgent(
+            member=member,
+            spec=spec_for(member.agent, member.command, name=member.name),
+            folder=folder_in(member.pool, member.cwd),
+            conversation_id=self._id,
+            node=self._node,
+            folders=self.folders,
+            is_pinned=member.pool in self._pinned,
+        )
