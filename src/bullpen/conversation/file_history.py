@@ -188,7 +188,7 @@ class FileHistory:
         return self._store.begun_changes(self._id)
 
     def complete(self, at_work: Collection[int] = ()) -> list[ChangeRecord]:
-        """Complete what was begun when the process before this one was killed, but for those who are still at work.
+        """Complete what was begun when the process before this one was killed, but for those who still work.
 
         What is on a worker that is away, or does not let us, stays begun.
         """

@@ -177,7 +177,7 @@ class TurnLoop:
         await self._look_at_files(running)
         prepared = await session.enter(self._state.progress, partial(self._prepared, turn))
         if agent.member.pool:
-            # It is ordered in the commit that begins it: whoever adopts it must know that it works there.
+            # It is ordered in the commit that begins it: its next owner must know that it works there.
             await self._files.begin(turn)
         order = agent.order_for(turn, prepared.output)
         await self._journal.shielded(lambda: self._begin(running, prepared.output, order))

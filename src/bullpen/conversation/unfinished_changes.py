@@ -23,7 +23,7 @@ class UnfinishedChanges:
         self._folders = folders
         self._are_left = False
         """Whether some stay begun because their worker is away."""
-        # Whoever waits for another machine must not keep others from the store.
+        # Waiting for another machine must not keep others from the store.
         is_here = history is None or history.here is not None
         self._do = journal.state.in_store if is_here else asyncio.to_thread
 
