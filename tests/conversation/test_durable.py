@@ -17,6 +17,7 @@ from bullpen.app import open_conversation, open_store
 from bullpen.conversation import turn_loop
 from bullpen.conversation.conversation import Conversation
 from bullpen.conversation.events import Dropped, Paused, Said, Trouble
+from bullpen.conversation.turn_checks import TurnChecks
 from bullpen.errors import (
     ConversationClosed,
     ConversationInUse,
@@ -435,6 +436,23 @@ async def test_a_turn_that_somebody_else_has_ended_does_not_stop_the_conversatio
         assert conversation.paused is not None
         assert "is not open here any more" in conversation.paused
         assert conversation.running == {}
+
+
+async def test_a_turn_whose_reply_is_stored_does_not_end_a_second_time(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise ValueError("a mistake after the commit")
+
+    stage.people_and_agents("kim", "a")
+    monkeypatch.setattr(TurnChecks, "replied", fail)
+    async with stage.open() as conversation:
+        await conversation.say("Go [NEXT: a]")
+        await conversation.until_quiet()
+        turns = await conversation.read(lambda store, id_: store.turns(id_))
+
+        assert [(turn.state, turn.failure) for turn in turns] == [("done", None)]
+        assert (conversation.paused, conversation.undecided, conversation.running) == (None, (), {})
 
 
 ACTIONS: dict[str, Callable[[Conversation], Any]] = {

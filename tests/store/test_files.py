@@ -251,6 +251,17 @@ def test_nothing_is_put_behind_a_damaged_message(path: Path) -> None:
         assert len(store.messages("d")) == 8
 
 
+def test_nothing_is_put_after_a_damaged_message_that_another_process_wrote(path: Path) -> None:
+    with SqliteStore(path) as store:
+        store.append("d", said("ours"))
+        with SqliteStore(path) as other:
+            other.append("d", said("theirs"))
+        change(path, "UPDATE messages SET content = 'hallo' WHERE id = 'theirs'")
+
+        with pytest.raises(StoreDamaged, match="'theirs' has changed since it was stored"):
+            store.append("d", said("next"))
+
+
 def test_damage_that_is_found_later_ends_all_writing_and_keeps_what_was_acknowledged(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
