@@ -304,7 +304,7 @@ def test_the_page_on_troubles_quotes_what_bullpen_says() -> None:
 
 def test_the_page_on_data_names_every_file_that_bullpen_keeps(tmp_path: Path) -> None:
     from bullpen.config import default_database
-    from bullpen.web.sessions import sessions_beside
+    from bullpen.web.session_file import sessions_beside
 
     data = tmp_path / "data"
     environment = {**os.environ, "BULLPEN_HOME": str(data), "XDG_STATE_HOME": str(tmp_path / "state")}

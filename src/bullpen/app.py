@@ -24,7 +24,7 @@ from bullpen.file_changes import ChangeRecord
 from bullpen.files.workspace import FolderSnapshots
 from bullpen.store.base import Owner, StateChange, Store, StoredConversation
 from bullpen.store.sqlite import SqliteStore
-from bullpen.store.thread import StoreThread
+from bullpen.store.thread import Desk, StoreThread
 from bullpen.team.file import LoadedTeam, load_team
 from bullpen.team.reader import examine_team
 from bullpen.team.team import Team
@@ -108,20 +108,23 @@ def _store(db: Path | str | Store | None) -> Store:
 async def open_conversation(
     loaded: LoadedTeam,
     store: Store,
-    thread: StoreThread,
+    thread: Desk,
     resume: str | None = None,
     extra: Mapping[str, Extra] = NO_EXTRAS,
     telemetry: "Telemetry | None" = None,
     *,
     remote: RemoteTeams | None = None,
     continues: bool = False,
+    node: int = 0,
+    hands_over: Callable[[], bool] = lambda: False,
 ) -> AsyncIterator[Conversation]:
     """Open a conversation in an open store; otherwise the same as open_team.
 
-    In a cluster, some of its agents are remote, and a conversation continues after its process has died.
+    In a cluster, some of its agents are remote, a conversation continues after its process has died, and this process
+    is a node. When that leaves, it hands over its conversations: they stay its own, and others continue them.
     """
     members = loaded.team.agents
-    owner = this_process()
+    owner, thread = this_process(node), thread.line()
     conversation_id = resume or new_conversation_id()
     own = own_folders(store, conversation_id)
     elsewhere = None if remote is None else remote(conversation_id, loaded.team, store)
@@ -149,8 +152,8 @@ async def open_conversation(
             finally:
                 await conversation.close()
     finally:
-        # The store's thread does this after everything else, even after calls that were cancelled.
-        await to_the_end(thread.do(_release, store, conversation_id, owner, loaded))
+        # This is done after everything else, even after calls that were cancelled.
+        await to_the_end(thread.do(_release, store, conversation_id, owner, loaded, keeps=hands_over()))
         if files is not None:
             files.snapshots.let_go()
 
@@ -198,9 +201,7 @@ def _create(store: Store, loaded: LoadedTeam, conversation_id: str) -> None:
     )
 
 
-def _claimed(
-    store: Store, loaded: LoadedTeam, conversation_id: str, owner: Owner, thread: StoreThread
-) -> ConversationState:
+def _claimed(store: Store, loaded: LoadedTeam, conversation_id: str, owner: Owner, thread: Desk) -> ConversationState:
     """Return the state of a conversation that this process owns."""
     stored = store.conversation(conversation_id)
     if stored.team_path != str(loaded.path):
@@ -212,8 +213,8 @@ def _claimed(
     return ConversationState(store, stored, owner, thread)
 
 
-def _release(store: Store, conversation_id: str, owner: Owner, loaded: LoadedTeam) -> None:
-    """Stop being the owner, if we are; nothing is left of a conversation in which nothing was said.
+def _release(store: Store, conversation_id: str, owner: Owner, loaded: LoadedTeam, *, keeps: bool) -> None:
+    """Stop being the owner, if we are, or keep what has begun; nothing is left of one in which nothing was said.
 
     A failing disk must not hide an earlier error.
     """
@@ -222,7 +223,7 @@ def _release(store: Store, conversation_id: str, owner: Owner, loaded: LoadedTea
         is_ours = stored.owner is not None and stored.owner.token == owner.token
         if is_ours and not stored.messages and _is_untouched(stored, loaded):
             store.discard(conversation_id, owner=owner)
-        else:
+        elif not keeps:
             store.release(conversation_id, owner)
     except (StoreError, UnknownConversation, NotTheOwner) as error:
         logger.warning("conversation not released conversation=%s error=%s", conversation_id, error)

@@ -10,7 +10,7 @@ from bullpen.store.base import Finding as StoredFinding
 from bullpen.store.base import Store
 from bullpen.store.files import has_log
 from bullpen.store.sqlite import SqliteStore
-from bullpen.store.thread import StoreThread
+from bullpen.store.thread import Desk
 
 if TYPE_CHECKING:
     from bullpen.store.backup import Contents, Restored
@@ -102,9 +102,9 @@ def _open_server(address: str) -> "PostgresStore":
 
 
 class SharedDatabase:
-    """A database and its thread."""
+    """A database, and where the work with it is done."""
 
-    def __init__(self, database: Database, thread: StoreThread) -> None:
+    def __init__(self, database: Database, thread: Desk) -> None:
         self.database = database
         self.thread = thread
 

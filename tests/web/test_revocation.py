@@ -14,7 +14,7 @@ import pytest
 from bullpen.errors import BullpenError
 from bullpen.store.sqlite import SqliteStore
 from bullpen.testing.site import Site, button_of, site
-from bullpen.web import credentials, sessions
+from bullpen.web import credentials, session_file
 from bullpen.web.credentials import Keys, id_of
 from bullpen.web.guard import MOST_COOKIES, cookies_named
 from bullpen.web.identity import GUEST, OWNER, Identity
@@ -136,7 +136,7 @@ def full_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object, **__: object) -> None:
         raise NO_ROOM
 
-    monkeypatch.setattr(sessions, "write_private_file", full)
+    monkeypatch.setattr(session_file, "write_private_file", full)
 
 
 def test_a_full_disk_keeps_nobody_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -233,7 +233,7 @@ def test_a_stranger_cannot_make_us_look_at_thousands_of_cookies(tmp_path: Path) 
         async with site(tmp_path) as served, httpx.AsyncClient(base_url=served.url) as client:
             cookies = "; ".join([f"{served.place.cookie}=a"] * 3000)
             with (
-                mock.patch.object(sessions, "_version_of", wraps=sessions._version_of) as looked,
+                mock.patch.object(session_file, "_version_of", wraps=session_file._version_of) as looked,
                 mock.patch.object(credentials, "_hash_of", wraps=credentials._hash_of) as hashed,
             ):
                 answer = await client.get("/", headers={"Cookie": cookies})

@@ -14,7 +14,8 @@ from bullpen.errors import UnknownSession
 from bullpen.testing.site import site
 from bullpen.web.credentials import TICKET_SECONDS, Keys, id_of
 from bullpen.web.identity import GUEST, Identity
-from bullpen.web.sessions import LIFETIME_SECONDS, MOST_SESSIONS, Sessions, sessions_beside
+from bullpen.web.session_file import sessions_beside
+from bullpen.web.sessions import LIFETIME_SECONDS, MOST_SESSIONS, Sessions
 
 KIM = Identity(role="member", person="kim")
 
@@ -108,7 +109,7 @@ def test_changes_of_another_process_at_the_same_moment_are_not_lost(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The times of files are coarse, so two versions of one can have the same."""
-    monkeypatch.setattr("bullpen.web.sessions._version_of", lambda _: (1,))
+    monkeypatch.setattr("bullpen.web.session_file._version_of", lambda _: (1,))
     one = Keys(sessions=Sessions(tmp_path / "s"))
     ticket = one.new_ticket(KIM)
     other = Keys(sessions=Sessions(tmp_path / "s"))

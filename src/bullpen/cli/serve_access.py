@@ -2,6 +2,8 @@
 
 import argparse
 import socket
+from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -14,6 +16,7 @@ from bullpen.text.numbers import local_time
 from bullpen.text.safe import printable
 
 if TYPE_CHECKING:
+    from bullpen.cluster.shared_access import SharedAccess
     from bullpen.web.credentials import Keys
     from bullpen.web.sessions import Session, Ticket
 
@@ -37,15 +40,16 @@ def add_access_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def change_access(options: argparse.Namespace) -> int | None:
-    """Do what the options ask; None: they ask for nothing, so serve."""
+def change_access(options: argparse.Namespace, shared: "SharedAccess | None" = None) -> int | None:
+    """Do what the options ask, here or in a cluster; None: they ask for nothing, so serve."""
     from bullpen.web.credentials import Keys
-    from bullpen.web.sessions import Sessions, sessions_beside
+    from bullpen.web.session_file import sessions_beside
+    from bullpen.web.sessions import Sessions
 
-    sessions = Sessions(sessions_beside(database_path(options.db)))
+    sessions = Sessions(sessions_beside(database_path(options.db)) if shared is None else shared)
     keys = Keys(sessions=sessions)
     if options.new_address:
-        url = _running_url(sessions.url)
+        url = _running_url([sessions.url] if shared is None else shared.urls())
         ticket = keys.new_ticket()
         keys.ensure_stored()
         print(f"  {printable(url)}/enter/{ticket}")
@@ -70,14 +74,14 @@ def _revoke(keys: "Keys", given: str) -> None:
         print(f"Revoked: {printable(one)}")
 
 
-def _running_url(url: str) -> str:
-    """Return the address of the server that is running, or raise BullpenError."""
-    place = urlsplit(url)
-    try:
-        with socket.create_connection((place.hostname or "", place.port or _port_of(place.scheme)), CONNECT_SECONDS):
+def _running_url(urls: Iterable[str]) -> str:
+    """Return the address of a server that is running, or raise BullpenError."""
+    for url in urls:
+        place = urlsplit(url)
+        address = place.hostname or "", place.port or _port_of(place.scheme)
+        with suppress(OSError, ValueError), socket.create_connection(address, CONNECT_SECONDS):
             return url
-    except (OSError, ValueError) as error:
-        raise BullpenError("No server is running with this database. Start one with: bullpen serve") from error
+    raise BullpenError("No server is running with this database. Start one with: bullpen serve")
 
 
 def _port_of(scheme: str) -> int:

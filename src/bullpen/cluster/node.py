@@ -16,6 +16,7 @@ from bullpen.cluster.lines import Hearing, Listeners
 from bullpen.cluster.membership import Member, Process, joined, reap_for_ever
 from bullpen.cluster.outcomes import CHANNEL, Outcome, outcome_of
 from bullpen.cluster.schema import prepare
+from bullpen.cluster.shared_access import CHANNEL as ACCESS
 from bullpen.store.postgres.store import PostgresStore
 
 logger = logging.getLogger(__name__)
@@ -122,7 +123,7 @@ class Node:
 async def open_node(url: str, *, name: str, host: str = "127.0.0.1") -> AsyncIterator[Node]:
     """Take part in a cluster as a node."""
     await asyncio.to_thread(prepare, url)
-    bell, listeners = Bell(url, CHANNEL, LINES, PROCESSES), Listeners()
+    bell, listeners = Bell(url, CHANNEL, LINES, PROCESSES, ACCESS), Listeners()
     async with Database(url) as database, listeners.serving(host) as port:
         process = Process(kind="node", name=name, address=f"{host}:{port}")
         async with joined(database, bell, process) as member:

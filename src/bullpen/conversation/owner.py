@@ -14,7 +14,7 @@ from bullpen.agents.crash_records import end_leftover_processes
 from bullpen.agents.process_tree import end_all_running
 from bullpen.errors import ConversationInUse, UnknownConversation
 from bullpen.store.base import Owner, Store
-from bullpen.store.thread import StoreThread
+from bullpen.store.thread import Desk
 
 BEAT_SECONDS = 5.0
 """How often an owner says that it is alive."""
@@ -26,8 +26,8 @@ WATCH_SECONDS = 2.5 * BEAT_SECONDS
 Life = Literal["alive", "dead", "unknown"]
 
 
-def this_process() -> Owner:
-    """Return this process as an owner, with a new token for every conversation it opens."""
+def this_process(node: int = 0) -> Owner:
+    """Return this process as an owner, with a new token for every conversation it opens; `node` as in Owner."""
     identity = process_tree.process_id(os.getpid())
     return Owner(
         token=os.urandom(8).hex(),
@@ -36,17 +36,21 @@ def this_process() -> Owner:
         boot_id=process_tree.boot_id(),
         host=platform.node(),
         seen_at=_now(),
+        node=node,
     )
 
 
 def life_of(owner: Owner, store: Store) -> Life:
     """Return whether an owner is still running, as far as this machine's kernel knows.
 
-    Its lock says so for certain. Where it is on another machine, or its file system has no locks, nothing is known.
+    Its lock says so for certain; that of a node is seen by all machines. Where it is on another machine, or its file
+    system has no locks, nothing is known.
     """
     is_locked = store.is_locked(owner)
     if is_locked:
         return "alive"
+    if is_locked is False and owner.node:
+        return "dead"
     if not _is_on_this_machine(owner):
         return "unknown"
     if is_locked is False:
@@ -64,7 +68,7 @@ def is_alive(owner: Owner, store: Store) -> bool:
     return _was_seen_lately(owner) if life == "unknown" else life == "alive"
 
 
-async def claim(store: Store, thread: StoreThread, conversation_id: str, owner: Owner) -> int:
+async def claim(store: Store, thread: Desk, conversation_id: str, owner: Owner) -> int:
     """Become the owner of a conversation, or raise ConversationInUse. Return when an owner was last seen.
 
     An owner of whom nothing is known is watched for a while: it is dead if it says nothing.

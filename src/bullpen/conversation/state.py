@@ -17,7 +17,7 @@ from bullpen.routing.progress import MemberUsage, Progress, usage_of_turn
 from bullpen.routing.queue import TurnQueue, WaitingTurn
 from bullpen.routing.rounds import turns_apart
 from bullpen.store.base import EndState, Owner, StateChange, Store, StoredConversation, StoredMessage, Turn, first_words
-from bullpen.store.thread import StoreThread
+from bullpen.store.thread import Desk
 from bullpen.turn_events import Failed
 
 ASKS_FOR_TURNS = frozenset({"allow", "ask", "hand-over", "retry"})
@@ -60,7 +60,7 @@ class UndecidedTurn(Struct, frozen=True, kw_only=True):
 class ConversationState:
     """The queue, the running turns and the rest of one conversation that this process owns."""
 
-    def __init__(self, store: Store, stored: StoredConversation, owner: Owner, thread: StoreThread) -> None:
+    def __init__(self, store: Store, stored: StoredConversation, owner: Owner, thread: Desk) -> None:
         self.conversation_id = stored.id
         self.messages = stored.messages
         """How many messages there are."""

@@ -36,6 +36,8 @@ class Owner(Struct, frozen=True, kw_only=True):
     """The name of its machine, for people, and where there is no boot id."""
     seen_at: int = 0
     """When it last said that it is alive, by its own clock."""
+    node: int = 0
+    """The number of a node in its cluster; 0: it is not part of one."""
 
 
 IsAlive = Callable[[Owner], bool]

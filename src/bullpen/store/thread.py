@@ -9,11 +9,23 @@ from contextlib import suppress
 from functools import partial
 from queue import SimpleQueue
 from threading import Thread
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, Protocol, TypeVar
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 Job = tuple[asyncio.AbstractEventLoop, "asyncio.Future[Any]", Callable[[], Any]]
+
+
+class Desk(Protocol):
+    """Where the work with a store is done."""
+
+    async def do(self, work: Callable[Arguments, Result], *args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
+        """Run something that blocks. It runs to its end even if the caller is cancelled."""
+        ...
+
+    def line(self) -> "Desk":
+        """Return where the work of one conversation is done: one job after the other, in order."""
+        ...
 
 
 class StoreThread:
@@ -29,6 +41,10 @@ class StoreThread:
     async def do(self, work: Callable[Arguments, Result], *args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
         """Run something that blocks. It runs to its end even if the caller is cancelled."""
         return await self._submit(partial(work, *args, **kwargs))
+
+    def line(self) -> Desk:
+        """Return this one: all that it does is in order."""
+        return self
 
     def close(self) -> None:
         """End after the jobs in the queue. Closing twice is harmless."""
@@ -46,16 +62,23 @@ class StoreThread:
 
     def _work(self) -> None:
         while (job := self._jobs.get()) is not None:
-            loop, done, work = job
-            try:
-                settle = partial(_settle, done, work())
-            except BaseException as error:
-                settle = partial(_settle, done, None, error)
-            # The loop may be closed by now.
-            with suppress(RuntimeError):
-                loop.call_soon_threadsafe(settle)
-            # An error keeps this frame alive, and would keep these alive until the next job.
-            del job, loop, done, work, settle
+            run(job)
+            # It would be kept alive until the next one.
+            del job
+
+
+def run(job: Job) -> None:
+    """Run a job, and tell its loop what came of it."""
+    loop, done, work = job
+    try:
+        settle = partial(_settle, done, work())
+    except BaseException as error:
+        settle = partial(_settle, done, None, error)
+    # The loop may be closed by now.
+    with suppress(RuntimeError):
+        loop.call_soon_threadsafe(settle)
+    # An error keeps this frame alive, and would keep these alive with it.
+    del job, loop, done, work, settle
 
 
 def _settle(done: "asyncio.Future[Any]", result: object, error: BaseException | None = None) -> None:

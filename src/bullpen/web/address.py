@@ -18,6 +18,8 @@ class Place(Struct, frozen=True, kw_only=True):
     scheme: str
     hosts: tuple[str, ...]
     """The only values of a Host header; the first one is shown to people."""
+    cluster: str = ""
+    """The name of the cluster that it is a part of: a browser that is signed in to one node is so to all."""
 
     @property
     def url(self) -> str:
@@ -43,6 +45,8 @@ class Place(Struct, frozen=True, kw_only=True):
     @property
     def cookie(self) -> str:
         """The cookie's name: cookies ignore ports, and another bullpen server may run on this machine."""
+        if self.cluster:
+            return f"bullpen-{self.cluster}"
         port = self.hosts[0].rpartition(":")[2]
         return f"bullpen-{port if port.isdecimal() else self.scheme}"
 

@@ -32,10 +32,13 @@ from bullpen.web import (
 from bullpen.web.access import METRICS, NEEDS, Endpoint, allowed
 from bullpen.web.address import Place
 from bullpen.web.api import CALLS
+from bullpen.web.arriving import Arrivals
 from bullpen.web.assets import asset
 from bullpen.web.conversations import Hub
 from bullpen.web.credentials import Keys
+from bullpen.web.forwarding import Forwarding
 from bullpen.web.guard import Guard
+from bullpen.web.nodes import Nodes
 from bullpen.web.requests import for_its_people
 from bullpen.web.responses import problem
 
@@ -86,8 +89,24 @@ ROUTES: tuple[tuple[str, str, Endpoint], ...] = (
 )
 
 
-def create_app(hub: Hub, keys: Keys, place: Place, on_entry: Callable[[str], None] = lambda _: None) -> Guard:
+def create_app(
+    hub: Hub,
+    keys: Keys,
+    place: Place,
+    on_entry: Callable[[str], None] = lambda _: None,
+    nodes: Nodes | None = None,
+) -> Guard:
     """Return the application for one server. `on_entry` is called with every ticket that was used."""
+    pages = _pages(hub, keys, place, on_entry)
+    return Guard(pages if nodes is None else Forwarding(pages, hub, nodes), keys=keys, place=place)
+
+
+def app_for_nodes(hub: Hub, keys: Keys, place: Place, secret: str) -> Arrivals:
+    """Return the application for other nodes of the cluster, which show a secret."""
+    return Arrivals(_pages(hub, keys, place, lambda _: None), hub, secret)
+
+
+def _pages(hub: Hub, keys: Keys, place: Place, on_entry: Callable[[str], None]) -> Starlette:
     app = Starlette(
         # A route that nobody has decided about cannot be served.
         routes=[
@@ -108,7 +127,7 @@ def create_app(hub: Hub, keys: Keys, place: Place, on_entry: Callable[[str], Non
     # Each page has exactly one address.
     app.router.redirect_slashes = False
     app.state.hub, app.state.keys, app.state.place, app.state.on_entry = hub, keys, place, on_entry
-    return Guard(app, keys=keys, place=place)
+    return app
 
 
 def _among_its_people(method: str, path: str, endpoint: Endpoint) -> Endpoint:

@@ -6,6 +6,7 @@ from contextlib import AbstractAsyncContextManager, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
+from weakref import WeakValueDictionary
 
 from bullpen.app import NO_EXTRAS, open_conversation
 from bullpen.conversation.conversation import Conversation
@@ -14,7 +15,7 @@ from bullpen.conversation.running_turn import milliseconds
 from bullpen.database import Database, SharedDatabase
 from bullpen.errors import BullpenError, ReadOnlyHere, UnknownConversation
 from bullpen.exchange.forking import fork_conversation
-from bullpen.team.file import LoadedTeam, load_team
+from bullpen.team.file import LoadedTeam, load_team, read_loaded
 from bullpen.team.trust import Trust
 from bullpen.view.listing import (
     ConversationSummary,
@@ -26,6 +27,7 @@ from bullpen.view.listing import (
 from bullpen.view.state import ConversationView
 from bullpen.web.attention import AttentionFeed
 from bullpen.web.live import LiveConversation
+from bullpen.web.nodes import Nodes
 
 if TYPE_CHECKING:
     from bullpen.telemetry.telemetry import Telemetry
@@ -34,6 +36,7 @@ Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 
 MOST_OPEN = 100
+MOST_OPEN_ON_A_NODE = 1_000
 MOST_TEAMS = 30
 
 
@@ -48,6 +51,7 @@ class Hub:
         trust: Trust | None = None,
         extra: Mapping[str, Extra] = NO_EXTRAS,
         telemetry: "Telemetry | None" = None,
+        nodes: Nodes | None = None,
     ) -> None:
         self.team = team
         """The team of new conversations; None: none can be started."""
@@ -60,7 +64,9 @@ class Hub:
         self.attention = AttentionFeed()
         self._open: dict[str, _Opened] = {}
         self._leaving: set[asyncio.Task[None]] = set()
-        self._opening = asyncio.Lock()
+        self._opening: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._nodes = nodes
+        self._is_leaving = False
 
     def get(self, conversation_id: str) -> LiveConversation | None:
         """Return a conversation that is open here."""
@@ -109,6 +115,13 @@ class Hub:
         stored = await self.read(conversation_summary, conversation_id)
         opened = self.get(conversation_id)
         return opened or await self._opened(await asyncio.to_thread(self._team_of, stored), conversation_id)
+
+    async def take_over(self, conversation_id: str) -> LiveConversation:
+        """Continue a conversation whose node has died or left: as if nothing had happened."""
+        stored = await self.read(conversation_summary, conversation_id)
+        opened = self.get(conversation_id)
+        team = await asyncio.to_thread(self._team_of, stored)
+        return opened or await self._opened(team, conversation_id, continues=True)
 
     async def fork(self, conversation_id: str, at: int | None, *, with_files: bool = False) -> str:
         """Fork a conversation at a message, or at its end, and open the new one if it can be continued here."""
@@ -160,30 +173,48 @@ class Hub:
         return ""
 
     async def close(self) -> None:
-        """Close every conversation. Running turns are cancelled, and waiting turns are kept."""
+        """Close every conversation. Running turns are cancelled, and waiting turns are kept.
+
+        Other nodes continue those of a node.
+        """
+        self._is_leaving = True
         opened, self._open = list(self._open.values()), {}
         await asyncio.gather(*(one.close() for one in opened), *self._leaving)
         self.attention.frames.close()
 
-    async def _opened(self, team: LoadedTeam, resume: str | None) -> LiveConversation:
+    async def _opened(self, team: LoadedTeam, resume: str | None, *, continues: bool = False) -> LiveConversation:
         # Shielded: a browser that disconnects must not leave a conversation half open.
-        return await asyncio.shield(asyncio.ensure_future(self._keep_open(team, resume)))
+        return await asyncio.shield(asyncio.ensure_future(self._keep_open(team, resume, continues=continues)))
 
-    async def _keep_open(self, team: LoadedTeam, resume: str | None) -> LiveConversation:
-        async with self._opening:
+    async def _keep_open(self, team: LoadedTeam, resume: str | None, *, continues: bool) -> LiveConversation:
+        async with self._opening.setdefault(resume or "", asyncio.Lock()):
             already = self.get(resume) if resume else None
             if already is not None:
                 return already
-            if len(self._open) >= MOST_OPEN:
-                raise ReadOnlyHere(f"{MOST_OPEN} conversations are open here. Close one first.")
-            opened = await _Opened.begin(
-                partial(
-                    open_conversation, team, self.database, self._shared.thread, resume, self._extra, self.telemetry
-                ),
-                self._take_state,
-            )
+            most = MOST_OPEN if self._nodes is None else MOST_OPEN_ON_A_NODE
+            if self._is_leaving:
+                raise ReadOnlyHere("This server is being stopped.")
+            if len(self._open) >= most:
+                raise ReadOnlyHere(f"{len(self._open)} conversations are open here. Close one first.")
+            opened = await _Opened.begin(self._entering(team, resume, continues=continues), self._take_state)
             self._open[opened.live.conversation.id] = opened
             return opened.live
+
+    def _entering(
+        self, team: LoadedTeam, resume: str | None, *, continues: bool
+    ) -> Callable[[], AbstractAsyncContextManager[Conversation]]:
+        entering = partial(
+            open_conversation, team, self.database, self._shared.thread, resume, self._extra, self.telemetry
+        )
+        if self._nodes is None:
+            return entering
+        return partial(
+            entering,
+            remote=self._nodes.team,
+            continues=continues,
+            node=self._nodes.number,
+            hands_over=lambda: self._is_leaving,
+        )
 
     def _take_state(self, view: ConversationView) -> None:
         """Take the new state of a conversation: where a person is needed, or that another process has taken it."""
@@ -202,10 +233,18 @@ class Hub:
 
     def _team_of(self, stored: ConversationSummary) -> LoadedTeam:
         """Return the team of a stored conversation, or raise an error that says why it may not run."""
+        if self._nodes is not None and (pooled := self._pooled_team(stored)) is not None:
+            return pooled
         if not stored.team_path:
             way = f"In a terminal: bullpen chat TEAM.toml --resume {stored.id}"
             raise ReadOnlyHere(f"It was not started from a team file. {way}")
         return self.trusted_team(Path(stored.team_path))
+
+    def _pooled_team(self, stored: ConversationSummary) -> LoadedTeam | None:
+        """Return the team as it is stored, if nothing of it runs on this machine: then workers decide what may run."""
+        text = self.database.conversation(stored.id).team_file
+        loaded = read_loaded(Path(stored.team_path or stored.id), text)
+        return loaded if all(agent.pool for agent in loaded.team.agents) else None
 
     def trusted_team(self, path: Path) -> LoadedTeam:
         """Return the team in a file, or raise an error that says why it may not run. Reads the file."""

@@ -4,7 +4,7 @@ import asyncio
 import ctypes
 import socket
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 
 import uvicorn
@@ -18,12 +18,14 @@ from bullpen.database import SharedDatabase, database_path
 from bullpen.team.file import LoadedTeam
 from bullpen.web.accepting import Acceptor
 from bullpen.web.address import Place
-from bullpen.web.app import create_app
+from bullpen.web.app import app_for_nodes, create_app
 from bullpen.web.connections import Connection, Connections, most_connections
+from bullpen.web.continuing import continuing
 from bullpen.web.conversations import Hub
-from bullpen.web.credentials import Keys
-from bullpen.web.guard import Guard
-from bullpen.web.sessions import Sessions, sessions_beside
+from bullpen.web.credentials import Keys, new_secret
+from bullpen.web.nodes import Cluster
+from bullpen.web.session_file import sessions_beside
+from bullpen.web.sessions import Sessions
 
 SHUTDOWN_SECONDS = 5
 IDLE_SECONDS = 5
@@ -64,26 +66,63 @@ async def serving(
     tls: Tls | None = None,
     on_entry: Callable[[str], None] = lambda _: None,
     extra: Mapping[str, Extra] = NO_EXTRAS,
+    cluster: Cluster | None = None,
 ) -> AsyncIterator[Served]:
-    """Serve in the background until the context is left; then close everything and cancel running turns."""
+    """Serve in the background until the context is left; then close everything and cancel running turns.
+
+    As a node of a cluster, `db` does not matter, and what runs on workers continues.
+    """
     _give_back_large_blocks()
     keys = keys or Keys(sessions=Sessions(sessions_beside(database_path(db))))
-    async with open_telemetry() as telemetry, open_store(db) as (store, thread):
-        hub = Hub(SharedDatabase(store, thread), team=team, extra=extra, telemetry=telemetry)
-        server = _server(create_app(hub, keys, place, on_entry), tls)
-        running = asyncio.create_task(server.serve(sockets=[listener]))
-        try:
-            while not server.started and not running.done():
-                await asyncio.sleep(0.01)
-            if running.done():
-                # It could not start: the certificate may be unreadable, for example.
-                running.result()
+    async with open_telemetry() as telemetry, _shared(db, cluster) as shared:
+        nodes = None if cluster is None else cluster.nodes
+        hub = Hub(shared, team=team, extra=extra, telemetry=telemetry, nodes=nodes)
+        async with AsyncExitStack() as stack:
+            app = create_app(hub, keys, place, on_entry, nodes)
+            await stack.enter_async_context(_running(_server(app, tls), listener))
+            if cluster is not None:
+                await stack.enter_async_context(_arriving(hub, keys, place, cluster))
+            # Closing the conversations ends their streams, and only then can a server stop.
+            stack.push_async_callback(hub.close)
+            if nodes is not None:
+                await stack.enter_async_context(continuing(hub, nodes))
             yield Served(hub=hub, keys=keys, place=place)
-        finally:
-            # Closing the conversations ends their streams, and only then can the server stop.
-            await hub.close()
-            server.should_exit = True
-            await running
+
+
+@asynccontextmanager
+async def _shared(db: Path | None, cluster: Cluster | None) -> AsyncIterator[SharedDatabase]:
+    if cluster is not None:
+        yield cluster.shared
+        return
+    async with open_store(db) as (store, thread):
+        yield SharedDatabase(store, thread)
+
+
+@asynccontextmanager
+async def _running(server: "Server", listener: socket.socket) -> AsyncIterator[None]:
+    """Let a server run until the context is left."""
+    running = asyncio.create_task(server.serve(sockets=[listener]))
+    try:
+        while not server.started and not running.done():
+            await asyncio.sleep(0.01)
+        if running.done():
+            # It could not start: the certificate may be unreadable, for example.
+            running.result()
+        yield
+    finally:
+        server.should_exit = True
+        await running
+
+
+@asynccontextmanager
+async def _arriving(hub: Hub, keys: Keys, place: Place, cluster: Cluster) -> AsyncIterator[None]:
+    """Answer what other nodes pass on."""
+    secret = new_secret()
+    with socket.create_server((cluster.host, 0)) as listener:
+        address = f"{cluster.host}:{listener.getsockname()[1]}"
+        async with _running(_server(app_for_nodes(hub, keys, place, secret), None), listener):
+            await cluster.nodes.welcome(address, secret, place.url)
+            yield
 
 
 def _give_back_large_blocks() -> None:
@@ -95,7 +134,7 @@ def _give_back_large_blocks() -> None:
         tune(_M_MMAP_THRESHOLD, LARGE_BLOCK_BYTES)
 
 
-def _server(app: Guard, tls: Tls | None) -> "Server":
+def _server(app: ASGIApp, tls: Tls | None) -> "Server":
     config = uvicorn.Config(
         _quiet_about_departures(app),
         lifespan="off",

@@ -4,23 +4,19 @@ Tickets are there, too: those that were not used yet, so that another process ca
 cannot be stored holds in this process, until it ends.
 """
 
-import contextlib
-import fcntl
 import logging
-import os
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Literal, Protocol, TypeVar
 
 import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
 from bullpen.errors import BullpenError
-from bullpen.exchange.files import write_private_file
-from bullpen.exchange.formatting import Writable
 from bullpen.web.identity import Identity, Role
+from bullpen.web.session_file import SessionFile
 
 logger = logging.getLogger(__name__)
 
@@ -30,7 +26,6 @@ MOST_OWN_TICKETS = 16
 """Unused ones for the owner's own browsers; if there are more, the oldest becomes invalid."""
 MOST_INVITATIONS = 100
 """Unused ones; one more is refused, since somebody may be about to use each of them."""
-FILE_MODE = 0o600
 
 Value = TypeVar("Value")
 
@@ -73,7 +68,7 @@ class Ticket(Struct, frozen=True, kw_only=True):
 
 
 class Record(Struct, frozen=True, kw_only=True):
-    """What the file holds."""
+    """What is kept."""
 
     sessions: dict[str, Session] = {}
     """By the hash of its secret, the oldest first."""
@@ -85,13 +80,24 @@ class Record(Struct, frozen=True, kw_only=True):
     """Its address for people."""
 
 
-class Sessions:
-    """Those who have access. Without a file they are forgotten at the end."""
+class Keeper(Protocol):
+    """What keeps the record, for several processes at once."""
 
-    def __init__(self, file: Path | None = None) -> None:
-        self._file = file
+    def read(self) -> bytes | None:
+        """Return it, if it is not the one that was read or written last."""
+        ...
+
+    def change(self, change: Callable[[bytes], bytes]) -> None:
+        """Replace it by what it is changed into, or raise OSError; nobody else does so meanwhile."""
+        ...
+
+
+class Sessions:
+    """Those who have access. Without a file, or another keeper, they are forgotten at the end."""
+
+    def __init__(self, kept: Path | Keeper | None = None) -> None:
+        self._keeper = SessionFile(kept) if isinstance(kept, Path) else kept
         self._record = Record()
-        self._version: tuple[int, ...] = ()
         self._unstored: list[Callable[[Record], Record]] = []
         self._why_unstored = ""
         self._read()
@@ -205,78 +211,48 @@ class Sessions:
         return taken[0].identity if taken else None
 
     def ensure_stored(self) -> None:
-        """Raise BullpenError if the last change is not in the file."""
+        """Raise BullpenError if the last change is not kept."""
         if self._why_unstored:
             raise BullpenError(
-                f"This could not be stored in {self._file}: {self._why_unstored}. Other processes, and this one after "
-                "a restart, do not know of it. Make room for the file, or let it be written, and do it again."
+                f"This could not be stored in {self._keeper}: {self._why_unstored}. Other processes, and this one "
+                "after a restart, do not know of it. Make room for the file, or let it be written, and do it again."
             )
 
     def _change(self, change: Callable[[Record], Record]) -> None:
         changed: Record | None = None
+
+        def changing(data: bytes) -> bytes:
+            nonlocal changed
+            changed = change(self._decoded(data))
+            return msgspec.json.format(msgspec.json.encode(changed))
+
         try:
-            with self._locked():
-                # Two changes can have the same time.
-                self._version = ()
-                self._read()
-                changed = change(self._record)
-                self._write(changed)
+            if self._keeper is not None:
+                self._keeper.change(changing)
         except OSError as error:
             # It works until the end of this process.
             self._record = change(self._record) if changed is None else changed
             self._unstored.append(change)
             self._why_unstored = error.strerror or str(error)
-            logger.warning("sessions not stored file=%s error=%s", self._file, error)
+            logger.warning("sessions not stored place=%s error=%s", self._keeper, error)
         else:
-            self._record = changed
+            self._record = change(self._record) if changed is None else changed
             self._unstored.clear()
             self._why_unstored = ""
 
     def _read(self) -> None:
-        if self._file is None:
-            return
-        with contextlib.suppress(OSError, msgspec.MsgspecError, UnicodeDecodeError):
-            version = _version_of(self._file)
-            if version != self._version:
-                record = msgspec.json.decode(self._file.read_bytes(), type=Record)
-                for change in self._unstored:
-                    record = change(record)
-                self._record, self._version = record, version
+        if self._keeper is not None and (data := self._keeper.read()) is not None:
+            self._record = self._decoded(data)
 
-    def _write(self, record: Record) -> None:
-        if self._file is None:
-            return
-
-        def write(file: Writable) -> None:
-            file.write(msgspec.json.format(msgspec.json.encode(record)).decode())
-
-        write_private_file(self._file, write, overwrite=True)
-        self._version = _version_of(self._file)
-
-    @contextlib.contextmanager
-    def _locked(self) -> Iterator[None]:
-        """Keep other servers from writing until we have, or one would lose the other's change."""
-        if self._file is None:
-            yield
-            return
-        self._file.parent.mkdir(parents=True, exist_ok=True)
-        handle = os.open(self._file.with_name(f"{self._file.name}.lock"), os.O_CREAT | os.O_RDWR, FILE_MODE)
+    def _decoded(self, data: bytes) -> Record:
+        """Return what is kept, with what could not be; if that cannot be read, what is known here."""
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX)
-            yield
-        finally:
-            os.close(handle)
-
-
-def _version_of(file: Path) -> tuple[int, ...]:
-    """Return what tells a file from an earlier one in its place."""
-    found = file.stat()
-    return found.st_mtime_ns, found.st_ino, found.st_size
-
-
-def sessions_beside(database: Path) -> Path:
-    """Return the file for the sessions of a database."""
-    return database.with_name(f"{database.name}.sessions")
+            record = msgspec.json.decode(data, type=Record)
+        except (msgspec.MsgspecError, UnicodeDecodeError):
+            return self._record
+        for change in self._unstored:
+            record = change(record)
+        return record
 
 
 def _last(values: dict[str, Value], count: int) -> dict[str, Value]:

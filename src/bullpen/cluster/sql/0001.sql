@@ -12,11 +12,24 @@ CREATE TABLE processes (
     pools text[] NOT NULL DEFAULT '{}',
     announced bytea NOT NULL DEFAULT '',
     engine bigint,
+    -- Of a node: where others pass requests on to it, what they show there, and where people find it.
+    passage text NOT NULL DEFAULT '',
+    secret text NOT NULL DEFAULT '',
+    url text NOT NULL DEFAULT '',
     began_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     beat_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     ended_at timestamptz
 );
 CREATE INDEX processes_alive ON processes (kind) WHERE ended_at IS NULL;
+
+-- Who has access to the pages of all nodes, as bullpen.web.sessions writes it; workers cannot read it.
+CREATE TABLE access (
+    one boolean PRIMARY KEY DEFAULT true CHECK (one),
+    cluster text NOT NULL DEFAULT left(gen_random_uuid()::text, 8),
+    version bigint NOT NULL DEFAULT 0,
+    record bytea NOT NULL DEFAULT ''
+);
+INSERT INTO access DEFAULT VALUES;
 
 CREATE TABLE orders (
     conversation text NOT NULL,

@@ -1,5 +1,7 @@
 """Conversations as rows: creating, listing, changing, owning and deleting them."""
 
+from collections.abc import Sequence
+
 from psycopg import sql
 
 from bullpen.errors import ConversationExists, UnknownConversation
@@ -95,9 +97,23 @@ def apply(place: Place, change: StateChange, at: int, end: tuple[int, bytes] | N
 
 def set_owner(place: Place, owner: Owner | None) -> None:
     """Record who owns a conversation."""
-    update = "UPDATE states SET owner = %(owner)s, owner_token = %(token)s, locked_at = now()"
-    token, number = None if owner is None else owner.token, place.found().number
-    place.ask(f"{update} WHERE conversation = %(number)s", owner=owner_text(owner), token=token, number=number)
+    update = """
+        UPDATE states SET owner = %(owner)s, owner_token = %(token)s, owner_node = %(node)s, locked_at = now()
+        WHERE conversation = %(number)s
+    """
+    token, node = (None, None) if owner is None else (owner.token, owner.node or None)
+    place.ask(update, owner=owner_text(owner), token=token, node=node, number=place.found().number)
+
+
+def left_by_nodes(db: Db, living: Sequence[int]) -> list[str]:
+    """Return the conversations of all other nodes in which turns run, or wait for nobody's word."""
+    query = """
+        SELECT id FROM conversations JOIN states ON states.conversation = number
+        WHERE owner_node IS NOT NULL AND NOT owner_node = ANY(%(living)s) AND EXISTS (
+            SELECT 1 FROM turns WHERE turns.conversation = conversations.number AND ended_at IS NULL
+            AND (state = 'running' OR paused IS NULL))
+    """
+    return [str(row[0]) for row in db.execute(query, {"living": list(living)})]
 
 
 def delete(place: Place, at: int) -> None:

@@ -555,11 +555,12 @@ class PostgresStore:
             self._locks,
             owner,
             is_alive=is_alive,
-            present=lambda: self._owner_of(conversation_id),
+            present=lambda: self.owner_of(conversation_id),
             become=lambda before: self._become_owner(conversation_id, owner, before),
         )
 
-    def _owner_of(self, conversation_id: str) -> Owner | None:
+    def owner_of(self, conversation_id: str) -> Owner | None:
+        """Return who owns a conversation, alive or not."""
         with self._reading(conversation_id) as place:
             return place.found().owner
 
@@ -570,6 +571,11 @@ class PostgresStore:
             if is_ours:
                 conversation_rows.set_owner(place, owner)
         return is_ours
+
+    def left_by_nodes(self, living: Sequence[int]) -> list[str]:
+        """Return the conversations with unfinished turns that nodes own which are not among the living ones."""
+        with self._connections.reading() as db:
+            return conversation_rows.left_by_nodes(db, living)
 
     def is_locked(self, owner: Owner) -> bool | None:
         """Return whether an owner's process still holds its lock; None if there is no such lock."""
