@@ -1,0 +1,108 @@
+"""The files in deploy/ for a cluster: what can be known of them without a systemd or a docker that runs."""
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml  # type: ignore[import-untyped]
+from tests.cluster.conftest import processes, template, url
+from tests.cluster.processes import Processes
+from tests.cluster.stage import WorkerStage
+from tests.deploy.test_deploy import DEPLOY, MOST_EXPOSED
+
+__all__ = ["processes", "template", "url"]
+
+NODE, WORKER = "bullpen-node@.service", "bullpen-worker@.service"
+
+
+def settings(unit: str) -> dict[str, str]:
+    lines = (DEPLOY / unit).read_text(encoding="utf-8").splitlines()
+    return dict(line.split("=", maxsplit=1) for line in lines if "=" in line and not line.startswith("#"))
+
+
+def services() -> dict[str, Any]:
+    return dict(yaml.safe_load((DEPLOY / "cluster.compose.yaml").read_text(encoding="utf-8"))["services"])
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd-analyze is not installed")
+@pytest.mark.parametrize("name", [NODE, WORKER])
+def test_systemd_takes_the_units_and_finds_them_protected(name: str, tmp_path: Path) -> None:
+    unit = tmp_path / name.replace("@", "@kai")
+    text = (DEPLOY / name).read_text(encoding="utf-8")
+    # It looks whether the program is there.
+    unit.write_text(text.replace("ExecStart=/home/%i/.local/bin/bullpen", "ExecStart=/bin/true"), encoding="utf-8")
+    analyze = ["systemd-analyze", "--no-pager"]
+
+    verified = subprocess.run(
+        [*analyze, "verify", "--man=no", "--recursive-errors=no", str(unit)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    looked = [*analyze, "security", "--offline=true", f"--threshold={MOST_EXPOSED}", str(unit)]
+    secured = subprocess.run(looked, capture_output=True, text=True, check=False)
+
+    assert (verified.returncode, verified.stderr) == (0, "")
+    assert secured.returncode == 0, secured.stdout
+
+
+def test_a_worker_leaves_nothing_and_no_unit_holds_a_password() -> None:
+    assert settings(WORKER)["KillMode"] == "control-group"
+    for name in (NODE, WORKER):
+        assert "--trust" not in settings(name)["ExecStart"]
+        assert "--cluster" not in settings(name)["ExecStart"]
+        assert settings(name)["EnvironmentFile"].startswith("/etc/bullpen/")
+
+
+def test_stopping_a_worker_waits_for_its_end() -> None:
+    waits = "import signal, sys, time; signal.signal(15, lambda *_: (time.sleep(1), sys.exit(0))); print(1, flush=True)"
+    with subprocess.Popen([sys.executable, "-c", f"{waits}; time.sleep(60)"], stdout=subprocess.PIPE) as main_process:
+        assert main_process.stdout is not None
+        main_process.stdout.readline()
+        # As systemd passes it on.
+        words = [word.replace("$$", "$") for word in shlex.split(settings(WORKER)["ExecStop"])]
+        stop = subprocess.Popen(words, env={**os.environ, "MAINPID": str(main_process.pid)})
+        began = time.monotonic()
+        assert main_process.wait(timeout=30) == 0
+        assert stop.wait(timeout=30) == 0
+        assert time.monotonic() - began >= 1
+    assert subprocess.run(words, env={**os.environ, "MAINPID": ""}, check=False).returncode == 0
+
+
+def test_the_workers_commands_join_and_end_when_they_are_told_to(
+    tmp_path: Path, url: str, processes: Processes
+) -> None:
+    stage = WorkerStage(tmp_path, url, processes)
+    stage.order("1")
+    stage.write_file()
+    _, *in_unit = shlex.split(settings(WORKER)["ExecStart"].replace("${POOL}", "gpu-box"))
+    for words in (in_unit, services()["worker"]["command"]):
+        given = [str(stage.file) if word == "worker.toml" else word for word in words]
+        started = processes.start("bullpen", *given, BULLPEN_CLUSTER=url)
+        while "Joined" not in (line := started.line()):
+            assert line
+        assert started.stop() == 0
+
+
+def test_the_containers_are_made_of_files_that_are_there_and_may_do_little() -> None:
+    found = services()
+
+    assert set(found) == {"postgres", "node-1", "node-2", "worker"}
+    for name in ("node-1", "node-2", "worker"):
+        service = found[name]
+        assert (DEPLOY / service["build"]["context"]).resolve() == DEPLOY.parent
+        assert (DEPLOY.parent / service["build"]["dockerfile"]).exists()
+        assert service["cap_drop"] == ["ALL"]
+        assert service["read_only"]
+        assert "--trust" not in service["command"]
+        assert service["environment"]["BULLPEN_CLUSTER"].startswith("postgresql://")
+        assert ":?" in service["environment"]["PGPASSWORD"]
+    assert found["worker"]["environment"]["PGPASSWORD"] != found["node-1"]["environment"]["PGPASSWORD"]
+    assert found["postgres"]["ports"] == ["127.0.0.1:5432:5432"]
+    assert "cluster" in (DEPLOY / "Dockerfile").read_text(encoding="utf-8")
