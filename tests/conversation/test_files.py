@@ -107,6 +107,25 @@ async def test_without_git_it_is_said_once_what_is_not_known(project: Project, m
     assert record.changes.note == "Only names and sizes are known: git is not installed."
 
 
+async def test_a_file_that_is_too_large_is_named_only_if_it_may_have_been_changed(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bullpen.files.snapshot.MOST_FILE_BYTES", 1000)
+    project.write("large.bin", "x" * 2000)
+    project.builder("true")
+    project.builder("echo three >> a.py", "editor")
+    project.builder("echo y >> large.bin", "painter")
+    async with project.stage.open() as conversation:
+        for name in ("builder", "editor", "painter", "builder"):
+            await said(conversation, f"[NEXT: {name}] Go.")
+        made = await records(conversation)
+    large = "large.bin is too large to be kept, so changes there are not known."
+    assert [(one.member, one.changes.note) for one in made if one.changes.files or one.changes.note] == [
+        ("editor", ""),
+        ("painter", large),
+    ]
+
+
 async def test_what_people_change_between_turns_is_told_apart(project: Project) -> None:
     project.builder("echo more >> a.py")
     async with project.stage.open() as conversation:

@@ -16,7 +16,7 @@ async def look_between_turns(folder: WatchedFolder, history: FileHistory, journa
     if look.is_away:
         return ""
     now, before = look.id, folder.known
-    folder.known = now
+    folder.seen(look)
     if before and now and now != before and not folder.at_work:
         changes = await asyncio.to_thread(folder.workspace.compare, before, now)
         if changes.files:

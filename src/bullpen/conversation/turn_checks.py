@@ -251,7 +251,7 @@ class TurnChecks:
             return
         try:
             after = await asyncio.to_thread(folder.workspace.snapshot)
-            folder.known = after.id
+            folder.seen(after)
             if ended.shared is not None:
                 await asyncio.to_thread(self._own.seen, begun.member, begun.turn_id, after.id)
             changes = await asyncio.to_thread(folder.workspace.compare, begun.changes.before, after.id)

@@ -33,6 +33,7 @@ from bullpen.errors import (
 )
 from bullpen.file_changes import ChangeRecord, FolderChanges
 from bullpen.files.folders import Files
+from bullpen.files.snapshot import LeftOut
 from bullpen.files.workspace import NOT_KEPT
 from bullpen.routing.queue import WaitingTurn
 from bullpen.team.team import Check
@@ -59,6 +60,8 @@ class TurnFiles:
         self._folders: dict[Path, WatchedFolder] = {}
         self._looked: dict[str, tuple[WatchedFolder, FolderChanges]] = {}
         self._of_turns: dict[str, WatchedFolder] = {}
+        self._left_out: dict[str, tuple[LeftOut, ...]] = {}
+        """What the look before a turn has left out."""
         self._entered: dict[str, WatchedFolder] = {}
         self._merges_into: dict[str, WatchedFolder] = {}
         self._watches: dict[str, CollisionWatch] = {}
@@ -158,6 +161,7 @@ class TurnFiles:
                 kind="turn", turn_id=turn.id, member=turn.member, at=milliseconds(), state="begun", changes=changes
             )
             begun = await self._state.in_store(self._history.add, begun)
+            self._left_out[turn.id] = folder.left_out
             self._works(self._history, turn, folder, begun)
             if self._agents.of(turn).shared is not None:
                 await asyncio.to_thread(self.own.begin, turn.member, turn.id)
@@ -188,6 +192,7 @@ class TurnFiles:
     def leave(self, turn: WaitingTurn) -> None:
         """Forget a turn that continues under another owner, who looks at what it changes."""
         self._looked.pop(turn.id, None)
+        self._left_out.pop(turn.id, None)
         folder, entered = self._of_turns.pop(turn.id, None), self._entered.pop(turn.id, None)
         if folder is not None:
             del folder.at_work[turn.id]
@@ -317,19 +322,21 @@ class TurnFiles:
         self, history: FileHistory, folder: WatchedFolder, begun: ChangeRecord, *, is_own: bool, stays: bool
     ) -> ChangeRecord | None:
         others = [record.member for turn_id, record in folder.at_work.items() if turn_id != begun.turn_id]
+        left_out = self._left_out.pop(begun.turn_id, ())
         try:
             after = await self._watches[folder.path].look(begun.turn_id)
             if after.is_away:
                 self._unfinished.tell(begun, after.note)
                 return None
-            folder.known = after.id
+            folder.seen(after)
             if is_own:
                 await asyncio.to_thread(self.own.seen, begun.member, begun.turn_id, after.id)
             changes = await asyncio.to_thread(folder.workspace.compare, begun.changes.before, after.id)
             stayed = stays_note(begun.member, changes) if stays else ""
             # The last look says why.
             known = "" if after.note and changes.note == NOT_KEPT else changes.note
-            note = " ".join(filter(None, [known, after.note, _at_the_same_time(others), stayed]))
+            unknown = after.note_since(left_out)
+            note = " ".join(filter(None, [known, unknown, _at_the_same_time(others), stayed]))
             done = await self._state.in_store(history.finish, begun, replace(changes, note=note))
             if done.changes.files or note:
                 self._publish(done)

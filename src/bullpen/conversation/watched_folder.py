@@ -7,6 +7,7 @@ from typing import Any
 
 from bullpen.file_changes import ChangeRecord
 from bullpen.files.folders import Files
+from bullpen.files.snapshot import LeftOut, Snapshot
 
 
 class WatchedFolder:
@@ -16,6 +17,8 @@ class WatchedFolder:
         self.workspace = workspace
         self.known = known
         """The id of all files as they were last seen; empty: never."""
+        self.left_out: tuple[LeftOut, ...] = ()
+        """What was not in it."""
         self.at_work: dict[str, ChangeRecord] = {}
         """The begun records of the turns that run there, by their ids."""
         self.last_looks: set[asyncio.Task[ChangeRecord | None]] = set()
@@ -29,6 +32,10 @@ class WatchedFolder:
         self._turns: set[str] = set()
         self._idle = asyncio.Event()
         self._idle.set()
+
+    def seen(self, now: Snapshot) -> None:
+        """Note what all files are now."""
+        self.known, self.left_out = now.id, now.left_out
 
     @property
     def path(self) -> str:

@@ -2,7 +2,7 @@
 
 import os
 import stat
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -28,6 +28,16 @@ EXCLUDE_FROM = "--exclude-from="
 CHECK_IGNORE = ("--no-literal-pathspecs", "check-ignore", "--quiet", "--no-index", "--")
 
 
+class LeftOut(Struct, frozen=True):
+    """A file that is not in a snapshot."""
+
+    path: bytes
+    is_large: bool
+    """Else it cannot be read."""
+    bytes: int
+    time: int
+
+
 class Snapshot(Struct, frozen=True, kw_only=True):
     """All files at one moment."""
 
@@ -37,6 +47,12 @@ class Snapshot(Struct, frozen=True, kw_only=True):
     """What is not in it, and why, in sentences."""
     is_away: bool = False
     """Whether nothing is known because the machine that has the files is away."""
+    left_out: tuple[LeftOut, ...] = ()
+
+    def note_since(self, before: Collection[LeftOut]) -> str:
+        """Return the note, but for files that were left out before and have not changed since, by size and time."""
+        rest = self.note.removesuffix(_note(self.left_out)).rstrip()
+        return " ".join(filter(None, [rest, _note([one for one in self.left_out if one not in before])]))
 
 
 class TooMuch(Exception):
@@ -108,18 +124,25 @@ def _taken(repository: Repository) -> Snapshot:
     unread = [] if repository.is_seeded else seed(repository)
     unread += tracked_but_ignored(repository)
     new, stale, note = _look(repository)
-    left_out = _too_large(repository, new, stale, unread)
-    paths = [path for path in dict.fromkeys((*unread, *new)) if path not in left_out]
-    stale = {path: letter for path, letter in stale.items() if path not in left_out}
-    note += _note([*left_out], "is too large to be kept", "are too large to be kept")
-    if paths or stale:
-        note += _update(repository, paths, stale)
+    large = _too_large(repository, new, stale, unread)
+    paths = [path for path in dict.fromkeys((*unread, *new)) if path not in large]
+    stale = {path: letter for path, letter in stale.items() if path not in large}
+    unreadable = _update(repository, paths, stale) if paths or stale else []
     if paths or stale or not tree:
         # An object that is missing was taken away in somebody's repository; all other files are still known.
         with repository.keeping_time():
             tree = repository.git().run("write-tree", "--missing-ok").decode().strip()
         repository.remember_tree(tree)
-    return Snapshot(id=tree, note=note.strip())
+    left_out = tuple(_left_out(repository, path, is_large=path in large) for path in (*large, *unreadable))
+    return Snapshot(id=tree, note=" ".join(filter(None, [note, _note(left_out)])), left_out=left_out)
+
+
+def _left_out(repository: Repository, path: bytes, *, is_large: bool) -> LeftOut:
+    try:
+        status = os.lstat(os.fsencode(repository.place.root) + b"/" + path)
+    except OSError:
+        return LeftOut(path, is_large, 0, 0)
+    return LeftOut(path, is_large, status.st_size, status.st_mtime_ns)
 
 
 def _look(repository: Repository) -> tuple[list[bytes], dict[bytes, bytes], str]:
@@ -136,7 +159,7 @@ def _look(repository: Repository) -> tuple[list[bytes], dict[bytes, bytes], str]
         inside, placeholders = _nested(repository, nested)
         new += inside
         stale |= dict.fromkeys(placeholders, GONE)
-    return new, stale, "Some folders cannot be opened, so changes there are not known. " if git.cannot_open else ""
+    return new, stale, "Some folders cannot be opened, so changes there are not known." if git.cannot_open else ""
 
 
 def _nested(repository: Repository, nested: list[bytes]) -> tuple[list[bytes], list[bytes]]:
@@ -194,7 +217,7 @@ def _size(path: bytes) -> int:
     return status.st_size if stat.S_ISREG(status.st_mode) else 0
 
 
-def _update(repository: Repository, new: Sequence[bytes], stale: dict[bytes, bytes]) -> str:
+def _update(repository: Repository, new: Sequence[bytes], stale: dict[bytes, bytes]) -> list[bytes]:
     """Bring our index up to date, and return what could not be read."""
     # A few are kept whole in ours, in case other repositories lose them; many share what is there.
     git = repository.git(alone=len(new) + len(stale) <= MOST_COPIED)
@@ -218,7 +241,7 @@ def _update(repository: Repository, new: Sequence[bytes], stale: dict[bytes, byt
             bad = {path for path in paths if not _is_readable(root + b"/" + path)}
             unreadable += sorted(bad)
             paths = [path for path in paths if path not in bad]
-    return _note(unreadable, "cannot be read", "cannot be read")
+    return unreadable
 
 
 def _add(git: Git, paths: Sequence[bytes]) -> None:
@@ -258,9 +281,16 @@ def _is_readable(path: bytes) -> bool:
     return _is_file(path)
 
 
-def _note(paths: Sequence[bytes], one: str, many: str) -> str:
+def _note(left_out: Sequence[LeftOut]) -> str:
+    large = [one.path for one in left_out if one.is_large]
+    unreadable = [one.path for one in left_out if not one.is_large]
+    is_large = f"{'is' if len(large) == 1 else 'are'} too large to be kept"
+    return " ".join(filter(None, [_sentence(large, is_large), _sentence(unreadable, "cannot be read")]))
+
+
+def _sentence(paths: Sequence[bytes], why: str) -> str:
     if not paths:
         return ""
     names = ", ".join(shown(path)[0] for path in paths[:FEW])
     more = f" and {len(paths) - FEW:,} more" if len(paths) > FEW else ""
-    return f"{names}{more} {one if len(paths) == 1 else many}, so changes there are not known. "
+    return f"{names}{more} {why}, so changes there are not known."
