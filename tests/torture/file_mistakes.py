@@ -31,8 +31,8 @@ MISTAKES = {
     ),
     "what was begun is not completed": Mistake(
         HISTORY,
-        "        return [self._completed(begun) for begun in self._store.begun_changes(self._id)]\n",
-        "        return []\n",
+        "            if begun.number not in at_work:\n",
+        "            if False:\n",
         "redo",
         "records are not completed",
     ),
