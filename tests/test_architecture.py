@@ -72,7 +72,7 @@ MAY_IMPORT |= {"tui": set(FOR_DOORS), "web": set(FOR_DOORS)}
 MAY_IMPORT |= {
     "cluster": {
         *("agents", "app", "config", "context", "conversation", "doctor", "errors", "routing", "store", "team", "text"),
-        *("file_changes", "files", "messages", "turn_events"),
+        *("file_changes", "files", "memory", "messages", "turn_events"),
     }
 }
 MAY_IMPORT |= {"cli": {*FOR_DOORS, "tui", "web", "testing", "cluster"}, "__main__": {"cli"}}

@@ -86,18 +86,21 @@ def test_the_commands_about_memory_print_what_the_page_says(tmp_path: Path) -> N
 
 
 def test_the_page_on_memory_has_every_reason_and_a_team_file_that_works() -> None:
+    from bullpen.agents import held_session
     from bullpen.conversation import memories, session_rules
     from bullpen.memory import made_to_forget
     from bullpen.team.reader import read_team
 
     page = (ROOT / "docs" / "memory.md").read_text(encoding="utf-8")
-    sources = [Path(str(module.__file__)).read_text(encoding="utf-8") for module in (memories, session_rules)]
+    modules = (memories, session_rules, held_session)
+    sources = [Path(str(module.__file__)).read_text(encoding="utf-8") for module in modules]
+    sources.append((ROOT / "src" / "bullpen" / "cluster" / "worker_session.py").read_text(encoding="utf-8"))
     source = "\n".join([made_to_forget("kim"), *sources])
     quoted = [part.strip() for quote in re.findall("“(.+?)”", page) for part in quote.split("…") if part.strip()]
 
     assert [part for part in quoted if part not in source] == []
-    said = re.findall(r'yield f?"([^"{]+)|None, f?"([^"{(]+)', sources[1])
-    assert len(said) >= 9
+    said = re.findall(r'yield f?"([^"{]+)|return f?"((?:its|somebody|the) [^"{(]+)', "\n".join(sources))
+    assert len(said) >= 12
     assert [words for pair in said for words in pair if words.strip() not in page] == []
     (team,) = [code for language, code in blocks(ROOT / "docs" / "memory.md") if language == "toml"]
     assert [member.memory_tokens for member in read_team(f'[[member]]\nname = "kim"\n{team}').agents] == [None, 100_000]

@@ -24,6 +24,18 @@ class FileMark(Struct, frozen=True, kw_only=True):
     """When it was last changed, in nanoseconds since 1970."""
 
 
+class SessionLeft(Struct, frozen=True, kw_only=True):
+    """The session that a turn left which ended well, as the machine sees it that has its file."""
+
+    id: str
+    """Empty: it left none that could be continued."""
+    file: FileMark
+    is_shortened: bool = False
+    """Whether the CLI has replaced a part of it with a summary."""
+    worker: str = ""
+    """The worker that has its file; empty: it is where the conversation is."""
+
+
 class SessionUse(Struct, frozen=True, kw_only=True):
     """The session in which a turn runs, as it is known before the turn."""
 
@@ -94,6 +106,8 @@ class Memory(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """All that its turns used together, if the CLI reports that."""
     is_shortened: bool = False
     """Whether the CLI has replaced a part of it with a summary."""
+    worker: str = ""
+    """The worker that has its file; empty: it is where the conversation is."""
 
 
 class MemberMemory(Struct, frozen=True, kw_only=True):

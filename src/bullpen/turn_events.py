@@ -127,3 +127,8 @@ class Failed(Struct, frozen=True, kw_only=True, tag="failed", tag_field="event")
 
 
 Event = Started | TextDelta | Thinking | ToolStarted | ToolFinished | TodoList | Usage | Notice | Finished | Failed
+
+
+def is_work(event: Event) -> bool:
+    """Return whether an agent has begun to say or to do something."""
+    return isinstance(event, TextDelta | ToolStarted)

@@ -27,7 +27,8 @@ Script = Sequence[dict[str, Any]]
 async def place(database: Database, order: Order, owner: int = 0) -> str:
     """Place an order by itself, and return its token."""
     token = new_token()
-    values = {"turn": order.turn, "pool": order.pool, "worker": "", "work": order.packed, "token": token, "node": owner}
+    where = {"pool": order.pool, "worker": "", "node": owner}
+    values = {"turn": order.turn, "work": order.packed, "notes": b"", "token": token, **where}
 
     def insert() -> None:
         with psycopg.connect(database.url) as connection:

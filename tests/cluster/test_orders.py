@@ -35,6 +35,7 @@ def row(order: Order) -> dict[str, object]:
         "pool": order.pool,
         "worker": "",
         "work": order.packed,
+        "notes": b"",
         "token": "t",
         "node": 0,
     }

@@ -10,7 +10,8 @@ from tests.conversation.test_memory import SLOW, other_process_holds
 
 from bullpen.agents.session_lock import SessionLock
 from bullpen.conversation.member_agent import agent_for
-from bullpen.conversation.memories import Memories, Seen, SessionPlan
+from bullpen.conversation.memories import Memories
+from bullpen.conversation.prepared_turn import Seen, SessionPlan
 from bullpen.exchange.forking import fork_conversation
 from bullpen.exchange.importing import Imported, import_conversation
 from bullpen.memory import SessionUse

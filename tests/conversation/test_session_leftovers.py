@@ -9,7 +9,10 @@ from tests.conversation.remembering import RememberingStage
 from tests.conversation.stage import Script, tell
 from tests.conversation.test_memory import SLOW, ended_badly
 
-from bullpen.conversation.session_rules import UNKNOWN_END_MS, is_left_by
+from bullpen.agents.held_session import WantedSession, why_not_here
+from bullpen.agents.registry import agent_spec
+from bullpen.agents.session_file import mark_of
+from bullpen.conversation.session_rules import UNKNOWN_END_MS, left_until
 from bullpen.store.base import EndState, Turn
 
 REFUSED = "No conversation found with session ID: 1"
@@ -74,13 +77,22 @@ async def test_what_a_person_says_in_it_before_a_turn_elsewhere_fails_is_kept(te
 def test_only_what_is_not_newer_than_the_turn_is_its_own(
     state: EndState, later: int, is_ours: bool, tmp_path: Path
 ) -> None:
-    file = tmp_path / "session.jsonl"
-    file.touch()
+    sessions = agent_spec("claude").sessions
+    assert sessions is not None
+    file = tmp_path / "projects" / "p" / "some-session.jsonl"
+    file.parent.mkdir(parents=True)
+    file.write_bytes(b"{}\n")
+    mark = mark_of(file)
+    continue_by_hand(file)
     os.utime(file, ns=(0, (ENDED_AT + later) * 1_000_000))
     turn = Turn(id="2", member="a", message_id="msg-1", state=state, queued_at=1, ended_at=ENDED_AT)
 
-    assert is_left_by([turn], file) == is_ours
-    assert not is_left_by([], file)
+    def may_be_cut(turns: list[Turn]) -> bool:
+        wanted = WantedSession(id="some-session", mark=mark, left_until=left_until(turns))
+        return why_not_here(sessions, {"CLAUDE_CONFIG_DIR": str(tmp_path)}, wanted) == ("", file)
+
+    assert may_be_cut([turn]) == is_ours
+    assert not may_be_cut([])
 
 
 @pytest.mark.parametrize(

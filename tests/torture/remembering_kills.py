@@ -30,8 +30,8 @@ from tests.torture.killing_itself import dying, wrap
 from tests.torture.kills import read_until
 from tests.torture.remembering_checks import rebuilt_without_cause, seen_too_early
 
+from bullpen.agents import held_session
 from bullpen.agents.session_lock import SessionLock
-from bullpen.conversation import memories
 from bullpen.conversation.conversation import Conversation
 from bullpen.conversation.member_agent import MemberAgent
 from bullpen.conversation.memories import Memories
@@ -48,9 +48,9 @@ AROUND: dict[str, tuple[Any, str]] = {
     "locking a session": (SessionLock, "hold"),
     "unlocking a session": (SessionLock, "release"),
     "a session is put back": (Memories, "put_back"),
-    "its file is cut": (memories, "put_back"),
+    "its file is cut": (held_session, "put_back"),
     "the session is read": (Memories, "after"),
-    "its file is marked": (memories, "mark_of"),
+    "its file is marked": (held_session, "mark_of"),
     "a turn is started": (SqliteStore, "start_turn"),
     "a turn is given again": (SqliteStore, "give_again"),
     "a turn is ended": (SqliteStore, "end_turn"),

@@ -12,9 +12,9 @@ MISTAKES = {
         r"are missing before|and it has not",
     ),
     "what a killed turn left stays in the session": (
-        "bullpen.conversation.memories",
-        "                put_back(plan.longer_file, plan.left.memory.file)\n",
-        "                pass\n",
+        "bullpen.agents.held_session",
+        "            put_back(longer, wanted.mark)\n",
+        "            pass\n",
         r"was sent again",
     ),
     "its own replies are forgotten": (
@@ -31,8 +31,8 @@ MISTAKES = {
     ),
     "a turn that was killed is not ours": (
         "bullpen.conversation.memories",
-        "            is_ours = not is_borrowed and is_left_by(bad, file)\n",
-        "            is_ours = False\n",
+        "                left_until=0 if is_borrowed else left_until(bad),\n",
+        "                left_until=0,\n",
         r"without a cause",
     ),
     "a second prompt is not stored": (

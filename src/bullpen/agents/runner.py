@@ -22,7 +22,7 @@ from bullpen.agents.process import Child
 from bullpen.agents.spec import AgentSpec, Emit, Permission
 from bullpen.agents.transcript import MAX_TEXT_BYTES, OtherSession, TooMuchText, Transcript
 from bullpen.context.prompt import AssemblerOutput
-from bullpen.memory import SessionUse
+from bullpen.memory import SessionLeft, SessionUse
 from bullpen.text.clean import clean_text
 from bullpen.text.secrets import without_secrets
 from bullpen.turn_events import Failed, Finished, Started, Usage
@@ -43,6 +43,8 @@ class Reply(Struct, frozen=True, kw_only=True):
     started: Started
     command: tuple[str, ...]
     seconds: float
+    session: SessionLeft | None = None
+    """The session that it left, as far as the machine has looked on which it ran."""
 
 
 async def run_turn(

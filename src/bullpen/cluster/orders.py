@@ -8,9 +8,26 @@ from typing import LiteralString
 import msgspec
 from msgspec import Struct
 
+from bullpen.agents.held_session import WantedSession
 from bullpen.agents.spec import Permission
 from bullpen.cluster.database import Database
 from bullpen.cluster.file_work import FileWork
+from bullpen.memory import SessionUse
+
+
+class SessionOrder(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """In which session of its CLI a turn is to run. The worker that has its file decides whether it continues."""
+
+    use: SessionUse
+    wanted: WantedSession | None = None
+    """What the session's file must be; None: it is new."""
+    worker: str = ""
+    """The worker that had its file after the last turn in it."""
+    fresh: SessionUse
+    """The session that begins if that one cannot be continued."""
+    prompt: str | None = None
+    """What the agent is given then; None: the same."""
+    system: str | None = None
 
 
 class Work(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="turn"):
@@ -29,6 +46,8 @@ class Work(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="turn"):
     env: tuple[str, ...] = ()
     idle_timeout: float
     total_timeout: float
+    session: SessionOrder | None = None
+    """None: it has no memory of its own."""
 
 
 Errand = FileWork
@@ -78,11 +97,24 @@ async def cancel(database: Database, conversation: str, turn: str) -> None:
     await database.do("SELECT cancel_order(%s, %s)", conversation, turn)
 
 
-async def adopt(database: Database, conversation: str, turn: str, owner: int) -> str | None:
-    """Become the one to whom a turn's worker speaks, and return the token for that; None: there is no such order."""
-    query: LiteralString = "UPDATE orders SET owner = %s WHERE conversation = %s AND turn = %s RETURNING token"
+class Adopted(Struct, frozen=True, kw_only=True):
+    """An order that another owner has placed."""
+
+    token: str
+    """What its worker shows."""
+    packed: bytes
+    """What it runs."""
+    notes: bytes
+    """What the owner noted for the one that would be there at its end."""
+
+
+async def adopt(database: Database, conversation: str, turn: str, owner: int) -> Adopted | None:
+    """Become the one to whom a turn's worker speaks; None: there is no such order."""
+    query: LiteralString = (
+        "UPDATE orders SET owner = %s WHERE conversation = %s AND turn = %s RETURNING token, work, notes"
+    )
     rows = await database.do(query, owner, conversation, turn)
-    return rows[0][0] if rows else None
+    return Adopted(token=rows[0][0], packed=rows[0][1], notes=rows[0][2]) if rows else None
 
 
 async def settle(database: Database, conversation: str, turn: str) -> None:

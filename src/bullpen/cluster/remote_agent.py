@@ -11,12 +11,14 @@ from bullpen.agents.runner import Reply, to_the_end
 from bullpen.agents.spec import Emit
 from bullpen.cluster.lines import Hearing
 from bullpen.cluster.node import Node
+from bullpen.cluster.ordered_sessions import notes_of, prepared_in, session_order, told_reason
 from bullpen.cluster.orders import Work, adopt, cancel, new_token, settle
 from bullpen.cluster.outcomes import Outcome
 from bullpen.cluster.remote_folders import RemoteFolders
-from bullpen.cluster.turn_log import Line, Ran, Said, Wrote
+from bullpen.cluster.turn_log import BeganAgain, Line, Ran, Said, Wrote
 from bullpen.context.prompt import AssemblerOutput
 from bullpen.conversation.member_agent import MemberAgent
+from bullpen.conversation.prepared_turn import PreparedTurn
 from bullpen.conversation.running_turn import RunningTurn
 from bullpen.errors import WorkerLost
 from bullpen.routing.queue import WaitingTurn
@@ -52,9 +54,9 @@ class RemoteAgent(MemberAgent, frozen=True, kw_only=True):
                     return there.text
         return ""
 
-    def order_for(self, turn: WaitingTurn, given: AssemblerOutput) -> PoolOrder | None:
+    def order_for(self, turn: WaitingTurn, prepared: PreparedTurn) -> PoolOrder | None:
         """Return what the workers of the pool are to run."""
-        member = self.member
+        member, given = self.member, prepared.output
         work = Work(
             member=member.name,
             prompt=given.prompt,
@@ -69,11 +71,17 @@ class RemoteAgent(MemberAgent, frozen=True, kw_only=True):
             env=member.env,
             idle_timeout=member.idle_timeout,
             total_timeout=member.total_timeout,
+            session=session_order(prepared),
         )
         token = self.tokens[turn.id] = new_token()
         worker = self.folders.worker_of(member.pool) if self.is_pinned else ""
         return PoolOrder(
-            pool=member.pool, worker=worker, work=msgspec.msgpack.encode(work), token=token, node=self.node.id
+            pool=member.pool,
+            worker=worker,
+            work=msgspec.msgpack.encode(work),
+            notes=notes_of(prepared),
+            token=token,
+            node=self.node.id,
         )
 
     async def until_reachable(self, tell: Callable[[str], None]) -> None:
@@ -97,12 +105,13 @@ class RemoteAgent(MemberAgent, frozen=True, kw_only=True):
         del given
         return await self._follow(running, self.tokens.pop(running.turn.id), emit)
 
-    async def rejoin(self, running: RunningTurn, *, emit: Emit) -> Reply:
-        """Follow a turn to its end that another owner has ordered; its worker begins again with what it said."""
-        token = await adopt(self.node.database, self.conversation_id, running.turn.id, self.node.id)
-        if token is None:
+    async def adopt(self, running: RunningTurn, *, emit: Emit) -> PreparedTurn:
+        """Take over a turn that another owner has ordered; its worker begins again with what it said."""
+        order = await adopt(self.node.database, self.conversation_id, running.turn.id, self.node.id)
+        if order is None:
             raise self._lost(running, emit, "Its order is gone.")
-        return await self._follow(running, token, emit)
+        self.tokens[running.turn.id] = order.token
+        return prepared_in(order)
 
     async def _follow(self, running: RunningTurn, token: str, emit: Emit) -> Reply:
         key = self.conversation_id, running.turn.id
@@ -115,6 +124,8 @@ class RemoteAgent(MemberAgent, frozen=True, kw_only=True):
                     emit(line.event)
                 case Wrote():
                     running.on_output(line.data)
+                case BeganAgain():
+                    running.on_begun_again(told_reason(line.reason))
 
         hearing = Hearing(token, take)
         following = asyncio.ensure_future(self.node.outcome(key, hearing))

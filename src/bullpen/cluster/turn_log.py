@@ -32,7 +32,13 @@ class Wrote(Struct, frozen=True, tag="wrote"):
     data: bytes
 
 
-Line = Ran | Said | Wrote
+class BeganAgain(Struct, frozen=True, tag="again"):
+    """The turn runs in a new session: the worker could not continue the one that was ordered."""
+
+    reason: str
+
+
+Line = Ran | Said | Wrote | BeganAgain
 
 _decoder = msgspec.msgpack.Decoder[Line](Line)
 

@@ -4,27 +4,30 @@ import asyncio
 import logging
 import platform
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 
 import msgspec
 from msgspec import Struct
 
 from bullpen.agents.crash_records import end_leftover_processes
+from bullpen.agents.environment import child_environment
 from bullpen.agents.runner import Reply, run_turn, to_the_end
-from bullpen.agents.spec import Emit
+from bullpen.agents.spec import AgentSpec, Emit
 from bullpen.cluster.announcing import announcement, read_announcement
 from bullpen.cluster.bell import Bell
 from bullpen.cluster.database import Database
 from bullpen.cluster.file_desk import FileDesk
 from bullpen.cluster.joining import obstacle
 from bullpen.cluster.membership import Member, Process, channel_of, joined
-from bullpen.cluster.orders import Errand, Order, new_attempt, next_order, queues_of
+from bullpen.cluster.orders import Errand, Order, Work, new_attempt, next_order, queues_of
 from bullpen.cluster.outcomes import Ending, Outcome, Result, end
 from bullpen.cluster.telling import Telling
-from bullpen.cluster.turn_log import Ran, Said, Wrote
+from bullpen.cluster.turn_log import BeganAgain, Ran, Said, Wrote
 from bullpen.cluster.worker_events import Away, Began, Ended, Examined, GivenUp, Joined, Waits, Watch, nobody_watches
 from bullpen.cluster.worker_file import WorkerFile
+from bullpen.cluster.worker_session import WorkerSession
 from bullpen.config import data_folder
 from bullpen.context.prompt import AssemblerOutput
 from bullpen.errors import AgentFailed, NotAllowedHere
@@ -95,6 +98,7 @@ class Shift:
         self._turns: dict[tuple[str, str], asyncio.Task[None]] = {}
         self._begun: set[tuple[str, str]] = set()
         self._unwanted: set[tuple[str, str]] = set()
+        self._sessions: dict[tuple[str, str], WorkerSession] = {}
 
     def stop_turns(self, keys: Sequence[tuple[str, str]]) -> None:
         """End turns that somebody wants to end. One that has not begun yet is named again with the next beat."""
@@ -151,6 +155,7 @@ class Shift:
         self._errands.discard(key)
         self._begun.discard(key)
         self._unwanted.discard(key)
+        self._sessions.pop(key, None)
 
     async def _run(self, member: Member, order: Order) -> None:
         """Run an order, and say how it ended."""
@@ -184,6 +189,8 @@ class Shift:
         logger.info("turn ended key=%s kind=%s accepted=%s", order.key, outcome.kind, is_its_end)
         seconds = time.monotonic() - began
         self._worker.watch(Ended(order.conversation, _member_of(order), seconds, outcome, is_its_end))
+        if not is_its_end and (session := self._sessions.get(order.key)):
+            await asyncio.to_thread(session.withdraw)
 
     async def _outcome(self, order: Order, telling: Telling) -> Outcome:
         log = telling.log
@@ -211,24 +218,36 @@ class Shift:
         try:
             work = order.work
             file.check(work)
-            spec, folder = file.spec_for(work), file.folder_for(work)
+            spec, folder, env = file.spec_for(work), file.folder_for(work), file.environment_for(work)
+            session = self._session_for(order, work, spec, child_environment(spec, env), emit)
         except (NotAllowedHere, msgspec.MsgspecError) as error:
             raise self._refused(error, emit) from error
-        return await run_turn(
+        run = partial(
+            run_turn,
             spec,
-            AssemblerOutput(prompt=work.prompt, system_flag=work.system),
-            emit=emit,
             cwd=folder,
             permissions=work.permissions,
             allow=work.allow,
             model=work.model,
             arguments=work.arguments,
-            env=file.environment_for(work),
+            env=env,
             idle_timeout=work.idle_timeout,
             total_timeout=work.total_timeout,
             on_command=lambda command: telling.add(Ran(command)),
             on_output=lambda data: telling.add(Wrote(data)),
         )
+        if session is None:
+            return await run(AssemblerOutput(prompt=work.prompt, system_flag=work.system), emit=emit)
+        return await session.run(work, run, lambda reason: telling.add(BeganAgain(reason)))
+
+    def _session_for(
+        self, order: Order, work: Work, spec: AgentSpec, environment: Mapping[str, str], emit: Emit
+    ) -> WorkerSession | None:
+        if work.session is None or spec.sessions is None:
+            return None
+        session = WorkerSession(spec.sessions, environment, work.session, self._worker.name, emit)
+        self._sessions[order.key] = session
+        return session
 
     def _refused(self, error: Exception, emit: Emit) -> AgentFailed:
         """Return what is said of an order that the worker's file does not let it run."""

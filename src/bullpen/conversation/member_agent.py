@@ -13,6 +13,7 @@ from bullpen.agents.runner import Reply, run_turn
 from bullpen.agents.spec import AgentSpec, Emit
 from bullpen.context.agent_types import unknown_type_warning
 from bullpen.context.prompt import AssemblerOutput
+from bullpen.conversation.prepared_turn import PreparedTurn
 from bullpen.conversation.running_turn import RunningTurn
 from bullpen.errors import NeedsCluster
 from bullpen.files.folders import Folders
@@ -55,9 +56,14 @@ class MemberAgent(Struct, frozen=True, kw_only=True):
         """The environment of its program."""
         return child_environment(self.spec, {**self._environment(), **self.extra.env})
 
-    def order_for(self, turn: WaitingTurn, given: AssemblerOutput) -> PoolOrder | None:
+    @property
+    def is_elsewhere(self) -> bool:
+        """Whether its turns run on other machines, so that its sessions are there, too."""
+        return bool(self.member.pool)
+
+    def order_for(self, turn: WaitingTurn, prepared: PreparedTurn) -> PoolOrder | None:
         """Return what is ordered from workers in the commit that begins a turn; None if it runs here."""
-        del turn, given
+        del turn, prepared
         return None
 
     async def until_reachable(self, tell: Callable[[str], None]) -> None:
@@ -66,8 +72,8 @@ class MemberAgent(Struct, frozen=True, kw_only=True):
     def settled(self, turn: WaitingTurn) -> None:
         """Note that the end of a turn is stored."""
 
-    async def rejoin(self, running: RunningTurn, *, emit: Emit) -> Reply:
-        """Follow a turn to its end that began under another owner; only one that runs elsewhere continues then."""
+    async def adopt(self, running: RunningTurn, *, emit: Emit) -> PreparedTurn:
+        """Take over a turn that began under another owner and runs elsewhere, and return what it was given."""
         raise NotImplementedError
 
     @property

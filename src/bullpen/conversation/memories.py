@@ -1,64 +1,29 @@
 """Memories: in which session a turn runs, and what its member's session holds after it."""
 
 import hashlib
-import logging
-from contextlib import suppress
-from pathlib import Path
 from uuid import uuid4
 
-from msgspec import Struct
 from msgspec.structs import replace
 
-from bullpen.agents.session_file import find_session_file, is_session_id, mark_of, put_back
-from bullpen.agents.session_lock import SessionLock
+from bullpen.agents.held_session import WantedSession, hold, session_left, take_out, why_not_here
+from bullpen.agents.session_file import is_session_id
 from bullpen.agents.spec import SessionSpec
 from bullpen.conversation.checks_in_prompts import checks_note
 from bullpen.conversation.files_in_prompts import files_note
 from bullpen.conversation.member_agent import MemberAgent
-from bullpen.conversation.session_rules import has_own_memory, is_left_by, session_file, why_not, why_not_after
+from bullpen.conversation.prepared_turn import Seen, SessionPlan
+from bullpen.conversation.session_rules import has_own_memory, left_until, why_not, why_not_after
 from bullpen.conversation.unfinished_turns import turns_in_session, unfinished_note
-from bullpen.memory import FileMark, MemberMemory, Memory, Origin, SessionUse, made_to_forget
+from bullpen.memory import MemberMemory, Memory, Origin, SessionLeft, SessionUse, made_to_forget
 from bullpen.routing.progress import Progress
 from bullpen.routing.queue import WaitingTurn
 from bullpen.store.base import Store, Turn
 from bullpen.turn_events import Started, Usage
 
-logger = logging.getLogger(__name__)
-
 BYTES_PER_TOKEN = 4
 """For a guess how large a session is: what the CLIs write to its file is about what the model gets."""
 LOOK_BACK = 200
 """How many messages are searched for an agent's last reply, to tell it of its turns since."""
-NO_FILE = FileMark(size=0, digest="")
-
-
-class Seen(Struct, frozen=True, kw_only=True):
-    """What a session has seen when the turn has ended; see Memory."""
-
-    since: int
-    seen_to: int
-    pending: tuple[str, ...] = ()
-    early: tuple[str, ...] = ()
-    said: tuple[str, ...] = ()
-    system: str = ""
-    task: str = ""
-
-
-class SessionPlan(Struct, frozen=True, kw_only=True):
-    """The session in which a turn will run, decided before its prompt is made."""
-
-    use: SessionUse
-    left: MemberMemory | None = None
-    """What the session holds; None: it is new."""
-    longer_file: Path | None = None
-    """Its file, if a turn that ended badly has left something in it."""
-    lock: SessionLock | None = None
-    """Held while the turn runs; None: it is new."""
-
-    def release(self) -> None:
-        """Let others use the session."""
-        if self.lock is not None:
-            self.lock.release()
 
 
 class Memories:
@@ -71,27 +36,34 @@ class Memories:
     def plan(self, agent: MemberAgent, progress: Progress) -> SessionPlan | None:
         """Return in which session the member's next turn runs; None if it has no memory of its own.
 
-        The rules that forbid continuing come first: if one of them applies, a new session begins.
+        The rules that forbid continuing come first: if one of them applies, a new session begins. What is on another
+        machine is looked at there.
         """
-        return self._planned(agent, progress, self._left(agent))
+        plan, sessions = self._planned(agent, progress), agent.spec.sessions
+        if plan is None or plan.wanted is None or sessions is None or agent.is_elsewhere:
+            return plan
+        reason, _ = why_not_here(sessions, agent.environment, plan.wanted)
+        return _new(sessions, reason) if reason else plan
 
-    def _left(self, agent: MemberAgent) -> MemberMemory | None:
-        return self._store.memory(self._conversation_id, agent.member.name) if has_own_memory(agent) else None
-
-    def _planned(self, agent: MemberAgent, progress: Progress, left: MemberMemory | None) -> SessionPlan | None:
+    def _planned(self, agent: MemberAgent, progress: Progress) -> SessionPlan | None:
+        """Return the same, regardless of the session's file."""
         sessions, name = agent.spec.sessions, agent.member.name
         if sessions is None or not has_own_memory(agent):
             return None
-        continued = left or progress.borrowed.get(name)
         if name in progress.forgotten:
             return _new(sessions, made_to_forget(progress.forgotten[name]))
+        left = self._store.memory(self._conversation_id, name)
+        continued = left or progress.borrowed.get(name)
         if continued is None:
             return _new(sessions)
         return self._continuing(agent, sessions, continued, is_borrowed=left is None)
 
-    def rebuilt(self, agent: MemberAgent, reason: str) -> SessionPlan | None:
-        """Return a new session in the place of one that the CLI could not continue."""
-        return None if agent.spec.sessions is None else _new(agent.spec.sessions, reason)
+    def rebuilt(self, agent: MemberAgent, reason: str = "") -> SessionPlan | None:
+        """Return a new session in the place of one that cannot be continued, for a reason that may be told later."""
+        if agent.spec.sessions is None:
+            return None
+        plan = _new(agent.spec.sessions, reason)
+        return replace(plan, use=replace(plan.use, origin="rebuilt"))
 
     def _continuing(
         self, agent: MemberAgent, sessions: SessionSpec, left: MemberMemory, *, is_borrowed: bool
@@ -104,53 +76,28 @@ class Memories:
         bad = self._ended_badly_in(left, agent.member.name)
         if reason := why_not_after(bad):
             return _new(sessions, reason)
-        file, reason = session_file(memory, sessions, agent.environment)
-        is_longer = reason == "longer"
-        if file is not None and is_longer:
-            is_ours = not is_borrowed and is_left_by(bad, file)
-            by_others = "its session was continued elsewhere" if is_borrowed else "somebody else continued its session"
-            reason = "" if is_ours else by_others
-        if reason:
-            return _new(sessions, reason)
         origin: Origin = "forked" if is_borrowed else "resumed"
-        use = SessionUse(origin=origin, id=memory.session_id, continues=left.turn_id, turns=memory.turns)
-        return SessionPlan(use=use, left=left, longer_file=file if is_longer else None)
+        return SessionPlan(
+            use=SessionUse(origin=origin, id=memory.session_id, continues=left.turn_id, turns=memory.turns),
+            left=left,
+            wanted=WantedSession(
+                id=memory.session_id,
+                mark=memory.file,
+                left_until=0 if is_borrowed else left_until(bad),
+                is_copied=is_borrowed,
+            ),
+        )
 
     def enter(self, agent: MemberAgent, progress: Progress) -> SessionPlan | None:
-        """Take the session for a turn. If another turn runs in it, this one runs in a new one.
+        """Take the session for a turn; if that is not possible, it runs in a new one.
 
-        The lock comes first: until we have it, another turn may change the file that the plan is made from.
+        One that is on another machine is taken there.
         """
-        left, name = self._left(agent), agent.member.name
-        continued = None if name in progress.forgotten else left or progress.borrowed.get(name)
-        if continued is None or not _can_be_found(continued.memory):
-            return self._planned(agent, progress, left)
-        lock, plan = SessionLock(continued.memory.session_id), None
-        try:
-            problem = _not_locked(lock)
-            plan = self._with_lock(lock, problem, self._planned(agent, progress, left), agent)
-        finally:
-            if plan is None or plan.lock is None:
-                lock.release()
-        return plan
-
-    def _with_lock(
-        self, lock: SessionLock, problem: str, plan: SessionPlan | None, agent: MemberAgent
-    ) -> SessionPlan | None:
-        """Return a plan with the lock of its session, or another one if that is not ours, or cannot be put back."""
-        if plan is None or agent.spec.sessions is None:
+        plan, sessions = self._planned(agent, progress), agent.spec.sessions
+        if plan is None or plan.wanted is None or sessions is None or agent.is_elsewhere:
             return plan
-        if problem:
-            return _new(agent.spec.sessions, problem)
-        if plan.left is None:
-            return plan
-        try:
-            if plan.longer_file is not None:
-                put_back(plan.longer_file, plan.left.memory.file)
-        except OSError as error:
-            reason = f"the file of its session cannot be written ({error.strerror})"
-            return _new(agent.spec.sessions, reason)
-        return replace(plan, lock=lock)
+        reason, lock = hold(sessions, agent.environment, plan.wanted)
+        return _new(sessions, reason) if lock is None else replace(plan, lock=lock)
 
     def _ended_badly_in(self, left: MemberMemory, member: str) -> list[Turn]:
         """Return the member's last turns that ended without a reply in a session, since the one that left this."""
@@ -189,20 +136,28 @@ class Memories:
         return max(own, default=first)
 
     def after(
-        self, agent: MemberAgent, plan: SessionPlan, seen: Seen, started: Started, usage: Usage | None, *, at: int
+        self,
+        agent: MemberAgent,
+        plan: SessionPlan,
+        seen: Seen,
+        started: Started,
+        usage: Usage | None,
+        *,
+        at: int,
+        left: SessionLeft | None = None,
     ) -> Memory | None:
-        """Return what the member's session holds after a turn that ended well."""
+        """Return what the member's session holds after a turn that ended well.
+
+        `left` is what the machine has found that has its file; None: that is this one.
+        """
         use, sessions, before = plan.use, agent.spec.sessions, plan.left.memory if plan.left else None
         if sessions is None:
             return None
-        session_id = _session_after(use, started)
-        file = find_session_file(sessions, agent.environment, session_id) if is_session_id(session_id) else None
         # A copy is another file, so there is no place in it that is known.
         known = before.file.size if before and use.origin == "resumed" else 0
-        mark, is_shortened = _read(file, known, sessions.shortened)
+        left = left or session_left(sessions, agent.environment, use, started, known)
         return Memory(
-            # Without the turn in it, the next one would continue without knowing what this one was given.
-            session_id=session_id if mark.size > known else "",
+            session_id=left.id if is_session_id(left.id) else "",
             origin=use.origin,
             reason=use.reason,
             turns=use.turns + 1,
@@ -220,62 +175,23 @@ class Memories:
             first_system=before.first_system if before else seen.system,
             system=seen.system,
             task=seen.task,
-            file=mark,
-            tokens=mark.size // BYTES_PER_TOKEN,
+            file=left.file,
+            tokens=left.file.size // BYTES_PER_TOKEN,
             window=usage.context_window if usage else 0,
             used=usage if sessions.usage_adds_up else None,
-            is_shortened=is_shortened,
+            is_shortened=left.is_shortened,
+            worker=left.worker,
         )
 
     def put_back(self, agent: MemberAgent, plan: SessionPlan) -> None:
         """Take out of a session what a turn left in it that ended badly. If that fails, the next turn does it."""
-        if plan.left is None or plan.lock is None or plan.use.origin != "resumed" or agent.spec.sessions is None:
-            return
-        with suppress(OSError):
-            memory = plan.left.memory
-            file, reason = session_file(memory, agent.spec.sessions, agent.environment)
-            if file is not None and reason == "longer":
-                put_back(file, memory.file)
-
-
-def _can_be_found(memory: Memory) -> bool:
-    # An imported session may call itself anything, the path of a person's file for example.
-    return is_session_id(memory.session_id)
-
-
-def _not_locked(lock: SessionLock) -> str:
-    """Take a lock, and return why a turn may not run in its session; nothing if it may."""
-    try:
-        # Not in a copy either: that would have what the other turn has written so far.
-        return "" if lock.hold() else "another turn runs in its session"
-    except OSError as error:
-        return f"its session cannot be locked ({error.strerror})"
-
-
-def _session_after(use: SessionUse, started: Started) -> str:
-    """Return the session that a turn ran in; nothing if it was to be a copy, and is not known to be one."""
-    if use.origin == "forked":
-        return started.session_id if started.session_id and started.session_id != use.id else ""
-    return started.session_id or use.id
+        if plan.wanted is not None and plan.lock is not None and agent.spec.sessions is not None:
+            take_out(agent.spec.sessions, agent.environment, plan.wanted)
 
 
 def _new(sessions: SessionSpec, reason: str = "") -> SessionPlan:
     session_id = str(uuid4()) if sessions.start else ""
     return SessionPlan(use=SessionUse(origin="rebuilt" if reason else "new", id=session_id, reason=reason))
-
-
-def _read(file: Path | None, start: int, shortened: str) -> tuple[FileMark, bool]:
-    """Return what a session's file is now, and whether the CLI has shortened the history in what it added."""
-    if file is None:
-        return NO_FILE, False
-    try:
-        mark = mark_of(file)
-        with file.open("rb") as opened:
-            opened.seek(min(start, mark.size))
-            return mark, shortened.encode() in opened.read()
-    except OSError as error:
-        logger.warning("session file not read file=%s error=%s", file, error)
-        return NO_FILE, False
 
 
 def digest(text: str | None) -> str:

@@ -19,7 +19,8 @@ from bullpen.conversation.files_in_prompts import wanted_diff
 from bullpen.conversation.hidden_replies import replies_of
 from bullpen.conversation.judging import results_for_judge
 from bullpen.conversation.member_agent import MemberAgent
-from bullpen.conversation.memories import Seen, SessionPlan, digest
+from bullpen.conversation.memories import digest
+from bullpen.conversation.prepared_turn import PreparedTurn, Seen, SessionPlan, in_session
 from bullpen.errors import InstructionFileProblem
 from bullpen.markers.grammar import read_markers
 from bullpen.memory import MemberMemory, Memory
@@ -51,16 +52,6 @@ class Instructions(Struct, frozen=True, kw_only=True):
 
 
 NO_INSTRUCTIONS = Instructions()
-
-
-class PreparedTurn(Struct, frozen=True, kw_only=True):
-    """What an agent is given for a turn, and the session in which it runs."""
-
-    output: AssemblerOutput
-    plan: SessionPlan | None = None
-    """None: the agent has no memory of its own."""
-    seen: Seen | None = None
-    """What its session has seen when the turn has ended well."""
 
 
 class Added(Struct, frozen=True, kw_only=True):
@@ -181,7 +172,7 @@ class Prompts:
             system=instructions.digest,
             task=digest(self._context.get_team_task()),
         )
-        return PreparedTurn(output=_in_session(output, plan), plan=plan, seen=seen)
+        return PreparedTurn(output=in_session(output, plan.use), plan=plan, seen=seen)
 
     def _news(
         self,
@@ -218,7 +209,7 @@ class Prompts:
         seen = self._seen_after(current, memory, open_ends, output.report.dropped_ids)
         use = replace(plan.use, has_other_system=instructions.digest != memory.first_system)
         return PreparedTurn(
-            output=_in_session(output, replace(plan, use=use)),
+            output=in_session(output, use),
             plan=plan,
             seen=replace(seen, system=instructions.digest, task=task),
         )
@@ -412,10 +403,6 @@ def _marker(messages: Iterable[ConversationMessage], kind: str) -> str | None:
     """Return the turn in such a marker of the first message that has one."""
     wanted = (getattr(read_markers(message.content), kind) for message in messages)
     return next((turn_id for turn_id in wanted if turn_id is not None), None)
-
-
-def _in_session(output: AssemblerOutput, plan: SessionPlan) -> AssemblerOutput:
-    return replace(output, report=replace(output.report, session=plan.use))
 
 
 def _names_of(member: Member) -> list[str]:

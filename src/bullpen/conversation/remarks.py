@@ -1,7 +1,8 @@
 """What an agent is told in a prompt besides what was said: about its last turns, files, and conflicts."""
 
 from bullpen.conversation import conflicts
-from bullpen.conversation.memories import Memories, SessionPlan
+from bullpen.conversation.memories import Memories
+from bullpen.conversation.prepared_turn import SessionPlan
 from bullpen.routing.progress import Progress
 from bullpen.routing.queue import WaitingTurn
 from bullpen.team.team import Team

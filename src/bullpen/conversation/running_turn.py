@@ -23,6 +23,7 @@ from bullpen.turn_events import (
     ToolFinished,
     ToolStarted,
     Usage,
+    is_work,
 )
 
 logger = logging.getLogger(__name__)
@@ -49,8 +50,14 @@ class RunningTurn:
         """As the CLI reports it, which may be that of all turns in its session."""
         self.used_before: Usage | None = None
         """What earlier turns have used of that."""
+        self.why_again = ""
+        """Why its worker began a new session instead of continuing the one that was planned; empty: it did not."""
+        self.knows_session = asyncio.Event()
+        """Set when its worker has told that."""
         self.memory: Memory | None = None
         """The session that it leaves, once it has ended well."""
+        self.has_begun = False
+        """Whether the agent has said or done anything yet."""
         self.todo: TodoList | None = None
         self.steps: list[ToolStarted | ToolFinished | Notice] = []
         """What it did so far, except for what it said."""
@@ -74,17 +81,13 @@ class RunningTurn:
         return self._pieces[0] if self._pieces else ""
 
     @property
-    def has_begun(self) -> bool:
-        """Whether the agent has said or done anything yet."""
-        return bool(self._pieces) or any(isinstance(step, ToolStarted) for step in self.steps)
-
-    @property
     def seconds(self) -> float:
         """How long it has been running."""
         return (milliseconds() - self.began_at) / 1000
 
     def on_event(self, event: Event) -> None:
         """Remember what an event says."""
+        self.has_begun = self.has_begun or is_work(event)
         match event:
             case TextDelta():
                 self._pieces.append(event.text)
@@ -110,6 +113,12 @@ class RunningTurn:
                 self._cancelled = event
             case _:
                 pass
+
+    def on_begun_again(self, reason: str) -> None:
+        """Remember that it runs in a new session: nothing was used in that before."""
+        self.why_again = reason
+        self.used_before = None
+        self.knows_session.set()
 
     def on_command(self, command: tuple[str, ...]) -> None:
         """Remember the command line."""

@@ -1,13 +1,11 @@
-"""When a member's session must not be continued: the rules, each with the reason that people are told.
+"""When a member's session must not be continued, regardless of its file: the rules, each with a reason for people.
 
 A session that continues wrongly is worse than none: the agent would not know what it has not seen. If anything is
 uncertain, a new session begins, built from the shared history.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterator, Sequence
 
-from bullpen.agents.session_file import compared, find_session_file
 from bullpen.agents.spec import SessionSpec
 from bullpen.conversation.member_agent import MemberAgent
 from bullpen.conversation.owner import BEAT_SECONDS
@@ -65,36 +63,12 @@ def why_not_after(turns: Sequence[Turn]) -> str:
     return ""
 
 
-def is_left_by(turns: Sequence[Turn], file: Path) -> bool:
-    """Return whether what was added to a session's file may be cut off: a turn that ended badly was the last to write.
+def left_until(turns: Sequence[Turn]) -> int:
+    """Return until when these turns, which ended badly, may have added to their session's file; 0: they have not.
 
     If somebody wrote to it later, that is a person, who continued the session with the CLI itself.
     """
     last = next(reversed(turns), None)
     if last is None or last.ended_at is None:
-        return False
-    ended_at = last.ended_at + (UNKNOWN_END_MS if last.state == "interrupted" else 0)
-    try:
-        return file.stat().st_mtime_ns // 1_000_000 <= ended_at
-    except OSError:
-        return False
-
-
-def session_file(memory: Memory, sessions: SessionSpec, environment: Mapping[str, str]) -> tuple[Path | None, str]:
-    """Return the file of a session, and why it cannot be continued: nothing if it is as its last turn left it.
-
-    The file comes with "longer" if only something was added to it: that may be what a turn left that ended badly.
-    """
-    file = find_session_file(sessions, environment, memory.session_id)
-    if file is None:
-        return None, "the file of its session is gone"
-    try:
-        match compared(file, memory.file):
-            case "same":
-                return file, ""
-            case "longer":
-                return file, "longer"
-            case _:
-                return None, "the file of its session is not what its last turn left"
-    except OSError as error:
-        return None, f"the file of its session cannot be read ({error.strerror})"
+        return 0
+    return last.ended_at + (UNKNOWN_END_MS if last.state == "interrupted" else 0)

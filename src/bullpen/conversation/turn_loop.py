@@ -16,10 +16,12 @@ from bullpen.conversation.best_of import BestOfSeveral
 from bullpen.conversation.consequences import agent_reply, turn_begins, turn_ends
 from bullpen.conversation.events import Paused, Quiet, Trouble, TurnEnded, TurnEvent
 from bullpen.conversation.journal import Journal
+from bullpen.conversation.kept_output import keeping_output
 from bullpen.conversation.lost_turns import retry_if_it_says_so
 from bullpen.conversation.member_agent import MemberAgent
-from bullpen.conversation.memories import Memories, SessionPlan, usage_of
-from bullpen.conversation.prompts import PreparedTurn, Prompts
+from bullpen.conversation.memories import Memories, usage_of
+from bullpen.conversation.prepared_turn import PreparedTurn, SessionPlan
+from bullpen.conversation.prompts import Prompts
 from bullpen.conversation.remarks import remark_for
 from bullpen.conversation.running_turn import RunningTurn, how_it_ended, milliseconds
 from bullpen.conversation.turn_agents import TurnAgents
@@ -41,8 +43,6 @@ logger = logging.getLogger(__name__)
 
 # How long to wait before storing a reply again that could not be stored; the last one is repeated.
 STORE_RETRY_SECONDS = (0.2, 1.0, 5.0, 15.0)
-KEEP_SECONDS = 0.5
-"""How often what an agent writes is stored while it works."""
 
 
 class TurnLoop:
@@ -142,7 +142,7 @@ class TurnLoop:
         session = TurnSession(self._state, self._memories, agent, is_apart=is_apart)
         try:
             if is_adopted:
-                await agent.rejoin(running, emit=partial(self._heard, running))
+                await self._adopt_and_run(running, session)
             else:
                 await self._begin_and_run(running, session)
             # Before the reply is stored: the member's next turn may begin at once.
@@ -179,12 +179,17 @@ class TurnLoop:
         if agent.member.pool:
             # It is ordered in the commit that begins it: its next owner must know that it works there.
             await self._files.begin(turn)
-        order = agent.order_for(turn, prepared.output)
+        order = agent.order_for(turn, prepared)
         await self._journal.shielded(lambda: self._begin(running, prepared.output, order))
         if not agent.member.pool:
             await self._files.begin(turn)
-        async with self._keeping_output(running):
+        async with keeping_output(self._journal, running):
             await self._run(running, prepared, session)
+
+    async def _adopt_and_run(self, running: RunningTurn, session: TurnSession) -> None:
+        prepared = await self._agents.of(running.turn).adopt(running, emit=partial(self._heard, running))
+        session.adopt(prepared)
+        await self._run(running, prepared, session)
 
     async def _look_at_files(self, running: RunningTurn) -> None:
         """Look at the turn's folder. If it is to be shown what another turn changed or broke, that must be known."""
@@ -207,9 +212,10 @@ class TurnLoop:
 
         try:
             running.used_before = session.used_before
-            reply = await agent.take_turn(prepared.output, running, emit=emit)
+            async with self._storing_what_was_given(running, prepared):
+                reply = await agent.take_turn(prepared.output, running, emit=emit)
         except SessionLost as error:
-            if running.has_begun:
+            if running.has_begun or agent.is_elsewhere:
                 raise
             prepared = await session.begin_again(error.event.sentence, partial(self._prepared, running.turn))
             given = prepared.output
@@ -217,30 +223,33 @@ class TurnLoop:
             running.used_before = None
             self._notify_of_session(running, prepared.output)
             reply = await agent.take_turn(given, running, emit=emit)
-        running.memory = await session.after(prepared.seen, reply.started, running.reported_usage, at=milliseconds())
+        if running.why_again:
+            prepared = prepared.begun_again(running.why_again)
+            session.adopt(prepared)
+        running.memory = await session.after(prepared, reply, running.reported_usage, at=milliseconds())
 
     @asynccontextmanager
-    async def _keeping_output(self, running: RunningTurn) -> AsyncIterator[None]:
-        """Store what the agent writes while it writes, so that little of it is lost if this process is killed."""
-        keeping = asyncio.create_task(self._keep_output(running))
+    async def _storing_what_was_given(self, running: RunningTurn, prepared: PreparedTurn) -> AsyncIterator[None]:
+        """Store what an agent elsewhere was really given as soon as its worker has told it, however the turn ends."""
+        if prepared.fresh is None:
+            yield
+            return
+        storing = asyncio.create_task(self._store_what_was_given(running, prepared))
         try:
             yield
         finally:
-            keeping.cancel()
+            if not running.why_again or running.is_left:
+                storing.cancel()
+            await to_the_end(_done(storing))
 
-    async def _keep_output(self, running: RunningTurn) -> None:
-        while True:
-            await asyncio.sleep(KEEP_SECONDS)
-            if output := running.take_output():
-                try:
-                    await self._state.keep_output(running.turn.id, output)
-                except NotTheOwner as error:
-                    self._journal.lose(error)
-                    return
-                except (BullpenError, OSError) as error:
-                    # A full disk is reported when the turn ends and all of its output is stored.
-                    running.put_back(output)
-                    logger.warning("output not kept conversation=%s error=%s", self._state.conversation_id, error)
+    async def _store_what_was_given(self, running: RunningTurn, prepared: PreparedTurn) -> None:
+        await running.knows_session.wait()
+        given = prepared.begun_again(running.why_again).output
+        self._notify_of_session(running, given)
+        try:
+            await self._stored(lambda: self._state.give_again(running.turn.id, given))
+        except NotTheOwner as error:
+            self._journal.lose(error)
 
     async def _begin(self, running: RunningTurn, given: AssemblerOutput, order: PoolOrder | None = None) -> None:
         entry = turn_begins(self._state, running.turn, given, began_at=running.began_at, at=milliseconds(), order=order)
@@ -399,3 +408,8 @@ def _no_prompt(agent: MemberAgent) -> AssemblerOutput:
     """Return an empty prompt, for an agent whose prompt could not be built."""
     report = PromptReport(agent_type=agent.spec.name, max_bytes=agent.member.max_bytes, section_bytes={})
     return AssemblerOutput(prompt="", report=report)
+
+
+async def _done(task: asyncio.Task[None]) -> None:
+    with suppress(asyncio.CancelledError):
+        await task

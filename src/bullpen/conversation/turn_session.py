@@ -2,9 +2,12 @@
 
 from collections.abc import Callable
 
+from msgspec.structs import replace
+
+from bullpen.agents.runner import Reply
 from bullpen.conversation.member_agent import MemberAgent
-from bullpen.conversation.memories import Memories, Seen, SessionPlan
-from bullpen.conversation.prompts import PreparedTurn
+from bullpen.conversation.memories import Memories
+from bullpen.conversation.prepared_turn import PreparedTurn, SessionPlan, in_session
 from bullpen.conversation.state import ConversationState
 from bullpen.memory import Memory
 from bullpen.routing.progress import Progress
@@ -34,7 +37,21 @@ class TurnSession:
     def _enter(self, progress: Progress, prepare: Prepare) -> PreparedTurn:
         # In the store's thread: the one who waits for it may be cancelled, and the session is taken all the same.
         self._plan = None if self._is_apart else self._memories.enter(self._agent, progress)
-        return prepare(self._plan)
+        prepared = prepare(self._plan)
+        return self._with_fresh(prepared, prepare) if self._agent.is_elsewhere else prepared
+
+    def _with_fresh(self, prepared: PreparedTurn, prepare: Prepare) -> PreparedTurn:
+        """Return a turn with the same one in a new session: where the session's file is, one of them is chosen."""
+        plan = self._memories.rebuilt(self._agent)
+        if prepared.plan is None or plan is None:
+            return prepared
+        if prepared.plan.left is not None:
+            return replace(prepared, fresh=prepare(plan))
+        return replace(prepared, fresh=replace(prepared, plan=plan, output=in_session(prepared.output, plan.use)))
+
+    def adopt(self, prepared: PreparedTurn) -> None:
+        """Continue with what is known of a turn that began under another owner, or that its worker has told."""
+        self._plan = prepared.plan
 
     async def begin_again(self, reason: str, prepare: Prepare) -> PreparedTurn:
         """Begin a new session in the place of one that the CLI could not continue, and prepare the turn in it."""
@@ -54,11 +71,16 @@ class TurnSession:
         if isinstance(event, Started) and self._plan is not None and self._plan.use.origin == "forked":
             self.leave()
 
-    async def after(self, seen: Seen | None, started: Started, usage: Usage | None, *, at: int) -> Memory | None:
+    async def after(self, prepared: PreparedTurn, reply: Reply, usage: Usage | None, *, at: int) -> Memory | None:
         """Return what the session holds after a turn that ended well."""
-        if self._plan is None or seen is None:
+        if self._plan is None or prepared.seen is None or (self._agent.is_elsewhere and reply.session is None):
             return None
-        return await self._state.in_store(self._memories.after, self._agent, self._plan, seen, started, usage, at=at)
+        return await self._state.in_store(
+            self._memories.after,
+            *(self._agent, self._plan, prepared.seen, reply.started, usage),
+            at=at,
+            left=reply.session,
+        )
 
     async def put_back(self) -> None:
         """Take out of the session what a turn left in it that did not end well, and leave it."""

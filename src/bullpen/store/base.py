@@ -168,6 +168,8 @@ class PoolOrder(Struct, frozen=True, kw_only=True):
     worker: str = ""
     """The only one that may take it, by its name; empty: any."""
     work: bytes
+    notes: bytes = b""
+    """What its owner must know when the turn ends, whichever node that is by then. Workers do not get it."""
     token: str
     """What a worker shows when it brings what the agent says."""
     node: int

@@ -15,8 +15,6 @@ def why_shared(member: Member, spec: AgentSpec) -> str:
         return 'the team file says memory = "shared"'
     if sessions is None:
         return NO_SESSIONS
-    if member.pool:
-        return f"its turns run on any of the workers of {member.pool}"
     if member.memory == "own":
         return ""
     if not sessions.is_proven:

@@ -38,6 +38,8 @@ CREATE TABLE orders (
     worker text NOT NULL DEFAULT '',  -- The name of the only one that may take it.
     is_errand boolean NOT NULL DEFAULT false,  -- It is not a turn, but something to be done where a folder is.
     work bytea NOT NULL,
+    -- For whoever owns the conversation when the turn ends; workers do not get it.
+    notes bytea NOT NULL DEFAULT '',
     token text NOT NULL,
     owner bigint,
     job bigint,

@@ -6,12 +6,13 @@ from bullpen.store.base import PoolOrder
 from bullpen.store.postgres.place import Place
 
 PLACE: LiteralString = """
-    INSERT INTO bullpen_cluster.orders (conversation, turn, pool, worker, work, token, owner)
-    VALUES (%(id)s, %(turn)s, %(pool)s, %(worker)s, %(work)s, %(token)s, %(node)s) ON CONFLICT DO NOTHING
+    INSERT INTO bullpen_cluster.orders (conversation, turn, pool, worker, work, notes, token, owner)
+    VALUES (%(id)s, %(turn)s, %(pool)s, %(worker)s, %(work)s, %(notes)s, %(token)s, %(node)s) ON CONFLICT DO NOTHING
 """
 
 
 def place_order(place: Place, turn_id: str, order: PoolOrder) -> None:
     """Place the order for a turn."""
     where = {"pool": order.pool, "worker": order.worker}
-    place.ask(PLACE, turn=turn_id, work=order.work, token=order.token, node=order.node, **where)
+    what = {"work": order.work, "notes": order.notes}
+    place.ask(PLACE, turn=turn_id, token=order.token, node=order.node, **where, **what)
