@@ -304,8 +304,10 @@ BEGIN
                 RETURN QUERY SELECT ordered.conversation, ordered.turn, ordered.pool, ordered.work;
                 RETURN;
             END IF;
+            -- Delivered twice. Its job stays until it has ended, so that it can still be cancelled.
+            CONTINUE;
         END IF;
-        -- Delivered twice, or nobody wants it any more.
+        -- Nobody wants it any more.
         PERFORM finish_job(given.id);
     END LOOP;
 END
