@@ -1,4 +1,5 @@
 # make demo     watch a small team at work; no account is needed
+# make cluster  watch a conversation on two nodes and two workers survive the death of a node; no account is needed
 # make example  show the library at work
 # make test     set up and run every test
 # make check    the same with format, lint and types, and bench-quick: what CI runs
@@ -25,10 +26,14 @@ PROGRAM := $(BIN)/bullpen
 # Compiled once, so that measurements of start-up see what a user sees.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: docs demo example test newest torture mutants check lint format bench bench-quick pictures lock clean
+.PHONY: docs demo cluster example test newest torture mutants check lint format bench bench-quick pictures lock clean
 
 demo: $(CORE) $(PROGRAM)
 	@$(BIN)/bullpen demo
+
+cluster: $(READY)
+	@$(BIN)/python tests/store/postgres/install.py
+	@$(BIN)/python examples/cluster_demo.py
 
 example: $(CORE)
 	@PYTHONPATH=src $(BIN)/python examples/first_prompt.py
