@@ -65,7 +65,7 @@ class Real:
         self.ask(f"{again} AND id = (SELECT job FROM orders WHERE conversation = %s AND turn = %s)", *key)
 
     def next_order(self, worker: int, attempt: str) -> Key | None:
-        rows = self.ask("SELECT conversation, turn FROM next_order(%s, %s)", worker, attempt)
+        rows = self.ask("SELECT conversation, turn FROM next_order(%s, %s, false)", worker, attempt)
         return (rows[0][0], rows[0][1]) if rows else None
 
     def end_order(self, worker: int, key: Key, how: str) -> bool:
