@@ -4,14 +4,24 @@ import asyncio
 import json
 import time
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import httpx
+import psycopg
 import pytest
 from tests.cluster.processes import Processes
 from tests.cluster.serving import ServingNode, start_node
-from tests.cluster.stage import WorkerStage
+from tests.cluster.stage import WORKER, Script, WorkerStage
+
+from bullpen.store.postgres.store import PostgresStore
+from bullpen.web.identity import Visitor
+from bullpen.web.passing import SECRET, VISITOR, packed
+
+# On a quiet machine 2 and 7 seconds; tests run on busy ones.
+DEAD_SECONDS = 6.0
+FROZEN_SECONDS = 12.0
 
 
 @pytest.fixture
@@ -108,27 +118,190 @@ async def test_a_node_passes_on_what_another_one_has(stage: WorkerStage, process
     watching.stop()
 
 
-async def test_a_conversation_survives_its_node_in_front_of_somebody_at_the_other(
-    stage: WorkerStage, processes: Processes
+def write_team_of_two(stage: WorkerStage, other: WorkerStage) -> Path:
+    """Write a team of kim, max in the pool of one worker and lea in that of another one."""
+    max_says: Script = [{"say": "Hello "}, {"sleep": 4}, {"say": "lea. [NEXT: lea]"}]
+    parts = ['name = "stage"\n[[member]]\nname = "kim"\n']
+    members: list[tuple[str, str, WorkerStage, Script]] = [
+        ("max", "first", stage, max_says),
+        ("lea", "second", other, [{"say": "Hello max, hello kim."}]),
+    ]
+    for name, pool, at, script in members:
+        command = json.dumps(at.command(name, script))
+        parts.append(f'[[member]]\nname = "{name}"\npool = "{pool}"\ncwd = "project"\ncommand = {command}\n')
+    team = stage.file.with_name("team.toml")
+    team.write_text("\n".join(parts), encoding="utf-8")
+    return team
+
+
+async def test_a_conversation_on_two_workers_survives_its_node_in_front_of_somebody_at_the_other(
+    tmp_path: Path, stage: WorkerStage, url: str, processes: Processes
 ) -> None:
-    team = stage.write_team(max=[{"say": "Hello "}, {"sleep": 5}, {"say": "you."}])
-    stage.write_file()
-    stage.start_worker()
+    (tmp_path / "other").mkdir()
+    other = WorkerStage(tmp_path / "other", url, processes)
+    team = write_team_of_two(stage, other)
+    for pool, at, name in (("first", stage, "one"), ("second", other, "two")):
+        at.write_file(name=name)
+        processes.start(WORKER, url, pool, str(at.file))
     a = start_node(processes, stage.url, "a", str(team))
     b = start_node(processes, stage.url, "b")
     one = await begun(a)
     watching = Watching(b, one)
     assert (await say(b, one, "Hi.", "first-message")).status_code == 201
     await watching.until("Hello ")
+    streams = watching.streams
 
     a.process.kill()
     killed = time.monotonic()
-    streams = watching.streams
+    answer = await say(b, one, "And me?", "second-message")
+    acknowledged = time.monotonic() - killed
+    print(f"acknowledged {acknowledged:.2f} s after a kill")
+
+    assert answer.status_code == 201, answer.text
+    assert acknowledged < DEAD_SECONDS
+    assert (await say(b, one, "And me?", "second-message")).status_code == 200
     while watching.streams == streams:
         await asyncio.sleep(0.02)
-    print(f"seconds until the stream is back: {time.monotonic() - killed:.2f}")
+    assert time.monotonic() - killed < DEAD_SECONDS + 1
+    await watching.until("Hello max, hello kim.")
+    said = await until_said(b, one, "Hello max, hello kim.")
+    assert said[:3] == [("kim", "Hi."), ("kim", "And me?"), ("max", "Hello lea. [NEXT: lea]")]
+    assert said.count(("lea", "Hello max, hello kim.")) == len(other.started())
+    assert len(set(said[:4])) == 4
+    watching.stop()
+
+
+async def test_what_a_dead_node_leaves_is_continued_though_nobody_asks(
+    stage: WorkerStage, processes: Processes
+) -> None:
+    team = stage.write_team(max=[{"say": "Hello "}, {"sleep": 3}, {"say": "you."}])
+    stage.write_file()
+    stage.start_worker()
+    a = start_node(processes, stage.url, "a", str(team))
+    start_node(processes, stage.url, "b")
+    ones = [await begun(a) for _ in range(3)]
+    for one in ones:
+        assert (await say(a, one, "Hi.", "first-message")).status_code == 201
+    with PostgresStore(stage.url) as store:
+        before = [store.owner_of(one) for one in ones]
+        a.process.kill()
+        killed = time.monotonic()
+        while any(store.owner_of(one) in before for one in ones):
+            await asyncio.sleep(0.02)
+        assert time.monotonic() - killed < DEAD_SECONDS + 1
+
+        while any(store.conversation(one).messages < 2 for one in ones):
+            await asyncio.sleep(0.1)
+
+        assert [store.conversation(one).paused for one in ones] == [None] * 3
+        assert [len(store.messages(one)) for one in ones] == [2, 2, 2]
+    assert stage.started() == ["max"] * 3
+
+
+async def test_what_a_stopped_node_leaves_is_continued_by_the_others(stage: WorkerStage, processes: Processes) -> None:
+    team = stage.write_team(max=[{"say": "Hello "}, {"sleep": 3}, {"say": "you."}])
+    stage.write_file()
+    stage.start_worker()
+    a = start_node(processes, stage.url, "a", str(team))
+    b = start_node(processes, stage.url, "b")
+    one = await begun(a)
+    assert (await say(b, one, "Hi.", "first-message")).status_code == 201
+    while not stage.started():
+        await asyncio.sleep(0.02)
+
+    assert await asyncio.to_thread(a.process.stop) == 0
 
     assert await until_said(b, one, "Hello you.") == [("kim", "Hi."), ("max", "Hello you.")]
-    await watching.until("Hello you.")
-    assert stage.started() == ["max"]
-    watching.stop()
+    assert (await say(b, one, "Again.", "second-message")).status_code == 201
+    assert stage.started()[:1] == ["max"]
+
+
+async def test_a_frozen_node_is_given_up_and_comes_back(stage: WorkerStage, processes: Processes) -> None:
+    team = stage.write_team(max=[{"say": "Hello."}])
+    stage.write_file()
+    stage.start_worker()
+    a = start_node(processes, stage.url, "a", str(team))
+    b = start_node(processes, stage.url, "b")
+    one = await begun(a)
+    assert (await say(b, one, "Hi.", "first-message")).status_code == 201
+    await until_said(b, one, "Hello.")
+
+    a.process.freeze()
+    frozen = time.monotonic()
+    answer = await say(b, one, "And now?", "second-message")
+    acknowledged = time.monotonic() - frozen
+    print(f"acknowledged {acknowledged:.2f} s after a freeze")
+
+    assert answer.status_code == 201, answer.text
+    assert acknowledged < FROZEN_SECONDS
+    a.process.wake()
+    # It refuses what it does not own any more, and begins again; a page sends the same once more, too.
+    status = 0
+    while status not in (200, 201):
+        with suppress(httpx.HTTPError):
+            status = (await say(a, one, "Welcome.", "third-message")).status_code
+        await asyncio.sleep(0.1)
+    while len(await said_in(b, one)) < 6:
+        await asyncio.sleep(0.1)
+    found: list[tuple[str, str]] = []
+    while len(found) < 6:
+        with suppress(httpx.HTTPError):
+            found = await said_in(a, one)
+        await asyncio.sleep(0.1)
+    said = [content for who, content in found if who == "kim"]
+    assert said == ["Hi.", "And now?", "Welcome."]
+
+
+async def test_who_has_access_is_the_same_on_all_nodes_and_roles_hold_through_a_hop(
+    stage: WorkerStage, processes: Processes
+) -> None:
+    team = stage.write_team(max=[{"say": "Hello."}])
+    a = start_node(processes, stage.url, "a", str(team))
+    b = start_node(processes, stage.url, "b")
+    one = await begun(a)
+    async with a.client() as owner:
+        made = (await owner.post("/api/tokens", json={"role": "viewer"})).json()
+    viewer = {"Authorization": f"Bearer {made['token']}"}
+    messages = f"/api/conversations/{one}/messages"
+    async with httpx.AsyncClient(base_url=b.url, headers=viewer, timeout=30) as client:
+        while (await client.get("/api/me")).status_code != 200:
+            await asyncio.sleep(0.05)
+        assert (await client.get(messages)).status_code == 200
+        refused = await client.post(messages, json={"text": "Hi."})
+        assert refused.status_code == 403
+        assert "You can read here" in refused.json()["error"]
+
+        forged = {VISITOR.decode(): packed(Visitor(role="owner", is_here=True)).decode(), SECRET.decode(): "guess"}
+        assert (await client.post(messages, json={"text": "Hi."}, headers=forged)).status_code == 403
+
+        async with client.stream("GET", f"/api/conversations/{one}/events") as stream:
+            async with a.client() as owner:
+                assert (await owner.post(f"/api/sessions/{made['id']}/revoke")).status_code == 200
+            while (await client.get("/api/me")).status_code != 401:
+                await asyncio.sleep(0.05)
+            # Something to tell, and it is not told any more.
+            assert (await say(b, one, "Bye.", "last-message")).status_code == 201
+            assert "Bye." not in (await stream.aread()).decode()
+
+
+async def test_what_other_nodes_pass_on_is_answered_only_with_the_secret(
+    stage: WorkerStage, processes: Processes
+) -> None:
+    team = stage.write_team(max=[{"say": "Hello."}])
+    a = start_node(processes, stage.url, "a", str(team))
+    one = await begun(a)
+    with psycopg.connect(stage.url) as connection:
+        query = "SELECT passage, secret FROM bullpen_cluster.processes WHERE passage <> ''"
+        ((passage, secret),) = connection.execute(query).fetchall()
+    path = f"http://{passage}/api/conversations/{one}"
+    owner = {VISITOR.decode(): packed(Visitor(role="owner", is_here=True)).decode()}
+    async with httpx.AsyncClient(timeout=30) as client:
+        assert (await client.get(path, headers=owner)).status_code == 403
+        assert (await client.get(path, headers={**owner, SECRET.decode(): "guess"})).status_code == 403
+        assert (await client.get(path, headers={**owner, **a.headers})).status_code == 403
+        known = {**owner, SECRET.decode(): secret}
+        assert (await client.get(path, headers=known)).status_code == 200
+        # Nobody is on the machine of another node.
+        assert (await client.get(f"http://{passage}/teams/x", headers=known)).status_code == 403
+        elsewhere = await client.get(f"http://{passage}/api/conversations/calm-oak", headers=known)
+        assert elsewhere.status_code == 421

@@ -137,6 +137,7 @@ class Peers:
                 ringing.clear()
                 with suppress(StoreError, *GONE):
                     living = await self.look()
+                    await self.desk.do(self.store.renew_locks)
                     looks += 1
                     if living != seen or told or looks % SELDOM == 0:
                         told = await self._tell_what_is_left(living, told)

@@ -4,7 +4,7 @@ import asyncio
 import logging
 
 from bullpen.conversation.journal import Journal
-from bullpen.conversation.owner import BEAT_SECONDS
+from bullpen.conversation.owner import BEAT_SECONDS, NODE_BEAT_SECONDS
 from bullpen.conversation.running_turn import milliseconds
 from bullpen.errors import BullpenError, NotTheOwner, UnknownConversation
 
@@ -14,7 +14,7 @@ logger = logging.getLogger(__name__)
 async def keep_alive(journal: Journal) -> None:
     """Say so until the conversation is closed, or another process took or deleted it: then all stops here."""
     while True:
-        await asyncio.sleep(BEAT_SECONDS)
+        await asyncio.sleep(NODE_BEAT_SECONDS if journal.state.is_of_node else BEAT_SECONDS)
         try:
             await journal.state.beat(milliseconds())
         except (NotTheOwner, UnknownConversation) as error:

@@ -18,6 +18,8 @@ from bullpen.store.thread import Desk
 
 BEAT_SECONDS = 5.0
 """How often an owner says that it is alive."""
+NODE_BEAT_SECONDS = 60.0
+"""How often that of a node does: the node itself says much oftener that it is alive, for all that it owns."""
 LOST_SECONDS = 30.0
 """Who was seen in this time is alive, as far as those can tell who cannot see its lock or its process."""
 WATCH_SECONDS = 2.5 * BEAT_SECONDS

@@ -148,6 +148,11 @@ class ConversationState:
 
     # Reading
 
+    @property
+    def is_of_node(self) -> bool:
+        """Whether this process is a node of a cluster."""
+        return bool(self._owner.node)
+
     async def in_store(
         self, work: Callable[Arguments, Result], *args: Arguments.args, **kwargs: Arguments.kwargs
     ) -> Result:

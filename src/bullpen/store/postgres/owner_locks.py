@@ -3,14 +3,22 @@
 import hashlib
 from contextlib import suppress
 from threading import Lock
+from time import monotonic
 
 import psycopg
 
-from bullpen.store.postgres.connections import Connections, Session, is_usable
+from bullpen.store.postgres.connections import Connections, Db, Session, is_usable
 
 GRACE_SECONDS = 15
 """After a start of the server, in which owners take their locks again: until then, theirs say nothing."""
 
+SEEN_SECONDS = 0.3
+"""For this long after a list was read, a lock that was held then is taken to be: else each owner would be a query."""
+
+ALL_HELD = """
+    SELECT classid::bigint, objid::bigint FROM pg_locks WHERE locktype = 'advisory' AND granted AND objsubid = 1
+        AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+"""
 STATE = """
     SELECT EXISTS (SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND granted AND objsubid = 1
             AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
@@ -30,6 +38,8 @@ class OwnerLocks:
         self._session: Session | None = None
         self._held: set[str] = set()
         self._schema = ""
+        self._seen: frozenset[tuple[int, int]] = frozenset()
+        self._seen_at = -SEEN_SECONDS
 
     def hold(self, token: str) -> None:
         """Lock for an owner."""
@@ -47,11 +57,19 @@ class OwnerLocks:
             with self._lock:
                 self._renewed()
         high, low = divmod(self._key(token) % 2**64, 2**32)
+        # That one is not held must be known for certain: it may have been locked since.
+        if (high, low) in self._seen and monotonic() - self._seen_at < SEEN_SECONDS:
+            return True
         values = {"high": high, "low": low, "token": token, "grace": GRACE_SECONDS}
         with self._connections.reading() as db:
             row = db.execute(STATE, values).fetchone()
         is_locked, is_dead = row or (False, False)
         return True if is_locked else False if is_dead else None
+
+    def look_at_all(self, db: Db) -> None:
+        """Remember for a moment which locks are held."""
+        self._seen = frozenset((int(high), int(low)) for high, low in db.execute(ALL_HELD))
+        self._seen_at = monotonic()
 
     def renew(self) -> None:
         """Take all locks again if the session was lost."""

@@ -157,7 +157,10 @@ class PostgresStore:
     def conversations(self) -> list[StoredConversation]:
         """Return all conversations, the one with the latest activity first."""
         with self._connections.reading() as db:
-            return conversation_rows.listed(db)
+            listed = conversation_rows.listed(db)
+            if any(one.owner is not None for one in listed):
+                self._locks.look_at_all(db)
+            return listed
 
     def conversation(self, conversation_id: str) -> StoredConversation:
         """Return one conversation."""
@@ -571,6 +574,10 @@ class PostgresStore:
             if is_ours:
                 conversation_rows.set_owner(place, owner)
         return is_ours
+
+    def renew_locks(self) -> None:
+        """Take the locks of all owners again if their session was lost."""
+        self._locks.renew()
 
     def left_by_nodes(self, living: Sequence[int]) -> list[str]:
         """Return the conversations with unfinished turns that nodes own which are not among the living ones."""
