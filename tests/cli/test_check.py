@@ -43,6 +43,15 @@ def test_it_does_not_promise_that_agents_are_signed_in(capsys: pytest.CaptureFix
     )
 
 
+def test_a_member_in_a_pool_is_said_to_need_a_cluster(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("team.toml").write_text(GOOD + 'pool = "gpu-box"\n')
+
+    assert main(["check"]) == 0
+    said = capsys.readouterr().out
+    assert "its turns run on workers of 'gpu-box', which needs `bullpen serve --cluster`" in said
+    assert said.endswith("team.toml is fine. Next: bullpen serve team.toml --cluster ADDRESS\n")
+
+
 def test_warnings_are_said_and_are_not_wrong(capsys: pytest.CaptureFixture[str]) -> None:
     Path("my team.toml").write_text(GOOD + 'env = ["TOKEN"]\n')
 

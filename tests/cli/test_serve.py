@@ -108,6 +108,17 @@ def test_what_does_not_work_is_said_in_a_sentence(options: list[str], said: str,
     assert out == ""
 
 
+def test_a_member_in_a_pool_needs_a_cluster(tmp_path: Path) -> None:
+    team = write_team(tmp_path, {"max": [{"say": "Hello."}]})
+    team.write_text(team.read_text().replace('name = "max"', 'name = "max"\npool = "gpu-box"'))
+    with serve(tmp_path, str(team), "--trust") as process:
+        _, said = process.communicate(timeout=60)
+
+    assert process.returncode == 1
+    assert "max runs on workers of the pool 'gpu-box'" in said
+    assert "`bullpen serve --cluster`" in said
+
+
 def test_a_port_that_is_taken_is_said(tmp_path: Path) -> None:
     with (
         socket.create_server(("127.0.0.1", 0)) as taken,

@@ -90,6 +90,21 @@ def test_the_workers_commands_join_and_end_when_they_are_told_to(
         assert started.stop() == 0
 
 
+def test_the_nodes_commands_serve_without_asking_for_trust(tmp_path: Path, url: str, processes: Processes) -> None:
+    """Nothing of a team whose agents are all in pools runs on a node."""
+    stage = WorkerStage(tmp_path, url, processes)
+    team = stage.write_team(max=[{"say": "Hello."}])
+    in_unit = settings(NODE)["ExecStart"].replace("${NODE_HOST}", "127.0.0.1").replace("/run/bullpen-node-%i", "TOKENS")
+    _, *words_in_unit = shlex.split(in_unit)
+    for words in (words_in_unit, services()["node-1"]["command"], services()["node-2"]["command"]):
+        given = ["0" if word.startswith("84") else word for word in words]
+        given = [str(tmp_path / "token") if word.endswith("/token") else word for word in given]
+        started = processes.start("bullpen", *given, str(team), BULLPEN_CLUSTER=url)
+        while "/enter/" not in (line := started.line()):
+            assert line
+        assert started.stop() == 0
+
+
 def test_the_containers_are_made_of_files_that_are_there_and_may_do_little() -> None:
     found = services()
 

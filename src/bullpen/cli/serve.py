@@ -21,7 +21,7 @@ from bullpen.cli.signals import LEAVING, handling
 from bullpen.cli.trust_question import ensure_trusted
 from bullpen.config import wants_telemetry
 from bullpen.database import database_path
-from bullpen.errors import MissingExtra
+from bullpen.errors import MissingExtra, NeedsCluster
 from bullpen.exchange.files import write_private_file
 from bullpen.exchange.formatting import Writable
 from bullpen.team.file import LoadedTeam, load_team
@@ -84,16 +84,21 @@ def run(options: argparse.Namespace) -> int:
     access = open_access(url) if url else None
     if (changed := change_access(options, access)) is not None:
         return changed
-    team = _team(options)
+    team = _team(options, is_node=access is not None)
     return asyncio.run(_serve(options, team, access))
 
 
-def _team(options: argparse.Namespace) -> LoadedTeam | None:
+def _team(options: argparse.Namespace, *, is_node: bool) -> LoadedTeam | None:
     """Return the team for new conversations; without one, those that exist can still be looked at."""
     if options.file is None and not TEAM_FILE.exists():
         return None
     loaded = load_team(options.file or TEAM_FILE)
-    ensure_trusted(loaded, trust=options.trust)
+    in_pools = [agent for agent in loaded.team.agents if agent.pool]
+    if in_pools and not is_node:
+        raise NeedsCluster(in_pools[0].name, in_pools[0].pool)
+    # Of a team whose agents are all in pools nothing runs here: each worker's own file decides what runs there.
+    if len(in_pools) < len(loaded.team.agents) or loaded.team.checks:
+        ensure_trusted(loaded, trust=options.trust)
     return loaded
 
 
