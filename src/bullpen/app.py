@@ -141,10 +141,13 @@ async def open_conversation(
         if resume is None:
             await thread.do(_create, store, loaded, conversation_id)
         seen_at = await claim(store, thread, conversation_id, owner)
+        if elsewhere is not None:
+            await elsewhere.start()
         state = await thread.do(_claimed, store, loaded, conversation_id, owner, thread)
         number = state.progress.message_number
         history = StoredHistory(store, conversation_id, messages=state.messages, highest_number=number)
-        conversation = Conversation(loaded.team, state, agents, history, store, loaded.root, files)
+        checks = None if elsewhere is None else elsewhere.checks
+        conversation = Conversation(loaded.team, state, agents, history, store, loaded.root, files, checks)
         await conversation.start(interrupted_at=seen_at, continues=continues)
         async with nullcontext() if telemetry is None else telemetry.following(conversation):
             try:

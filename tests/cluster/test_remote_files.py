@@ -1,122 +1,23 @@
 """What agents change on workers is seen, shown and taken back as on one machine; workers do it where the files are."""
 
 import asyncio
-import subprocess
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from functools import partial
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.cluster.files_stage import OWNER, WRITES, FilesStage, opened, until_there
 from tests.cluster.processes import Processes, Started
-from tests.cluster.stage import Script, WorkerStage
+from tests.cluster.repositories import git
 
-from bullpen.app import open_conversation
-from bullpen.cluster.node import open_node
-from bullpen.cluster.remote_team import RemoteTeam
-from bullpen.conversation.conversation import Conversation
-from bullpen.conversation.events import FilesChanged, Trouble
 from bullpen.errors import FilesDiffer, NothingToUndo, WorkerAway
-from bullpen.file_changes import ChangeRecord
-from bullpen.store.postgres.store import PostgresStore
-from bullpen.store.thread import StoreThread
-from bullpen.team.file import load_team
-
-OWNER = "tests.cluster.owner_process"
-WRITES: Script = [{"write_file": {"path": "a.txt", "text": "one\ntwo\n"}}, {"say": "Done."}]
-
-
-def git(folder: Path, *arguments: str, given: str = "") -> str:
-    ours = ("-c", "user.name=t", "-c", "user.email=t@localhost")
-    done = subprocess.run(
-        ["git", *ours, *arguments], cwd=folder, input=given, capture_output=True, text=True, check=True
-    )
-    return done.stdout
-
-
-class Stage(WorkerStage):
-    """A worker with a git repository, and agents that may edit files."""
-
-    def __init__(self, folder: Path, url: str, processes: Processes) -> None:
-        super().__init__(folder, url, processes)
-        git(self.folder, "init", "-q")
-        (self.folder / "a.txt").write_text("one\n")
-        git(self.folder, "add", "-A")
-        git(self.folder, "commit", "-qm", "first")
-
-    def prepare(self, permissions: str = "edit", **members: Script) -> Path:
-        team = self.write_team(**members)
-        team.write_text(team.read_text().replace('pool = "', f'permissions = "{permissions}"\npool = "'))
-        self.write_file(permissions="edit")
-        return team
-
-    @property
-    def text(self) -> str:
-        return (self.folder / "a.txt").read_text()
-
-    def records(self, conversation_id: str) -> list[ChangeRecord]:
-        with PostgresStore(self.url) as store:
-            return store.changes(conversation_id)
 
 
 @pytest.fixture
-def stage(tmp_path: Path, url: str, processes: Processes) -> Stage:
-    return Stage(tmp_path, url, processes)
+def stage(tmp_path: Path, url: str, processes: Processes) -> FilesStage:
+    return FilesStage(tmp_path, url, processes)
 
 
-class Opened:
-    """A conversation with what a viewer sees."""
-
-    def __init__(self, conversation: Conversation) -> None:
-        self.conversation = conversation
-        self.changed: list[FilesChanged] = []
-        self.troubles: list[str] = []
-        self._task = asyncio.create_task(self._watch())
-
-    async def _watch(self) -> None:
-        async for event in self.conversation.watch():
-            match event:
-                case FilesChanged():
-                    self.changed.append(event)
-                case Trouble():
-                    self.troubles.append(event.text)
-                case _:
-                    pass
-
-    async def talk(self, text: str = "Go.") -> None:
-        """Say something, and wait until nothing happens any more."""
-        await self.conversation.say(text)
-        await self.conversation.until_quiet()
-
-    async def until_told(self, text: str) -> None:
-        while not any(text in one for one in self.troubles):
-            await asyncio.sleep(0.05)
-
-
-@asynccontextmanager
-async def opened(url: str, team: Path, resume: str | None = None) -> AsyncIterator[Opened]:
-    thread = StoreThread()
-    async with open_node(url, name="n") as node:
-        with node.open_store() as store:
-            remote = partial(RemoteTeam, node)
-            async with open_conversation(
-                load_team(team), store, thread, resume, remote=remote, continues=True
-            ) as conversation:
-                seen = Opened(conversation)
-                await asyncio.sleep(0)
-                yield seen
-    thread.close()
-
-
-async def until_there(url: str, count: int = 1) -> None:
-    """Wait until workers have joined."""
-    async with open_node(url, name="n") as node:
-        while len(node.workers("gpu-box")) < count:
-            await node.look_at_workers()
-            await asyncio.sleep(0.05)
-
-
-async def test_what_a_turn_changes_on_a_worker_is_recorded_with_a_diff_that_applies(stage: Stage) -> None:
+async def test_what_a_turn_changes_on_a_worker_is_recorded_with_a_diff_that_applies(stage: FilesStage) -> None:
     team = stage.prepare(max=WRITES)
     stage.start_worker()
     async with opened(stage.url, team) as seen:
@@ -137,7 +38,7 @@ async def test_what_a_turn_changes_on_a_worker_is_recorded_with_a_diff_that_appl
     assert stage.text == "one\ntwo\n"
 
 
-async def test_it_is_taken_back_and_brought_back_on_the_worker_also_by_another_node(stage: Stage) -> None:
+async def test_it_is_taken_back_and_brought_back_on_the_worker_also_by_another_node(stage: FilesStage) -> None:
     team = stage.prepare(max=WRITES)
     stage.start_worker()
     async with opened(stage.url, team) as seen:
@@ -157,7 +58,7 @@ async def test_it_is_taken_back_and_brought_back_on_the_worker_also_by_another_n
         assert kinds == ["turn", "undo", "redo", "undo", "rewind"]
 
 
-async def test_what_a_person_changed_on_the_worker_is_told_apart_and_never_overwritten(stage: Stage) -> None:
+async def test_what_a_person_changed_on_the_worker_is_told_apart_and_never_overwritten(stage: FilesStage) -> None:
     team = stage.prepare(max=WRITES)
     stage.start_worker()
     async with opened(stage.url, team) as seen:
@@ -174,7 +75,7 @@ async def test_what_a_person_changed_on_the_worker_is_told_apart_and_never_overw
         assert [file.path for file in people.changes.files] == ["a.txt", "b.txt"]
 
 
-async def test_who_only_reads_costs_nothing(stage: Stage) -> None:
+async def test_who_only_reads_costs_nothing(stage: FilesStage) -> None:
     team = stage.prepare(permissions="read-only", max=[{"say": "Hello."}])
     stage.start_worker()
     async with opened(stage.url, team) as seen:
@@ -186,7 +87,7 @@ async def test_who_only_reads_costs_nothing(stage: Stage) -> None:
 
 
 async def test_an_undo_while_the_worker_is_away_is_refused_in_a_sentence_and_works_when_it_is_back(
-    stage: Stage,
+    stage: FilesStage,
 ) -> None:
     team = stage.prepare(max=WRITES)
     worker = stage.start_worker()
@@ -208,7 +109,7 @@ async def test_an_undo_while_the_worker_is_away_is_refused_in_a_sentence_and_wor
             await seen.conversation.undo()
 
 
-async def test_what_a_turn_changed_whose_worker_was_killed_is_known_when_it_is_back(stage: Stage) -> None:
+async def test_what_a_turn_changed_whose_worker_was_killed_is_known_when_it_is_back(stage: FilesStage) -> None:
     team = stage.prepare(max=[WRITES[0], {"hang": True}], eva=[{"say": "Fine."}])
     worker = stage.start_worker()
     async with opened(stage.url, team) as seen:
@@ -234,8 +135,10 @@ async def test_what_a_turn_changed_whose_worker_was_killed_is_known_when_it_is_b
         assert "bullpen stopped during this turn" in first.changes.note
 
 
-@pytest.mark.parametrize("ending", [Started.kill, Started.stop])
-async def test_who_adopts_a_turn_records_what_it_changed(stage: Stage, processes: Processes, ending: object) -> None:
+@pytest.mark.parametrize("end", [Started.kill, Started.stop])
+async def test_who_adopts_a_turn_records_what_it_changed(
+    stage: FilesStage, processes: Processes, end: Callable[[Started], object]
+) -> None:
     team = stage.prepare(max=[*WRITES[:1], {"sleep": 6}, {"write_file": {"path": "b.txt", "text": "b\n"}}, WRITES[1]])
     stage.start_worker()
     node = processes.start(OWNER, stage.url, str(team), "new", "Go.")
@@ -243,7 +146,7 @@ async def test_who_adopts_a_turn_records_what_it_changed(stage: Stage, processes
     while "two" not in stage.text:
         await asyncio.sleep(0.02)
 
-    await asyncio.to_thread(Started.kill if ending is Started.kill else Started.stop, node)
+    await asyncio.to_thread(end, node)
     async with opened(stage.url, team, conversation_id) as seen:
         await seen.conversation.until_quiet()
 
@@ -256,7 +159,7 @@ async def test_who_adopts_a_turn_records_what_it_changed(stage: Stage, processes
     assert stage.started() == ["max"]
 
 
-async def test_without_git_names_are_known_and_nothing_can_be_taken_back(stage: Stage, tmp_path: Path) -> None:
+async def test_without_git_names_are_known_and_nothing_can_be_taken_back(stage: FilesStage, tmp_path: Path) -> None:
     team = stage.prepare(max=WRITES)
     (tmp_path / "empty").mkdir()
     stage.start_worker(PATH=str(tmp_path / "empty"))
@@ -271,7 +174,7 @@ async def test_without_git_names_are_known_and_nothing_can_be_taken_back(stage: 
     assert stage.text == "one\ntwo\n"
 
 
-async def test_members_that_edit_stay_on_the_worker_that_has_the_files(stage: Stage, tmp_path: Path) -> None:
+async def test_members_that_edit_stay_on_the_worker_that_has_the_files(stage: FilesStage, tmp_path: Path) -> None:
     team = stage.prepare(max=WRITES)
     stage.start_worker()
     other = stage.file.with_name("other.toml")

@@ -26,8 +26,10 @@ class CheckRun(Struct, kw_only=True):
     """None: it was stopped, or never began."""
     is_started: bool = False
     is_timed_out: bool = False
+    is_lost: bool = False
+    """Whether nobody knows how it ended, because the machine is away on which it ran."""
     problem: str = ""
-    """Why it could not begin, in a sentence."""
+    """Why it could not begin, or that nobody knows how it ended, in a sentence."""
     output: str = ""
     left_out: int = 0
     seconds: float = 0.0

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+from collections.abc import Callable
 from contextlib import suppress
 from typing import LiteralString
 
@@ -16,6 +17,8 @@ from bullpen.errors import WorkerAway
 
 LOOK_SECONDS = 1.0
 """How often to look whether the worker is still there."""
+LONGEST_WAIT_SECONDS = 10.0
+"""For what an earlier owner has ordered. In a folder, a worker does one thing after the other anyway."""
 
 
 class There(Struct, frozen=True):
@@ -33,10 +36,17 @@ def is_there(node: Node, there: There) -> bool:
     return any(worker.name == there.worker for worker in node.workers(there.pool))
 
 
-async def run_errand(node: Node, conversation_id: str, there: There, errand: Errand) -> bytes:
+async def run_errand(
+    node: Node,
+    conversation_id: str,
+    there: There,
+    errand: Errand,
+    *,
+    on_end: Callable[[Outcome], None] = lambda _: None,
+) -> bytes:
     """Have a worker do something, and return its packed answer; WorkerAway is raised if it is away, or dies.
 
-    If this is cancelled, so is the errand, and it has ended then.
+    If this is cancelled, so is the errand, and it has ended then. `on_end` is told how, in any case.
     """
     if not is_there(node, there):
         raise WorkerAway.of(there.worker, there.pool)
@@ -54,9 +64,20 @@ async def run_errand(node: Node, conversation_id: str, there: There, errand: Err
         raise
     finally:
         node.do_soon(settle(node.database, *key))
+        if following.done() and not following.cancelled():
+            on_end(following.result())
     if outcome.kind == "ended":
         return outcome.result.answer
     raise (WorkerAway.lost if outcome.kind == "lost" else WorkerAway.of)(there.worker, there.pool)
+
+
+async def end_errands_left(node: Node, conversation_id: str) -> None:
+    """End what an earlier owner of a conversation has ordered; wait for what cannot be ended, or does not end soon."""
+    query: LiteralString = "SELECT errands_left(%s, %s)"
+    for _ in range(round(LONGEST_WAIT_SECONDS / LOOK_SECONDS)):
+        if not await node.database.do(query, conversation_id, node.id):
+            return
+        await asyncio.sleep(LOOK_SECONDS)
 
 
 async def _outcome(node: Node, there: There, key: tuple[str, str], following: "asyncio.Future[Outcome]") -> Outcome:

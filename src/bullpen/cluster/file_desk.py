@@ -7,12 +7,15 @@ from threading import Lock
 
 import msgspec
 
+from bullpen.agents.check_run import CheckRun, run_check
 from bullpen.cluster.file_work import (
     Apply,
+    CheckWork,
     Compare,
     Differs,
     FileAnswer,
     FileWork,
+    FindPlaces,
     FindRoot,
     FoundRoot,
     ListChanged,
@@ -21,6 +24,7 @@ from bullpen.cluster.file_work import (
     TreeWith,
 )
 from bullpen.cluster.worker_file import WorkerFile
+from bullpen.conversation.check_places import place_in
 from bullpen.errors import BullpenError, FilesDiffer, FilesFailed, FilesNotKept, NotAllowedHere
 from bullpen.file_changes import FileChange, FileState
 from bullpen.files.compare import is_tree
@@ -70,9 +74,30 @@ class FileDesk:
             using = self._using.setdefault(workspace.root, Lock())
         if isinstance(work.ask, FindRoot):
             return FoundRoot(root=str(workspace.root), folder=str(folder))
+        if isinstance(work.ask, FindPlaces):
+            return tuple(self._place(cwd, workspace.root) for cwd in work.ask.cwds)
         # One after the other, as an owner that has died may have ordered something, too.
         with using:
             return _done(workspace, work)
+
+    def _place(self, cwd: str, root: Path) -> str:
+        """Return where a check runs that concerns the files below a root; empty: nowhere."""
+        try:
+            place = place_in(self._file.place_of(cwd)[1], root, root)
+        except NotAllowedHere:
+            # Without a folder of its own, and where there are several, it runs where files were changed.
+            place = root if Path(cwd) == Path() else None
+        return "" if place is None or not place.is_dir() else str(place)
+
+    async def check(self, work: CheckWork, run: CheckRun) -> None:
+        """Run a check, if the worker's file lists its command; what came of it is in `run`, also if cancelled."""
+        try:
+            _, folder = self._file.place_of(work.folder)
+            self._file.check_command(work.command)
+        except NotAllowedHere as error:
+            run.problem = f"Its worker does not run this check: {error}."
+            return
+        await run_check(work.command, cwd=folder, timeout=work.timeout, run=run)
 
 
 def _done(workspace: Workspace, work: FileWork) -> object:

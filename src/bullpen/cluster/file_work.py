@@ -1,4 +1,4 @@
-"""FileWork: what a worker is asked to do with the files of one of its folders, and what it answers."""
+"""FileWork and CheckWork: what a worker is asked to do in one of its folders, and what it answers."""
 
 from typing import Literal
 
@@ -56,7 +56,16 @@ class ReadContents(Struct, frozen=True, tag="contents"):
     blob: str
 
 
-Ask = FindRoot | TakeSnapshot | Compare | ListChanged | TreeWith | Differs | Apply | ReadContents
+class FindPlaces(Struct, frozen=True, tag="places"):
+    """Where checks run that concern a root, by the folders that the team file names. The answer is a tuple of paths.
+
+    A path is empty if the check concerns other files.
+    """
+
+    cwds: tuple[str, ...]
+
+
+Ask = FindPlaces | FindRoot | TakeSnapshot | Compare | ListChanged | TreeWith | Differs | Apply | ReadContents
 
 
 class FileWork(Struct, frozen=True, kw_only=True, tag="files"):
@@ -65,6 +74,14 @@ class FileWork(Struct, frozen=True, kw_only=True, tag="files"):
     folder: str
     """As a member's cwd names it, or an absolute path on the worker."""
     ask: Ask
+
+
+class CheckWork(Struct, frozen=True, kw_only=True, tag="check"):
+    """A check to be run in a folder. The answer is a CheckRun."""
+
+    folder: str
+    command: tuple[str, ...]
+    timeout: float
 
 
 class FoundRoot(Struct, frozen=True, kw_only=True):

@@ -11,7 +11,7 @@ from msgspec import Struct
 from bullpen.agents.held_session import WantedSession
 from bullpen.agents.spec import Permission
 from bullpen.cluster.database import Database
-from bullpen.cluster.file_work import FileWork
+from bullpen.cluster.file_work import CheckWork, FileWork
 from bullpen.memory import SessionUse
 
 
@@ -50,8 +50,11 @@ class Work(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="turn"):
     """None: it has no memory of its own."""
 
 
-Errand = FileWork
+Errand = FileWork | CheckWork
 """What else can be ordered, from one worker: what must be done where a folder is."""
+
+
+_errand = msgspec.msgpack.Decoder[Errand](Errand)
 
 
 class Order(Struct, frozen=True, kw_only=True):
@@ -72,9 +75,10 @@ class Order(Struct, frozen=True, kw_only=True):
     def errand(self) -> Errand | None:
         """What else is to be done; None: it is a turn, or cannot be read."""
         try:
-            return msgspec.msgpack.decode(self.packed, type=Errand)
+            errand: Errand = _errand.decode(self.packed)
         except msgspec.MsgspecError:
             return None
+        return errand
 
     @property
     def key(self) -> tuple[str, str]:

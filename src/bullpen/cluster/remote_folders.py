@@ -23,9 +23,14 @@ def read_folder(folder: Path) -> tuple[There, str]:
     return There(pool, worker), path
 
 
+def folder_at(there: There, path: str) -> Path:
+    """Return a folder on a worker."""
+    return Path(f"{there}:{path}")
+
+
 def folder_in(pool: str, cwd: str) -> Path:
     """Return the folder of a member, on whichever worker it is."""
-    return Path(f"{There(pool, '')}:{cwd}")
+    return folder_at(There(pool, ""), cwd)
 
 
 class RemoteFolders:

@@ -1,8 +1,10 @@
 """RemoteTeam: the agents of one conversation whose turns run on workers, and their folders there."""
 
 from bullpen.agents.registry import spec_for
+from bullpen.cluster.errands import end_errands_left
 from bullpen.cluster.node import Node
 from bullpen.cluster.remote_agent import RemoteAgent
+from bullpen.cluster.remote_checks import RemoteChecks
 from bullpen.cluster.remote_folders import RemoteFolders, folder_in
 from bullpen.store.base import Store
 from bullpen.team.team import Member, Team
@@ -13,9 +15,14 @@ class RemoteTeam:
 
     def __init__(self, node: Node, conversation_id: str, team: Team, store: Store) -> None:
         self.folders = RemoteFolders(node, conversation_id, store)
+        self.checks = RemoteChecks(node, conversation_id)
         self._node = node
         self._id = conversation_id
         self._pinned = {member.pool for member in team.agents if member.pool and member.permissions != "read-only"}
+
+    async def start(self) -> None:
+        """End what an earlier owner of the conversation has ordered with files, and wait for what has begun of it."""
+        await end_errands_left(self._node, self._id)
 
     def agent(self, member: Member) -> RemoteAgent:
         """Return an agent whose turns run on the workers of its pool."""

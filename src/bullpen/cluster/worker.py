@@ -11,6 +11,7 @@ from functools import partial
 import msgspec
 from msgspec import Struct
 
+from bullpen.agents.check_run import CheckRun
 from bullpen.agents.crash_records import end_leftover_processes
 from bullpen.agents.environment import child_environment
 from bullpen.agents.runner import Reply, run_turn, to_the_end
@@ -19,6 +20,7 @@ from bullpen.cluster.announcing import announcement, read_announcement
 from bullpen.cluster.bell import Bell
 from bullpen.cluster.database import Database
 from bullpen.cluster.file_desk import FileDesk
+from bullpen.cluster.file_work import CheckWork
 from bullpen.cluster.joining import obstacle
 from bullpen.cluster.membership import Member, Process, channel_of, joined
 from bullpen.cluster.orders import Errand, Order, Work, new_attempt, next_order, queues_of
@@ -173,11 +175,18 @@ class Shift:
     async def _run_errand(self, member: Member, order: Order, errand: Errand) -> None:
         """Do something else than a turn, and say what came of it."""
         self._begun.add(order.key)
+        kind: Ending = "ended"
+        answer, run = b"", CheckRun()
         try:
-            answer = await asyncio.to_thread(self._desk.answer, errand)
-            outcome = Outcome(kind="ended", result=Result(answer=answer))
+            if isinstance(errand, CheckWork):
+                await self._desk.check(errand, run)
+            else:
+                answer = await asyncio.to_thread(self._desk.answer, errand)
         except asyncio.CancelledError:
-            outcome = Outcome(kind="cancelled" if order.key in self._unwanted else "lost")
+            kind = "cancelled" if order.key in self._unwanted else "lost"
+        if isinstance(errand, CheckWork):
+            answer = msgspec.msgpack.encode(run)
+        outcome = Outcome(kind=kind, result=Result(answer=answer))
         await to_the_end(self._answer(member, order, outcome))
 
     async def _answer(self, member: Member, order: Order, outcome: Outcome) -> None:

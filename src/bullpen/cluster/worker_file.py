@@ -24,6 +24,8 @@ class WorkerFile(Struct, frozen=True, kw_only=True):
     """The types of agents that may run."""
     commands: tuple[tuple[str, ...], ...] = ()
     """Other programs that may run, each with exactly these arguments."""
+    checks: tuple[tuple[str, ...], ...] = ()
+    """Commands that may run after turns as checks, beside those above."""
     permissions: Permission = "read-only"
     """What an agent may do at most."""
     allow: tuple[str, ...] = ()
@@ -57,6 +59,11 @@ class WorkerFile(Struct, frozen=True, kw_only=True):
                 raise NotAllowedHere(f"{what} does not hold {missing[0]!r}")
         if missing := [name for name in work.env if not matches(name, self.env)]:
             raise NotAllowedHere(f"env does not hold {missing[0]!r}")
+
+    def check_command(self, command: tuple[str, ...]) -> None:
+        """Raise NotAllowedHere if a command may not run as a check."""
+        if command not in (*self.checks, *self.commands):
+            raise NotAllowedHere(f"the command {' '.join(command)!r} is not among its checks")
 
     def folder_for(self, work: Work) -> Path:
         """Return where an order runs; NotAllowedHere is raised for a place outside of all folders."""

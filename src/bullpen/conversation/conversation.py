@@ -17,6 +17,7 @@ from bullpen.context.prompt import AssemblerOutput
 from bullpen.conversation import conflicts, decisions, rounds
 from bullpen.conversation.best_of import BestOfSeveral
 from bullpen.conversation.broadcast import Viewer
+from bullpen.conversation.check_places import CheckRunner
 from bullpen.conversation.conflicts import Settling
 from bullpen.conversation.consequences import note, person_message, route_of_person
 from bullpen.conversation.entry import Entry
@@ -71,6 +72,7 @@ class Conversation:
         store: Store,
         root: Path,
         file_history: FileHistory | None = None,
+        check_runner: CheckRunner | None = None,
     ) -> None:
         self.team = team
         self._state = state
@@ -83,7 +85,7 @@ class Conversation:
         place = file_history.forked.place if file_history is not None else Path
         self.workspaces = workspaces(team.agents, root, place)
         """For each member that may edit files, the folder in which it may."""
-        self._files = TurnFiles(self._journal, file_history, of_turns, team.checks, root)
+        self._files = TurnFiles(self._journal, file_history, of_turns, team.checks, check_runner, root)
         self._best_of = BestOfSeveral(team, self._journal, file_history, self._files)
         self._turns = TurnLoop(
             *(team, self._router, self._journal, of_turns, prompts, memories),

@@ -13,6 +13,7 @@ from bullpen.agents.runner import Reply, run_turn
 from bullpen.agents.spec import AgentSpec, Emit
 from bullpen.context.agent_types import unknown_type_warning
 from bullpen.context.prompt import AssemblerOutput
+from bullpen.conversation.check_places import CheckRunner
 from bullpen.conversation.prepared_turn import PreparedTurn
 from bullpen.conversation.running_turn import RunningTurn
 from bullpen.errors import NeedsCluster
@@ -112,8 +113,15 @@ class RemoteTeam(Protocol):
     def folders(self) -> Folders:
         """The folders in which they work."""
 
+    @property
+    def checks(self) -> CheckRunner:
+        """Runs checks in them."""
+
     def agent(self, member: Member) -> MemberAgent:
         """Return one of them."""
+
+    async def start(self) -> None:
+        """End what an earlier owner of the conversation has ordered with files."""
 
 
 def agent_for(

@@ -2,17 +2,17 @@
 
 import asyncio
 import logging
-import os
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from functools import partial
 from pathlib import Path
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bullpen.agents.check_run import CheckRun, run_check
+from bullpen.agents.check_run import CheckRun
 from bullpen.agents.runner import to_the_end
 from bullpen.check_results import CheckResult, CheckState
+from bullpen.conversation.check_places import CheckRunner
 from bullpen.conversation.events import Checked, FilesChanged, Trouble
 from bullpen.conversation.file_history import FileHistory
 from bullpen.conversation.journal import Journal
@@ -22,7 +22,6 @@ from bullpen.conversation.running_turn import milliseconds
 from bullpen.conversation.watched_folder import WatchedFolder, all_of
 from bullpen.errors import BullpenError
 from bullpen.file_changes import ChangeRecord, FolderChanges
-from bullpen.files.place import find_place
 from bullpen.routing.obstacles import Checking
 from bullpen.routing.queue import WaitingTurn
 from bullpen.routing.rounds import candidate_of
@@ -57,7 +56,7 @@ class TurnChecks:
         journal: Journal,
         history: FileHistory | None,
         checks: Sequence[Check],
-        root: Path,
+        runner: CheckRunner,
         own: OwnWorkspaces,
     ) -> None:
         self.running: dict[int, CheckResult] = {}
@@ -66,7 +65,7 @@ class TurnChecks:
         self._state = journal.state
         self._history = history
         self._checks = checks
-        self._root = root
+        self._runner = runner
         self._own = own
         self._ended: dict[str, Ended] = {}
 
@@ -158,25 +157,12 @@ class TurnChecks:
             self._journal.publish(Trouble(text=f"What turn {ended.turn.id} changed could not be checked: {error}"))
 
     async def _check_all(self, ended: Ended) -> list[tuple[Check, CheckResult]]:
-        places = await asyncio.to_thread(lambda: list(self._places(ended)))
+        root = Path(ended.folder.path)
+        places = await asyncio.to_thread(self._runner.placed, self._checks, root, ended.shared)
         if not places:
             return []
         async with ended.folder.checking(f"checks of {ended.turn.id}"):
             return [(check, await self._run(check, place, ended)) for check, place in places]
-
-    def _places(self, ended: Ended) -> Iterator[tuple[Check, Path]]:
-        """Yield the checks of a workspace, each with the folder in which it runs there."""
-        root = Path(ended.folder.path)
-        shared = root if ended.shared is None else find_place(ended.shared).root
-        if self._history is not None:
-            # In a fork with files, folders of the team are elsewhere, too.
-            shared = self._history.forked.original(shared)
-        for check in self._checks:
-            place = Path(os.path.realpath(self._root / check.cwd))
-            if place.is_relative_to(shared):
-                yield check, root / place.relative_to(shared)
-            elif shared.is_relative_to(place):
-                yield check, place if shared == root else root
 
     # One check
 
@@ -197,7 +183,7 @@ class TurnChecks:
         changes: list[ChangeRecord] = []
         try:
             await to_the_end(self._begin(result, check, ended, begun, changes))
-            await run_check(check.command, cwd=place, timeout=check.timeout, run=run)
+            await self._runner.run(check, place, run)
             is_cancelled = False
         finally:
             for one in begun:
@@ -288,6 +274,8 @@ def _result(begun: CheckResult, run: CheckRun, *, is_cancelled: bool) -> CheckRe
     note = ""
     if is_cancelled:
         state, note = "cancelled", "It was cancelled."
+    elif run.is_lost:
+        state, note = "interrupted", run.problem
     elif run.is_timed_out:
         state, note = "timed_out", "It did not end within its time, and was stopped."
     elif not run.is_started:

@@ -9,6 +9,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from bullpen.conversation.check_places import CheckRunner, ChecksHere
 from bullpen.conversation.collision_watch import CollisionWatch
 from bullpen.conversation.conflicts import Settling
 from bullpen.conversation.events import FilesChanged, Trouble
@@ -51,6 +52,7 @@ class TurnFiles:
         history: FileHistory | None,
         agents: TurnAgents,
         checks: Sequence[Check] = (),
+        runner: CheckRunner | None = None,
         root: Path = Path(),
     ) -> None:
         self._journal = journal
@@ -68,7 +70,9 @@ class TurnFiles:
         self._ending: set[asyncio.Task[None]] = set()
         """Watches of folders in which nobody works any more."""
         self.own = OwnWorkspaces(journal, history, agents)
-        self.checks = TurnChecks(journal, history, checks, root, self.own)
+        # In a fork with files, folders of the team are elsewhere, too.
+        original = history.forked.original if history is not None else Path
+        self.checks = TurnChecks(journal, history, checks, runner or ChecksHere(root, original), self.own)
         self._unfinished = UnfinishedChanges(journal, history, self._folders)
         self.is_bringing = False
         """Whether a picked result is being merged."""

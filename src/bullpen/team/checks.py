@@ -107,6 +107,11 @@ class _Checks:
     def _check(self, path: KeyPath, check: Check) -> Iterator[TeamProblem]:
         """Check that a command can run after turns, and that there are any after which it does."""
         folder = self._root / check.cwd
+        editing = [agent for agent in self._team.agents if agent.permissions != "read-only"]
+        if editing and all(agent.pool for agent in editing):
+            text = "runs on the workers that have the files, so it is not looked for here; their files must list it"
+            yield self._problem(path, text, "remark")
+            return
         if reason := _folder_problem(folder):
             yield self._problem((*path, "cwd"), reason)
         elif check.command:
@@ -114,7 +119,7 @@ class _Checks:
             environment = child_environment(spec, None, self._environ)
             if find_program(spec.program, environment, folder) is None:
                 yield self._problem((*path, "command"), _not_found(spec, folder))
-        if all(agent.permissions == "read-only" for agent in self._team.agents):
+        if not editing:
             text = "never runs: no agent of this team may change files"
             yield self._problem(path, text, "remark")
 

@@ -196,10 +196,12 @@ CHECK_KEYS = {
     "on_red": _one_of("ask", "return"),
     "most_returns": _whole(1),
 }
+_COMMANDS = Kind('a list of commands, each a list of strings, such as [["/opt/tool", "--fast"]]', _read_commands)
 WORKER_KEYS = {
     "name": _TEXT,
     "agents": _TEXTS,
-    "commands": Kind('a list of commands, each a list of strings, such as [["/opt/tool", "--fast"]]', _read_commands),
+    "commands": _COMMANDS,
+    "checks": _COMMANDS,
     "permissions": _PERMISSIONS,
     "allow": _ALLOWED,
     "arguments": _TEXTS,
