@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import psycopg
@@ -17,6 +17,13 @@ LOCK_CLASS = 1651864944
 """Of the locks that processes hold; sql/0001.sql looks for them."""
 ANY = ""
 """Rings for every payload."""
+
+
+async def ring(ringing: asyncio.Event, seconds: float) -> None:
+    """Wait for a ring, for a while. asyncio.wait_for could take a ring for more important than being cancelled."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await ringing.wait()
 
 
 class Bell:

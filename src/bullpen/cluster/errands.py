@@ -3,7 +3,6 @@
 import asyncio
 import os
 from collections.abc import Callable
-from contextlib import suppress
 from typing import LiteralString
 
 import msgspec
@@ -83,8 +82,7 @@ async def end_errands_left(node: Node, conversation_id: str) -> None:
 async def _outcome(node: Node, there: There, key: tuple[str, str], following: "asyncio.Future[Outcome]") -> Outcome:
     """Wait for the end. What a worker has begun is lost with it; what it has not is cancelled when it is away."""
     while not following.done():
-        with suppress(TimeoutError):
-            await asyncio.wait_for(asyncio.shield(following), LOOK_SECONDS)
+        await asyncio.wait([following], timeout=LOOK_SECONDS)
         if not following.done() and not is_there(node, there):
             await cancel(node.database, *key)
     return following.result()

@@ -12,7 +12,7 @@ from typing import Literal, LiteralString
 
 from msgspec import Struct
 
-from bullpen.cluster.bell import Bell
+from bullpen.cluster.bell import Bell, ring
 from bullpen.cluster.database import GONE, Database
 from bullpen.cluster.joining import refusals
 from bullpen.cluster.orders import queues_of
@@ -91,8 +91,7 @@ async def _beat(database: Database, bell: Bell, process: Process, member: Member
                 if not rows:
                     member.given_up.set()
                 stop_turns([(conversation, turn) for conversation, turn in rows if turn is not None])
-            with suppress(TimeoutError):
-                await asyncio.wait_for(ringing.wait(), BEAT_SECONDS)
+            await ring(ringing, BEAT_SECONDS)
             ringing.clear()
 
 

@@ -10,7 +10,7 @@ from msgspec import Struct
 from psycopg.conninfo import make_conninfo
 
 from bullpen.cluster.announcing import Announcement, read_announcement
-from bullpen.cluster.bell import Bell
+from bullpen.cluster.bell import Bell, ring
 from bullpen.cluster.database import GONE, Database
 from bullpen.cluster.lines import Hearing, Listeners
 from bullpen.cluster.membership import Member, Process, joined, reap_for_ever
@@ -115,8 +115,7 @@ class Node:
                 ringing.clear()
                 with suppress(*GONE):
                     await self.look_at_workers()
-                with suppress(TimeoutError):
-                    await asyncio.wait_for(ringing.wait(), LOOK_SECONDS)
+                await ring(ringing, LOOK_SECONDS)
 
 
 @asynccontextmanager

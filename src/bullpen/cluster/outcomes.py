@@ -1,14 +1,12 @@
 """Outcomes: the one end of a turn that ran elsewhere: what the agent said, or that its worker is lost."""
 
-import asyncio
-from contextlib import suppress
 from typing import Literal, LiteralString
 
 import msgspec
 from msgspec import Struct
 
 from bullpen.agents.runner import Reply
-from bullpen.cluster.bell import Bell
+from bullpen.cluster.bell import Bell, ring
 from bullpen.cluster.database import Database
 from bullpen.turn_events import Failed
 
@@ -51,8 +49,7 @@ async def outcome_of(database: Database, bell: Bell, key: tuple[str, str]) -> Ou
     query: LiteralString = "SELECT kind, result FROM outcomes WHERE conversation = %s AND turn = %s"
     with bell.waiting(CHANNEL, payload=" ".join(key)) as ringing:
         while not (rows := await database.do(query, *key)):
-            with suppress(TimeoutError):
-                await asyncio.wait_for(ringing.wait(), LOOK_SECONDS)
+            await ring(ringing, LOOK_SECONDS)
             ringing.clear()
     kind, packed = rows[0]
     return Outcome(kind=kind, result=msgspec.msgpack.decode(packed, type=Result) if packed else Result())

@@ -10,7 +10,7 @@ from typing import Any, Literal, LiteralString
 
 from msgspec import Struct
 
-from bullpen.cluster.bell import LOCK_CLASS
+from bullpen.cluster.bell import LOCK_CLASS, ring
 from bullpen.cluster.database import GONE
 from bullpen.cluster.node import PROCESSES, Node, open_node
 from bullpen.cluster.remote_team import RemoteTeam
@@ -142,8 +142,7 @@ class Peers:
                     if living != seen or told or looks % SELDOM == 0:
                         told = await self._tell_what_is_left(living, told)
                         seen = living
-                with suppress(TimeoutError):
-                    await asyncio.wait_for(ringing.wait(), LOOK_SECONDS)
+                await ring(ringing, LOOK_SECONDS)
 
     async def _tell_what_is_left(self, living: set[int], told: dict[str, float]) -> dict[str, float]:
         """Tell what is left, and what was told a while ago and still is; return when each was told."""

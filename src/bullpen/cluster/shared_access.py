@@ -1,13 +1,12 @@
 """SharedAccess: who has access to the pages of all nodes, in the database; only nodes can read it."""
 
-import asyncio
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
 import psycopg
 
-from bullpen.cluster.bell import Bell
+from bullpen.cluster.bell import Bell, ring
 from bullpen.cluster.database import CONNECTION, GONE, Database
 from bullpen.store.postgres.address import read_address
 
@@ -74,8 +73,7 @@ class SharedAccess:
                 with suppress(*GONE):
                     ((version, record),) = await database.once("SELECT version, record FROM access")
                     self._take(version, record)
-                with suppress(TimeoutError):
-                    await asyncio.wait_for(ringing.wait(), LOOK_SECONDS)
+                await ring(ringing, LOOK_SECONDS)
 
     def _take(self, version: int, record: bytes) -> None:
         # What was asked before a change of our own may be answered after it.

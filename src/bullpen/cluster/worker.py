@@ -5,7 +5,6 @@ import logging
 import platform
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from functools import partial
 
 import msgspec
@@ -17,7 +16,7 @@ from bullpen.agents.environment import child_environment
 from bullpen.agents.runner import Reply, run_turn, to_the_end
 from bullpen.agents.spec import AgentSpec, Emit
 from bullpen.cluster.announcing import announcement, read_announcement
-from bullpen.cluster.bell import Bell
+from bullpen.cluster.bell import Bell, ring
 from bullpen.cluster.database import Database
 from bullpen.cluster.file_desk import FileDesk
 from bullpen.cluster.file_work import CheckWork
@@ -138,8 +137,7 @@ class Shift:
                     attempt = new_attempt()
                     self._begin(member, order)
                     continue
-                with suppress(TimeoutError):
-                    await asyncio.wait_for(self._room.wait(), LOOK_SECONDS)
+                await ring(self._room, LOOK_SECONDS)
 
     def _begin(self, member: Member, order: Order) -> None:
         errand = order.errand
