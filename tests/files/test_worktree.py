@@ -1,9 +1,11 @@
 """Worktrees of somebody's repository: made and removed, whatever is in the repository."""
 
 import shutil
+import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import pytest
 from tests.files.random_turns import git
 from tests.files.stage import repository, write
 
@@ -11,7 +13,7 @@ from bullpen.files.own_paths import own_path
 from bullpen.files.own_workspace import OwnWorkspace
 from bullpen.files.place import find_place
 from bullpen.files.workspace import FolderSnapshots
-from bullpen.files.worktree import make_worktree, remove_worktree
+from bullpen.files.worktree import make_worktree, remove_worktree, why_no_worktree
 
 
 def test_many_are_made_and_removed_at_the_same_time(tmp_path: Path) -> None:
@@ -38,6 +40,43 @@ def test_it_is_removed_also_when_its_repository_is_gone(tmp_path: Path) -> None:
     shutil.rmtree(place.root)
     remove_worktree(find_place(place.root), path)
     assert not path.exists()
+
+
+@pytest.mark.parametrize(
+    ("harm", "what"),
+    [
+        ("rm -rf .git/objects/??", "its last commit COMMIT cannot be read"),
+        ("chmod -R u+w .git; for file in .git/objects/??/*; do : > $file; done", "its last commit COMMIT cannot be"),
+        (": > .git/refs/heads/main", "git symbolic-ref: No such ref: HEAD"),
+        ("echo COMMIT > .git/HEAD; rm -rf .git/objects/??", "its last commit COMMIT cannot be read"),
+        ("echo nonsense > .git/HEAD", "git symbolic-ref: not a git repository: '"),
+        ("rm -rf .git/objects", "git symbolic-ref: not a git repository: '"),
+        ("echo '[core' > .git/config", "git symbolic-ref: bad config line 1 in file "),
+        ("rm .git/HEAD", "ROOT/.git has no HEAD"),
+        ("rm -rf .git; echo 'gitdir: /nowhere' > .git", "ROOT/.git names a folder that is not there"),
+    ],
+)
+def test_what_is_wrong_with_a_damaged_repository_is_said(tmp_path: Path, harm: str, what: str) -> None:
+    root = repository(tmp_path / "repo")
+    git(root, "branch", "-M", "main")
+    (root / "below").mkdir()
+    commit = git(root, "rev-parse", "HEAD").decode().strip()
+    subprocess.run(["sh", "-ec", harm.replace("COMMIT", commit)], cwd=root, check=True)
+    reason = why_no_worktree(root / "below")
+    told = what.replace("COMMIT", commit).replace("ROOT", str(root))
+    assert reason.startswith(f"the repository {root} is damaged: {told}")
+    assert reason.endswith(". Repair it first; `git fsck` may say more")
+
+
+def test_a_branch_without_a_commit_is_not_damaged(tmp_path: Path) -> None:
+    root = repository(tmp_path / "repo")
+    assert why_no_worktree(root) == ""
+    git(root, "checkout", "-q", "--orphan", "new")
+    assert why_no_worktree(root) == f"the repository {root} has no commit yet. Commit something first"
+    plain = tmp_path / "plain"
+    (plain / ".git").mkdir(parents=True)
+    assert why_no_worktree(plain).startswith(f"{plain} is not in a git repository.")
+    assert why_no_worktree(root / ".git" / "hooks").startswith(f"{root / '.git' / 'hooks'} is not in a git repository.")
 
 
 def own_workspace(root: Path) -> OwnWorkspace:

@@ -19,6 +19,7 @@ NOT_THERE = b"S "
 NO_GIT = "git is not installed. Install it"
 NO_REPOSITORY = "{} is not in a git repository. Make it one with `git init`, and commit something"
 NO_COMMIT = "the repository {} has no commit yet. Commit something first"
+DAMAGED = "the repository {} is damaged: {}. Repair it first; `git fsck` may say more"
 
 
 def why_no_worktree(folder: Path) -> str:
@@ -27,12 +28,42 @@ def why_no_worktree(folder: Path) -> str:
         return NO_GIT
     place = find_place(folder)
     if place.git_dir is None:
-        return NO_REPOSITORY.format(folder)
+        broken = next((root / ".git" for root in (place.root, *place.root.parents) if _is_broken(root)), None)
+        if broken is None:
+            return NO_REPOSITORY.format(folder)
+        what = "has no HEAD" if broken.is_dir() else "names a folder that is not there"
+        return DAMAGED.format(broken.parent, f"{broken} {what}")
     try:
         head_of(place)
     except GitFailed:
-        return NO_COMMIT.format(place.root)
+        return _why_no_head(place)
     return ""
+
+
+def _is_broken(root: Path) -> bool:
+    """Return whether a folder was the top of a repository, and git cannot use it any more."""
+    git = root / ".git"
+    try:
+        return git_dir_of(root) is None and (git.is_file() or (git / "objects").is_dir())
+    except OSError:
+        return False
+
+
+def _why_no_head(place: Place) -> str:
+    """Return why a repository has no commit that a worktree could be at: there is none yet, or it is damaged."""
+    git = _git(place)
+    try:
+        named = git.run("rev-parse", "--verify", "-q", "HEAD").decode().strip()
+    except GitFailed:
+        named = ""
+    if named:
+        return DAMAGED.format(place.root, f"its last commit {named} cannot be read")
+    try:
+        # A branch without a commit has a name, which git does not say if something is wrong.
+        git.run("symbolic-ref", "HEAD")
+    except GitFailed as error:
+        return DAMAGED.format(place.root, error)
+    return NO_COMMIT.format(place.root)
 
 
 def head_of(place: Place) -> str:
