@@ -30,6 +30,7 @@ BROKEN = {
     "late": "late writes accepted",
     "claimed": "conversations without one owner",
     "living": "processes given up though they lived",
+    "ended": "processes that ended by themselves",
 }
 """What a problem begins with, and what is counted."""
 
@@ -43,7 +44,7 @@ def run(size: Size, seed: int) -> Outcome:
     kinds = Counter(next((kind for kind in BROKEN if one.startswith(kind)), "") for one in problems)
     broken = {name: kinds[kind] for kind, name in BROKEN.items()}
     tried = counts["kills of a node"] + counts["kills of a worker"]
-    failures = tuple(f"{problem}{found['log']}" for problem in problems)
+    failures = (*problems, *([found["trace"]] if problems and found["trace"] else ()))
     return Outcome(tried=tried, unit="kills", failures=failures, figures=dict(sorted(counts.items())) | broken)
 
 

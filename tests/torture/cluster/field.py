@@ -149,8 +149,18 @@ class Field:
                 actor.process.wake()
 
     def ended_by_itself(self) -> list[str]:
-        """Return who has ended though nobody did anything to it."""
-        return [f"a {actor.kind} ended by itself" for actor in self.actors if not actor.process.is_running]
+        """Return who has ended though nobody did anything to it.
+
+        A node that cannot reach the database when it starts says so and ends, and its service starts it again.
+        """
+        ended = [actor for actor in self.actors if not actor.process.is_running]
+        for actor in ended:
+            self.actors.remove(actor)
+            self._free.append(actor.address)
+            self.complete(actor.kind)
+        return [
+            f"ended: a {actor.kind}" for actor in ended if actor.kind == "worker" or actor.process.line() == "ready"
+        ]
 
     def count(self) -> dict[str, int]:
         """Return how many messages each conversation has."""

@@ -171,8 +171,9 @@ def tortured(kills: int, drop: float, stuck: float, seed: int, mistake: str, fol
             torture.run(kills)
     finally:
         field.close()
-    log = (folder / "log").read_text(errors="replace")[-3000:] if torture.problems else ""
-    return {"counts": torture.counts, "problems": torture.problems, "log": log, "no drops": why_not}
+    log = (folder / "log").read_text(errors="replace")
+    trace = log[log.rfind("Traceback") :][:3000] if "Traceback" in log else ""
+    return {"counts": torture.counts, "problems": torture.problems, "trace": trace, "no drops": why_not}
 
 
 if __name__ == "__main__":
