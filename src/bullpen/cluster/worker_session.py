@@ -32,10 +32,8 @@ class WorkerSession:
     def __init__(
         self, sessions: SessionSpec, environment: Mapping[str, str], order: SessionOrder, worker: str, emit: Emit
     ) -> None:
-        """NotAllowedHere is raised for an order that names its sessions as nobody does: a path, or an option."""
-        for use in (order.use, order.fresh):
-            if use.id and not is_session_id(use.id):
-                raise NotAllowedHere(f"{use.id!r} is not the id of a session")
+        """NotAllowedHere is raised for an order that is not what a node places; see `check`."""
+        check(order)
         self._sessions = sessions
         self._environment = environment
         self._order = order
@@ -122,3 +120,19 @@ class WorkerSession:
     def _put_back(self) -> None:
         if self._wanted is not None and self._lock is not None:
             take_out(self._sessions, self._environment, self._wanted)
+
+
+def check(order: SessionOrder) -> None:
+    """Raise NotAllowedHere for an order that names a session as nobody does, or that continues one unseen.
+
+    An id could be a path or an option. And only who knows what is in a session's file may continue it: it may be the
+    session of a person who works on this machine.
+    """
+    for use in (order.use, order.fresh):
+        if use.id and not is_session_id(use.id):
+            raise NotAllowedHere(f"{use.id!r} is not the id of a session")
+    wanted = order.wanted
+    of_wanted = None if wanted is None else (wanted.id, "forked" if wanted.is_copied else "resumed")
+    is_of_wanted = (order.use.id, order.use.origin) == of_wanted
+    if order.fresh.is_continued or is_of_wanted != order.use.is_continued:
+        raise NotAllowedHere("the session that it continues is not the one that it knows")
