@@ -49,13 +49,13 @@ class RememberingPool:
         team.write_text("\n".join(lines), encoding="utf-8")
         return team
 
-    def worker(self, name: str = "box") -> Started:
+    def worker(self, name: str = "box", at_once: int = 4) -> Started:
         """Start a worker: a machine with a home of its own."""
         file = self.folder / f"{name}.toml"
         commands = json.dumps([member["command"] for member in self._members.values()])
         lines = [
             f'name = "{name}"',
-            f"commands = {commands}",
+            f"at_once = {at_once}\ncommands = {commands}",
             "[folders]",
             f"project = {json.dumps(str(self.project))}",
         ]

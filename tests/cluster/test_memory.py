@@ -81,6 +81,43 @@ async def test_another_worker_begins_again_with_the_conversation(pool: Rememberi
         assert sentence in seen.notices
 
 
+async def test_of_several_workers_the_one_that_has_the_session_is_asked(pool: RememberingPool) -> None:
+    team = pool.member("a")
+    pool.worker("left")
+    async with opened(pool.url, team) as conversation:
+        await tell(conversation, "one is next")
+        others = [pool.worker(name) for name in ("right", "other")]
+        for word in ("two", "three", "four", "five", "six"):
+            await tell(conversation, f"{word} is next")
+        told = Told(pool, conversation)
+
+        assert told.origins == ["new"] + ["resumed"] * 5
+        assert told.wrong == []
+        for other in others:
+            assert await asyncio.to_thread(other.stop) == 0
+
+
+async def test_a_worker_that_has_the_session_and_no_room_is_not_waited_for(pool: RememberingPool) -> None:
+    slowly: Script = [{"say": "b:1 says so."}, {"sleep": 12}]
+    team = pool.member("a")
+    team = pool.member("b", slowly)
+    pool.worker("left", at_once=1)
+    async with opened(pool.url, team) as conversation:
+        seen = Seen(conversation)
+        await tell(conversation, "one is next [NEXT: a]")
+        await conversation.say("two is next [NEXT: b]")
+        await until_it_said(seen, "b:1 says so.")
+        pool.worker("right")
+        await conversation.say("three is next [NEXT: a]")
+        while len(Told(pool, conversation).records) < 2 or Told(pool, conversation).turns[1].state != "done":
+            await asyncio.sleep(0.1)
+        told = Told(pool, conversation)
+
+        assert told.origins == ["new", "rebuilt: its session is on another worker, left"]
+        await conversation.until_quiet()
+        assert told.wrong == []
+
+
 async def test_what_a_killed_worker_left_in_a_session_is_taken_out(pool: RememberingPool) -> None:
     team = pool.member("a", [{"say": "a:1 says so."}], HALF)
     worker = pool.worker()

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -42,15 +43,15 @@ class Machine:
         """What was run: its prompt, and how it got which session."""
         self.told: list[str] = []
 
-    def session(self, worker: str = "box", **others: object) -> WorkerSession:
-        values = {
+    def session(self, worker: str = "box", **others: Any) -> WorkerSession:
+        values: dict[str, Any] = {
             "use": SessionUse(origin="resumed", id=ID, turns=1),
             "wanted": WantedSession(id=ID, mark=self.mark),
             "worker": "box",
             "fresh": SessionUse(origin="rebuilt", id=FRESH),
             "prompt": "all",
         }
-        order = SessionOrder(**{**values, **others})  # type: ignore[arg-type]
+        order = SessionOrder(**{**values, **others})
         return WorkerSession(self.sessions, self.environment, order, worker, lambda _: None)
 
     def run(self, session: WorkerSession, *acts: Act) -> Reply:
@@ -191,8 +192,10 @@ def test_an_empty_mark_vouches_for_nothing_so_nobody_can_have_a_session_emptied(
 @pytest.mark.parametrize("name", ["../../../etc/passwd", "--dangerously-skip-permissions", "a b c d e f g", "*" * 10])
 @pytest.mark.parametrize("which", ["use", "fresh"])
 def test_what_is_not_the_id_of_a_session_is_refused(which: str, name: str, machine: Machine) -> None:
+    order: dict[str, Any] = {which: SessionUse(origin="resumed", id=name)}
+
     with pytest.raises(NotAllowedHere, match="is not the id of a session"):
-        machine.session(**{which: SessionUse(origin="resumed", id=name)})
+        machine.session(**order)
 
 
 @pytest.mark.parametrize(
@@ -205,6 +208,6 @@ def test_what_is_not_the_id_of_a_session_is_refused(which: str, name: str, machi
     ],
     ids=["another one", "in a copy", "without its file", "in the place of it"],
 )
-def test_a_session_is_continued_only_by_who_knows_its_file(others: dict[str, object], machine: Machine) -> None:
+def test_a_session_is_continued_only_by_who_knows_its_file(others: dict[str, Any], machine: Machine) -> None:
     with pytest.raises(NotAllowedHere, match="is not the one that it knows"):
         machine.session(**others)

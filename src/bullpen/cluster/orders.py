@@ -121,6 +121,11 @@ async def adopt(database: Database, conversation: str, turn: str, owner: int) ->
     return Adopted(token=rows[0][0], packed=rows[0][1], notes=rows[0][2]) if rows else None
 
 
+async def open_to_all(database: Database, conversation: str, turn: str) -> None:
+    """Let every worker of its pool take an order that one of them was to have, unless that has taken it."""
+    await database.do("SELECT open_order(%s, %s)", conversation, turn)
+
+
 async def settle(database: Database, conversation: str, turn: str) -> None:
     """Remove an order of a turn whose end is stored. If it has not ended, it is cancelled."""
     await database.do("SELECT settle_order(%s, %s)", conversation, turn)

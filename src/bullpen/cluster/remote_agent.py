@@ -9,10 +9,11 @@ import msgspec
 from bullpen.agents.failures import COMMON_HINTS, error_for
 from bullpen.agents.runner import Reply, to_the_end
 from bullpen.agents.spec import Emit
+from bullpen.cluster.errands import There, is_there
 from bullpen.cluster.lines import Hearing
 from bullpen.cluster.node import Node
 from bullpen.cluster.ordered_sessions import notes_of, prepared_in, session_order, told_reason
-from bullpen.cluster.orders import Work, adopt, cancel, new_token, settle
+from bullpen.cluster.orders import Work, adopt, cancel, new_token, open_to_all, settle
 from bullpen.cluster.outcomes import Outcome
 from bullpen.cluster.remote_folders import RemoteFolders
 from bullpen.cluster.turn_log import BeganAgain, Line, Ran, Said, Wrote
@@ -26,7 +27,7 @@ from bullpen.store.base import PoolOrder
 from bullpen.turn_events import Failed, Notice
 
 NO_WORKER_SECONDS = 3.0
-"""After which people are told that nobody serves a pool."""
+"""After which people are told that nobody serves a pool, and another worker may do without the member's session."""
 NO_WORKER = "No worker serves the pool {!r} now. The turn waits for one; it can be cancelled."
 LOOK_SECONDS = 0.25
 """How often to look for one."""
@@ -74,15 +75,22 @@ class RemoteAgent(MemberAgent, frozen=True, kw_only=True):
             session=session_order(prepared),
         )
         token = self.tokens[turn.id] = new_token()
-        worker = self.folders.worker_of(member.pool) if self.is_pinned else ""
         return PoolOrder(
             pool=member.pool,
-            worker=worker,
+            worker=self._worker_for(prepared),
             work=msgspec.msgpack.encode(work),
             notes=notes_of(prepared),
             token=token,
             node=self.node.id,
         )
+
+    def _worker_for(self, prepared: PreparedTurn) -> str:
+        """Return the worker that is to run a turn: where its files are, or its session; empty: any."""
+        if self.is_pinned:
+            return self.folders.worker_of(self.member.pool)
+        left = prepared.plan.left if prepared.plan else None
+        there = There(self.member.pool, left.memory.worker if left else "")
+        return there.worker if is_there(self.node, there) else ""
 
     async def until_reachable(self, tell: Callable[[str], None]) -> None:
         """Wait for a worker that has its folder, if somebody may change files there."""
@@ -129,7 +137,7 @@ class RemoteAgent(MemberAgent, frozen=True, kw_only=True):
 
         hearing = Hearing(token, take)
         following = asyncio.ensure_future(self.node.outcome(key, hearing))
-        watching = asyncio.ensure_future(self._watch(hearing, emit))
+        watching = asyncio.ensure_future(self._watch(key, hearing, emit))
         try:
             outcome = await asyncio.shield(following)
         except asyncio.CancelledError:
@@ -171,8 +179,15 @@ class RemoteAgent(MemberAgent, frozen=True, kw_only=True):
         self.tokens.pop(turn.id, None)
         self.node.do_soon(settle(self.node.database, self.conversation_id, turn.id))
 
-    async def _watch(self, hearing: Hearing, emit: Emit) -> None:
-        """Tell people if nobody serves the pool. The turn waits, and can be cancelled."""
+    async def _watch(self, key: tuple[str, str], hearing: Hearing, emit: Emit) -> None:
+        """Tell people if nobody serves the pool: the turn waits, and can be cancelled.
+
+        If the worker that has its session has no room for it, or has died, any other may take it.
+        """
         await asyncio.sleep(NO_WORKER_SECONDS)
-        if not hearing.heard and not self.node.has_worker(self.member.pool):
+        if hearing.heard:
+            return
+        if not self.node.has_worker(self.member.pool):
             emit(Notice(kind="warning", text=NO_WORKER.format(self.member.pool)))
+        if not self.is_pinned:
+            await open_to_all(self.node.database, *key)

@@ -399,6 +399,19 @@ BEGIN
 END
 $$;
 
+-- Lets every worker of its pool take an order that one of them was to have and has not taken.
+CREATE FUNCTION open_order(of_conversation text, of_turn text) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    -- The job first, as where orders are handed out.
+    UPDATE procrastinate_jobs j SET queue_name = o.pool FROM orders o
+        WHERE o.conversation = of_conversation AND o.turn = of_turn AND o.worker <> '' AND NOT o.is_errand
+        AND j.id = o.job AND j.status = 'todo';
+    IF FOUND THEN
+        UPDATE orders SET worker = '' WHERE conversation = of_conversation AND turn = of_turn;
+    END IF;
+END
+$$;
+
 -- Removes the order of a turn whose end is stored. Nobody wants it any more, so what has not ended is cancelled.
 CREATE FUNCTION settle_order(of_conversation text, of_turn text) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
