@@ -1,5 +1,6 @@
 """`bullpen serve`, as a person starts it."""
 
+import argparse
 import json
 import os
 import pty
@@ -328,7 +329,8 @@ def test_where_there_are_snaps_the_way_in_is_where_their_browsers_can_read(
 
 
 def test_the_command_for_another_address_names_the_database(tmp_path: Path) -> None:
-    assert command_for_address(tmp_path / "my own.db").endswith(f" serve --new-address --db '{tmp_path}/my own.db'")
+    options = argparse.Namespace(cluster=None, db=tmp_path / "my own.db")
+    assert command_for_address(options).endswith(f" serve --new-address --db '{tmp_path}/my own.db'")
 
 
 def bullpen(folder: Path, *words: str) -> str:

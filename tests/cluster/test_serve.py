@@ -216,6 +216,28 @@ async def test_what_a_stopped_node_leaves_is_continued_by_the_others(stage: Work
     assert stage.started()[:1] == ["max"]
 
 
+async def test_a_page_at_one_node_hears_where_a_person_is_needed_on_another(
+    stage: WorkerStage, processes: Processes
+) -> None:
+    team = stage.write_team(max=[{"say": "Half."}, {"hang": True}])
+    stage.write_file()
+    worker = stage.start_worker()
+    a = start_node(processes, stage.url, "a", str(team))
+    b = start_node(processes, stage.url, "b")
+    one = await begun(a)
+    async with b.client() as client, client.stream("GET", "/attention") as stream:
+        assert (await say(b, one, "Hi.", "first-message")).status_code == 201
+        while not stage.started():
+            await asyncio.sleep(0.02)
+
+        worker.kill()
+
+        async for line in stream.aiter_lines():
+            if line.startswith("data: ") and json.loads(line[6:])["count"]:
+                assert json.loads(line[6:])["id"] == one
+                break
+
+
 async def test_a_frozen_node_is_given_up_and_comes_back(stage: WorkerStage, processes: Processes) -> None:
     team = stage.write_team(max=[{"say": "Hello."}])
     stage.write_file()

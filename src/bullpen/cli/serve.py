@@ -187,7 +187,7 @@ class _Desk:
                 self._is_first = False
                 print(_greeting(self._team))
                 show_address()
-                print(f"For another address: {command_for_address(options.db)}", flush=True)
+                print(f"For another address: {command_for_address(options)}", flush=True)
                 if not options.no_open:
                     await asyncio.to_thread(entrance.open, new_url(place, keys))
             yield

@@ -1,15 +1,15 @@
 """Who has access to what `bullpen serve` serves: another address, the list, and taking access away. In any terminal."""
 
 import argparse
+import shlex
 import socket
 from collections.abc import Iterable
 from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from bullpen.cli.typed_commands import to_type
-from bullpen.database import database_path
+from bullpen.database import database_path, shown_address
 from bullpen.errors import BullpenError
 from bullpen.terminal.tables import print_table
 from bullpen.text.numbers import local_time
@@ -62,9 +62,11 @@ def change_access(options: argparse.Namespace, shared: "SharedAccess | None" = N
     return 0
 
 
-def command_for_address(db: Path | None) -> str:
+def command_for_address(options: argparse.Namespace) -> str:
     """Return what a person types for another address."""
-    return to_type("serve --new-address", db)
+    # The variable is there again; a password must not be shown.
+    cluster = f" --cluster {shlex.quote(shown_address(options.cluster))}" if options.cluster else ""
+    return to_type(f"serve --new-address{cluster}", options.db)
 
 
 def _revoke(keys: "Keys", given: str) -> None:

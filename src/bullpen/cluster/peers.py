@@ -122,6 +122,13 @@ class Peers:
         async with self._changed:
             await self._changed.wait_for(lambda: number not in self._peers)
 
+    async def others(self) -> AsyncIterator[list[Peer]]:
+        """Yield the other nodes, and again whenever there are others."""
+        while True:
+            yield list((before := self._peers).values())
+            async with self._changed:
+                await self._changed.wait_for(lambda: self._peers is not before)
+
     async def left_alone(self) -> AsyncIterator[str]:
         """Yield conversations with unfinished turns whose node has died, without an end."""
         while True:

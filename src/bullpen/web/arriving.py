@@ -37,6 +37,7 @@ class Arrivals:
         if not hmac.compare_digest(headers.get(SECRET.decode(), "").encode(), self._secret):
             return PlainTextResponse(STRANGER, HTTPStatus.FORBIDDEN)
         try:
+            scope.setdefault("state", {})["is_of_node"] = True
             set_visitor(unpacked(headers.get(VISITOR.decode(), "").encode()))
         except ValueError:
             return PlainTextResponse(STRANGER, HTTPStatus.BAD_REQUEST)

@@ -18,10 +18,12 @@ class Needed(Struct, frozen=True, kw_only=True):
 
 
 class AttentionFeed:
-    """Knows where people are needed in the conversations that are open here."""
+    """Knows where people are needed in the conversations that are open here; on a node, another one knows of all."""
 
-    def __init__(self) -> None:
+    def __init__(self, also: "AttentionFeed | None" = None) -> None:
         self.frames = Frames()
+        self._also = also
+        """Another one that is to know the same, among other things."""
         self._known: dict[str, Needed] = {}
 
     def update(self, view: ConversationView) -> None:
@@ -38,7 +40,12 @@ class AttentionFeed:
         return b"".join(server_sent("attention", msgspec.json.encode(one)) for one in self._known.values())
 
     def _tell(self, conversation_id: str, title: str, now: Attention) -> None:
-        needed = Needed(id=conversation_id, title=title, count=now.count, text=now.text)
-        if self._known.get(conversation_id) != needed:
-            self._known[conversation_id] = needed
+        self.take(Needed(id=conversation_id, title=title, count=now.count, text=now.text))
+
+    def take(self, needed: Needed) -> None:
+        """Take how much a conversation needs a person, here or on another node."""
+        if self._known.get(needed.id) != needed:
+            self._known[needed.id] = needed
             self.frames.publish("attention", msgspec.json.encode(needed))
+        if self._also is not None:
+            self._also.take(needed)

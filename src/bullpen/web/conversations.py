@@ -61,7 +61,10 @@ class Hub:
         self.telemetry = telemetry
         """What its conversations are followed by, if that is asked for."""
         self._extra = extra
-        self.attention = AttentionFeed()
+        self.everywhere = AttentionFeed()
+        """Where a person is needed, on all nodes."""
+        self.attention = self.everywhere if nodes is None else AttentionFeed(self.everywhere)
+        """Where a person is needed in what is open here."""
         self._open: dict[str, _Opened] = {}
         self._leaving: set[asyncio.Task[None]] = set()
         self._opening: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
@@ -181,6 +184,7 @@ class Hub:
         opened, self._open = list(self._open.values()), {}
         await asyncio.gather(*(one.close() for one in opened), *self._leaving)
         self.attention.frames.close()
+        self.everywhere.frames.close()
 
     async def _opened(self, team: LoadedTeam, resume: str | None, *, continues: bool = False) -> LiveConversation:
         # Shielded: a browser that disconnects must not leave a conversation half open.

@@ -1,6 +1,6 @@
 """Nodes: the other nodes of a cluster, as far as pages need to know them. `bullpen.cluster` has the real ones."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from typing import Literal, Protocol
 
 from msgspec import Struct
@@ -55,6 +55,10 @@ class Nodes(Protocol):
 
     async def until_gone(self, number: int) -> None:
         """Wait until a node has left, died or frozen."""
+        ...
+
+    def others(self) -> AsyncIterator[Sequence[Peer]]:
+        """Yield the other nodes, and again whenever there are others; without an end."""
         ...
 
     def left_alone(self) -> AsyncIterator[str]:

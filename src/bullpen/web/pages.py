@@ -174,7 +174,9 @@ async def stream(request: Request) -> Response:
 
 async def attention(request: Request) -> Response:
     """Stream where a person is needed, to all tabs of a browser."""
-    feed = hub_of(request).attention
+    hub = hub_of(request)
+    # Other nodes know of the rest themselves.
+    feed = hub.attention if request.scope.get("state", {}).get("is_of_node") else hub.everywhere
     return cast(Response, EventStream(feed.frames.reading(first=feed.snapshot()), joined))
 
 

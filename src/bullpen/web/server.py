@@ -19,6 +19,7 @@ from bullpen.team.file import LoadedTeam
 from bullpen.web.accepting import Acceptor
 from bullpen.web.address import Place
 from bullpen.web.app import app_for_nodes, create_app
+from bullpen.web.attending import attending
 from bullpen.web.connections import Connection, Connections, most_connections
 from bullpen.web.continuing import continuing
 from bullpen.web.conversations import Hub
@@ -86,6 +87,7 @@ async def serving(
             stack.push_async_callback(hub.close)
             if nodes is not None:
                 await stack.enter_async_context(continuing(hub, nodes))
+                await stack.enter_async_context(attending(hub.everywhere, nodes))
             yield Served(hub=hub, keys=keys, place=place)
 
 
