@@ -32,7 +32,7 @@ demo: $(CORE) $(PROGRAM)
 	@$(BIN)/bullpen demo
 
 cluster: $(READY)
-	@$(BIN)/python tests/store/postgres/install.py
+	@$(BIN)/python -m tests.store.postgres.install
 	@$(BIN)/python examples/cluster_demo.py
 
 example: $(CORE)
