@@ -319,8 +319,11 @@ class NothingToPick(BullpenError):
 class NothingToMerge(BullpenError):
     """An agent has no work of its own that is not in the shared folder."""
 
-    def __init__(self, member: str) -> None:
-        super().__init__(f"There is nothing to merge: everything that {member} did is in the shared folder.")
+    def __init__(self, member: str, *, was_asked: bool = False) -> None:
+        where = (
+            "in the shared folder, or was taken back. The conflict is settled" if was_asked else "in the shared folder"
+        )
+        super().__init__(f"There is nothing to merge: everything that {member} did is {where}.")
         self.member = member
 
 

@@ -11,11 +11,11 @@ import pytest
 from msgspec.structs import replace
 from tests.conversation.repository_stage import LINES, OwnProject, kinds, line, records, said
 from tests.conversation.same_line import Trials
-from tests.conversation.stage import Stage, until_at_work
+from tests.conversation.stage import Stage, events_so_far, until_at_work
 
 from bullpen.conversation.broadcast import Viewer
 from bullpen.conversation.conversation import Conversation
-from bullpen.conversation.events import FilesChanged, Trouble
+from bullpen.conversation.events import Decided, FilesChanged, Trouble
 from bullpen.conversation.journal import Journal
 from bullpen.conversation.own_workspaces import OwnWorkspaces
 from bullpen.errors import FolderInUse, NoConflict, NothingToMerge
@@ -172,6 +172,60 @@ async def test_the_shared_version_can_be_kept(project: OwnProject) -> None:
         assert project.read("a.txt", project.own(again, "ann")) == LINES.replace("line 4", "of kim")
         await again.undo()
     assert project.read("new.txt") is None, "a merge can be taken back"
+
+
+async def test_an_undo_settles_the_conflict_of_its_turn_and_a_redo_asks_again(project: OwnProject) -> None:
+    conflicting(project)
+    async with project.stage.open() as conversation:
+        turn = await conflict(project, conversation)
+        await conversation.undo(turn)
+        assert not conversation.progress.conflicts
+        (decided,) = events_so_far(conversation, Decided)
+        assert (decided.turn_id, decided.choice) == (turn, "nothing is left to merge")
+        assert project.read("new.txt", project.own(conversation, "ann")) is None
+        with pytest.raises(NoConflict):
+            await conversation.take()
+        await conversation.redo()
+        assert list(conversation.progress.conflicts) == [turn]
+        await conversation.undo()
+    async with project.stage.open(conversation.id) as again:
+        await again.until_quiet()
+        assert not again.progress.conflicts
+        assert project.read("a.txt") == LINES.replace("line 4", "of kim")
+        await again.redo()
+        await again.take()
+    assert project.read("a.txt") == LINES.replace("line 4", "of ann")
+
+
+async def test_a_redo_brings_back_what_does_not_conflict_any_more(project: OwnProject) -> None:
+    conflicting(project)
+    async with project.stage.open() as conversation:
+        await conflict(project, conversation)
+        await conversation.undo()
+        project.write("a.txt", LINES)
+        await conversation.redo()
+        assert not conversation.progress.conflicts
+    assert (project.read("a.txt"), project.read("new.txt")) == (LINES.replace("line 4", "of ann"), "new\n")
+
+
+@pytest.mark.parametrize("how", ["take", "keep", "resolve"])
+async def test_who_settles_a_conflict_of_which_nothing_is_left_is_told(project: OwnProject, how: str) -> None:
+    conflicting(project)
+    async with project.stage.open() as conversation:
+        turn = await conflict(project, conversation)
+        own = project.own(conversation, "ann")
+        project.git("checkout", "a.txt", folder=own)
+        (own / "new.txt").unlink()
+        settle = (
+            conversation.let_resolve("ann")
+            if how == "resolve"
+            else conversation.settle("take" if how == "take" else "keep", turn)
+        )
+        with pytest.raises(NothingToMerge, match="did is in the shared folder, or was taken back"):
+            await settle
+        assert not conversation.progress.conflicts
+        assert conversation.message_count == 2, "nobody is asked to resolve nothing"
+    assert project.read("a.txt") == LINES.replace("line 4", "of kim")
 
 
 async def test_it_can_stay_apart_and_is_merged_later(project: OwnProject) -> None:

@@ -20,6 +20,7 @@ from bullpen.routing.router import Router
 from bullpen.team.team import Member
 from bullpen.text.numbers import counted
 
+NOTHING_LEFT = "nothing is left to merge"
 Settling = Literal["take", "keep", "resolve", "apart"]
 """Take the agent's versions, keep the shared ones, let a member resolve it, or leave the agent's work where it is."""
 MOST_NAMED = 30
@@ -62,8 +63,8 @@ def _in_other_workspaces(progress: Progress, turn_id: str, member: str) -> dict[
     }
 
 
-def settled(state: ConversationState, turn_id: str, how: Settling, *, at: int) -> Entry:
-    """Return the entry for what a person has decided."""
+def settled(state: ConversationState, turn_id: str, how: Settling, *, is_nothing: bool = False, at: int) -> Entry:
+    """Return the entry for what a person has decided; `is_nothing`: about work that is not there any more."""
     conflict = state.progress.conflicts[turn_id]
     left = {turn: one for turn, one in state.progress.conflicts.items() if turn != turn_id}
     words = {
@@ -74,7 +75,7 @@ def settled(state: ConversationState, turn_id: str, how: Settling, *, at: int) -
     }[how]
     progress = rounds.with_state(state.progress, turn_id, "apart" if how == "apart" else "merged")
     change = Change(progress=replace(progress, conflicts=left))
-    return Entry(at=at, change=change, events=(Decided(turn_id=turn_id, choice=words),))
+    return Entry(at=at, change=change, events=(Decided(turn_id=turn_id, choice=NOTHING_LEFT if is_nothing else words),))
 
 
 def to_resolve(

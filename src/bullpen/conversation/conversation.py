@@ -36,7 +36,7 @@ from bullpen.conversation.turn_agents import TurnAgents
 from bullpen.conversation.turn_files import TurnFiles
 from bullpen.conversation.turn_loop import TurnLoop
 from bullpen.conversation.workspaces import workspaces
-from bullpen.errors import MessageDiffers, NobodyToAsk, NothingSaid, UnknownMessage, UnknownSender
+from bullpen.errors import MessageDiffers, NobodyToAsk, NothingSaid, NothingToMerge, UnknownMessage, UnknownSender
 from bullpen.file_changes import ChangeRecord
 from bullpen.markers.grammar import DEFAULT_INTENT, Markers, read_markers
 from bullpen.memory import Memory
@@ -241,29 +241,29 @@ class Conversation:
     async def _put_files(self, choice: FileChoice, turn_id: str | None, by: str | None) -> ChangeRecord:
         person = self._decider(by)
         await self._files.finish()
-        return await self._journal.alone(lambda: self._files.put(choice, turn_id, person))
+        record = await self._journal.alone(lambda: self._files.put(choice, turn_id, person))
+        await self._files.merge_again(record)
+        return record
 
     async def settle(self, how: Settling, turn_id: str | None = None, *, by: str | None = None) -> bool:
         """Decide about a conflict of an agent's own workspace; without a turn, the latest one.
 
         "resolve" needs somebody who does it: `let_resolve`. Returns whether it was one of several results.
+        Raises NothingToMerge if that work is not there any more, so that nothing was done.
         """
         await self._files.finish()
-        chosen, _ = conflicts.open_conflict(self._state, turn_id)
-        await self._journal.alone(lambda: self._settle(how, chosen, by))
+        chosen, conflict = conflicts.open_conflict(self._state, turn_id)
+        if await self._journal.alone(lambda: self._settle(how, chosen, by)):
+            raise NothingToMerge(conflict.member, was_asked=True)
         return candidate_of(self._state.progress.rounds, chosen) is not None
 
     async def let_resolve(self, member: str, turn_id: str | None = None, *, by: str | None = None) -> None:
         """Put both versions into the files of a conflict, and ask a member to resolve it."""
         name = self.agent(member).name
         await self._files.finish()
-        await self._journal.alone(lambda: self._let_resolve(name, turn_id, by))
-
-    async def _let_resolve(self, name: str, turn_id: str | None, by: str | None) -> None:
-        chosen, _ = conflicts.open_conflict(self._state, turn_id)
-        decider = self._decider(by)
-        text = await self._files.settle("resolve", chosen, resolver=name)
-        await self._ask_to_resolve(chosen, text, decider, by)
+        chosen, conflict = conflicts.open_conflict(self._state, turn_id)
+        if await self._journal.alone(lambda: self._settle("resolve", chosen, by, resolver=name)):
+            raise NothingToMerge(conflict.member, was_asked=True)
 
     async def _ask_to_resolve(self, turn_id: str, text: str, decider: str, by: str | None) -> None:
         """Store the decision and the question at once: both versions are in the files by now."""
@@ -274,11 +274,17 @@ class Conversation:
             lambda message_id: decisions.decided_by(decider, "resolve", asked(message_id=message_id), at=at)
         )
 
-    async def _settle(self, how: Settling, turn_id: str | None, by: str | None) -> None:
+    async def _settle(self, how: Settling, turn_id: str, by: str | None, *, resolver: str = "") -> bool:
+        """Return whether nothing was left to settle."""
         person = self._decider(by)
         chosen, _ = conflicts.open_conflict(self._state, turn_id)
-        await self._files.settle(how, chosen)
-        await self._commit_decision(person, how, conflicts.settled, chosen, how)
+        brought = await self._files.settle(how, chosen, resolver=resolver)
+        if brought.question:
+            await self._ask_to_resolve(chosen, brought.question, person, by)
+        else:
+            settled = partial(conflicts.settled, is_nothing=brought.is_nothing)
+            await self._commit_decision(person, how, settled, chosen, how)
+        return brought.is_nothing
 
     async def merge(self, member: str) -> None:
         """Bring what an agent did in its own workspace into the shared folder, if it was not yet."""

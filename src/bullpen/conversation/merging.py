@@ -24,6 +24,10 @@ class Brought(Struct, frozen=True, kw_only=True):
     """What changed in the shared folder; None if nothing had to."""
     conflicts: tuple[Conflict, ...] = ()
     """If nobody has decided about them yet, nothing was touched."""
+    question: str = ""
+    """What the resolver is to be asked."""
+    is_nothing: bool = False
+    """Whether there was nothing to bring: it is in the shared folder, or was taken back."""
 
 
 def bring(
@@ -38,7 +42,7 @@ def bring(
 ) -> Brought:
     """Merge an agent's work into the shared folder; with conflicts, only if a person has decided about them.
 
-    To "resolve" them, `resolver` is to be asked `own.state.question` afterwards.
+    To "resolve" them, `resolver` is to be asked a question afterwards, which is noted for the case of a crash.
     Raises FilesDiffer if somebody changes the files all the time, or another FilesError.
     """
     for left in reversed(range(TRIES)):
@@ -65,14 +69,16 @@ def _bring(
     if own.exists:
         check(own.workspace)
     if theirs == base:
-        own.note(seen=theirs, is_apart=False, question="")
-        return Brought()
+        # What could not be asked when both versions were put into the files is still to be asked.
+        ask = own.state.question if how == "resolve" else ""
+        own.note(seen=theirs, is_apart=False, question=ask)
+        return Brought(question=ask, is_nothing=not ask)
     ours = shared.snapshot()
     if not is_tree(ours.id):
         raise NoOwnWorkspace(own.member, f"what is in {shared.root} is not known, so nothing was merged. {ours.note}")
     merged = shared.merge(base, ours.id, theirs)
     if merged.conflicts and how is None:
-        own.note(seen=theirs)
+        own.note(seen=theirs, question="")
         return Brought(conflicts=merged.conflicts)
     files = (*merged.changes, *files_for(how or "keep", merged.conflicts, own.member))
     ask = question(resolver, turn_id, own.member, merged.conflicts) if how == "resolve" else ""
@@ -82,7 +88,7 @@ def _bring(
         own.note(resolver=resolver, marked=marked)
     record = _applied(history, shared, own, turn_id, at, ours.id, theirs, files) if files else None
     own.note(base=theirs, merging="", is_apart=False)
-    return Brought(record=record, conflicts=merged.conflicts)
+    return Brought(record=record, conflicts=merged.conflicts, question=ask)
 
 
 def _applied(

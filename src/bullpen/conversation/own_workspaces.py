@@ -18,7 +18,7 @@ from bullpen.conversation.file_history import CheckFolder, FileHistory, files_ho
 from bullpen.conversation.journal import Journal
 from bullpen.conversation.looks import look_between_turns
 from bullpen.conversation.member_agent import MemberAgent
-from bullpen.conversation.merging import bring, complete
+from bullpen.conversation.merging import Brought, bring, complete
 from bullpen.conversation.running_turn import milliseconds
 from bullpen.conversation.turn_agents import TurnAgents
 from bullpen.conversation.watched_folder import WatchedFolder, all_of
@@ -203,18 +203,36 @@ class OwnWorkspaces:
 
     async def settle(
         self, how: Settling, turn_id: str, own: OwnWorkspace, shared: WatchedFolder, check: CheckFolder, resolver: str
-    ) -> str:
-        """Do what a person has decided about a conflict, and return what its resolver is to be asked."""
+    ) -> Brought:
+        """Do what a person has decided about a conflict."""
         if self._history is None:
-            return ""
+            return Brought()
         if how == "apart":
             await asyncio.to_thread(own.note, is_apart=True)
-            return ""
+            return Brought()
         brought = await self._state.in_store(
             bring, self._history, own, turn_id=turn_id, at=milliseconds(), how=how, resolver=resolver, check=check
         )
         self._tell(brought.record, shared)
-        return (await asyncio.to_thread(lambda: own.state)).question
+        return brought
+
+    async def end_conflicts(self) -> None:
+        """Settle the conflicts of which nothing is left, since it was taken back. The journal's lock is held."""
+        for turn_id, conflict in list(self._state.progress.conflicts.items()):
+            own = await asyncio.to_thread(self.of, conflict.member, turn_id)
+            with suppress(FilesError):
+                if own is not None and not await asyncio.to_thread(own.has_unmerged_work):
+                    await asyncio.to_thread(own.note, seen=own.state.base)
+                    entry = conflicts.settled(self._state, turn_id, "keep", is_nothing=True, at=milliseconds())
+                    await self._journal.commit(entry)
+
+    async def brought_back(self, record: ChangeRecord) -> OwnWorkspace | None:
+        """Return the worktree into which a redo or a rewind has brought back what is to be merged, as after a turn."""
+        own = await asyncio.to_thread(self.of, record.member)
+        if record.kind not in ("redo", "rewind") or own is None or Path(record.changes.folder) != own.path:
+            return None
+        await asyncio.to_thread(own.note, is_unseen=True)
+        return own if await self._state.read(_is_due, own, True) else None
 
     async def tell_of_marks(self, resolver: str | None = None) -> None:
         """Tell people which files still have conflict marks: those that an agent was to resolve, or all."""

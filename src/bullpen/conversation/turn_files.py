@@ -17,6 +17,7 @@ from bullpen.conversation.file_history import FileChoice, FileHistory, stays_not
 from bullpen.conversation.journal import Journal
 from bullpen.conversation.looks import look_between_turns
 from bullpen.conversation.member_agent import MemberAgent
+from bullpen.conversation.merging import Brought
 from bullpen.conversation.own_workspaces import OwnWorkspaces
 from bullpen.conversation.running_turn import milliseconds
 from bullpen.conversation.turn_agents import TurnAgents, may_change_files
@@ -251,7 +252,18 @@ class TurnFiles:
                 # What a person has changed is not taken for what is put back.
                 await look_between_turns(folder, self._history, self._journal)
         put = partial(self._history.put, check=self.check_nobody_works_in)
-        return await self._unfinished.put(put, choice, turn_id, person, at=milliseconds())
+        record = await self._unfinished.put(put, choice, turn_id, person, at=milliseconds())
+        await self.own.end_conflicts()
+        return record
+
+    async def merge_again(self, record: ChangeRecord) -> None:
+        """Merge what was brought back into an agent's own workspace; if others edit the shared folder, after that."""
+        own = await self.own.brought_back(record)
+        if own is not None and self._history is not None:
+            shared = await self.folder(self._history, own.shared)
+            merge = asyncio.create_task(self.merging(shared, self.own.merge(own.member, own.state.turn, shared)))
+            if not shared.at_work:
+                await merge
 
     async def merge(self, member: str) -> None:
         """Bring what an agent did in its own workspace into the shared folder now; raises NothingToMerge."""
@@ -263,11 +275,11 @@ class TurnFiles:
             await self._state.in_store(self.check_nobody_works_in, workspace)
         await self.merging(shared, self.own.merge(member, own.state.turn, shared))
 
-    async def settle(self, how: Settling, turn_id: str, *, resolver: str = "") -> str:
-        """Do what a person has decided about a conflict, and return what its resolver is to be asked."""
+    async def settle(self, how: Settling, turn_id: str, *, resolver: str = "") -> Brought:
+        """Do what a person has decided about a conflict."""
         own = await asyncio.to_thread(self.own.of, self._state.progress.conflicts[turn_id].member, turn_id)
         if own is None or self._history is None:
-            return ""
+            return Brought(is_nothing=True)
         shared = await self.folder(self._history, own.shared)
         async with shared.writing:
             if how != "apart" and not shared.at_work:
