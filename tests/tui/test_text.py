@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bullpen.tui.text import beginning, one_line, shown
+from bullpen.tui.text import beginning, one_line, reading_seconds, shown
 from bullpen.tui.text_screen import wrapped
 
 
@@ -15,6 +15,12 @@ def test_a_text_is_cut_by_characters_by_lines_and_by_the_length_of_a_line() -> N
     )
     assert (beginning("a\nb\nc", most_lines=2).text, beginning("a\nb\nc", most_lines=2).left_out) == ("a\nb", 2)
     assert beginning("- a\n- b\n- c", most_lines=6).text == "- a\n- b"
+
+
+def test_a_longer_text_takes_longer_to_read_and_a_chinese_character_as_long_as_two_letters() -> None:
+    assert reading_seconds("No.") == 5
+    assert reading_seconds("x" * 500) == 53
+    assert reading_seconds("字" * 100) == reading_seconds("x" * 200) == 23
 
 
 @given(st.text())

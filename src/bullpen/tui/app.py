@@ -10,6 +10,7 @@ from textual.app import App
 from textual.await_complete import AwaitComplete
 from textual.binding import Binding, BindingType
 from textual.events import Event, Key, MouseDown, MouseEvent, MouseMove, Paste
+from textual.notifications import SeverityLevel
 from textual.screen import Screen
 
 from bullpen.conversation.conversation import Conversation
@@ -19,8 +20,8 @@ from bullpen.tui.chat import ChatScreen, at_work
 from bullpen.tui.open_conversations import OpenConversations
 from bullpen.tui.palette import CommandProvider, Palette
 from bullpen.tui.removed_widgets import survive_removed_widgets
-from bullpen.tui.second_press import SecondPress
-from bullpen.tui.text import one_line
+from bullpen.tui.second_press import QUESTION_SECONDS, SecondPress
+from bullpen.tui.text import one_line, reading_seconds
 from bullpen.tui.text_screen import ReadingScreen
 from bullpen.tui.theme import DARK, LIGHT, THEMES, is_light
 from bullpen.tui.updates import Waiting
@@ -106,6 +107,19 @@ class BullpenApp(App[None]):
         if not os.isatty(sys.stdin.fileno()):
             self.exit(return_code=1)
 
+    def notify(
+        self,
+        message: str,
+        *,
+        title: str = "",
+        severity: SeverityLevel = "information",
+        timeout: float | None = None,
+        markup: bool = True,
+    ) -> None:
+        """Show a notice, such as a refusal, for as long as a person needs to read it."""
+        seconds = reading_seconds(message) if timeout is None else timeout
+        super().notify(message, title=title, severity=severity, timeout=seconds, markup=markup)
+
     def action_theme(self) -> None:
         """Switch between dark and light."""
         self.theme = LIGHT.name if self.theme == DARK.name else DARK.name
@@ -188,7 +202,7 @@ class BullpenApp(App[None]):
         if not running or self._second_press.confirms(question):
             self.exit()
         else:
-            self.notify(question, severity="warning", markup=False)
+            self.notify(question, severity="warning", timeout=QUESTION_SECONDS, markup=False)
 
     def action_help_quit(self) -> None:
         """Answer ctrl+c, which many press to leave or to stop something."""

@@ -29,7 +29,7 @@ from bullpen.tui.new_below import NewBelow
 from bullpen.tui.notice import KEYS as CHOICE_KEYS
 from bullpen.tui.notice import NoticeBar
 from bullpen.tui.queue import QueuePanel
-from bullpen.tui.second_press import SecondPress
+from bullpen.tui.second_press import QUESTION_SECONDS, SecondPress
 from bullpen.tui.slash_commands import SCREEN_COMMANDS, SlashCommands
 from bullpen.tui.status import StatusBar
 from bullpen.tui.text import one_line
@@ -484,7 +484,7 @@ class ChatScreen(Screen[None]):
         """Return whether a key that cannot be undone was pressed twice; the first time, say what the second does."""
         is_sure = self._second_press.confirms(question)
         if not is_sure:
-            self.notify(question, severity="warning", markup=False)
+            self.notify(question, severity="warning", timeout=QUESTION_SECONDS, markup=False)
         return is_sure
 
     async def _stop(self, key: str, turn_id: str | None = None) -> None:

@@ -16,7 +16,7 @@ from bullpen.file_changes import ChangeRecord
 from bullpen.tui.check_fold import CheckFold
 from bullpen.tui.diff_layout import Loaded
 from bullpen.tui.diff_view import DiffView
-from bullpen.tui.second_press import SecondPress
+from bullpen.tui.second_press import QUESTION_SECONDS, SecondPress
 from bullpen.tui.text import one_line
 from bullpen.tui.text_screen import LinesView
 from bullpen.tui.theme import color_of
@@ -186,7 +186,7 @@ class CompareScreen(ModalScreen[Choice | None]):
         question = f"{key} again: {one_line(what, 100)}."
         is_sure = self._second_press.confirms(question)
         if not is_sure:
-            self.notify(question, markup=False)
+            self.notify(question, timeout=QUESTION_SECONDS, markup=False)
         return is_sure
 
     @property

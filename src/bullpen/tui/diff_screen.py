@@ -16,7 +16,7 @@ from bullpen.errors import BullpenError
 from bullpen.file_changes import ChangeRecord
 from bullpen.tui.diff_layout import Loaded
 from bullpen.tui.diff_view import LEAST_SPLIT, DiffView
-from bullpen.tui.second_press import SecondPress
+from bullpen.tui.second_press import QUESTION_SECONDS, SecondPress
 from bullpen.tui.text import one_line
 from bullpen.view.change_lookup import all_changes
 from bullpen.view.change_reading import one_change
@@ -151,7 +151,7 @@ class DiffScreen(ModalScreen[None]):
         if self._say is None or not command:
             self.notify("This cannot be taken back here.", markup=False)
         elif not self._second_press.confirms(question):
-            self.notify(question, severity="warning", markup=False)
+            self.notify(question, severity="warning", timeout=QUESTION_SECONDS, markup=False)
         elif await self._say(command):
             self._show_newest()
 

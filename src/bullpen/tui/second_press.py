@@ -2,7 +2,7 @@
 
 import time
 
-SECONDS = 5.0
+QUESTION_SECONDS = 5.0
 """How long the question is open."""
 
 
@@ -16,6 +16,6 @@ class SecondPress:
     def confirms(self, question: str) -> bool:
         """Return whether this was asked a moment ago, so that it may be done; else it is asked now."""
         now = time.monotonic()
-        is_second = question == self._asked and now - self._asked_at <= SECONDS
+        is_second = question == self._asked and now - self._asked_at <= QUESTION_SECONDS
         self._asked, self._asked_at = ("", float("-inf")) if is_second else (question, now)
         return is_second

@@ -4,6 +4,7 @@ import re
 from itertools import accumulate
 
 from msgspec import Struct
+from rich.cells import cell_len
 
 from bullpen.text.safe import printable
 
@@ -13,6 +14,9 @@ MOST_LINES = 150
 # A line of a list or of a table takes as many widgets as three others.
 _WEIGHTY = re.compile(r"\s*([-*+|>]|\d+[.)])")
 TAB = "    "
+LEAST_SECONDS, NOTICING_SECONDS = 5.0, 3.0
+CELLS_A_SECOND = 10.0
+"""Columns of the screen that are read in a second; a Chinese character takes two of them."""
 
 
 def shown(text: str) -> str:
@@ -34,6 +38,11 @@ def one_line(text: str, most: int = 80) -> str:
     """Return the beginning of a text on one line."""
     words = " ".join(shown(text[: 4 * most]).split())
     return words if len(words) <= most and len(text) <= 4 * most else f"{words[: most - 1]}…"
+
+
+def reading_seconds(text: str) -> float:
+    """Return how long a person needs to notice a text and to read it: half the speed at which people read books."""
+    return max(LEAST_SECONDS, NOTICING_SECONDS + cell_len(text) / CELLS_A_SECOND)
 
 
 class Part(Struct, frozen=True):
