@@ -3,6 +3,7 @@
 import heapq
 import random
 from collections.abc import Callable, Generator
+from itertools import islice
 from typing import Any, Protocol
 
 AWAY_SECONDS = 3.0
@@ -131,7 +132,7 @@ class Bells:
 
     def ring(self, key: object, most: int = 1_000_000) -> None:
         """Wake those who wait, soon, if they hear it."""
-        for number, (actor, _) in list(self._waiting.get(key, {}).items())[:most]:
+        for number, (actor, _) in list(islice(self._waiting.get(key, {}).items(), most)):
             delay = self._network.delay_to(actor)
             if delay is not None:
                 self._loop.after(delay, self._wake, key, number)
