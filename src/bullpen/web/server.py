@@ -120,7 +120,10 @@ async def _running(server: "Server", listener: socket.socket) -> AsyncIterator[N
 async def _arriving(hub: Hub, keys: Keys, place: Place, cluster: Cluster) -> AsyncIterator[None]:
     """Answer what other nodes pass on."""
     secret = new_secret()
-    with socket.create_server((cluster.host, 0)) as listener:
+    found = socket.getaddrinfo(cluster.host, 0, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)[0]
+    # With IPPROTO_TCP, since asyncio sends small pieces at once only on explicit TCP sockets.
+    with socket.socket(*found[:3]) as listener:
+        listener.bind(found[4])
         address = f"{cluster.host}:{listener.getsockname()[1]}"
         async with _running(_server(app_for_nodes(hub, keys, place, secret), None), listener):
             await cluster.nodes.welcome(address, secret, place.url)
