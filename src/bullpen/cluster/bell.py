@@ -9,7 +9,7 @@ from typing import Any
 import psycopg
 from psycopg import AsyncConnection, sql
 
-from bullpen.cluster.database import AGAIN_SECONDS, CONNECTION, GONE
+from bullpen.cluster.database import AGAIN_SECONDS, CONNECTION, GONE, stop_if_cancelled
 
 logger = logging.getLogger(__name__)
 
@@ -20,7 +20,8 @@ ANY = ""
 
 
 async def ring(ringing: asyncio.Event, seconds: float) -> None:
-    """Wait for a ring, for a while. asyncio.wait_for could take a ring for more important than being cancelled."""
+    """Wait for a ring, for a while. Being cancelled counts for more, also if somebody below has not passed that on."""
+    stop_if_cancelled()
     with suppress(TimeoutError):
         async with asyncio.timeout(seconds):
             await ringing.wait()
@@ -57,6 +58,7 @@ class Bell:
                     await self._listen_on(connection, lock)
             except GONE as error:
                 logger.warning("not listening error=%s", str(error).strip())
+            stop_if_cancelled()
             await asyncio.sleep(AGAIN_SECONDS)
 
     async def _listen_on(self, connection: AsyncConnection[Any], lock: int) -> None:

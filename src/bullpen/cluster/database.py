@@ -29,6 +29,13 @@ WAIT_SECONDS = 5.0
 AGAIN_SECONDS = 0.3
 
 
+def stop_if_cancelled() -> None:
+    """Raise CancelledError if this task is told to stop: a pool or a query that is cancelled may say something else."""
+    task = asyncio.current_task()
+    if task is not None and task.cancelling():
+        raise asyncio.CancelledError
+
+
 class Database:
     """A pool of connections. Everything that is done with it may be done again: keys make it happen once."""
 
@@ -62,6 +69,7 @@ class Database:
                 cursor = await connection.execute(query, given)
                 rows = [] if cursor.description is None else await cursor.fetchall()
         except GONE:
+            stop_if_cancelled()
             self._noticed(is_away=True)
             raise
         self._noticed(is_away=False)

@@ -13,7 +13,7 @@ from typing import Literal, LiteralString
 from msgspec import Struct
 
 from bullpen.cluster.bell import Bell, ring
-from bullpen.cluster.database import GONE, Database
+from bullpen.cluster.database import GONE, Database, stop_if_cancelled
 from bullpen.cluster.joining import refusals
 from bullpen.cluster.orders import queues_of
 
@@ -116,6 +116,7 @@ async def reap(
 async def reap_for_ever(database: Database) -> None:
     """Give up those of whom nothing is heard, as every node does. One of them is enough."""
     while True:
+        stop_if_cancelled()
         try:
             for process_id in await reap(database):
                 logger.warning("given up process=%d", process_id)
