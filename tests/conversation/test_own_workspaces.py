@@ -15,7 +15,7 @@ from tests.conversation.stage import Stage, events_so_far, until_at_work
 
 from bullpen.conversation.broadcast import Viewer
 from bullpen.conversation.conversation import Conversation
-from bullpen.conversation.events import Decided, FilesChanged, Trouble
+from bullpen.conversation.events import Decided, FilesChanged, Trouble, TroubleOver
 from bullpen.conversation.journal import Journal
 from bullpen.conversation.own_workspaces import OwnWorkspaces
 from bullpen.errors import FolderInUse, NoConflict, NothingToMerge
@@ -309,6 +309,30 @@ async def test_marks_that_were_not_resolved_are_told_until_they_are_gone(project
     async with project.stage.open(conversation.id) as again:
         with again.viewing(after=0) as viewer:
             assert await troubles(again, viewer) == []
+
+
+@pytest.mark.parametrize("when", ["a turn", "a command"])
+async def test_it_is_said_when_marks_are_gone_that_people_were_told_of(project: OwnProject, when: str) -> None:
+    conflicting(project)
+    project.agent("bob", "true", workspace="shared")
+    project.agent("max", f"cp {project.stage.folder}/whole a.txt" if when == "a turn" else "true", workspace="shared")
+    (project.stage.folder / "whole").write_text(LINES, encoding="utf-8")
+    async with project.stage.open() as conversation:
+        await conversation.let_resolve("bob", await conflict(project, conversation))
+        await conversation.until_quiet()
+        (told,) = events_so_far(conversation, Trouble)
+        await conversation.rename("Marks")
+        await conversation.until_quiet()
+        assert not events_so_far(conversation, TroubleOver)
+        if when == "a turn":
+            await said(conversation, "[NEXT: max] Go.")
+        else:
+            project.write("a.txt", LINES)
+            await conversation.rename("No marks")
+            await conversation.until_quiet()
+        (over,) = events_so_far(conversation, TroubleOver)
+    assert over == TroubleOver(about=told.about, text="The conflict marks in 'a.txt' are gone.")
+    assert told.about
 
 
 async def troubles(conversation: Conversation, viewer: Viewer) -> list[str]:

@@ -4,7 +4,7 @@ import pytest
 from tests.tui.stage import Scene, Script, Stage
 from textual.widgets import Button, OptionList
 
-from bullpen.conversation.events import Trouble
+from bullpen.conversation.events import Trouble, TroubleOver
 from bullpen.errors import NothingRuns
 from bullpen.tui.composer import Composer
 from bullpen.tui.fold import FoldTitle
@@ -513,6 +513,28 @@ def test_trouble_is_shown_before_anything_else_until_it_is_dismissed(stage: Stag
         await scene.sees("F6 Retry")
         assert "nearly full" not in scene.text
         assert len(scene.conversation.undecided) == 1
+
+    stage.play(story)
+
+
+def test_trouble_that_is_over_leaves_the_screen_and_other_trouble_stays(stage: Stage) -> None:
+    stage.agent("max", FAILING)
+
+    async def story(scene: Scene) -> None:
+        publish = scene.conversation._journal.publish
+        publish(Trouble(text="The disk is nearly full."))
+        publish(Trouble(text="'b.txt' still has conflict marks.", about="b"))
+        publish(Trouble(text="'a.txt' still has conflict marks.", about="a"))
+        await scene.sees("'a.txt' still has conflict marks.", "2 more decisions")
+        publish(TroubleOver(about="a", text="They are gone."))
+        await scene.sees("'b.txt' still has conflict marks.", "1 more decision")
+        publish(TroubleOver(about="b", text="They are gone."))
+        await scene.sees("The disk is nearly full.")
+        assert "more decision" not in scene.text
+        publish(TroubleOver(about="a", text="They are gone."))
+        await scene.settled()
+        await scene.press("f7")
+        await scene.until(lambda: not scene.app.screen.query_one(NoticeBar).display)
 
     stage.play(story)
 

@@ -16,6 +16,7 @@ from bullpen.cli.exit_codes import ending_of
 from bullpen.cli.plain.transcript import Show
 from bullpen.cli.plain.typed_line import ChatLines
 from bullpen.conversation.conversation import Conversation
+from bullpen.conversation.events import Trouble
 from bullpen.errors import BullpenError
 from bullpen.terminal.colors import Colours
 from bullpen.terminal.page import StreamPage
@@ -254,6 +255,25 @@ def test_the_full_screen_shows_them_beside_each_other(place: Place, columns: int
                 await pilot.press("f8")
 
     asyncio.run(story())
+
+
+def test_trouble_on_the_full_screen_does_not_hide_what_waits_to_be_picked(place: Place) -> None:
+    async def story() -> None:
+        async with open_team(place.team, db=place.folder / "c.db") as talk:
+            app = BullpenApp(talk)
+            async with app.run_test() as pilot:
+                await done(talk)
+                talk._journal.publish(Trouble(text="'a.txt' still has conflict marks.", about="a"))
+                notice = app.screen.query_one(NoticeBar)
+                while notice.decision is None or notice.decision.kind != "trouble":
+                    await pilot.pause()
+                await pilot.pause()
+                assert [str(one.label) for one in notice.query(Button)] == ["F7 Leave it", "F8 Pick one"]
+                await pilot.press("f8")
+                while not isinstance(app.screen, CompareScreen):
+                    await pilot.pause()
+
+    asyncio.run(asyncio.wait_for(story(), 60))
 
 
 def test_the_full_screen_drops_all_only_when_asked_twice(place: Place) -> None:

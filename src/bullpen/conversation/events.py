@@ -244,9 +244,18 @@ class Quiet(Struct, frozen=True, kw_only=True, tag="quiet", tag_field="type"):
     waits_for: str | None
 
 
-class Trouble(Struct, frozen=True, kw_only=True, tag="trouble", tag_field="type"):
-    """Something went wrong in bullpen itself; the text says what to do."""
+class Trouble(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="trouble", tag_field="type"):
+    """Something went wrong in bullpen itself, or was left undone; the text says what to do."""
 
+    text: str
+    about: str = ""
+    """What it is about, if bullpen says when it is over."""
+
+
+class TroubleOver(Struct, frozen=True, kw_only=True, tag="trouble_over", tag_field="type"):
+    """Trouble is over that people were told of."""
+
+    about: str
     text: str
 
 
@@ -299,6 +308,7 @@ ConversationEvent = (
     | Checked
     | Quiet
     | Trouble
+    | TroubleOver
     | Lagged
 )
 

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from bullpen.conversation import conflicts
 from bullpen.conversation.conflicts import Settling
-from bullpen.conversation.events import FEW, FilesChanged, Trouble
+from bullpen.conversation.events import FilesChanged, Trouble
 from bullpen.conversation.file_history import CheckFolder, FileHistory, files_home
 from bullpen.conversation.journal import Journal
 from bullpen.conversation.looks import look_between_turns
@@ -21,6 +21,7 @@ from bullpen.conversation.member_agent import MemberAgent
 from bullpen.conversation.merging import Brought, bring, complete
 from bullpen.conversation.running_turn import milliseconds
 from bullpen.conversation.turn_agents import TurnAgents
+from bullpen.conversation.unresolved_marks import Marks, UnresolvedMarks
 from bullpen.conversation.watched_folder import WatchedFolder, all_of
 from bullpen.errors import BullpenError, FilesError, NoOwnWorkspace
 from bullpen.file_changes import ChangeRecord
@@ -57,6 +58,7 @@ class OwnWorkspaces:
         self._snapshots = None if history is None else history.here
         self._agents = agents.of_members
         self._ended: dict[str, Ended] = {}
+        self.marks = UnresolvedMarks(journal)
 
     @property
     def is_merging(self) -> bool:
@@ -236,13 +238,14 @@ class OwnWorkspaces:
 
     async def tell_of_marks(self, resolver: str | None = None) -> None:
         """Tell people which files still have conflict marks: those that an agent was to resolve, or all."""
-        for text in await asyncio.to_thread(self._marks, resolver):
-            self._journal.publish(Trouble(text=text))
+        await self.marks.look()
+        for about, marks in await asyncio.to_thread(self._marked, resolver):
+            self.marks.tell(about, marks)
 
-    def _marks(self, resolver: str | None) -> list[str]:
+    def _marked(self, resolver: str | None) -> list[tuple[str, Marks]]:
         if self._snapshots is None:
             return []
-        told = []
+        found = []
         for own in own_workspaces(self._snapshots.home, self._state.conversation_id):
             state = own.state
             if not state.marked or resolver not in (None, state.resolver):
@@ -252,13 +255,8 @@ class OwnWorkspaces:
                 with suppress(NoOwnWorkspace):
                     own.note(marked=left)
             if left:
-                more = f" and {len(left) - FEW:,} more" if len(left) > FEW else ""
-                has = "has" if len(left) == 1 else "have"
-                told.append(
-                    f"{', '.join(map(repr, left[:FEW]))}{more} still {has} conflict marks, "
-                    f"which {state.resolver} was to resolve. Remove them, or ask again: [NEXT: {state.resolver}] …"
-                )
-        return told
+                found.append((own.path.name, Marks(root=own.shared, files=left, resolver=state.resolver)))
+        return found
 
     # What a crash left
 

@@ -83,6 +83,7 @@ class TurnLoop:
         while True:
             await self._journal.changed.wait()
             self._journal.changed.clear()
+            await self._files.own.marks.look()
             async with self._journal.lock:
                 await self._best_of.advance()
                 turns = await self._next_turns()

@@ -16,6 +16,7 @@ from bullpen.conversation.events import (
     Lagged,
     Said,
     Trouble,
+    TroubleOver,
     TurnBegan,
     TurnEnded,
     TurnEvent,
@@ -62,13 +63,19 @@ class Updates:
         self._screen = screen
         self._conversation = conversation
         self._sender = sender
-        self._trouble: Decision | None = None
+        self._troubles: dict[str, str] = {}
+        """What went wrong and nobody has dismissed, by what it is about; the latest last."""
 
     @property
     def view(self) -> ConversationView:
         """The conversation now, with trouble that nobody has dismissed as the most urgent decision."""
         view = conversation_view(self._conversation)
-        return view if self._trouble is None else replace(view, decisions=(self._trouble, *view.decisions))
+        # The bar shows only the first decision, and trouble must not hide that results wait to be picked.
+        picks = [choice for one in view.decisions for choice in one.choices if choice.action == "pick"]
+        troubles = [
+            Decision(kind="trouble", text=text, choices=(DISMISS, *picks[:1])) for text in self._troubles.values()
+        ]
+        return replace(view, decisions=(*reversed(troubles), *view.decisions)) if troubles else view
 
     async def follow(self) -> None:
         """Show the conversation, then everything that happens, until it is closed."""
@@ -84,7 +91,9 @@ class Updates:
 
     async def dismiss_trouble(self) -> bool:
         """Remove trouble from the screen; return whether there was any."""
-        had_trouble, self._trouble = self._trouble is not None, None
+        had_trouble = bool(self._troubles)
+        if had_trouble:
+            self._troubles.popitem()
         await self.show_state()
         return had_trouble
 
@@ -142,8 +151,11 @@ class Updates:
                     self._screen.post_message(Changed())
             case Checked(result=result):
                 await transcript.checked(check_shown(result))
-            case Trouble():
-                self._trouble = Decision(kind="trouble", text=event.text, choices=(DISMISS,))
+            case Trouble(text=text, about=about):
+                self._troubles.pop(about, None)
+                self._troubles[about] = text
+            case TroubleOver(about=about):
+                self._troubles.pop(about, None)
             case _:
                 pass
         await self.show_state()

@@ -12,7 +12,17 @@ from msgspec import Struct
 
 from bullpen.conversation.broadcast import Numbered
 from bullpen.conversation.conversation import Conversation
-from bullpen.conversation.events import Checked, FilesChanged, Lagged, Said, Trouble, TurnBegan, TurnEnded, TurnEvent
+from bullpen.conversation.events import (
+    Checked,
+    FilesChanged,
+    Lagged,
+    Said,
+    Trouble,
+    TroubleOver,
+    TurnBegan,
+    TurnEnded,
+    TurnEvent,
+)
 from bullpen.conversation.running_turn import RunningTurn
 from bullpen.file_changes import ChangeRecord
 from bullpen.team.team import colours_of
@@ -62,7 +72,9 @@ async def update(numbered: Numbered, conversation: Conversation) -> Update | Non
         case Checked(result=result):
             return _json("checked", html=rendered("check.html", one=check_shown(result)))
         case Trouble():
-            return Update("trouble", rendered("problem.html", text=event.text).encode())
+            return Update("trouble", rendered("problem.html", text=event.text, about=event.about).encode())
+        case TroubleOver(about=about):
+            return _json("over", about=about)
         case Lagged():
             return Update("lagged", b"{}")
         case _:

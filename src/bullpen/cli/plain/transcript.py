@@ -26,6 +26,7 @@ from bullpen.conversation.events import (
     Said,
     TaskSet,
     Trouble,
+    TroubleOver,
     TurnBegan,
     TurnEnded,
     TurnEvent,
@@ -343,6 +344,8 @@ class Show:
                 self.note(f"  {by} set the team's task: {task}" if task else f"  {by} removed the team's task.")
             case Trouble(text=text):
                 self.note(f"! {text}", "red")
+            case TroubleOver(text=text):
+                self.note(f"  {text}")
             case Lagged(missed=missed):
                 self.note(f"  ({counted(missed, 'event')} missing here; the messages are complete.)")
                 # One of those may have brought up a decision.

@@ -185,6 +185,7 @@
   }
 
   const handlers = {
+    over: (data) => document.querySelector(`#problem [data-about="${CSS.escape(data.about)}"]`)?.remove(),
     said: (data) => {
       if (data.turn && turn(data.turn)) becomeMessage(data.turn, data);
       else keepingPlace(() => addMessage(data.sequence, data.html));
