@@ -17,7 +17,7 @@ from bullpen.check_results import CheckResult
 from bullpen.context.assemblers import SHOWN_START
 from bullpen.conversation.conversation import Conversation
 from bullpen.conversation.events import Checked, ConversationEvent, Quiet, Said, Trouble
-from bullpen.errors import FolderInUse, StoreFull
+from bullpen.errors import FilesDiffer, FolderInUse, NothingToUndo, StoreFull
 from bullpen.exchange.forking import fork_conversation
 from bullpen.store.base import Store
 from bullpen.store.sqlite import SqliteStore
@@ -209,13 +209,28 @@ async def test_what_a_check_changes_is_its_own_and_can_be_taken_back(project: Pr
         turn, check = await records(conversation)
         assert (turn.kind, kinds(turn)) == ("turn", {"a.py": "changed"})
         assert (check.kind, check.check, kinds(check)) == ("check", "fmt", {"a.py": "changed", "made.txt": "added"})
-        await conversation.undo()
+        with pytest.raises(FilesDiffer, match="The check fmt changed that after turn 1: /undo 1 first"):
+            await conversation.undo()
+        await conversation.undo("1")
         assert (project.read("a.py"), project.read("made.txt")) == ("one\nmore\n", None)
         await conversation.undo("1")
         assert project.read("a.py") == "one\n"
         await said(conversation, "[NEXT: reader] Look.")
         found = [record.kind for record in await records(conversation)]
     assert found == ["turn", "check", "undo", "undo"], "nothing of it is told as a person's"
+
+
+async def test_an_undo_without_a_number_takes_back_the_turn_and_not_the_cache_of_its_check(project: Project) -> None:
+    project.builder("echo more >> a.py")
+    project.check("echo compiled > a.pyc", name="tests")
+    async with project.stage.open() as conversation:
+        await said(conversation, "[NEXT: builder] Go.")
+        await conversation.undo()
+        assert (project.read("a.py"), project.read("a.pyc")) == ("one\n", "compiled\n")
+        with pytest.raises(NothingToUndo, match="check tests changed after turn 1 is still there: /undo 1 takes that"):
+            await conversation.undo()
+        await conversation.undo("1")
+        assert project.read("a.pyc") is None
 
 
 async def test_what_a_check_changes_in_a_worktree_is_merged_too(project: Project) -> None:

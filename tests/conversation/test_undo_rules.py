@@ -23,6 +23,13 @@ def test_an_undo_takes_back_the_last_turn_and_not_what_people_changed() -> None:
     assert to_undo([*TURNS, record(4, "people")], None).turn_id == "7"
 
 
+def test_an_undo_without_a_turn_leaves_what_a_check_changed_and_one_of_the_turn_takes_that_first() -> None:
+    checked = [*TURNS, record(4, "check", "7")]
+    assert (to_undo(checked, None).number, to_undo(checked, "7").number) == (3, 4)
+    undone = [*checked, record(5, "undo", "7", undoes=3)]
+    assert (to_undo(undone, None).number, to_undo(undone, "7").number) == (1, 4)
+
+
 def test_another_undo_takes_back_the_turn_before_it() -> None:
     assert to_undo([*TURNS, record(4, "undo", "7", undoes=3)], None).turn_id == "5"
 

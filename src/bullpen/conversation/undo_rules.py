@@ -26,7 +26,7 @@ def taken_back(records: Sequence[ChangeRecord]) -> frozenset[int]:
 
 
 def to_undo(records: Sequence[ChangeRecord], turn_id: str | None) -> ChangeRecord:
-    """Return the record to take back: the one of a turn, or else the last one that is not taken back."""
+    """Return the record to take back: the last one of a turn, or else the last that no check made by itself."""
     gone = taken_back(records)
     merged = _merged(records)
     # What was done in an agent's own workspace is taken back where it was brought to.
@@ -44,11 +44,23 @@ def to_undo(records: Sequence[ChangeRecord], turn_id: str | None) -> ChangeRecor
         if not mine:
             raise NothingToUndo(f"Turn {turn_id} changed no files that bullpen knows of, so there is nothing to undo.")
     left = [record for record in mine if record.number not in gone]
-    if not left and turn_id is not None:
-        raise NothingToUndo(f"Turn {turn_id} is taken back already. To bring it back, redo it.")
+    if turn_id is None:
+        return _last_but_for_checks(left)
     if not left:
-        raise NothingToUndo("There is nothing to undo: no turn has changed files, or all of them are taken back.")
+        raise NothingToUndo(f"Turn {turn_id} is taken back already. To bring it back, redo it.")
     return left[-1]
+
+
+def _last_but_for_checks(left: Sequence[ChangeRecord]) -> ChangeRecord:
+    """Return the last record that a person means who names none: a check may leave a cache after each turn."""
+    meant = [record for record in left if record.kind != "check"]
+    if meant:
+        return meant[-1]
+    nothing = "There is nothing to undo: no turn has changed files, or all of them are taken back."
+    if left:
+        check, turn = left[-1].check, left[-1].turn_id
+        nothing += f" What the check {check} changed after turn {turn} is still there: /undo {turn} takes that back."
+    raise NothingToUndo(nothing)
 
 
 def to_redo(records: Sequence[ChangeRecord], turn_id: str | None) -> ChangeRecord:
