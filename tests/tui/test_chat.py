@@ -441,15 +441,19 @@ def test_a_turn_that_has_not_started_has_no_prompt_yet(stage: Stage) -> None:
     stage.play(story)
 
 
-def test_the_members_are_shown_by_a_command(stage: Stage) -> None:
+def test_the_panel_that_a_wide_terminal_has_anyway_is_not_kept_in_a_narrow_one(stage: Stage) -> None:
     stage.agent("max", saying("Yes."))
 
     async def story(scene: Scene) -> None:
-        assert not scene.app.screen.query_one(MembersPanel).is_on_screen
-        await scene.say("/who")
-        assert scene.app.screen.query_one(MembersPanel).is_on_screen
+        await scene.say("/queue")
+        panel = scene.app.screen.query_one(MembersPanel)
+        assert panel.is_on_screen
+        await scene.pilot.resize_terminal(80, 24)
+        await scene.until(lambda: not panel.is_on_screen)
+        await scene.say("/queue")
+        assert panel.is_on_screen
 
-    stage.play(story, size=(80, 24))
+    stage.play(story, size=(140, 40))
 
 
 def test_words_are_found_by_a_command(stage: Stage) -> None:

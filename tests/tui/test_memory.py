@@ -1,10 +1,14 @@
 """What an agent remembers, beside its name, and the key that makes it forget."""
 
+import pytest
 from tests.tui.stage import Scene, Script, Stage
 from tests.view.remembering import GONE, SECOND, write_remembering
 
 from bullpen.exchange.forking import fork_conversation
 from bullpen.store.sqlite import SqliteStore
+from bullpen.tui.members import MembersPanel
+from bullpen.view.state import conversation_view
+from bullpen.view.status_lines import team_lines
 
 SAID: Script = [{"say": "All of it."}]
 
@@ -32,6 +36,26 @@ def test_the_session_of_a_member_is_shown_and_forgotten_with_a_key(stage: Stage)
         assert scene.conversation.progress.forgotten == {"max": "kim"}
 
     stage.play(story, resume=id_)
+
+
+@pytest.mark.parametrize("size", [(80, 24), (140, 40)], ids=str)
+def test_a_command_shows_the_team_and_what_each_remembers_and_nothing_else_changes(
+    stage: Stage, size: tuple[int, int]
+) -> None:
+    stage.agent("max", SAID)
+    with SqliteStore(stage.db) as store:
+        id_ = write_remembering(store)
+
+    async def story(scene: Scene) -> None:
+        await scene.say("/who")
+        await scene.sees("Who is in the team", "max: claude", "kim: a person")
+        shown = " ".join(scene.text.split())
+        assert team_lines(conversation_view(scene.conversation))[-1].strip() in shown
+        await scene.press("escape")
+        await scene.pilot.resize_terminal(80, 24)
+        await scene.until(lambda: not scene.app.screen.query_one(MembersPanel).is_on_screen)
+
+    stage.play(story, resume=id_, size=size)
 
 
 def test_a_narrow_panel_breaks_what_a_member_remembers_between_its_parts(stage: Stage) -> None:

@@ -248,14 +248,11 @@ class ChatScreen(Screen[None]):
         """Show or hide the members and the queue."""
         self.toggle_class("with-panel" if self.has_class("-narrow") else "without-panel")
 
-    def action_members(self) -> None:
-        """Show the members and the queue."""
-        self.add_class("with-panel")
-        self.remove_class("without-panel")
-
     def action_queue(self) -> None:
         """Go to the queue."""
-        self.action_members()
+        # In a narrow terminal the panel stays only if it was asked for in one.
+        self.set_class(self.has_class("-narrow") or self.has_class("with-panel"), "with-panel")
+        self.remove_class("without-panel")
         # The panel may have been hidden, and has its place only after the next refresh.
         self.call_after_refresh(self._queue.focus)
         self.call_after_refresh(self._queue.scroll_visible, animate=False)

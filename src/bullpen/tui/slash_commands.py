@@ -18,6 +18,8 @@ from bullpen.view.combined_changes import kept_beside, with_combined
 from bullpen.view.command_arguments import Member, Nothing, Text
 from bullpen.view.commands import Command, Typed, run_command
 from bullpen.view.explanation import Explanation, explain, explain_now
+from bullpen.view.state import conversation_view
+from bullpen.view.status_lines import team_lines
 from bullpen.view.turn_lookup import LAST, find_turn
 
 if TYPE_CHECKING:
@@ -73,8 +75,9 @@ class SlashCommands:
         await self._screen.run_action("queue")
 
     async def who(self, _: Nothing) -> None:
-        """Show the side panel, where the members are."""
-        await self._screen.run_action("members")
+        """Show who is in the team, and what each agent remembers."""
+        lines = team_lines(conversation_view(self._conversation), self._conversation.team.lead)
+        self._read(Content.styled("Who is in the team", "bold"), "\n".join(lines))
 
     async def prompt(self, given: Member) -> None:
         """Show what an agent would be given now."""
@@ -97,11 +100,9 @@ class SlashCommands:
 
     async def checks(self, given: Text) -> None:
         """Show what checks said after a turn, with their output."""
-        from bullpen.tui.text_screen import TextScreen
-
         results = await self._conversation.read(find_checks, given.text)
         title = Content.assemble(("Checks ", "bold"), f"after turn {one_line(results[0].turn_id, 20)}")
-        self._screen.app.push_screen(TextScreen(title, checks_text(results)))
+        self._read(title, checks_text(results))
 
     async def changes(self, _: Nothing) -> None:
         """Show everything that was changed in the conversation."""
@@ -153,6 +154,11 @@ class SlashCommands:
     async def theme(self, _: Nothing) -> None:
         """Switch between dark and light."""
         await self._screen.run_action("app.theme")
+
+    def _read(self, title: Content, text: str) -> None:
+        from bullpen.tui.text_screen import TextScreen
+
+        self._screen.app.push_screen(TextScreen(title, text))
 
     def _show(self, explanation: Explanation) -> None:
         if explanation.prompt is None:
