@@ -232,7 +232,7 @@ def test_the_full_screen_shows_them_beside_each_other(place: Place, columns: int
                 notice = app.screen.query_one(NoticeBar)
                 while len(notice.query(Button)) < 2:
                     await pilot.pause(0.02)
-                assert [str(one.label) for one in notice.query(Button)] == ["F8 Pick one", "Drop all"]
+                assert [str(one.label) for one in notice.query(Button)] == ["F8 Pick one", "Drop all /discard all"]
                 await pilot.press("f8")
                 while not isinstance(app.screen, CompareScreen):
                     await pilot.pause(0.02)

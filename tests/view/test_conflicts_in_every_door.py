@@ -140,7 +140,13 @@ def test_the_full_screen_has_buttons(place: Place) -> None:
                 while notice.decision is None or len(notice.query(Button)) < 4:
                     await pilot.pause()
                 labels = [str(button.label) for button in notice.query(Button)]
-                assert labels == ["Take ann's", "Keep shared", "Ask an agent", "Leave apart"]
+                words = [
+                    "Take ann's /take 1",
+                    "Keep shared /keep 1",
+                    "Ask an agent /resolve NAME 1",
+                    "Leave apart /apart 1",
+                ]
+                assert labels == words
                 await app.screen.run_action("screen.choose('take')")
                 while conversation.progress.conflicts:
                     await pilot.pause()
@@ -163,7 +169,7 @@ def test_every_button_is_on_a_narrow_full_screen(place: Place, width: int) -> No
                 notice = app.screen.query_one(NoticeBar)
                 while not _all_inside(notice, count=4):
                     await pilot.pause()
-                await pilot.resize_terminal(120, 24)
+                await pilot.resize_terminal(140, 24)
                 while len({button.region.y for button in notice.query(Button)}) > 1 or not _all_inside(notice, count=4):
                     await pilot.pause()
 

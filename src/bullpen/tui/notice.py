@@ -1,4 +1,4 @@
-"""NoticeBar: the most urgent decision, with its choices on keys and for the mouse."""
+"""NoticeBar: the most urgent decision, with its choices on keys, as commands and for the mouse."""
 
 import asyncio
 from collections.abc import Iterable
@@ -108,8 +108,10 @@ def _text(text: str, others: int) -> Content:
 
 
 def _label(choice: Choice) -> Content:
+    """Return the key of a choice and what it does; without a key, how it is typed."""
     key = KEYS.get(choice.action, "")
-    return Content.assemble((f"{key} " if key else "", "bold"), one_line(choice.label, 40))
+    typed = "" if key else f" {one_line(choice.typed, 40)}"
+    return Content.assemble((f"{key} " if key else "", "bold"), one_line(choice.label, 40), (typed, "dim"))
 
 
 def _button(choice: Choice) -> Button:
