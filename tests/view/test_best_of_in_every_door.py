@@ -9,7 +9,8 @@ import httpx
 import pytest
 from tests.view.doors import DOORS
 from textual.pilot import Pilot
-from textual.widgets import Button
+from textual.widgets import Button, Footer
+from textual.widgets._footer import FooterKey
 
 from bullpen.app import open_team
 from bullpen.cli.exit_codes import ending_of
@@ -24,6 +25,7 @@ from bullpen.testing.site import site
 from bullpen.tui.app import BullpenApp
 from bullpen.tui.check_fold import CheckFold
 from bullpen.tui.compare_screen import Column, CompareScreen
+from bullpen.tui.member_screen import MemberScreen
 from bullpen.tui.notice import NoticeBar
 from bullpen.view.addressees import addressees
 from bullpen.view.best_of import results_of
@@ -249,12 +251,36 @@ def test_the_full_screen_shows_them_beside_each_other(place: Place, columns: int
                 assert [fold.is_open for fold in (*ann, *bob)] == [False, False]
                 await pilot.press("3", "3")
                 assert isinstance(app.screen, CompareScreen), "cyd has no result"
-                await pilot.press("2", "2")
+                await pilot.press("2")
+                assert [one.message for one in app._notifications][-1] == "2 again: pick the result of bob."
+                await pilot.press("2")
                 await until(place, 2)
                 assert place.files() == {"a.txt": "of bob\n", "b.txt": "more\n"}
+                assert not [one.message for one in app._notifications if "again" in one.message]
                 await pilot.press("f8")
 
     asyncio.run(story())
+
+
+def test_a_question_that_comes_closes_the_list_that_f8_opened_and_the_footer_says_what_it_does(place: Place) -> None:
+    async def story() -> None:
+        async with open_team(place.team, db=place.folder / "c.db") as talk:
+            app = BullpenApp(talk)
+            async with app.run_test(size=(120, 30)) as pilot:
+                await pilot.press("f8")
+                while not isinstance(app.screen, MemberScreen):
+                    await pilot.pause(0.02)
+                assert app.screen_stack[0].active_bindings["f8"].binding.description == "Hand over"
+                await done(talk)
+                while isinstance(app.screen, MemberScreen):
+                    await pilot.pause(0.02)
+                footer = app.screen.query_one(Footer)
+                while "Pick one" not in {key.description for key in footer.query(FooterKey)}:
+                    await pilot.pause(0.02)
+                assert "Hand over" not in {key.description for key in footer.query(FooterKey)}
+                assert not talk.waiting
+
+    asyncio.run(asyncio.wait_for(story(), 60))
 
 
 def test_trouble_on_the_full_screen_does_not_hide_what_waits_to_be_picked(place: Place) -> None:

@@ -1,7 +1,8 @@
 """ChatScreen: the conversation, its members and queue, the notice and the composer, and what each key does."""
 
-from collections.abc import Awaitable, Collection, Iterable, Sequence
+from collections.abc import Awaitable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -13,7 +14,7 @@ from textual.containers import Horizontal, VerticalScroll
 from textual.content import Content
 from textual.events import Key
 from textual.message import Message
-from textual.screen import Screen
+from textual.screen import ActiveBinding, Screen
 from textual.widget import Widget
 from textual.widgets import Footer, Static
 
@@ -36,7 +37,7 @@ from bullpen.tui.text import one_line
 from bullpen.tui.text_screen import TextScreen
 from bullpen.tui.transcript import Transcript
 from bullpen.tui.turn import TurnView
-from bullpen.tui.updates import Changed, Updates
+from bullpen.tui.updates import Changed, Updates, Waiting
 from bullpen.view.addressees import addressees
 from bullpen.view.best_of import result_changes, results_of
 from bullpen.view.change_reading import change_part
@@ -48,6 +49,7 @@ from bullpen.view.listing import conversations_beside
 
 if TYPE_CHECKING:
     from bullpen.tui.changes_screen import ChangesScreen
+    from bullpen.tui.member_screen import MemberScreen
 
 WIDE = 100
 WARM_UP_SECONDS = 0.5
@@ -152,6 +154,9 @@ class ChatScreen(Screen[None]):
         self._commands = SlashCommands(self, conversation, sender, self.say)
         self._listed: ChangesScreen | None = None
         """All changes, while they are on the screen above this one."""
+        self._asking: MemberScreen | None = None
+        """Who answers, while that is asked above this screen."""
+        self._f8_word = ""
 
     def compose(self) -> ComposeResult:
         """Yield everything on the screen."""
@@ -328,12 +333,9 @@ class ChatScreen(Screen[None]):
     @work
     async def action_hand_over(self) -> None:
         """Let somebody else answer: instead of a turn that failed, as an agent meant it or asks for, or simply next."""
-        from bullpen.tui.member_screen import MemberScreen
-
-        for action in ("ask", "allow", "pick"):
-            if self._choice(action) is not None:
-                await self.action_choose(action)
-                return
+        if (offered := self._on_f8) is not None:
+            await self.action_choose(offered.action)
+            return
         decision = next((one for one in self._updates.view.decisions if one.kind == "failed"), None)
         agents = {agent.name: agent.role or agent.agent for agent in self.conversation.team.agents}
         others = {name: agents[name] for name in decision.others} if decision else agents
@@ -341,10 +343,46 @@ class ChatScreen(Screen[None]):
             self.notify("There is no other agent in the team.", markup=False)
             return
         question = f"Who answers instead of {decision.member}?" if decision else "Who answers the last message?"
-        member = await self.app.push_screen_wait(MemberScreen(question, others))
+        member = await self._asked_who(question, others)
         if member is not None:
             talk, by = self.conversation, self._sender
             await self.attempt(talk.hand_over(member, decision.turn, by=by) if decision else talk.ask(member, by=by))
+
+    async def _asked_who(self, question: str, members: Mapping[str, str]) -> str | None:
+        """Return whom the person chooses; nobody, if F8 comes to mean something else meanwhile."""
+        from bullpen.tui.member_screen import MemberScreen
+
+        self._asking = MemberScreen(question, members)
+        try:
+            return await self.app.push_screen_wait(self._asking)
+        finally:
+            self._asking = None
+
+    @on(Waiting)
+    def keep_f8_true(self) -> None:
+        """Name on the footer what F8 does now; a list that it opened before would take what is meant for that."""
+        offered = self._on_f8
+        word = "" if offered is None else offered.label
+        if word != self._f8_word:
+            self._f8_word = word
+            self.refresh_bindings()
+        if offered is not None and self._asking is not None and self._asking.is_current:
+            self._asking.dismiss(None)
+
+    @property
+    def active_bindings(self) -> dict[str, ActiveBinding]:
+        """What each key does now: F8 has the name that the bar gives it."""
+        active = super().active_bindings
+        offered, there = self._on_f8, active.get("f8")
+        if offered is not None and there is not None:
+            named = replace(there.binding, description=one_line(offered.label, 20))
+            active["f8"] = there._replace(binding=named)
+        return active
+
+    @property
+    def _on_f8(self) -> Choice | None:
+        """What the bar offers with F8 instead of handing over."""
+        return next(filter(None, map(self._choice, ("ask", "allow", "pick"))), None)
 
     @work
     async def action_resolve(self) -> None:
@@ -480,7 +518,9 @@ class ChatScreen(Screen[None]):
     def is_sure(self, question: str) -> bool:
         """Return whether a key that cannot be undone was pressed twice; the first time, say what the second does."""
         is_sure = self._second_press.confirms(question)
-        if not is_sure:
+        if is_sure:
+            self.app.clear_notifications()
+        else:
             self.notify(question, severity="warning", timeout=QUESTION_SECONDS, markup=False)
         return is_sure
 

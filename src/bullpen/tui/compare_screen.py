@@ -185,7 +185,9 @@ class CompareScreen(ModalScreen[Choice | None]):
         """Return whether a key was pressed twice; else ask for that."""
         question = f"{key} again: {one_line(what, 100)}."
         is_sure = self._second_press.confirms(question)
-        if not is_sure:
+        if is_sure:
+            self.app.clear_notifications()
+        else:
             self.notify(question, timeout=QUESTION_SECONDS, markup=False)
         return is_sure
 
