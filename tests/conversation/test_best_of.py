@@ -58,7 +58,8 @@ async def test_each_works_apart_and_nothing_is_merged_until_one_is_picked(projec
         assert states(conversation) == {"ann": "done", "bob": "merged", "cyd": "done"}
         assert len(project.worktrees()) == 2, "the others stay"
         assert (await all_said(conversation))[-1] == (
-            "bullpen: kim picked the result of bob (turn 2). Not picked: ann (turn 1) and cyd (turn 3)."
+            "bullpen: kim picked the result of bob (turn 2). Not picked: ann (turn 1) and cyd (turn 3). "
+            "What was not picked stays until /discard."
         )
         await conversation.discard(by="kim")
         await settled(conversation)

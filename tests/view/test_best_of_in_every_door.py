@@ -221,6 +221,7 @@ def test_the_plain_chat_asks_shows_and_tells(place: Place) -> None:
     assert "What they wrote: /checks 2" in written
     assert "Nothing is merged yet: pick one, or drop all. /pick NAME, /discard NAME or /discard all" in written
     assert "kim picked the result of ann (turn 1). Not picked: bob (turn 2) and cyd (turn 3)." in written
+    assert "What was not picked stays until /discard." in written
 
 
 @pytest.mark.parametrize("columns", [80, 140])

@@ -314,7 +314,8 @@ def verdict(one: Round) -> str:
     others = [candidate for candidate in one.candidates if candidate not in picked]
     chosen = f"{one.picked_by} picked the result of {listed(_called(one, candidate) for candidate in picked)}."
     rest = f" Not picked: {listed(_called(one, candidate) for candidate in others)}." if others else ""
-    return f"{chosen if picked else 'No result was picked.'}{rest}"
+    stays = " What was not picked stays until /discard." if one.in_state("done", "failed") else ""
+    return f"{chosen if picked else 'No result was picked.'}{rest}{stays}"
 
 
 def _called(one: Round, candidate: Candidate) -> str:

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import on, work
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import ActiveBinding, Binding, BindingType
 from textual.containers import Horizontal, VerticalScroll
 from textual.content import Content
 from textual.events import Key
 from textual.message import Message
-from textual.screen import ActiveBinding, Screen
+from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Footer, Static
 
