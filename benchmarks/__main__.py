@@ -19,6 +19,13 @@ from benchmarks import (
     agents_flood,
     agents_latency,
     cli_start,
+    cluster_cancel,
+    cluster_events,
+    cluster_idle,
+    cluster_memory,
+    cluster_recovery,
+    cluster_say,
+    cluster_turns,
     conversation_append,
     conversation_crowd,
     conversation_disk,
@@ -59,7 +66,24 @@ ABOUT_CONVERSATIONS = (
 ABOUT_MEMORY = (remembering_bytes, remembering_cpu)
 ABOUT_FILES = (files_time, files_disk, files_worktree)
 ABOUT_DOORS = (ready, screen_latency, web, web_streaming)
-BENCHMARKS = (*ABOUT_CONTEXT, *ABOUT_AGENTS, *ABOUT_CONVERSATIONS, *ABOUT_DOORS, *ABOUT_MEMORY, *ABOUT_FILES)
+ABOUT_MANY_MACHINES = (
+    cluster_say,
+    cluster_events,
+    cluster_turns,
+    cluster_idle,
+    cluster_memory,
+    cluster_recovery,
+    cluster_cancel,
+)
+BENCHMARKS = (
+    *ABOUT_CONTEXT,
+    *ABOUT_AGENTS,
+    *ABOUT_CONVERSATIONS,
+    *ABOUT_DOORS,
+    *ABOUT_MEMORY,
+    *ABOUT_FILES,
+    *ABOUT_MANY_MACHINES,
+)
 
 
 def main(arguments: list[str]) -> None:

@@ -3,6 +3,7 @@
 from time import perf_counter, process_time
 
 from benchmarks.agents_stage import own_folder
+from benchmarks.measure import part
 from benchmarks.report import Figure, duration
 from bullpen.messages import ConversationMessage, Speaker
 from bullpen.routing.queue import WaitingTurn
@@ -42,7 +43,7 @@ def measure(*, quick: bool) -> Figure:
                 walls[name] += taken
                 processor[name] += seconds
     used = {name: total / count for name, total in processor.items()}
-    median = _part(walls["PostgreSQL"], 0.5)
+    median = part(walls["PostgreSQL"], 0.5)
     return Figure(
         title="Storing a message in PostgreSQL",
         goal=f"on loopback at most {duration(GOAL_SECONDS)} until the commit is known (median), and "
@@ -51,7 +52,7 @@ def measure(*, quick: bool) -> Figure:
         measured=f"{duration(median)}, and {duration(used['PostgreSQL'])} of processor time",
         columns=("store", "median", "99 of 100", "processor time here"),
         rows=[
-            (name, duration(_part(taken, 0.5)), duration(_part(taken, 0.99)), duration(used[name]))
+            (name, duration(part(taken, 0.5)), duration(part(taken, 0.99)), duration(used[name]))
             for name, taken in walls.items()
         ],
         meaning="Wall-clock time of one append: a message of 400 characters, partly Chinese, that asks for one turn. "
@@ -72,7 +73,3 @@ def _append(store: Store, name: str, count: int) -> tuple[list[float], float]:
         # Not measured: so that the queue stays short.
         store.update("c", at=number, drops=[turn.id])
     return taken, processor
-
-
-def _part(taken: list[float], part: float) -> float:
-    return sorted(taken)[int(len(taken) * part)]

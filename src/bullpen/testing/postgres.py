@@ -65,6 +65,13 @@ class PostgresServer:
         """Return the address by its socket."""
         return f"postgresql://{USER}:{quote(PASSWORD, safe='')}@/{DATABASE}?host={self.folder}&port={self.port}"
 
+    @property
+    def pid(self) -> int:
+        """Its first process; the others are children of it."""
+        if self._process is None:
+            raise RuntimeError("PostgreSQL does not run: start it first.")
+        return self._process.pid
+
     def start(self) -> None:
         """Start it, and wait until it answers."""
         options = [f"port={self.port}", "listen_addresses=127.0.0.1", f"unix_socket_directories={self.folder}"]
