@@ -531,3 +531,17 @@ def test_a_viewer_that_was_too_slow_is_told() -> None:
     page = shown(Lagged(missed=1200), in_chat=False, asked=asked(paused="20 turns."))
 
     assert page == "  (1,200 events missing here; the messages are complete.)\n‖ Paused: 20 turns.\n"
+
+
+def test_a_long_first_column_is_wrapped_instead_of_leaving_no_room_for_the_second() -> None:
+    paper = Paper()
+    paper.columns = 79
+    long = "turn 3, max, after the check `python -m pytest -q tests/shop` which is red: 漢字"
+    rows = [(long, "2 files changed, +10 -3  /diff 3"), ("all together", "3 files changed  /diff all")]
+    Show(paper, Colours(None, on=False), list, in_chat=True).table(rows)
+    assert paper.text == (
+        "turn 3, max, after the check `python   2 files changed, +10 -3  /diff 3\n"
+        "-m pytest -q tests/shop` which is\n"
+        "red: 漢字\n"
+        "all together                           3 files changed  /diff all\n"
+    )

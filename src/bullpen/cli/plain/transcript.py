@@ -5,7 +5,7 @@ two streams mixed line by line would be two streams that nobody can read.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import islice, zip_longest
 
 from bullpen.check_results import CheckResult
 from bullpen.cli.plain.turn import TurnView
@@ -40,7 +40,7 @@ from bullpen.terminal.cells import width
 from bullpen.terminal.colors import Colours
 from bullpen.terminal.page import Page
 from bullpen.terminal.tables import safe_line
-from bullpen.terminal.wrapping import wrapped
+from bullpen.terminal.wrapping import NARROWEST, wrapped
 from bullpen.text.numbers import clock, counted
 from bullpen.view.changes import change_summary, record_words
 from bullpen.view.checks import SIGNS, Light, check_light, check_line
@@ -173,14 +173,18 @@ class Show:
         return next(lines, None) is not None
 
     def table(self, rows: Iterable[tuple[str, str]], style: str = "", indent: str = "") -> None:
-        """Write rows of two columns, made safe; the second one is wrapped."""
+        """Write rows of two columns, made safe and wrapped; the first one takes at most half of a line."""
         safe = [(safe_line(left), safe_line(right)) for left, right in rows]
+        columns = self._page.columns
         margin = len(indent) + max((width(left) for left, _ in safe), default=0) + 2
+        if columns is not None:
+            margin = min(margin, max(columns // 2, NARROWEST + 2))
         for left, right in safe:
-            beginning = f"{indent}{left}".ljust(margin)
-            lines = wrapped(right, self._page.columns, " " * margin).splitlines()
-            lines[:1] = [beginning + lines[0][margin:]] if lines else [beginning.rstrip()]
-            self._block("".join(self._colours.paint(line, style) + "\n" for line in lines))
+            beginnings = wrapped(left, columns and margin - 2, indent).splitlines()
+            ends = [line[margin:] for line in wrapped(right, columns, " " * margin).splitlines()]
+            for beginning, end in zip_longest(beginnings, ends, fillvalue=""):
+                line = f"{beginning}{' ' * (margin - width(beginning))}{end}".rstrip()
+                self._block(self._colours.paint(line, style) + "\n")
 
     def note(self, text: str, style: str = "dim") -> None:
         """Write a remark of ours, each line of it safe."""
