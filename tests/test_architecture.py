@@ -59,7 +59,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     },
     "app": {"agents", "config", "conversation", "errors", "file_changes", "files", "store", "team", "telemetry"},
     "database": {"config", "errors", "store"},
-    "doctor": {"agents", "context", "errors", "turn_events"},
+    "doctor": {"agents", "context", "errors", "team", "turn_events"},
     "rehearsal": {"agents", "app", "conversation", "store", "team", "testing"},
     "terminal": {"config", "team", "text"},
 }

@@ -1,21 +1,25 @@
 """Whether an agent is ready: installed, tested version, signed in; checked cheaply, or with one real turn if asked."""
 
 import asyncio
+import os
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from bullpen.agents.crash_records import CrashRecords
 from bullpen.agents.environment import child_environment
 from bullpen.agents.failures import COMMON_HINTS
 from bullpen.agents.process import Child
-from bullpen.agents.registry import agent_spec, known_agents, not_loaded
+from bullpen.agents.registry import agent_spec, is_known, known_agents, not_loaded, spec_for
 from bullpen.agents.runner import find_program, run_turn, to_the_end
 from bullpen.agents.spec import AgentSpec
 from bullpen.context.prompt import AssemblerInput
-from bullpen.errors import AgentFailed
+from bullpen.errors import AgentFailed, UnknownAgent
+from bullpen.team.file import LoadedTeam
+from bullpen.team.team import Member
 from bullpen.turn_events import FailureKind
 
 # `gemini --version` needs two seconds on an idle machine.
@@ -39,7 +43,11 @@ class Finding(Struct, frozen=True, kw_only=True):
     """What is known about one agent."""
 
     agent: str
+    name: str
+    """What team files call it; of a program that is not a known CLI, the member that runs it."""
     program: str
+    needed: bool = True
+    """Whether the team needs it, if it was examined for a team."""
     path: str | None = None
     version: str | None = None
     version_tested: bool = False
@@ -63,7 +71,7 @@ async def examine(spec: AgentSpec, *, cwd: Path, live: bool = False, env: Mappin
     path = find_program(spec.program, environment, cwd)
     if path is None:
         problem = Problem(f"{spec.program} is not installed.", _hint(spec, "not_installed"))
-        return Finding(agent=spec.name, program=spec.program, problems=(problem,))
+        return Finding(agent=spec.name, name=spec.short_name, program=spec.program, problems=(problem,))
     version, (signed_in, evidence) = await asyncio.gather(
         _version(spec, path, environment), _signed_in(spec, path, environment)
     )
@@ -79,6 +87,7 @@ async def examine(spec: AgentSpec, *, cwd: Path, live: bool = False, env: Mappin
         problems += [] if failure is None else [failure]
     return Finding(
         agent=spec.name,
+        name=spec.short_name,
         program=spec.program,
         path=path,
         version=version,
@@ -94,6 +103,37 @@ async def examine_all(names: Sequence[str] = (), *, cwd: Path, live: bool = Fals
     """Examine agents in parallel, by name; without names, all known agents."""
     specs = [agent_spec(name) for name in names] or list(known_agents().values())
     return await asyncio.gather(*(examine(spec, cwd=cwd, live=live) for spec in specs))
+
+
+async def examine_for(loaded: LoadedTeam, *, live: bool = False) -> list[Finding]:
+    """Examine what the members of a team run here, then list the other agents as not needed.
+
+    A program that is not a known CLI is only looked for: nobody may have agreed yet to what the file runs.
+    """
+    members = [member for member in loaded.team.agents if not member.pool]
+    own = {member.name: agent_spec(member.agent) for member in members if _runs_known_cli(member)}
+    needed = {spec.name for spec in own.values()}
+    specs = sorted(known_agents().values(), key=lambda spec: spec.name not in needed)
+    found = await asyncio.gather(*(examine(spec, cwd=loaded.root, live=live and spec.name in needed) for spec in specs))
+    programs = [_look_for(member, loaded.root) for member in members if member.name not in own]
+    marked = [replace(finding, needed=finding.agent in needed) for finding in found]
+    return sorted([*programs, *marked], key=lambda finding: not finding.needed)
+
+
+def _runs_known_cli(member: Member) -> bool:
+    return is_known(member.agent) and spec_for(member.agent, member.command).program == agent_spec(member.agent).program
+
+
+def _look_for(member: Member, root: Path) -> Finding:
+    try:
+        spec = spec_for(member.agent, member.command, name=member.name)
+    except UnknownAgent as error:
+        return Finding(agent=member.agent, name=member.name, program="", problems=(Problem(str(error)),))
+    passed = {name: os.environ[name] for name in member.env if name in os.environ}
+    path = find_program(spec.program, child_environment(spec, passed), root / member.cwd)
+    missing = Problem(f"The program {spec.program!r} was not found.", "`bullpen check` says more.")
+    problems = (missing,) if path is None else ()
+    return Finding(agent=spec.name, name=member.name, program=spec.program, path=path, problems=problems)
 
 
 def agent_names() -> tuple[str, ...]:

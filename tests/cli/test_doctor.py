@@ -49,7 +49,7 @@ def test_nothing_is_installed(machine: Path, capsys: pytest.CaptureFixture[str])
 
     printed = capsys.readouterr().out
     assert "not found" in printed
-    assert "claude-code: claude is not installed. Install it with: npm install -g @anthropic-ai/claude-code" in printed
+    assert "claude: claude is not installed. Install it with: npm install -g @anthropic-ai/claude-code" in printed
 
 
 def test_installed_and_signed_in(machine: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -60,6 +60,8 @@ def test_installed_and_signed_in(machine: Path, capsys: pytest.CaptureFixture[st
     assert code == 0
     assert found["claude-code"] == {
         "agent": "claude-code",
+        "name": "claude",
+        "needed": True,
         "program": "claude",
         "path": str(machine / "claude"),
         "version": agent_spec("claude").tested_versions[0],
@@ -154,3 +156,44 @@ def test_one_that_is_not_ready_is_enough_for_a_bad_exit_code(machine: Path, caps
     assert code == 1
     assert [finding["ready"] for finding in found.values()] == [True, False]
     assert os.environ["HOME"] == str(machine)
+
+
+def test_only_what_the_team_in_this_folder_needs_counts(machine: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    people = '[[member]]\nname = "kim"\n'
+    (machine / "team.toml").write_text(f'{people}[[member]]\nname = "ann"\ncommand = ["cat"]\n')
+
+    assert main(["doctor"]) == 0
+    printed = capsys.readouterr().out
+    marks = {line.split()[0]: " ".join(line.split()[1:4]) for line in printed.splitlines() if " - " in line}
+    assert marks["claude"] == marks["codex"] == "not needed here"
+    assert marks["ann"].startswith("ready")
+    assert "not installed" not in printed
+    # Whoever names an agent needs it.
+    assert main(["doctor", "claude"]) == 1
+
+    other = machine / "other.toml"
+    other.write_text(f'{people}[[member]]\nname = "ann"\ncommand = ["no-such-program"]\n')
+    capsys.readouterr()
+    code, found = report(capsys, str(other))
+    assert (code, found["ann"]["ready"], found["claude-code"]["needed"]) == (1, False, False)
+
+    other.write_text(f'{people}[[member]]\nname = "max"\nagent = "claude"\n')
+    assert main(["doctor", str(other)]) == 1
+    assert "claude: claude is not installed." in capsys.readouterr().out
+    install_scripted(machine, "claude", "echo '{\"loggedIn\": true}'; exit 0")
+    assert main(["doctor", str(other)]) == 0
+
+
+def test_a_program_of_a_team_is_looked_for_and_not_run(machine: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    install(machine, "tool", "touch ran")
+    (machine / "team.toml").write_text('[[member]]\nname = "kim"\n[[member]]\nname = "ann"\ncommand = ["./tool"]\n')
+    assert main(["doctor"]) == 0
+    assert not (machine / "ran").exists()
+
+
+def test_a_team_file_that_cannot_be_used_is_said_and_all_are_examined(
+    machine: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (machine / "team.toml").write_text("[[member")
+    assert main(["doctor"]) == 1
+    assert "team.toml cannot be used" in capsys.readouterr().err

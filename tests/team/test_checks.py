@@ -231,8 +231,8 @@ def test_what_permissions_mean(folder: Path) -> None:
     ]
     assert found(folder, f'command = ["{sys.executable}"]\npermissions = "edit"\n') == [
         (
-            "remark: line 6, member.2.permissions: says that its changes are to be seen; bullpen cannot restrict what "
-            "a command does"
+            "remark: line 6, member.2.permissions: only decides that its changes are shown; bullpen cannot restrict "
+            "what a command does"
         )
     ]
 

@@ -139,6 +139,11 @@ class AgentSpec(Struct, frozen=True, kw_only=True):
     """How it continues in a session of its own; None: every turn begins from nothing."""
 
     @property
+    def short_name(self) -> str:
+        """What people call it, also in team files."""
+        return (*self.aliases, self.name)[0]
+
+    @property
     def program(self) -> str:
         """The name of the program."""
         return self.command[0]

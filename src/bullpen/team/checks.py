@@ -101,7 +101,7 @@ class _Checks:
         for path, _ in self._unrestricted[:1]:
             others = _listed([name for _, name in self._unrestricted[1:]])
             also = f" (the same for {others})" if others else ""
-            text = f"says that its changes are to be seen; bullpen cannot restrict what a command does{also}"
+            text = f"only decides that its changes are shown; bullpen cannot restrict what a command does{also}"
             yield self._problem((*path, "permissions"), text, "remark")
 
     def _check(self, path: KeyPath, check: Check) -> Iterator[TeamProblem]:
@@ -268,7 +268,7 @@ class _Checks:
             if argument in sessions.chosen_by:
                 text = (
                     f"{argument} chooses a session, which may be somebody else's; bullpen chooses it for each turn. "
-                    f"Take it out; to continue a session of yours: bullpen import --from {_short_name(spec)} --list"
+                    f"Take it out; to continue a session of yours: bullpen import --from {spec.short_name} --list"
                 )
                 yield self._problem((*path, "arguments"), text)
             elif argument in sessions.not_kept_with and not why_shared(member, spec):
@@ -349,13 +349,8 @@ def _not_found(spec: AgentSpec, folder: Path) -> str:
 def _with_sessions() -> str:
     """Return the agent types that have a memory of their own, as people write them."""
     specs = known_agents().values()
-    names = [_short_name(spec) for spec in specs if spec.sessions and spec.sessions.is_proven]
+    names = [spec.short_name for spec in specs if spec.sessions and spec.sessions.is_proven]
     return " or ".join([", ".join(names[:-1]), names[-1]])
-
-
-def _short_name(spec: AgentSpec) -> str:
-    """Return what people call a CLI."""
-    return (*spec.aliases, spec.name)[0]
 
 
 def _level(agent: Member) -> str:

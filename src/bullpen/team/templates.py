@@ -253,22 +253,17 @@ def _second_opinions(template: Template, agents: Sequence[str]) -> Iterator[Role
     """Yield a role for each agent, named after it."""
     taken = {role.name for role in template.roles}
     for agent in agents:
-        name = _short_name(agent)
+        name = agent_spec(agent).short_name
         names = chain([name], (f"{name}-{number}" for number in count(2)))
         free = next(one for one in names if one not in taken)
         taken.add(free)
         yield replace(SECOND_OPINION, name=free)
 
 
-def _short_name(agent: str) -> str:
-    spec = agent_spec(agent)
-    return min((spec.name, *spec.aliases), key=len)
-
-
 def _agent(role: Role, agent: str, tests: Sequence[str]) -> str:
     may_run = role.permissions == "edit" and agent_spec(agent).allow_arguments(role.permissions, tests)
     return AGENT.format(
-        agent=_toml(_short_name(agent)),
+        agent=_toml(agent_spec(agent).short_name),
         permissions=_toml(role.permissions),
         others=", ".join(word for word in PERMISSIONS if word != role.permissions),
         allow=ALLOW.format(commands=f"[{', '.join(map(_toml, tests))}]") if may_run else "",
