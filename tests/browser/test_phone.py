@@ -15,6 +15,7 @@ from bullpen.testing.stage import Script, put_on_path, write_team
 
 OpenBrowser = Callable[[], AbstractAsyncContextManager[Browser]]
 TOUCHED_PIXELS = 24
+GLOBAL = ["Conversations", "Teams", "People", "Invite"]
 WORDS = ("configuration", "authentication", "implementation", "responsibility", "deployment")
 TABLE = f"| {' | '.join(WORDS)} |\n|{'---|' * len(WORDS)}\n| {' | '.join(WORDS)} |\n"
 BROKEN = """[...document.querySelectorAll("#m2 td, #m2 th")].filter((cell) => {
@@ -90,5 +91,41 @@ def test_every_choice_in_a_conflict_can_be_seen_and_touched(tmp_path: Path, open
                 assert box is not None
                 assert box["height"] >= TOUCHED_PIXELS
             assert await page.evaluate("document.documentElement.scrollWidth") == 390
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize("width", [320, 360, 390])
+def test_the_header_is_the_same_on_every_page_and_a_long_message_has_the_whole_width(
+    tmp_path: Path, open_browser: OpenBrowser, width: int
+) -> None:
+    async def story() -> None:
+        team = write_team(tmp_path, {"max": []})
+        async with site(tmp_path, team) as served, open_browser() as browser:
+            conversation = (await served.hub.begin()).conversation
+            page = await browser.new_page(viewport={"width": width, "height": 780})
+            await served.let_in(page)
+            for path in ("/", "/teams", "/people", "/nowhere"):
+                await page.goto(f"{served.url}{path}")
+                assert (await page.locator(".where").inner_text()).split() == GLOBAL, path
+                assert await page.evaluate("document.documentElement.scrollWidth") == width, path
+            here = f"{served.url}/c/{conversation.id}"
+            for view in ("/timeline", "/changes", ""):
+                await page.goto(f"{here}{view}")
+                for tab in ("Chat", "Timeline", "Changes"):
+                    await expect(page.locator(".where > a", has_text=tab)).to_be_in_viewport(ratio=1)
+                await page.locator(".menu summary").click()
+                assert (await page.locator(".menu").inner_text()).split()[-4:] == GLOBAL, view
+                assert await page.evaluate("document.documentElement.scrollWidth") == width, view
+            await page.locator("#text").fill("@max please read this, which is a long message. " * 4)
+            await expect(page.locator("#addressees")).to_contain_text("max")
+            text, composer, send = [
+                await page.locator(one).bounding_box() for one in ("#text", "#composer", "#composer .main")
+            ]
+            assert text is not None
+            assert composer is not None
+            assert send is not None
+            assert text["width"] > composer["width"] * 0.9
+            assert send["y"] >= text["y"] + text["height"]
 
     asyncio.run(story())

@@ -167,8 +167,14 @@ def test_typed_text_survives_a_reload_and_names_are_completed_by_keyboard(
             await box.fill("")
             await box.press_sequentially("/who")
             await page.keyboard.press("Enter")
-            await expect(page.get_by_role("alert")).to_contain_text("sarah: ")
+            shown = page.get_by_role("dialog", name="/who")
+            await expect(shown).to_contain_text("sarah: ")
+            # What is indented in it stays so.
+            assert await shown.get_by_text("no memory of its own").first.evaluate("(line) => line.innerText[0]") == " "
+            await page.keyboard.press("Escape")
+            await expect(shown).to_have_count(0)
             await expect(box).to_have_value("")
+            await expect(box).to_be_focused()
             await box.press_sequentially("/export talk.md")
             async with page.expect_download():
                 await page.keyboard.press("Enter")
@@ -265,5 +271,27 @@ def test_at_a_search_hit_what_is_new_is_not_shown_behind_a_gap(tmp_path: Path, o
             await page.get_by_role("link", name="Go to the newest messages").click()
             await expect(page.locator("#m81 .body")).to_have_text("Something new.")
             await expect(page.get_by_role("link", name="Go to the newest messages")).to_have_count(0)
+
+    asyncio.run(story())
+
+
+def test_what_a_command_shows_scrolls_inside_and_leaves_the_page_where_it_was(
+    tmp_path: Path, open_browser: OpenBrowser
+) -> None:
+    async def story() -> None:
+        async with talk(tmp_path, open_browser, {"max": []}) as (served, browser):
+            opened = await served.hub.begin()
+            page = await page_of(served, browser, f"/c/{opened.conversation.id}")
+            before = await page.locator("#main").bounding_box()
+            await page.locator("#text").fill("/help")
+            await page.locator("#composer .main").click()
+            lines = page.get_by_role("dialog", name="/help").locator(".lines")
+            await expect(lines).to_contain_text("/undo")
+            assert await lines.evaluate("(lines) => lines.scrollHeight > lines.clientHeight")
+            close = page.get_by_role("button", name="Close", exact=True)
+            await expect(close).to_be_in_viewport(ratio=1)
+            assert await page.locator("#main").bounding_box() == before
+            await close.click()
+            await expect(lines).to_have_count(0)
 
     asyncio.run(story())

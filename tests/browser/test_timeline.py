@@ -1,8 +1,10 @@
 """The timeline in a real browser: every bar and dot leads to what was said."""
 
 import asyncio
+import re
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
+from itertools import pairwise
 from pathlib import Path
 
 from playwright.async_api import Browser, expect
@@ -10,7 +12,7 @@ from playwright.async_api import Browser, expect
 from bullpen.testing.site import site
 from bullpen.testing.stage import Script, write_team
 from bullpen.view.timeline import Timeline, TimelineTurn
-from bullpen.web.timeline import drawing, svg_of
+from bullpen.web.timeline import LETTER_WIDTH, drawing, svg_of
 
 OpenBrowser = Callable[[], AbstractAsyncContextManager[Browser]]
 AGENTS: dict[str, Script] = {"max": [{"say": "Done."}], "sarah": [{"stderr": "no"}, {"exit": 3}]}
@@ -46,3 +48,24 @@ def test_a_pause_that_is_cut_out_is_called_one() -> None:
     )
     drawn = drawing(Timeline(began_at=0, colors={"max": "blue"}, turns=turns, messages=()))
     assert ">pause 50 s</text>" in svg_of(drawn, "quiet-river-4f2a")
+
+
+def test_labels_of_pauses_that_would_touch_are_left_out_and_stay_as_titles() -> None:
+    pauses = (230, 16, 8.9, 36, 61, 12, 300, 20, 9, 47)
+    starts = [0.0]
+    for pause in pauses:
+        starts.append(starts[-1] + 1 + pause)
+    turns = tuple(
+        TimelineTurn(
+            turn=f"{number}", member="max", state="done", start=int(start * 1000), end=int(start * 1000) + 1000
+        )
+        for number, start in enumerate(starts)
+    )
+    drawn = drawing(Timeline(began_at=0, colors={"max": "blue"}, turns=turns, messages=()))
+    svg = svg_of(drawn, "quiet-river-4f2a")
+    assert svg.count("<title>pause ") == len(pauses)
+    labels = re.findall(r'<text x="([\d.]+)" y="14">(pause [^<]+)</text>', svg)
+    assert 2 < len(labels) < len(pauses)
+    assert "pause 5 min 00 s" in [label for _, label in labels]
+    halves = [(float(x), len(label) * LETTER_WIDTH / 2) for x, label in labels]
+    assert all(x + half < nexts - other for (x, half), (nexts, other) in pairwise(halves))

@@ -65,6 +65,13 @@ def notice(lines: Sequence[str]) -> Response:
     return answer
 
 
+def shown_dialog(command: str, lines: Sequence[str]) -> Response:
+    """Return lines that a command shows, in a dialog above the page."""
+    answer = page("shown_dialog.html", command=command, lines=lines)
+    answer.headers.update({"HX-Retarget": "#dialogs", "HX-Reswap": "innerHTML"})
+    return answer
+
+
 def sent_to(request: Request, where: str) -> Response:
     """Redirect to another page, with htmx or without."""
     if "hx-request" in request.headers:

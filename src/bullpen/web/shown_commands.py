@@ -14,16 +14,17 @@ from bullpen.view.commands import COMMANDS, Typed, help_lines
 from bullpen.view.status_lines import queue_lines, team_lines
 from bullpen.view.turn_lookup import LAST, find_turn
 from bullpen.web.live import LiveConversation
-from bullpen.web.responses import notice, sent_to
+from bullpen.web.responses import sent_to, shown_dialog
 
 Lines = Callable[[LiveConversation], list[str]]
 Address = Callable[[str, Typed], str]
 
 
 async def shown_at(request: Request, opened: LiveConversation, typed: Typed) -> Response:
-    """Show the result of a command in the page's notice, or on a page of its own."""
-    lines = lines_of(opened, typed)
-    return notice(lines) if lines else sent_to(request, await address_of(opened.conversation, typed))
+    """Show the result of a command in a dialog, or on a page of its own."""
+    if lines := lines_of(opened, typed):
+        return shown_dialog(typed.command.name, lines)
+    return sent_to(request, await address_of(opened.conversation, typed))
 
 
 def lines_of(opened: LiveConversation, typed: Typed) -> list[str]:

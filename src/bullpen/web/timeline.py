@@ -23,6 +23,8 @@ TOP = 28
 BAR_HEIGHT = 16
 SILENCE_WIDTH = 26
 LEAST_WIDTH = 3.0
+LETTER_WIDTH = 5.8
+"""Of the labels of pauses, on average, in a wide font."""
 # A pause is cut out if it is longer than this fraction of the busy time, and longer than a few seconds.
 SILENCE_PART, SILENCE_SECONDS = 0.15, 5.0
 MOST_DECISIONS = 500
@@ -65,6 +67,8 @@ class Silence(Struct, frozen=True, kw_only=True):
 
     x: float
     label: str
+    has_room: bool = True
+    """Whether its label can be drawn without touching another one."""
 
 
 class Drawing(Struct, frozen=True, kw_only=True):
@@ -125,10 +129,7 @@ def drawing(timeline: Timeline) -> Drawing:
         rows=tuple(_row(name, index, color, turns) for index, (name, color) in enumerate(timeline.colors.items())),
         bars=bars,
         dots=tuple(_dot(message, names.index(message.speaker), axis) for message in timeline.messages),
-        silences=tuple(
-            Silence(x=axis.x(start) + SILENCE_WIDTH / 2, label=duration((end - start) / 1000))
-            for start, end in axis.cuts
-        ),
+        silences=_silences(axis),
         height=height + (56 if curve else 12),
         curve=curve,
         curve_end=curve_end,
@@ -181,6 +182,19 @@ def _row(name: str, index: int, color: str, turns: Iterable[TimelineTurn]) -> Ro
         tokens=sum(turn.tokens for turn in own),
         cost_usd=sum(costs) if costs else None,
     )
+
+
+def _silences(axis: _Axis) -> tuple[Silence, ...]:
+    """Return the pauses; where labels would touch, those of the longest remain."""
+    taken: list[tuple[float, float]] = []
+    silences: dict[int, Silence] = {}
+    for start, end in sorted(axis.cuts, key=lambda cut: cut[0] - cut[1]):
+        x, label = axis.x(start) + SILENCE_WIDTH / 2, duration((end - start) / 1000)
+        half = (len(f"pause {label}") + 1) * LETTER_WIDTH / 2
+        has_room = x + half <= WIDTH and all(x + half <= left or right <= x - half for left, right in taken)
+        taken += [(x - half, x + half)] if has_room else []
+        silences[start] = Silence(x=x, label=label, has_room=has_room)
+    return tuple(silences[start] for start in sorted(silences))
 
 
 def _dot(message: TimelineMessage, row: int, axis: _Axis) -> Dot:
