@@ -332,7 +332,7 @@ async def test_a_red_check_goes_back_so_many_times_and_then_to_a_person(project:
     first, second, last = [one.content for one in messages if one.speaker.type == "system"]
     red = "The check tests is red (exit 1) after turn"
     back = f"{red} 1 of builder, and goes back to builder (1 of at most 2 times in a row)."
-    assert first == f"{back} Please make that right. [CHECKS: 1]"
+    assert first == f"{back} Please fix it. [CHECKS: 1]"
     assert second == first.replace("1 of", "2 of").replace("turn 1", "turn 2").replace("CHECKS: 1", "CHECKS: 2")
     over = "It went back 2 times in a row, and does not go back again. A person decides what happens now."
     assert last == f"{red} 3 of builder. {over}"

@@ -21,7 +21,7 @@ def team_of(*members: Member, note: bool | str = True) -> Team:
 
 def test_the_whole_note() -> None:
     assert hand_over_note(team_of(KIM, MAX, SARAH, CAROL), MAX) == (
-        "You are Max (max), the builder, in the team “Reading room”. With you in this conversation:\n"
+        "You are Max (max) in the team “Reading room”. Your role: the builder. With you in this conversation:\n"
         "- kim (Kim Lee), person: product owner\n"
         "- sarah, agent: reviewer\n"
         "- carol, agent\n"

@@ -31,7 +31,7 @@ def returned(
     over = [(check, result) for check, result in broken if times[check.name] > check.most_returns]
     turns = (state.new_turn(turn.member, message_id, intent=PUT_FIRST),) if again else ()
     sentences = [*(_again(*one, times[one[0].name]) for one in again), *(_over(*one) for one in over)]
-    asks = f"Please make that right. [CHECKS: {turn.id}]" if again else "A person decides what happens now."
+    asks = f"Please fix it. [CHECKS: {turn.id}]" if again else "A person decides what happens now."
     message = ConversationMessage(
         id=message_id,
         content=f"{' '.join(sentences)} {asks}",

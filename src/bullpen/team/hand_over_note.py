@@ -37,8 +37,9 @@ def hand_over_note(team: Team, member: Member) -> str:
 
 def _who_is_here(team: Team, member: Member, others: list[Member]) -> list[str]:
     you = f"{_one_line(member.display_name)} ({member.name})" if _one_line(member.display_name) else member.name
-    role = f", {_one_line(member.role)}," if _one_line(member.role) else ""
-    lines = [f"You are {you}{role} in the team “{_one_line(team.name)}”. With you in this conversation:"]
+    # A role may be a noun or a verb: "the builder", "reviews".
+    role = f" Your role: {_one_line(member.role).rstrip('.')}." if _one_line(member.role) else ""
+    lines = [f"You are {you} in the team “{_one_line(team.name)}”.{role} With you in this conversation:"]
     lines += [f"- {_described(other)}" for other in others[:MOST_LINES]]
     if rest := others[MOST_LINES:]:
         lines.append(f"- {'; '.join(map(_described, rest))}")

@@ -176,9 +176,7 @@ class CompareScreen(ModalScreen[Choice | None]):
 
     def action_discard_all(self) -> None:
         """Drop everything that was not picked."""
-        if any(one.can_be_dropped for one in self._results.results) and self._is_sure(
-            "a", "drop all that is not picked"
-        ):
+        if any(one.can_be_dropped for one in self._results.results) and self._is_sure("a", "drop all unpicked results"):
             self.dismiss(Choice("discard"))
 
     def _is_sure(self, key: str, what: str) -> bool:
