@@ -58,6 +58,10 @@ class Asker:
         self._connection.request(method, f"/api/conversations{path}", body, headers)
         return self._connection.getresponse()
 
+    def close(self) -> None:
+        """Close the connection."""
+        self._connection.close()
+
     def begin(self) -> str:
         """Begin a conversation, and return its id."""
         return str(self.ask("", {})["id"])
@@ -130,6 +134,7 @@ class Cluster:
         self.changed = threading.Condition()
         self.workers: list[Worker] = []
         self._processes = Processes(folder)
+        self._askers: list[Asker] = []
         self._write(commands)
         self.nodes = {name: self.start_node(name) for name in NODES}
 
@@ -163,7 +168,9 @@ class Cluster:
 
     def asker(self, name: str) -> Asker:
         """Return somebody who asks a node."""
-        return Asker(self.nodes[name])
+        asker = Asker(self.nodes[name])
+        self._askers.append(asker)
+        return asker
 
     def until_begun(self, conversation: str, turns: int) -> float:
         """Return when a worker said that the last of this many turns of a conversation had begun."""
@@ -201,6 +208,8 @@ class Cluster:
 
     def close(self) -> None:
         """End everything that was started."""
+        for asker in self._askers:
+            asker.close()
         self._processes.end()
 
 
