@@ -169,6 +169,22 @@ def test_a_turn_that_failed_can_be_skipped_with_the_mouse(stage: Stage) -> None:
     stage.play(story)
 
 
+def test_after_a_cancel_the_bar_offers_to_continue_and_the_queue_says_why_it_waits(stage: Stage) -> None:
+    stage.agent("max", HANGING, saying("Later."))
+
+    async def story(scene: Scene) -> None:
+        await scene.say("Go.")
+        await scene.until(lambda: len(scene.conversation.running) == 1)
+        await scene.say("And then this.")
+        await scene.until(lambda: len(scene.conversation.waiting) == 1)
+        await scene.say("/cancel")
+        await scene.sees("F6 Retry", "F5 Continue", "waits until you continue:")
+        await scene.press("f5")
+        await scene.sees("Later.")
+
+    stage.play(story)
+
+
 def test_a_cap_asks_whether_to_continue(stage: Stage) -> None:
     stage.head('name = "Shop"\n[limits]\nturns_per_message = 1\n')
     stage.agent("max", saying("Your turn. [NEXT: sarah]"))

@@ -38,6 +38,13 @@ def test_the_latest_failure_comes_first_and_the_pause_is_no_decision_of_its_own(
     assert [choice.typed for choice in found[0].choices] == ["/retry 4", "/skip 4", "/hand NAME 4", "/drop"]
 
 
+def test_after_a_failure_a_pause_can_be_ended_if_somebody_could_begin() -> None:
+    found = wanted(undecided=(ended("3", "max"),), paused="Turn 3 of max was cancelled.", waiting=1, can_begin=True)
+    assert [choice.action for choice in found[0].choices] == ["retry", "skip", "hand-over", "continue", "drop"]
+    going = wanted(undecided=(ended("3", "max"),), waiting=1, can_begin=True)
+    assert [choice.action for choice in going[0].choices] == ["retry", "skip", "hand-over"]
+
+
 def asked(turn: str, by: str, member: str) -> Unallowed:
     return Unallowed.of(WaitingTurn(id=turn, member=member, message_id="m"), by)
 

@@ -65,8 +65,12 @@ def decisions(
     missed: MissedHandOver | None,
     agents: Iterable[str],
     editors: Sequence[str] = (),
+    can_begin: bool = False,
 ) -> tuple[Decision, ...]:
-    """Return everything that waits for a person, the most urgent first. Editors are the agents that may edit files."""
+    """Return everything that waits for a person, the most urgent first. Editors are the agents that may edit files.
+
+    `can_begin` says whether a waiting turn would begin but for a pause.
+    """
     names = tuple(agents)
     failed = [_about_turn(ended, names) for ended in reversed(undecided)]
     found = [_about_conflict(conflict, editors) for conflict in reversed(conflicts)]
@@ -74,7 +78,8 @@ def decisions(
     found += [_about_unallowed(asked) for asked in reversed(unallowed)]
     if failed and paused is not None:
         # Every decision about a turn also ends the pause: it is one decision, not two.
-        failed[0] = replace(failed[0], choices=(*failed[0].choices, *((DROP,) if waiting else ())))
+        more = (*((CONTINUE,) if can_begin else ()), *((DROP,) if waiting else ()))
+        failed[0] = replace(failed[0], choices=(*failed[0].choices, *more))
     elif paused is not None:
         found.append(Decision(kind="paused", text=paused, choices=(CONTINUE, DROP) if waiting else (CONTINUE,)))
     elif held:

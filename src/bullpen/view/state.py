@@ -271,6 +271,7 @@ def _view(
         missed=missed,
         agents=[agent.name for agent in team.agents] if team else (),
         editors=[agent.name for agent in team.agents if agent.permissions in MAY_EDIT] if team else (),
+        can_begin=len(waits) < len(waiting),
     )
     return replace(
         known,
@@ -282,7 +283,7 @@ def _view(
         ),
         members=tuple(_members(team, progress, memories, working, undecided, known.waits_for)),
         working=tuple(working),
-        queue=tuple(_queue(waiting, blocked, waits)),
+        queue=tuple(_queue(waiting, blocked, waits, is_paused=known.paused is not None)),
         decisions=found,
         undecided=tuple(map(_undecided, undecided)),
         missed=None if missed is None else _missed(missed),
@@ -360,7 +361,9 @@ def _stored_working(turn: Turn) -> Working:
     return Working(turn=turn.id, member=turn.member, doing="working", since=turn.started_at or 0)
 
 
-def _queue(waiting: Iterable[WaitingTurn], blocked: set[str], waits: Mapping[str, Obstacle]) -> Iterable[QueuedTurn]:
+def _queue(
+    waiting: Iterable[WaitingTurn], blocked: set[str], waits: Mapping[str, Obstacle], *, is_paused: bool
+) -> Iterable[QueuedTurn]:
     before: tuple[str, int, int] | None = None
     for turn in waiting:
         group = turn.message_id, turn.step, turn.intent
@@ -370,7 +373,7 @@ def _queue(waiting: Iterable[WaitingTurn], blocked: set[str], waits: Mapping[str
             member=turn.member,
             held=turn.id in blocked,
             at_once=group == before,
-            waits_for=waits_for(turn, obstacle),
+            waits_for=waits_for(turn, obstacle, is_paused=is_paused),
             after=after(turn, obstacle),
         )
         before = group

@@ -5,10 +5,10 @@ from bullpen.routing.queue import WaitingTurn
 from bullpen.text.clean import one_line
 
 
-def waits_for(turn: WaitingTurn, obstacle: Obstacle | None) -> str:
+def waits_for(turn: WaitingTurn, obstacle: Obstacle | None, *, is_paused: bool = False) -> str:
     """Return what a turn waits for; nothing if it is about to begin, or on hold itself."""
     if obstacle is None:
-        return ""
+        return "waits until you continue: /continue" if is_paused else ""
     other = obstacle.turn
     named = f"{other.member} (turn {other.id})"
     match obstacle.kind:
