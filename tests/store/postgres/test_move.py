@@ -54,7 +54,7 @@ def test_every_column_is_copied() -> None:
     url = new_schema()
     PostgresStore(url).close()
     own = {"number", "conversation"}
-    state = own | {"messages", "head", "owner", "owner_token", "locked_at"}
+    state = own | {"messages", "head", "owner", "owner_token", "owner_node", "locked_at"}
     not_copied = {"conversations": own | {"deleted_at"}, "states": state}
     copied = {table.name: set(table.columns) for table in TABLES}
     copied |= {"conversations": set(CONVERSATION), "states": set(STATE)}
