@@ -61,10 +61,11 @@ class Real:
         self.ask("SELECT leave_cluster(%s)", process)
 
     def deliver_again(self, key: Key) -> None:
-        again = "UPDATE procrastinate_jobs SET status = 'todo', worker_id = NULL WHERE status = 'doing'"
-        self.ask(f"{again} AND id = (SELECT job FROM orders WHERE conversation = %s AND turn = %s)", *key)
+        again = "UPDATE procrastinate_jobs SET status = 'todo', worker_id = NULL"
+        which = "id = (SELECT job FROM orders WHERE conversation = %s AND turn = %s)"
+        self.ask(f"{again} WHERE status = 'doing' AND NOT abort_requested AND {which}", *key)
 
-    def next_order(self, worker: int, attempt: str) -> Key | None:
+    def next_order(self, worker: int, attempt: int) -> Key | None:
         rows = self.ask("SELECT conversation, turn FROM next_order(%s, %s, false)", worker, attempt)
         return (rows[0][0], rows[0][1]) if rows else None
 
@@ -216,7 +217,8 @@ class Doing:
 
     def _next_order(self) -> Done:
         self._attempts += self._chance.random() < 0.7
-        return "next_order", (self._worker(), f"attempt {self._attempts}")
+        late = self._chance.choice([0, 0, 0, 1, 5])
+        return "next_order", (self._worker(), self._attempts - late)
 
     def _end_order(self) -> Done:
         how = self._chance.choice(["ended", "cancelled"])
@@ -311,13 +313,14 @@ def test_the_model_does_what_postgresql_does(url: str, seed: int) -> None:
     ("rule", "right", "wrong"),
     [
         (ClusterModel.end_turn, "or key in self.outcomes", ""),
-        (ClusterModel.next_order, "if attempt in self._attempts:", "if not attempt:"),
+        (ClusterModel.next_order, "if attempt <= me.attempt:", "if attempt < me.attempt:"),
+        (ClusterModel.next_order, "if attempt <= me.attempt:", "if (worker, attempt) in self._attempts:"),
         (ClusterModel.cancel_order, "if key in self.runs:", "if key in self.outcomes:"),
         (ConversationsModel.recover, "turn.owner != token", "turn.owner == token"),
         (ConversationsModel.append, "if message in row.messages:", "if not message:"),
     ],
-    ids=["ends", "attempts", "cancelling", "recovering", "messages"],
+    ids=["ends", "attempts", "late attempts", "cancelling", "recovering", "messages"],
 )
 def test_a_model_that_differs_is_noticed(url: str, rule: object, right: str, wrong: str) -> None:
     with one_line(rule, right, wrong)(), pytest.raises(AssertionError):
-        compare(url, 0)
+        compare(url, 1)

@@ -82,6 +82,48 @@ def test_asking_again_with_the_same_attempt_returns_the_same_order(url: str) -> 
     run(url, work)
 
 
+def test_a_late_attempt_is_given_nothing_when_its_order_has_ended(url: str) -> None:
+    """It was sent on a connection that is gone: nobody would run what it is given."""
+
+    async def work(database: Database) -> None:
+        one = await worker(database, "gpu-box")
+        early, late = new_attempt(), new_attempt()
+        await place(database, an_order("1"))
+        taken = await next_order(database, one, late)
+        assert taken is not None
+        await end(database, one, taken.key, FAILED)
+        await settle(database, *taken.key)
+        await place(database, an_order("2"))
+
+        assert await next_order(database, one, late) is None
+        assert await next_order(database, one, early) is None
+        other = await next_order(database, one, new_attempt())
+        assert other is not None
+        assert other.turn == "2"
+
+    run(url, work)
+
+
+def test_the_same_attempt_on_two_connections_at_once_takes_one_order(url: str) -> None:
+    async def work(database: Database) -> None:
+        one = await worker(database, "gpu-box")
+        for turn in range(20):
+            await place(database, an_order(str(turn)))
+
+        for _ in range(10):
+            attempt = new_attempt()
+            first, *others = await asyncio.gather(*(next_order(database, one, attempt) for _ in range(4)))
+            assert first is not None
+            assert others == [first] * 3
+
+        assert await database.do("SELECT status::text, count(*) FROM procrastinate_jobs GROUP BY 1 ORDER BY 1") == [
+            ("doing", 10),
+            ("todo", 10),
+        ]
+
+    run(url, work)
+
+
 def test_an_order_that_is_placed_twice_is_one_order(url: str) -> None:
     async def work(database: Database) -> None:
         one = await worker(database, "gpu-box")

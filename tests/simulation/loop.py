@@ -8,6 +8,8 @@ from typing import Any, Protocol
 
 AWAY_SECONDS = 3.0
 """After which somebody who was not answered thinks that the other is away."""
+LATEST_SECONDS = 10.0
+"""Until when something is done a second time: so long may a server have what was asked on a connection that is gone."""
 
 
 class Away(Exception):
@@ -172,7 +174,7 @@ class Network:
             self._loop.after(AWAY_SECONDS, actor.go_on, steps, None, Away())
             return
         if may_be_doubled and self.doubled and self._loop.chance.random() < self.doubled:
-            self._loop.after(delay + self._loop.chance.random(), self._again, do)
+            self._loop.after(delay + self._loop.chance.uniform(0, LATEST_SECONDS), self._again, do)
         self._loop.after(delay, self._do, actor, steps, do)
 
     def _do(self, actor: Actor, steps: Steps, do: Callable[[], Any]) -> None:

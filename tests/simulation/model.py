@@ -18,6 +18,8 @@ class Process:
         self.beat_at = beat_at
         self.is_ended = False
         self.holds_lock = True
+        self.attempt = 0
+        """The last one that was given an order."""
 
 
 class Order:
@@ -41,9 +43,9 @@ class ClusterModel:
         """Those that were not given up; who has beaten last is last."""
         self.orders: dict[Key, Order] = {}
         self._todo: dict[str, list[tuple[int, Key]]] = {}
-        self.runs: dict[Key, tuple[int, str]] = {}
+        self.runs: dict[Key, tuple[int, int]] = {}
         self._runs_of: dict[int, set[Key]] = {}
-        self._attempts: dict[str, Key] = {}
+        self._attempts: dict[tuple[int, int], Key] = {}
         self.outcomes: dict[Key, str] = {}
         self._jobs = 0
         self.on_given_up: Callable[[int], None] = lambda _: None
@@ -114,18 +116,19 @@ class ClusterModel:
         self._offer(key)
 
     def deliver_again(self, key: Key) -> None:
-        """Do what an engine may do at worst: hand out again what was handed out."""
-        if key in self.orders and self.orders[key].status == "doing":
-            self.orders[key].status = "todo"
+        """Do what an engine may do at worst: hand out again what was handed out, and nobody wants to end."""
+        order = self.orders.get(key)
+        if order is not None and order.status == "doing" and not order.abort_requested:
+            order.status = "todo"
             self._offer(key)
 
-    def next_order(self, worker: int, attempt: str) -> Key | None:
+    def next_order(self, worker: int, attempt: int) -> Key | None:
         """Hand out an order and note that it runs; asked again with the same attempt, it is the same one."""
         me = self.processes[worker]
         if me.is_ended:
             return None
-        if attempt in self._attempts:
-            return self._attempts[attempt]
+        if attempt <= me.attempt:
+            return self._attempts.get((worker, attempt))
         while (key := self._fetch_job(me.pools)) is not None:
             if key in self.outcomes:
                 self.orders[key].status = "finished"
@@ -160,7 +163,7 @@ class ClusterModel:
             del self.orders[key], self.outcomes[key]
             if run := self.runs.pop(key, None):
                 self._runs_of[run[0]].discard(key)
-                self._attempts.pop(run[1], None)
+                self._attempts.pop(run, None)
 
     def adopt_order(self, key: Key, owner: int) -> bool:
         """Become the one who hears what is said in a turn; return whether it was ordered."""
@@ -180,12 +183,13 @@ class ClusterModel:
             self.orders[key].status = "finished"
         self.on_outcome(key, how)
 
-    def _note_run(self, key: Key, worker: int, attempt: str) -> bool:
+    def _note_run(self, key: Key, worker: int, attempt: int) -> bool:
         """Insert into runs, on conflict do nothing; return whether that was done."""
         if key in self.runs:
             return False
         self.runs[key] = worker, attempt
-        self._attempts[attempt] = key
+        self._attempts[worker, attempt] = key
+        self.processes[worker].attempt = attempt
         self._runs_of.setdefault(worker, set()).add(key)
         return True
 

@@ -139,19 +139,13 @@ class SimulatedNode(Participant):
         world, me = self.world, self.id
         conversations = world.conversations
 
-        def become(before: Owner | None) -> bool:
-            is_ours = conversations.become_owner(conversation, owner, before)
-            if is_ours:
-                world.abandoned.pop(conversation, None)
-            return is_ours
-
         def claimed(asked: Asked) -> bool:
             return claiming.claim(
                 AskedLocks(asked, lambda token: world.hold(conversation, token, me), self._let_go),
                 owner,
                 is_alive=lambda other: bool(asked(lambda: other.token in conversations.locks)),
                 present=lambda: asked(lambda: conversations.rows[conversation].owner),
-                become=lambda before: bool(asked(lambda: become(before))),
+                become=lambda before: bool(asked(lambda: world.become_owner(conversation, owner, before))),
             )
 
         answers: list[Any] = []

@@ -41,8 +41,12 @@ class Watcher:
         self._check_order(key)
         member = self._conversations.rows[key[0]].turns[key[1]].waiting.member
         at_work = self._at_work.setdefault((key[0], member), set())
-        # Of one whose worker is lost nobody knows whether it has stopped.
-        if others := [other for other in at_work if self._ended.get(other) != "lost"]:
+        # Of a turn whose worker is lost nobody knows whether it has stopped, or is still to begin: a worker that was
+        # frozen while it took an order begins it when it wakes, and stops it when it hears that it was given up.
+        others = [other for other in at_work if self._ended.get(other) != "lost"]
+        if self._ended.get(key) == "lost":
+            self.counts["agents started after their worker was given up"] += 1
+        elif others:
             raise Broken(f"overlapping: {member} works in turns {others[0][1]} and {key[1]} of {key[0]}")
         at_work.add(key)
 

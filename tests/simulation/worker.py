@@ -36,11 +36,10 @@ class SimulatedWorker(Participant):
             while len(self._runs) >= AT_ONCE:
                 yield Sleep(0.1)
             self._attempts += 1
-            attempt = f"{self.name} {self.id} {self._attempts}"
-            key = yield from self.do(self.world.cluster.next_order, self.id, attempt)
+            key = yield from self.do(self.world.cluster.next_order, self.id, self._attempts)
             while key is None:
                 yield self.ring(("pool", self.loop.chance.choice(self.pools)), LOOK_SECONDS)
-                key = yield from self.do(self.world.cluster.next_order, self.id, attempt)
+                key = yield from self.do(self.world.cluster.next_order, self.id, self._attempts)
             self._runs[key] = steps = self._run(key, self.id)
             self.begin(steps)
 

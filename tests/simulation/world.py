@@ -8,6 +8,8 @@ from tests.simulation.loop import Actor, Ask, Away, Bells, Loop, Network, Ring, 
 from tests.simulation.model import ClusterModel
 from tests.simulation.watcher import Watcher
 
+from bullpen.store.base import Owner
+
 BEAT_SECONDS, STALE_SECONDS, GONE_SECONDS = 1.0, 5.0, 2.5
 """As in cluster/membership.py."""
 CLOSED_SECONDS = 0.2
@@ -44,6 +46,15 @@ class World:
         self.conversations.hold(token, process)
         self._sessions.setdefault(process, set()).add(token)
         self._conversation_of[token] = conversation
+
+    def become_owner(self, conversation: str, owner: Owner, before: Owner | None) -> bool:
+        """Become the owner, if that is still the one before. Who has lost its lock by then leaves it at once."""
+        is_ours = self.conversations.become_owner(conversation, owner, before)
+        if is_ours:
+            self.abandoned.pop(conversation, None)
+            if owner.token not in self.conversations.locks:
+                self.abandoned[conversation] = None
+        return is_ours
 
     def let_go(self, token: str) -> None:
         """Unlock for a former owner."""

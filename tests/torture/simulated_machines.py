@@ -79,8 +79,9 @@ TORTURE = Torture(
     ),
     promise=(
         "at every step: who writes in a conversation is its owner, no turn runs twice or has two ends, no turns of one "
-        "member overlap, and each step of a relay begins after the one before it. And after it has healed: everything "
-        "that was said is acknowledged and stored once, in its order, and no turn is left open."
+        "member overlap (but one that was interrupted because its worker was given up may not have stopped, or may "
+        "begin until that worker hears of it), and each step of a relay begins after the one before it. And after it "
+        "has healed: everything that was said is acknowledged and stored once, in its order, and no turn is left open."
     ),
     run=run,
     fault=in_words(MISTAKES),

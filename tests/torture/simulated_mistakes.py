@@ -27,8 +27,14 @@ MISTAKES = {
     ),
     "who asks again for an order gets another one": (
         MODEL,
-        "        if attempt in self._attempts:\n",
-        "        if attempt in ():\n",
+        "        if attempt <= me.attempt:\n",
+        "        if attempt < me.attempt:\n",
+        "stuck: ",
+    ),
+    "who asked for an order that is forgotten since gets another one": (
+        MODEL,
+        "        if attempt <= me.attempt:\n",
+        "        if (worker, attempt) in self._attempts:\n",
         "stuck: ",
     ),
     "what a worker ran that was given up has no end": (

@@ -3,6 +3,7 @@
 import hashlib
 import os
 from collections.abc import Iterable
+from itertools import count
 from typing import LiteralString
 
 import msgspec
@@ -55,6 +56,7 @@ Errand = FileWork | CheckWork
 
 
 _errand = msgspec.msgpack.Decoder[Errand](Errand)
+_attempts = count(1)
 
 
 class Order(Struct, frozen=True, kw_only=True):
@@ -86,7 +88,7 @@ class Order(Struct, frozen=True, kw_only=True):
         return self.conversation, self.turn
 
 
-async def next_order(database: Database, worker: int, attempt: str, *, only_errands: bool = False) -> Order | None:
+async def next_order(database: Database, worker: int, attempt: int, *, only_errands: bool = False) -> Order | None:
     """Take an order to run it, and note that it runs, in one commit; asked again, it is the same one."""
     query: LiteralString = "SELECT conversation, turn, pool, work FROM next_order(%s, %s, %s)"
     rows = await database.do(query, worker, attempt, only_errands)
@@ -143,6 +145,6 @@ def new_token() -> str:
     return os.urandom(16).hex()
 
 
-def new_attempt() -> str:
-    """Return a name for one try to take an order."""
-    return os.urandom(16).hex()
+def new_attempt() -> int:
+    """Return a number for one try to take an order, higher than all before."""
+    return next(_attempts)

@@ -24,7 +24,8 @@ MISTAKES = {
     "an order that is delivered twice runs twice": Mistake(
         function="next_order",
         right="by_worker, with_attempt) ON CONFLICT DO NOTHING;",
-        wrong="by_worker, with_attempt) ON CONFLICT ON CONSTRAINT runs_pkey DO UPDATE SET attempt = with_attempt;",
+        wrong="by_worker, with_attempt) ON CONFLICT ON CONSTRAINT runs_pkey DO UPDATE "
+        "SET worker = by_worker, attempt = with_attempt;",
         mishaps=("deliver twice",),
         seen_as="^run twice",
     ),

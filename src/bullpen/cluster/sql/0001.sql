@@ -12,6 +12,8 @@ CREATE TABLE processes (
     pools text[] NOT NULL DEFAULT '{}',
     announced bytea NOT NULL DEFAULT '',
     engine bigint,
+    -- Of a worker: the number of the last attempt to take an order that was given one.
+    attempt bigint NOT NULL DEFAULT 0,
     -- Of a node: where others pass requests on to it, what they show there, and where people find it.
     passage text NOT NULL DEFAULT '',
     secret text NOT NULL DEFAULT '',
@@ -52,12 +54,12 @@ CREATE TABLE runs (
     conversation text NOT NULL,
     turn text NOT NULL,
     worker bigint NOT NULL REFERENCES processes,
-    attempt text NOT NULL UNIQUE,
+    attempt bigint NOT NULL,
     began_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     PRIMARY KEY (conversation, turn),
+    UNIQUE (worker, attempt),
     FOREIGN KEY (conversation, turn) REFERENCES orders ON DELETE CASCADE
 );
-CREATE INDEX runs_by_worker ON runs (worker);
 
 -- A turn has one end, whoever is first: the worker with what the agent said, or the reaper.
 CREATE TABLE outcomes (
@@ -265,7 +267,9 @@ $$;
 -- Orders, for workers.
 
 -- Hands out an order and notes that it runs, in one commit. Asked again with the same attempt, it is the same order.
-CREATE FUNCTION next_order(by_worker bigint, with_attempt text, only_errands boolean)
+-- A worker numbers its attempts. What it asked on a connection that is gone may be done late, when it has the order from
+-- another one, and that has even ended: then nobody waits for an answer, and nothing is handed out.
+CREATE FUNCTION next_order(by_worker bigint, with_attempt bigint, only_errands boolean)
 RETURNS TABLE (conversation text, turn text, pool text, work bytea)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = bullpen_cluster, pg_temp AS $$
 DECLARE
@@ -275,13 +279,13 @@ DECLARE
     ordered orders;
 BEGIN
     PERFORM check_process(by_worker);
-    SELECT * INTO me FROM processes p WHERE p.id = by_worker AND p.ended_at IS NULL FOR SHARE;
+    SELECT * INTO me FROM processes p WHERE p.id = by_worker AND p.ended_at IS NULL FOR NO KEY UPDATE;
     IF NOT FOUND THEN
         RETURN;
     END IF;
-    RETURN QUERY SELECT o.conversation, o.turn, o.pool, o.work FROM runs r JOIN orders o USING (conversation, turn)
-        WHERE r.attempt = with_attempt;
-    IF FOUND THEN
+    IF with_attempt <= me.attempt THEN
+        RETURN QUERY SELECT o.conversation, o.turn, o.pool, o.work FROM runs r JOIN orders o USING (conversation, turn)
+            WHERE r.worker = by_worker AND r.attempt = with_attempt;
         RETURN;
     END IF;
     queues := ARRAY(SELECT queue_of(one, me.name, true) FROM unnest(me.pools) AS of_mine (one));
@@ -301,6 +305,7 @@ BEGIN
             INSERT INTO runs (conversation, turn, worker, attempt)
                 VALUES (ordered.conversation, ordered.turn, by_worker, with_attempt) ON CONFLICT DO NOTHING;
             IF FOUND THEN
+                UPDATE processes p SET attempt = with_attempt WHERE p.id = by_worker;
                 RETURN QUERY SELECT ordered.conversation, ordered.turn, ordered.pool, ordered.work;
                 RETURN;
             END IF;
