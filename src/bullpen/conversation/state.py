@@ -159,6 +159,17 @@ class ConversationState:
         """Do something that blocks in the store's own thread."""
         return await self._thread.do(work, *args, **kwargs)
 
+    async def read_in_store(
+        self, work: Callable[Arguments, Result], *args: Arguments.args, **kwargs: Arguments.kwargs
+    ) -> Result:
+        """Do something in the store's own thread that reads many things, and stores nothing."""
+
+        def reading() -> Result:
+            with self._store.reading_together():
+                return work(*args, **kwargs)
+
+        return await self._thread.do(reading)
+
     async def read(
         self,
         work: Callable[Concatenate[Store, str, Arguments], Result],

@@ -32,7 +32,7 @@ class TurnSession:
 
     async def enter(self, progress: Progress, prepare: Prepare) -> PreparedTurn:
         """Decide for a session, take it, and prepare the turn in it."""
-        return await self._state.in_store(self._enter, progress, prepare)
+        return await self._state.read_in_store(self._enter, progress, prepare)
 
     def _enter(self, progress: Progress, prepare: Prepare) -> PreparedTurn:
         # In the store's thread: the one who waits for it may be cancelled, and the session is taken all the same.

@@ -1,6 +1,7 @@
 """The Store protocol, and the values that it reads and writes. Times are milliseconds since 1970."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, Literal, Protocol, Self
 
 from msgspec import UNSET, Struct, UnsetType
@@ -255,6 +256,12 @@ class Store(Protocol):
 
     def conversations(self) -> list[StoredConversation]:
         """Return all conversations, the one with the latest activity first."""
+
+    def reading_together(self) -> AbstractContextManager[None]:
+        """Let this thread read several things in the block, which takes less than reading them one by one.
+
+        What it writes there, it may not see there.
+        """
 
     def conversation(self, conversation_id: str) -> StoredConversation:
         """Return one conversation."""

@@ -1,7 +1,7 @@
 """SqliteStore: all conversations of one user in one file. The default; needs nothing installed."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from itertools import islice
 from pathlib import Path
 from sqlite3 import Connection
@@ -104,6 +104,10 @@ class SqliteStore:
         """Return all conversations, the one with the latest activity first."""
         with self._database.reading() as db:
             return conversation_rows.listed(db)
+
+    def reading_together(self) -> AbstractContextManager[None]:
+        """Let this thread read several things: nobody is far away here, so there is nothing to do."""
+        return nullcontext()
 
     def conversation(self, conversation_id: str) -> StoredConversation:
         """Return one conversation."""

@@ -79,6 +79,13 @@ def replied(store: Store) -> None:
     store.append("c", said("m9", speaker=MAX), turns=turns, finishes=end, change=change, owner=OWNER)
 
 
+def read_together(store: Store) -> None:
+    with store.reading_together():
+        for _ in range(5):
+            store.messages("c")
+        store.turns("c")
+
+
 CASES: dict[str, tuple[Callable[[Store], object], int]] = {
     "a message": (lambda store: store.append("c", said("m9"), owner=OWNER), 2),
     "a reply with turns": (replied, 2),
@@ -89,12 +96,13 @@ CASES: dict[str, tuple[Callable[[Store], object], int]] = {
     "a beat": (lambda store: store.beat("c", OWNER, at=1), 2),
     "reading messages": (lambda store: store.messages("c"), 2),
     "reading turns": (lambda store: store.turns("c"), 2),
+    "reading six things together": (read_together, 7),
     "reading a record": (lambda store: store.record("c", "m0-max"), 2),
 }
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_it_waits_for_the_server_twice_at_most(case: str) -> None:
+def test_it_waits_for_the_server_no_more_often_than_this(case: str) -> None:
     act, most = CASES[case]
     with watched() as (store, proxy):
         begun(store)

@@ -6,8 +6,8 @@ What is asked in a pipeline is sent at once, and waits only when its answer is r
 import os
 import select
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
-from threading import BoundedSemaphore, Lock
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from threading import BoundedSemaphore, Lock, local
 from typing import Any
 from weakref import WeakSet
 
@@ -62,6 +62,8 @@ class Db:
         self._pipeline = pipeline
         self.afterwards: list[tuple[str, Values]] = []
         """What is sent together with the end of the transaction, but does not belong to it."""
+        self.kept: dict[str, object] = {}
+        """What is known of conversations until the transaction ends."""
 
     @property
     def server_version(self) -> int:
@@ -96,6 +98,7 @@ class Connections:
         self._open: WeakSet[Session] = WeakSet()
         self._is_closed = False
         self._damage = ""
+        self._together = local()
         _all.add(self)
 
     def connect(self) -> Session:
@@ -116,7 +119,19 @@ class Connections:
 
     def reading(self) -> AbstractContextManager[Db]:
         """Let the block see one state of the database, no matter what others write meanwhile."""
-        return self._transaction(READ)
+        shared: Db | None = getattr(self._together, "db", None)
+        return self._transaction(READ) if shared is None else nullcontext(shared)
+
+    @contextmanager
+    def reading_together(self) -> Iterator[None]:
+        """Let all that this thread reads in the block be one transaction."""
+        with self.reading() as db:
+            before = getattr(self._together, "db", None)
+            self._together.db = db
+            try:
+                yield
+            finally:
+                self._together.db = before
 
     def writing(self, *, synced: bool = True) -> AbstractContextManager[Db]:
         """Let the block change the database: when it ends, everything is stored, or nothing has changed.
@@ -208,6 +223,7 @@ class Connections:
             if not connection.closed:
                 os.close(connection.fileno())
         self._open = WeakSet()
+        self._together = local()
 
 
 def is_usable(db: Session) -> bool:

@@ -1,7 +1,7 @@
 """PostgresStore: the conversations of many machines in one PostgreSQL database."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from itertools import islice
 from typing import Any, Self
 
@@ -101,7 +101,10 @@ class PostgresStore:
     @contextmanager
     def _reading(self, conversation_id: str) -> Iterator[Place]:
         with self._connections.reading() as db:
-            place = Place(db, conversation_id)
+            # What is read together is of one state, so the conversation stays where it is.
+            place = db.kept.get(conversation_id)
+            if not isinstance(place, Place):
+                place = db.kept[conversation_id] = Place(db, conversation_id)
             yield place
             place.found()
 
@@ -161,6 +164,10 @@ class PostgresStore:
             if any(one.owner is not None for one in listed):
                 self._locks.look_at_all(db)
             return listed
+
+    def reading_together(self) -> AbstractContextManager[None]:
+        """Let this thread read several things in one transaction."""
+        return self._connections.reading_together()
 
     def conversation(self, conversation_id: str) -> StoredConversation:
         """Return one conversation."""
