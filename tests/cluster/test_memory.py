@@ -1,8 +1,10 @@
 """Members in a pool remember: their sessions stay on the worker, and nothing is missed or told twice, whatever dies."""
 
 import asyncio
+import time
 from pathlib import Path
 
+import psycopg
 import pytest
 from tests.cluster.processes import Processes
 from tests.cluster.remembering import RememberingPool, Script, Told
@@ -28,6 +30,14 @@ async def tell(conversation: Conversation, text: str) -> None:
 async def until_it_said(seen: Seen, text: str) -> None:
     while text not in seen.text:
         await asyncio.sleep(0.02)
+
+
+def until_joined(url: str, count: int) -> None:
+    """Wait until so many workers are there."""
+    query = "SELECT FROM bullpen_cluster.processes WHERE kind = 'worker' AND ended_at IS NULL"
+    with psycopg.connect(url, autocommit=True) as connection:
+        while len(connection.execute(query).fetchall()) < count:
+            time.sleep(0.05)
 
 
 @pytest.mark.parametrize("cli", ["claude", "codex"])
@@ -87,6 +97,7 @@ async def test_of_several_workers_the_one_that_has_the_session_is_asked(pool: Re
     async with opened(pool.url, team) as conversation:
         await tell(conversation, "one is next")
         others = [pool.worker(name) for name in ("right", "other")]
+        await asyncio.to_thread(until_joined, pool.url, 3)
         for word in ("two", "three", "four", "five", "six"):
             await tell(conversation, f"{word} is next")
         told = Told(pool, conversation)
