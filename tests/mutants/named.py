@@ -38,8 +38,8 @@ NAMED: tuple[tuple[str, str, str], ...] = (
     ("agents/common_records.py", "0 <= value < 2**53", "value < 2**53"),
     (
         "conversation/decisions.py",
-        "again = state.new_turn(turn.member, turn.message_id, intent=PUT_FIRST, step=turn.step)",
-        "again = state.new_turn(turn.member, turn.message_id, intent=PUT_FIRST, step=0)",
+        "intent=PUT_FIRST, step=turn.step)\n    change, held",
+        "intent=PUT_FIRST, step=0)\n    change, held",
     ),
     ("conversation/decisions.py", "if later.message_id == turn.message_id)", "if later)"),
     ("conversation/resume.py", "if to in people and by in agents", "if to in people"),

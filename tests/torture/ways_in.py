@@ -55,7 +55,7 @@ EVERY_ADDRESS = """
 import sys
 from tests.torture.planting import make_mistake
 from bullpen.cli import serve
-make_mistake(serve._serve, "if sys.stdout.isatty():", "if True:")
+make_mistake(serve._is_seen_by_a_person, "return sys.stdout.isatty()", "return True")
 """
 # It stays until it is told to go, as a browser would.
 BROWSER = """#!{python}

@@ -175,8 +175,7 @@ class _Desk:
 
         def entered(ticket: str) -> None:
             entrance.remove(ticket)
-            # A log would keep the address for everybody who reads it.
-            if sys.stdout.isatty():
+            if _is_seen_by_a_person():
                 show_address()
 
         tls = Tls(certificate=options.tls_cert, key=options.tls_key) if options.tls_cert else None
@@ -200,6 +199,11 @@ async def _first_of(*events: asyncio.Event) -> None:
     finally:
         for task in waiting:
             task.cancel()
+
+
+def _is_seen_by_a_person() -> bool:
+    """Return whether another address may be printed: a log would keep it for everybody who reads the log."""
+    return sys.stdout.isatty()
 
 
 def _say_that_it_closes() -> None:
