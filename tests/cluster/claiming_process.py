@@ -3,6 +3,7 @@
 Arguments: the database, and the conversations' ids. For each it waits for a lock that somebody else holds.
 """
 
+import signal
 import sys
 
 import psycopg
@@ -16,8 +17,8 @@ def main(url: str, *ids: str) -> None:
         for number, one in enumerate(ids, start=1):
             starting.execute("SELECT pg_advisory_lock_shared(%s, %s)", [0, number])
             print(int(store.claim(one, this_process(), is_alive=lambda owner: is_alive(owner, store))), flush=True)
-        # Those who leave free their locks, and are dead owners then.
-        sys.stdin.read()
+        # Those who leave free their locks, and are dead owners then: all stay until they are killed.
+        signal.pause()
 
 
 main(*sys.argv[1:])
