@@ -216,8 +216,10 @@ BEGIN
         AND NOT EXISTS (SELECT FROM runs r WHERE r.conversation = o.conversation AND r.turn = o.turn);
     PERFORM procrastinate_unregister_worker_v1(engine_id) WHERE engine_id IS NOT NULL;
     -- A frozen node still holds the locks of its conversations: without its sessions, others can have them.
+    -- Anybody may call themselves so; those of other roles are not ours to end, and to try would fail.
     PERFORM pg_terminate_backend(pid) FROM pg_stat_activity
-        WHERE datname = current_database() AND application_name = 'bullpen node ' || process AND pid <> pg_backend_pid();
+        WHERE datname = current_database() AND application_name = 'bullpen node ' || process AND pid <> pg_backend_pid()
+        AND pg_has_role(current_user, usesysid, 'USAGE');
     PERFORM pg_notify('bullpen_processes', process::text);
 END
 $$;
@@ -242,13 +244,13 @@ LANGUAGE sql STABLE AS $$
 $$;
 
 -- Gives up those of whom nothing is heard: a dead one holds no lock, a frozen one does. After a restart of the server
--- everybody is late, so nobody is given up for a while.
+-- everybody is late, so nobody is given up for a while. All nodes do this; no lock keeps them apart that anybody else in
+-- the database could hold.
 CREATE FUNCTION reap(stale_after interval, gone_after interval, spared_for interval) RETURNS SETOF bigint LANGUAGE plpgsql AS $$
 DECLARE
     found bigint;
 BEGIN
-    IF pg_postmaster_start_time() > clock_timestamp() - spared_for
-        OR NOT pg_try_advisory_xact_lock(1651864944, 0) THEN
+    IF pg_postmaster_start_time() > clock_timestamp() - spared_for THEN
         RETURN;
     END IF;
     FOR found IN SELECT p.id FROM processes p WHERE p.ended_at IS NULL AND is_stale(p, stale_after, gone_after)
@@ -256,11 +258,12 @@ BEGIN
         PERFORM give_up(found);
         RETURN NEXT found;
     END LOOP;
-    DELETE FROM orders o WHERE o.placed_at < clock_timestamp() - interval '1 day' AND EXISTS (
-        SELECT FROM outcomes e WHERE e.conversation = o.conversation AND e.turn = o.turn
-            AND e.at < clock_timestamp() - interval '1 day');
-    DELETE FROM processes p WHERE p.ended_at < clock_timestamp() - interval '1 day'
-        AND NOT EXISTS (SELECT FROM runs r WHERE r.worker = p.id);
+    DELETE FROM orders WHERE (conversation, turn) IN (
+        SELECT o.conversation, o.turn FROM orders o JOIN outcomes e USING (conversation, turn)
+            WHERE e.at < clock_timestamp() - interval '1 day' FOR UPDATE OF o SKIP LOCKED);
+    DELETE FROM processes WHERE id IN (
+        SELECT p.id FROM processes p WHERE p.ended_at < clock_timestamp() - interval '1 day'
+            AND NOT EXISTS (SELECT FROM runs r WHERE r.worker = p.id) FOR UPDATE SKIP LOCKED);
 END
 $$;
 

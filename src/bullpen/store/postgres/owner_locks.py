@@ -15,14 +15,14 @@ GRACE_SECONDS = 15
 SEEN_SECONDS = 0.3
 """For this long after a list was read, a lock that was held then is taken to be: else each owner would be a query."""
 
+# Anybody in the database may hold any lock, so that only those count of who may own a conversation.
 ALL_HELD = """
     SELECT classid::bigint, objid::bigint FROM pg_locks WHERE locktype = 'advisory' AND granted AND objsubid = 1
         AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+        AND pid IN (SELECT pid FROM pg_stat_activity WHERE has_table_privilege(usesysid, 'states', 'UPDATE'))
 """
-STATE = """
-    SELECT EXISTS (SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND granted AND objsubid = 1
-            AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
-            AND classid::bigint = %(high)s AND objid::bigint = %(low)s),
+STATE = f"""
+    SELECT EXISTS ({ALL_HELD} AND classid::bigint = %(high)s AND objid::bigint = %(low)s),
         EXISTS (SELECT 1 FROM states WHERE owner_token = %(token)s
             AND (locked_at > pg_postmaster_start_time()
                 OR now() - pg_postmaster_start_time() > make_interval(secs => %(grace)s)))
