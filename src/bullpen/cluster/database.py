@@ -14,8 +14,8 @@ from bullpen.store.postgres.address import KEEPALIVES
 
 logger = logging.getLogger(__name__)
 
-GONE = (psycopg.OperationalError, PoolTimeout)
-"""What is raised while the server is away."""
+GONE = (psycopg.OperationalError, psycopg.errors.ReadOnlySqlTransaction, PoolTimeout)
+"""What is raised while the server is away, or another one is about to take its place and is still a replica."""
 CONNECTION: Mapping[str, Any] = {
     "autocommit": True,
     "options": f"-c search_path={SCHEMA},pg_temp",
@@ -27,6 +27,9 @@ CONNECTION: Mapping[str, Any] = {
 WAIT_SECONDS = 5.0
 """For a connection. The pool's own thirty are longer than anybody wants to wait."""
 AGAIN_SECONDS = 0.3
+AWAY_SECONDS = 1.0
+"""How often to try to connect while the server is away. The pool's own pauses become so long that others would give us
+up after it is back."""
 
 
 def stop_if_cancelled() -> None:
@@ -49,6 +52,7 @@ class Database:
             min_size=1,
             max_size=most,
             timeout=WAIT_SECONDS,
+            reconnect_timeout=AWAY_SECONDS,
             open=False,
             kwargs=dict(CONNECTION),
         )
@@ -65,7 +69,8 @@ class Database:
     async def once(self, query: LiteralString, *given: Any) -> Sequence[tuple[Any, ...]]:
         """Return the rows of a query; raises one of GONE while the server is away."""
         try:
-            async with self._pool.connection() as connection:
+            # Who asks makes the pool connect again.
+            async with self._pool.connection(AWAY_SECONDS if self._is_away else WAIT_SECONDS) as connection:
                 cursor = await connection.execute(query, given)
                 rows = [] if cursor.description is None else await cursor.fetchall()
         except GONE:
