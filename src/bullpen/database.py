@@ -96,8 +96,8 @@ def _open_server(address: str) -> "PostgresStore":
     # Never for one machine, which needs none of this.
     try:
         from bullpen.store.postgres.store import PostgresStore
-    except ModuleNotFoundError as error:
-        raise MissingExtra("cluster", error.name or "psycopg") from None
+    except ImportError as error:
+        raise MissingExtra("cluster", error.name or "psycopg with libpq") from None
     return PostgresStore(address)
 
 

@@ -8,6 +8,7 @@ import pytest
 pytest.importorskip("psycopg", reason="the extra bullpen-chat[cluster] is not installed")
 pytest.importorskip("procrastinate", reason="the extra bullpen-chat[cluster] is not installed")
 
+import psycopg
 from tests.cluster.databases import NONE, database
 from tests.cluster.processes import Processes
 
@@ -40,6 +41,17 @@ def url(template: str) -> Iterator[str]:
     """A new database with the tables of a cluster."""
     with database(template) as made:
         yield made
+
+
+@pytest.fixture
+def role(url: str) -> Iterator[str]:
+    """A role without any rights."""
+    name = f"worker_{url.rpartition('_')[2]}"
+    with psycopg.connect(url) as connection:
+        connection.execute(f"CREATE ROLE {name} LOGIN PASSWORD 'x'".encode())
+    yield name
+    with psycopg.connect(url) as connection:
+        connection.execute(f"DROP OWNED BY {name}; DROP ROLE {name}".encode())
 
 
 @pytest.fixture

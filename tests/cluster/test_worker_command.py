@@ -4,15 +4,13 @@ import asyncio
 import os
 import re
 import signal
-import subprocess
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import psycopg
 import pytest
 from tests.cluster.databases import database
 from tests.cluster.processes import Processes, Started
+from tests.cluster.refusing import refused
 from tests.cluster.stage import POOL, Node, WorkerStage
 
 from bullpen.cluster import outcomes
@@ -25,17 +23,6 @@ from bullpen.testing.postgres import PASSWORD, PostgresServer
 @pytest.fixture
 def stage(tmp_path: Path, url: str, processes: Processes) -> WorkerStage:
     return WorkerStage(tmp_path, url, processes)
-
-
-@pytest.fixture
-def role(url: str) -> Iterator[str]:
-    """A role without any rights."""
-    name = f"worker_{url.rpartition('_')[2]}"
-    with psycopg.connect(url) as connection:
-        connection.execute(f"CREATE ROLE {name} LOGIN PASSWORD 'x'".encode())
-    yield name
-    with psycopg.connect(url) as connection:
-        connection.execute(f"DROP OWNED BY {name}; DROP ROLE {name}".encode())
 
 
 def worker(stage: WorkerStage, processes: Processes, url: str = "") -> Started:
@@ -51,19 +38,9 @@ def until(started: Started, part: str) -> list[str]:
     return lines
 
 
-def refused(*words: str, **environment: str) -> str:
+def refused_worker(*words: str, **environment: str) -> str:
     """Return what a worker says that does not start."""
-    ended = subprocess.run(
-        [sys.executable, "-m", "bullpen", "worker", *words],
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert ended.returncode in (1, 2)
-    assert "Traceback" not in ended.stderr
-    return ended.stderr
+    return refused("worker", *words, exit_codes=(1, 2), **environment)
 
 
 async def test_it_says_what_it_lets_others_run_and_what_it_runs(stage: WorkerStage, processes: Processes) -> None:
@@ -176,14 +153,15 @@ def test_a_role_that_may_not_is_refused_with_what_to_do(stage: WorkerStage, role
     address = re.sub("//[^@]*@", f"//{role}@", stage.url)
     words = ("--pool", POOL, str(stage.file), "--cluster", address)
 
-    no_pool = refused(*words, PGPASSWORD="x")
+    no_pool = refused_worker(*words, PGPASSWORD="x")
     with psycopg.connect(stage.url) as connection:
         connection.execute("SELECT bullpen_cluster.let_serve(%s, 'other')", [role])
-    other_pool = refused(*words, PGPASSWORD="x")
+    other_pool = refused_worker(*words, PGPASSWORD="x")
 
     assert f"The role {role} may not serve any pool." in no_pool
     assert f"SELECT bullpen_cluster.let_serve('{role}', 'POOL')" in no_pool
     assert f"The role {role} may not serve the pool gpu-box." in other_pool
+    assert f"SELECT bullpen_cluster.let_serve('{role}', 'gpu-box')" in other_pool
 
 
 def test_a_wrong_password_ends_it_with_a_sentence_that_does_not_show_it(stage: WorkerStage, role: str) -> None:
@@ -191,7 +169,7 @@ def test_a_wrong_password_ends_it_with_a_sentence_that_does_not_show_it(stage: W
     stage.write_file()
     address = re.sub("//[^@]*@", f"//{role}:wrong-password@", stage.url)
 
-    said = refused("--pool", POOL, str(stage.file), "--cluster", address)
+    said = refused_worker("--pool", POOL, str(stage.file), "--cluster", address)
 
     assert "refused the connection: password authentication failed" in said
     assert "wrong-password" not in said
@@ -208,7 +186,7 @@ def test_a_wrong_password_ends_it_with_a_sentence_that_does_not_show_it(stage: W
     ],
 )
 def test_wrong_words_are_said_to_be_wrong(words: tuple[str, ...], because: str) -> None:
-    said = refused(*words, BULLPEN_CLUSTER="")
+    said = refused_worker(*words, BULLPEN_CLUSTER="")
 
     assert because in said
     assert "secret" not in said

@@ -27,5 +27,6 @@ def need_cluster() -> None:
     """Raise MissingExtra if what many machines need is not installed."""
     try:
         import bullpen.cluster.worker  # noqa: F401 (only to see whether it is there)
-    except ModuleNotFoundError as error:
-        raise MissingExtra("cluster", error.name or "") from None
+    except ImportError as error:
+        # Without a name: psycopg is there, and the library that it needs is not.
+        raise MissingExtra("cluster", error.name or "psycopg with libpq") from None

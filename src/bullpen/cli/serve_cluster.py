@@ -4,7 +4,7 @@ import argparse
 import asyncio
 import platform
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING
 
 from bullpen.cli.cluster_option import add_cluster_option, cluster_address, need_cluster
@@ -51,8 +51,11 @@ def open_access(url: str) -> "SharedAccess":
 @asynccontextmanager
 async def joined_cluster(access: "SharedAccess", host: str) -> AsyncIterator[tuple["Cluster", asyncio.Event]]:
     """Be a node until the context is left; the event is set if others have given it up."""
+    from bullpen.cluster.database import in_sentences
     from bullpen.cluster.peers import open_peers
     from bullpen.web.nodes import Cluster
 
-    async with open_peers(access, name=platform.node(), host=host) as peers:
+    async with AsyncExitStack() as stack:
+        with in_sentences(access.url):
+            peers = await stack.enter_async_context(open_peers(access, name=platform.node(), host=host))
         yield Cluster(peers, SharedDatabase(peers.store, peers.desk), host), peers.given_up

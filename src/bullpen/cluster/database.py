@@ -2,7 +2,8 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, LiteralString, Self
 
@@ -10,7 +11,8 @@ import psycopg
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
 from bullpen.cluster.schema import SCHEMA
-from bullpen.store.postgres.address import KEEPALIVES
+from bullpen.store.postgres.address import KEEPALIVES, read_address
+from bullpen.store.postgres.connections import store_error, unreachable
 
 logger = logging.getLogger(__name__)
 
@@ -30,6 +32,23 @@ AGAIN_SECONDS = 0.3
 AWAY_SECONDS = 1.0
 """How often to try to connect while the server is away. The pool's own pauses become so long that others would give us
 up after it is back."""
+
+
+def connect(url: str, **others: Any) -> "psycopg.Connection[tuple[Any, ...]]":
+    """Return one connection that blocks, or raise StoreUnreachable."""
+    try:
+        return psycopg.connect(url, **{**CONNECTION, **others})
+    except psycopg.Error as error:
+        raise unreachable(read_address(url), error) from None
+
+
+@contextmanager
+def in_sentences(url: str) -> Iterator[None]:
+    """Turn what PostgreSQL says into a StoreError."""
+    try:
+        yield
+    except psycopg.Error as error:
+        raise store_error(read_address(url), error) from error
 
 
 def stop_if_cancelled() -> None:

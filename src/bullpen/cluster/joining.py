@@ -2,49 +2,50 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import psycopg
 from psycopg import errors
 
-from bullpen.cluster.schema import SCHEMA
-from bullpen.errors import CannotJoin
+from bullpen.cluster.database import connect, in_sentences
+from bullpen.cluster.schema import SCHEMA, ensure_known, ensure_writable, newest
+from bullpen.errors import CannotJoin, StoreUnreachable
 from bullpen.store.postgres.address import Address, read_address
-from bullpen.store.postgres.connections import unreachable
 
-CONNECT_SECONDS = 5
-NOT_YET = "the database system is"
-"""How the refusals of a server begin that starts, stops or recovers."""
+NOT_YET = ("the database system is", "sorry, too many clients", "remaining connection slots", "too many connections")
+"""How the refusals of a server begin that starts, stops, recovers or has no room now."""
 LOOK = """
-SELECT session_user, to_regnamespace(%(schema)s) IS NOT NULL, pg_is_in_recovery(),
+SELECT session_user, to_regnamespace(%(schema)s) IS NOT NULL,
     coalesce(has_schema_privilege(to_regnamespace(%(schema)s)::oid, 'USAGE'), false)
 """
+VERSION = f"SELECT {SCHEMA}.made_by_version()"
 
 
 def obstacle(url: str) -> str | None:
     """Return what keeps a worker from joining for now, as a sentence; CannotJoin is raised if waiting does not help."""
     address = read_address(url)
     try:
-        with psycopg.connect(url, connect_timeout=CONNECT_SECONDS, autocommit=True) as connection:
-            row = connection.execute(LOOK, {"schema": SCHEMA}).fetchone()
-    except psycopg.Error as error:
-        return _away(address, error)
-    if row is None:
-        return f"{address.shown} does not answer."
-    role, has_tables, is_replica, may_use = row
-    if is_replica:
-        raise CannotJoin(f"{address.shown} is a replica, which cannot be written to. Use the address of the primary.")
+        with in_sentences(url), connect(url) as connection:
+            return _obstacle(connection, address)
+    except StoreUnreachable as away:
+        if away.has_answered and not away.reason.startswith(NOT_YET):
+            raise CannotJoin(str(away)) from None
+        return str(away)
+
+
+def _obstacle(connection: "psycopg.Connection[tuple[Any, ...]]", address: Address) -> str | None:
+    ensure_writable(connection, address)
+    ((role, has_tables, may_use),) = connection.execute(LOOK, {"schema": SCHEMA}).fetchall()
     if not has_tables:
         return f"{address.shown} has no tables of a cluster yet. The first node makes them: bullpen serve --cluster."
     if not may_use:
         raise CannotJoin(f"The role {role} may not serve any pool. {_advice(role, 'POOL')}")
+    with refusals():
+        ((version,),) = connection.execute(VERSION).fetchall()
+    ensure_known(version, address)
+    if version < newest():
+        return f"{address.shown} has tables of an older bullpen. The first node that is updated brings them up to date."
     return None
-
-
-def _away(address: Address, error: psycopg.Error) -> str:
-    away = unreachable(address, error)
-    if away.has_answered and not away.reason.startswith(NOT_YET):
-        raise CannotJoin(str(away)) from None
-    return str(away)
 
 
 @contextmanager
@@ -55,7 +56,7 @@ def refusals() -> Iterator[None]:
     except errors.InsufficientPrivilege as error:
         said = (error.diag.message_primary or str(error)).strip()
         said = said[:1].upper() + said[1:]
-        raise CannotJoin(f"{said}. {_advice('ROLE', 'POOL')}") from None
+        raise CannotJoin(f"{said}. {error.diag.message_hint or _advice('ROLE', 'POOL')}") from None
     except (errors.UndefinedFunction, errors.UndefinedTable) as error:
         raise CannotJoin(
             "The tables of this cluster are of another version of bullpen "

@@ -8,35 +8,69 @@ import psycopg
 from procrastinate.schema import SchemaManager
 from psycopg import sql
 
-from bullpen.errors import StoreReadOnly, StoreTooNew
-from bullpen.store.postgres.address import read_address
-from bullpen.store.postgres.connections import unreachable
+from bullpen.errors import CannotJoin, StoreTooNew
+from bullpen.store.postgres.address import Address, read_address
+from bullpen.store.postgres.connections import store_error, unreachable
 
 SCHEMA = "bullpen_cluster"
 _LOCK = 1651864945
 """Held while the tables are made, so that nodes that start together do not make them twice."""
+_LOCK_SECONDS = 10
+"""How long to wait for it: who makes them may be frozen."""
 
 
 def prepare(url: str) -> None:
-    """Make the tables, or bring them up to date, or raise StoreError: a newer bullpen may have made them."""
+    """Make the tables, or bring them up to date; StoreError or CannotJoin is raised if that cannot be done."""
     address = read_address(url)
     try:
         connection = psycopg.connect(**cast(dict[str, Any], address.parameters))
     except psycopg.Error as error:
         raise unreachable(address, error) from None
+    role = connection.info.user
     try:
         with connection:
-            _prepare(connection)
+            ensure_writable(connection, address)
+            _prepare(connection, address)
     except psycopg.errors.InsufficientPrivilege as error:
-        raise StoreReadOnly(address.shown, f"cannot be used by a node: {str(error).splitlines()[0]}") from error
+        raise CannotJoin(
+            f"The role {role} may not be a node on {address.shown}: {str(error).splitlines()[0]}. "
+            "Use the role that owns the database (docs/operating.md)."
+        ) from error
+    except psycopg.Error as error:
+        raise store_error(address, error) from error
 
 
-def _prepare(connection: "psycopg.Connection[tuple[Any, ...]]") -> None:
+def ensure_writable(connection: "psycopg.Connection[tuple[Any, ...]]", address: Address) -> None:
+    """Raise CannotJoin for a server or a database in which nothing can be stored."""
+    query = "SELECT pg_is_in_recovery(), current_setting('default_transaction_read_only') = 'on'"
+    row = connection.execute(query).fetchone()
+    is_replica, is_read_only = row or (False, False)
+    if is_replica:
+        raise CannotJoin(f"{address.shown} is a replica, which cannot be written to. Use the address of the primary.")
+    if is_read_only:
+        raise CannotJoin(
+            f"{address.shown} is read-only: default_transaction_read_only is on for this server, database or role. "
+            "Turn it off, or use another database."
+        )
+
+
+def ensure_known(version: int, address: Address) -> None:
+    """Raise StoreTooNew if a newer bullpen made the tables."""
+    if version > newest():
+        raise StoreTooNew(f"The schema {SCHEMA} in {address.shown}", version, newest())
+
+
+def newest() -> int:
+    """Return the newest format of the tables that is known here."""
+    return len(_scripts())
+
+
+def _prepare(connection: "psycopg.Connection[tuple[Any, ...]]", address: Address) -> None:
     scripts = _scripts()
+    connection.execute("SELECT set_config('lock_timeout', %s, true)", [f"{_LOCK_SECONDS}s"])
     connection.execute("SELECT pg_advisory_xact_lock(%s)", [_LOCK])
     version = _version(connection)
-    if version > len(scripts):
-        raise StoreTooNew(f"the schema {SCHEMA} of this database", version, len(scripts))
+    ensure_known(version, address)
     if version == 0:
         connection.execute(sql.SQL("CREATE SCHEMA IF NOT EXISTS {}").format(sql.Identifier(SCHEMA)))
     connection.execute(sql.SQL("SET LOCAL search_path = {}").format(sql.Identifier(SCHEMA)))

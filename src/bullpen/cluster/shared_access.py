@@ -1,13 +1,16 @@
 """SharedAccess: who has access to the pages of all nodes, in the database; only nodes can read it."""
 
+import asyncio
 from collections.abc import Callable
 from contextlib import suppress
+from time import monotonic
 from typing import Any
 
 import psycopg
 
 from bullpen.cluster.bell import Bell, ring
-from bullpen.cluster.database import CONNECTION, GONE, Database
+from bullpen.cluster.database import GONE, Database, connect, in_sentences
+from bullpen.errors import StoreUnreachable
 from bullpen.store.postgres.address import read_address
 
 CHANNEL = "bullpen_access"
@@ -15,6 +18,9 @@ LOOK_SECONDS = 3.0
 """How often to look even if nobody rings."""
 MOST_SECONDS = 3
 """For a change: the event loop waits for it."""
+CATCH_UP_SECONDS = 1.0
+PAUSE_SECONDS = 0.1
+"""Between two looks for those who show a key that is not known here."""
 
 
 class SharedAccess:
@@ -27,6 +33,9 @@ class SharedAccess:
         self._version = self._read_version = -1
         self.cluster = ""
         """The name of the cluster, which tells it from others."""
+        self._database: Database | None = None
+        self._looking = asyncio.Lock()
+        self._looked_at = 0.0
 
     def __str__(self) -> str:
         return read_address(self.url).shown
@@ -47,14 +56,14 @@ class SharedAccess:
                 changed = change(bytes(record))
                 connection.execute("UPDATE access SET record = %s, version = version + 1", [changed])
                 connection.execute("SELECT pg_notify(%s, '')", [CHANNEL])
-        except psycopg.Error as error:
+        except (psycopg.Error, StoreUnreachable) as error:
             raise OSError(read_address(self.url).without_password(" ".join(str(error).split()))) from error
         self._take(version + 1, changed)
         self._read_version = self._version
 
     def look(self) -> None:
         """Read the record now."""
-        with self._connected() as connection:
+        with in_sentences(self.url), self._connected() as connection:
             ((cluster, version, record),) = connection.execute("SELECT cluster, version, record FROM access").fetchall()
         self.cluster = str(cluster)
         self._take(version, record)
@@ -62,18 +71,33 @@ class SharedAccess:
     def urls(self) -> list[str]:
         """Return where people find the nodes that are alive."""
         query = "SELECT url FROM processes WHERE kind = 'node' AND ended_at IS NULL AND url <> '' ORDER BY id"
-        with self._connected() as connection:
+        with in_sentences(self.url), self._connected() as connection:
             return [str(row[0]) for row in connection.execute(query)]
 
     async def watch(self, database: Database, bell: Bell) -> None:
         """Know what other nodes change, until it is cancelled."""
+        self._database = database
         with bell.waiting(CHANNEL) as ringing:
             while True:
                 ringing.clear()
                 with suppress(*GONE):
-                    ((version, record),) = await database.once("SELECT version, record FROM access")
-                    self._take(version, record)
+                    await self._look_in(database)
                 await ring(ringing, LOOK_SECONDS)
+
+    async def catch_up(self) -> None:
+        """Know what other nodes have changed up to now, if the server answers soon. Not too often: anybody may ask."""
+        asked = monotonic()
+        with suppress(TimeoutError, *GONE):
+            async with asyncio.timeout(CATCH_UP_SECONDS), self._looking:
+                if self._database is None or self._looked_at >= asked:
+                    return
+                await asyncio.sleep(self._looked_at + PAUSE_SECONDS - monotonic())
+                self._looked_at = monotonic()
+                await self._look_in(self._database)
+
+    async def _look_in(self, database: Database) -> None:
+        ((version, record),) = await database.once("SELECT version, record FROM access")
+        self._take(version, record)
 
     def _take(self, version: int, record: bytes) -> None:
         # What was asked before a change of our own may be answered after it.
@@ -81,4 +105,4 @@ class SharedAccess:
             self._version, self._record = version, bytes(record)
 
     def _connected(self) -> "psycopg.Connection[tuple[Any, ...]]":
-        return psycopg.connect(self.url, **{**CONNECTION, "autocommit": False, "connect_timeout": MOST_SECONDS})
+        return connect(self.url, autocommit=False, connect_timeout=MOST_SECONDS)

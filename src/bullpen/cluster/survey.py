@@ -8,13 +8,11 @@ from msgspec import Struct
 from psycopg import errors
 
 from bullpen.cluster.announcing import Announcement, read_announcement
+from bullpen.cluster.database import connect, in_sentences
 from bullpen.cluster.membership import GONE_SECONDS, STALE_SECONDS, Kind
-from bullpen.cluster.schema import SCHEMA
 from bullpen.errors import CannotJoin
 from bullpen.store.postgres.address import Address, read_address
-from bullpen.store.postgres.connections import unreachable
 
-CONNECT_SECONDS = 5
 PROCESSES: LiteralString = """
 SELECT kind, name, address, pools, announced,
     extract(epoch FROM clock_timestamp() - beat_at)::float,
@@ -77,12 +75,7 @@ class Survey(Struct, frozen=True, kw_only=True):
 def survey(url: str) -> Survey:
     """Look at a cluster; StoreUnreachable is raised if there is no server, CannotJoin if there is no cluster."""
     address = read_address(url)
-    options = f"-c search_path={SCHEMA},pg_temp"
-    try:
-        connection = psycopg.connect(url, connect_timeout=CONNECT_SECONDS, autocommit=True, options=options)
-    except psycopg.Error as error:
-        raise unreachable(address, error) from None
-    with connection:
+    with in_sentences(url), connect(url) as connection:
         replicas = {name or "?": state or "" for name, state in connection.execute(REPLICAS)}
         problems = list(_problems_of_replicas(connection, replicas))
         processes, waiting = _processes(connection, address)

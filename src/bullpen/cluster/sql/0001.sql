@@ -102,7 +102,9 @@ BEGIN
         WHERE NOT EXISTS (SELECT FROM pool_roles p WHERE p.role = session_user AND p.pool = given.one) LIMIT 1;
     IF FOUND THEN
         RAISE insufficient_privilege USING
-            MESSAGE = format('the role %s may not serve the pool %s', session_user, foreign_pool);
+            MESSAGE = format('the role %s may not serve the pool %s', session_user, foreign_pool),
+            HINT = format('Somebody who owns the tables can let it: SELECT bullpen_cluster.let_serve(%L, %L)',
+                          session_user, foreign_pool);
     END IF;
 END
 $$;
@@ -158,6 +160,12 @@ BEGIN
 END
 $$;
 
+-- Which version of these scripts made the tables, for workers, which cannot read the table.
+CREATE FUNCTION made_by_version() RETURNS integer
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = bullpen_cluster, pg_temp AS $$
+    SELECT number FROM version
+$$;
+
 -- Processes.
 
 CREATE FUNCTION join_cluster(of_kind text, called text, at_address text, of_pools text[], says bytea)
@@ -168,7 +176,9 @@ DECLARE
 BEGIN
     PERFORM check_pools(of_pools);
     IF of_kind = 'node' AND NOT is_node() THEN
-        RAISE insufficient_privilege USING MESSAGE = format('the role %s may not be a node', session_user);
+        RAISE insufficient_privilege USING
+            MESSAGE = format('the role %s may not be a node', session_user),
+            HINT = 'Use the role that owns the tables.';
     END IF;
     IF of_kind = 'worker' THEN
         SELECT worker_id INTO engine_id FROM procrastinate_register_worker_v1();
@@ -437,7 +447,8 @@ BEGIN
     INSERT INTO pool_roles VALUES (of_role, in_pool) ON CONFLICT DO NOTHING;
     EXECUTE format('GRANT USAGE ON SCHEMA bullpen_cluster TO %I', of_role);
     EXECUTE format(
-        'GRANT EXECUTE ON FUNCTION join_cluster, beat, leave_cluster, next_order, end_order, listener_of, leave_lines TO %I',
+        'GRANT EXECUTE ON FUNCTION made_by_version, join_cluster, beat, leave_cluster, next_order, end_order, listener_of,'
+            ' leave_lines TO %I',
         of_role
     );
 END
