@@ -16,6 +16,7 @@ from tests.cluster.serving import ServingNode, start_node
 from tests.cluster.stage import WORKER, Script, WorkerStage
 
 from bullpen.store.postgres.store import PostgresStore
+from bullpen.testing.postgres import free_port
 from bullpen.web.identity import Visitor
 from bullpen.web.passing import SECRET, VISITOR, packed
 
@@ -286,8 +287,7 @@ async def test_who_has_access_is_the_same_on_all_nodes_and_roles_hold_through_a_
     viewer = {"Authorization": f"Bearer {made['token']}"}
     messages = f"/api/conversations/{one}/messages"
     async with httpx.AsyncClient(base_url=b.url, headers=viewer, timeout=30) as client:
-        while (await client.get("/api/me")).status_code != 200:
-            await asyncio.sleep(0.05)
+        assert (await client.get("/api/me")).status_code == 200
         assert (await client.get(messages)).status_code == 200
         refused = await client.post(messages, json={"text": "Hi."})
         assert refused.status_code == 403
@@ -327,3 +327,30 @@ async def test_what_other_nodes_pass_on_is_answered_only_with_the_secret(
         assert (await client.get(f"http://{passage}/teams/x", headers=known)).status_code == 403
         elsewhere = await client.get(f"http://{passage}/api/conversations/calm-oak", headers=known)
         assert elsewhere.status_code == 421
+
+
+async def test_who_signs_in_at_one_node_is_known_at_once_at_the_others(
+    stage: WorkerStage, processes: Processes
+) -> None:
+    public = "http://localhost:1"
+    host = {"Host": "localhost:1", "Origin": public}
+    nodes = []
+    for name in "ab":
+        port = free_port()
+        node = start_node(processes, stage.url, name, "--public", public, "--port", str(port))
+        assert node.url == public
+        nodes.append(ServingNode(node.process, f"http://127.0.0.1:{port}", node.token))
+    a, b = nodes
+    async with a.client() as owner, b.client() as other:
+        other.headers.pop("Authorization")
+        for _ in range(10):
+            made = (await owner.post("/api/invitations", json={"role": "viewer"})).json()["url"]
+            assert made.startswith(f"{public}/enter/")
+            path = made.removeprefix(public)
+            assert (await other.get(path, headers=host)).status_code == 200
+            entered = await owner.post(path, headers={**host, "Authorization": ""})
+            assert entered.status_code == 303
+            cookie = entered.headers["set-cookie"].partition(";")[0]
+            assert (await other.get("/api/me", headers={**host, "Cookie": cookie})).status_code == 200
+        assert (await other.get("/api/me", headers={**host, "Cookie": f"{cookie}x"})).status_code == 401
+        assert (await other.get("/api/me", headers={**host, "Host": "evil.example"})).status_code == 421

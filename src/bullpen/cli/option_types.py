@@ -24,6 +24,16 @@ def pool(text: str) -> str:
         raise argparse.ArgumentTypeError(f"must be {POOL.words}") from None
 
 
+def public_address(text: str) -> str:
+    """Return the address of a proxy in front of the server."""
+    from bullpen.web.address import public_origin
+
+    try:
+        return public_origin(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
 def at_least_one(text: str) -> int:
     """Return a count."""
     if not text.isdecimal() or int(text) < 1:

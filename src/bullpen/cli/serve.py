@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from bullpen.cli.database import add_database_option
 from bullpen.cli.entrance import Entrance
-from bullpen.cli.option_types import port
+from bullpen.cli.option_types import port, public_address
 from bullpen.cli.serve_access import add_access_options, change_access, command_for_address
 from bullpen.cli.serve_cluster import add_cluster_options, cluster_to_serve, joined_cluster, open_access
 from bullpen.cli.signals import LEAVING, handling
@@ -48,6 +48,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--port", type=port, default=0, metavar="N", help="default: the one it had last, or any free port"
     )
     parser.add_argument("--host", default="127.0.0.1", help="an address of this machine (default: 127.0.0.1)")
+    parser.add_argument(
+        "--public",
+        type=public_address,
+        metavar="ADDRESS",
+        help="the address that people open, if a proxy is in front of this server: https://bullpen.example",
+    )
     add_database_option(parser)
     parser.add_argument("--trust", action="store_true", help="run the team file without asking whether you trust it")
     parser.add_argument(
@@ -135,7 +141,8 @@ class _Desk:
 
     async def serve(self, sessions: "Sessions", stop: asyncio.Event) -> None:
         """Serve the conversations of this machine until somebody stops it."""
-        with self._listening(sessions.port) as (listener, place):
+        with self._listening(sessions.port) as (listener, found):
+            place = replace(found, public=self._options.public or "")
             sessions.remember_place(place.port, place.url)
             async with self._serving(listener, place, None):
                 await stop.wait()
@@ -146,7 +153,8 @@ class _Desk:
         port = 0
         while not stop.is_set():
             with self._listening(port) as (listener, found):
-                place, port = replace(found, cluster=access.cluster), found.port
+                place = replace(found, cluster=access.cluster, public=self._options.public or "")
+                port = found.port
                 async with (
                     joined_cluster(access, self._options.node_host) as (cluster, given_up),
                     self._serving(listener, place, cluster),

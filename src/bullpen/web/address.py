@@ -1,9 +1,13 @@
-"""Where the server listens: on loopback, or elsewhere with TLS. The address that was actually bound decides."""
+"""Where the server listens: on loopback, or elsewhere with TLS. The address that was actually bound decides.
+
+A proxy in front of it, or of several nodes, may have another address, which people use then.
+"""
 
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from ipaddress import ip_address
+from urllib.parse import urlsplit
 
 from msgspec import Struct
 
@@ -17,24 +21,39 @@ class Place(Struct, frozen=True, kw_only=True):
 
     scheme: str
     hosts: tuple[str, ...]
-    """The only values of a Host header; the first one is shown to people."""
+    """The values that a Host header may have; the first one is shown to people."""
     cluster: str = ""
     """The name of the cluster that it is a part of: a browser that is signed in to one node is so to all."""
+    public: str = ""
+    """The address of the proxy in front of it, as an origin; empty: there is none."""
 
     @property
     def url(self) -> str:
         """The address for people, without a trailing slash."""
-        return f"{self.scheme}://{self.hosts[0]}"
+        return self.public or f"{self.scheme}://{self.hosts[0]}"
 
     @property
     def origins(self) -> frozenset[str]:
         """The only values of an Origin header."""
-        return frozenset(f"{self.scheme}://{host}" for host in self.hosts)
+        own = [f"{self.scheme}://{host}" for host in self.hosts]
+        return frozenset([*own, self.public] if self.public else own)
 
     @property
     def is_local(self) -> bool:
         """Whether only this machine can reach it."""
-        return any(host.partition(":")[0] == "localhost" for host in self.hosts)
+        return not self.public and any(host.partition(":")[0] == "localhost" for host in self.hosts)
+
+    def is_known(self, host: str) -> bool:
+        """Return whether this is a value that a Host header may have."""
+        return host in self.hosts or self.is_public(host)
+
+    def is_public(self, host: str) -> bool:
+        """Return whether a request with this Host came through the proxy, which must leave it as it is."""
+        return bool(self.public) and host == self.public.partition("://")[2]
+
+    def is_secure(self, host: str) -> bool:
+        """Return whether a browser that asks for this host has an encrypted connection."""
+        return (self.public if self.is_public(host) else self.scheme).startswith("https")
 
     @property
     def port(self) -> int:
@@ -70,6 +89,27 @@ def listening(host: str, port: int, *, tls: bool, earlier: int = 0) -> Iterator[
         bound = listener.getsockname()
         _require_safe(host, bound[0], tls=tls)
         yield listener, place_of(host, bound[0], bound[1], tls=tls)
+
+
+def public_origin(text: str) -> str:
+    """Return the address of a proxy as browsers name it in Origin headers; ValueError is raised if it cannot be one."""
+    parts = urlsplit(text)
+    host, port = parts.hostname or "", parts.port
+    if not host or parts.scheme not in DEFAULT_PORTS or parts.username is not None:
+        raise ValueError("must be an address such as https://bullpen.example")
+    if parts.path not in ("", "/") or parts.query or parts.fragment:
+        raise ValueError("must end with the name or the port: pages are at the root of their address")
+    if parts.scheme == "http" and not _is_loopback(host):
+        raise ValueError("must begin with https://, or keys would cross the network unencrypted")
+    name = f"[{host}]" if ":" in host else host
+    return f"{parts.scheme}://{name}" + ("" if port in (None, DEFAULT_PORTS[parts.scheme]) else f":{port}")
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def _bind(listener: socket.socket, address: str, port: int, earlier: int) -> None:

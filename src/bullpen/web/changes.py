@@ -97,7 +97,7 @@ async def changes(request: Request) -> Response:
     )
     if "split" in request.query_params:
         kept = "yes" if is_split else "no"
-        is_secure = request.app.state.place.scheme == "https"
+        is_secure = request.app.state.place.is_secure(request.headers.get("host", ""))
         answer.set_cookie(SPLIT, kept, YEAR_SECONDS, path="/c/", httponly=True, samesite="strict", secure=is_secure)
     return answer
 

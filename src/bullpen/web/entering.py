@@ -34,7 +34,7 @@ async def enter(request: Request) -> Response:
     if session is None:
         return _spent()
     answer = RedirectResponse("/", status_code=HTTPStatus.SEE_OTHER)
-    secure = place.scheme == "https"
+    secure = place.is_secure(request.headers.get("host", ""))
     answer.set_cookie(
         place.cookie, session, LIFETIME_SECONDS, path="/", httponly=True, samesite="strict", secure=secure
     )

@@ -26,6 +26,9 @@ MOST_BODY_BYTES = 1024 * 1024
 MOST_COOKIES = 4
 """How many with our name are looked at: a browser has one, and a few if other servers of this machine set it, too."""
 SAFE_METHODS = frozenset({"GET", "HEAD"})
+ENTRANCE = "/enter/"
+OF_PROXIES = ("forwarded", "via", "x-forwarded-for", "x-real-ip")
+"""Headers that proxies add."""
 
 POLICY = "; ".join(
     [
@@ -85,6 +88,10 @@ class Guard:
             return
         headers = Headers(scope=scope)
         who = self._visitor(headers, scope)
+        if who is None and self._shows_key(headers, scope):
+            # Another node may have given it a moment ago.
+            await self._keys.catch_up()
+            who = self._visitor(headers, scope)
         set_visitor(who)
         refusal = self._refusal(scope["method"], scope["path"], headers, who)
         if refusal is not None:
@@ -95,7 +102,8 @@ class Guard:
             await self.app(scope, _Body(known.receive).receive, known.send)
 
     def _refusal(self, method: str, path: str, headers: Headers, who: Visitor | None) -> Refusal | None:
-        if not _is_one_of(headers.getlist("host"), self._place.hosts):
+        hosts = headers.getlist("host")
+        if len(hosts) != 1 or not self._place.is_known(hosts[0]):
             return WRONG_HOST
         is_program = "authorization" in headers
         if not self._is_from_us(method, headers, is_program=is_program):
@@ -124,7 +132,15 @@ class Guard:
             who = self._keys.of_token(token.strip())
             return self._keys.of_metrics_token(token.strip()) if who is None and scope["path"] == METRICS else who
         who = self._keys.of_cookies(cookies_named(self._place.cookie, headers.getlist("cookie")))
-        return None if who is None else replace(who, is_here=is_local(scope))
+        return None if who is None else replace(who, is_here=is_local(scope) and not self._is_proxied(headers))
+
+    def _shows_key(self, headers: Headers, scope: Scope) -> bool:
+        cookies = cookies_named(self._place.cookie, headers.getlist("cookie"))
+        return "authorization" in headers or any(cookies) or scope["path"].startswith(ENTRANCE)
+
+    def _is_proxied(self, headers: Headers) -> bool:
+        """Return whether a request came through a proxy: that may be here, and the browser elsewhere."""
+        return self._place.is_public(headers.get("host", "")) or any(name in headers for name in OF_PROXIES)
 
 
 class _Known:

@@ -45,6 +45,9 @@ class SessionFile:
             write_private_file(self._path, write, overwrite=True)
             self._version = _version_of(self._path)
 
+    async def catch_up(self) -> None:
+        """Do nothing: it is looked at whenever it is read."""
+
     @contextlib.contextmanager
     def _locked(self) -> Iterator[None]:
         """Keep other servers from writing until we have, or one would lose the other's change."""

@@ -91,6 +91,10 @@ class Keeper(Protocol):
         """Replace it by what it is changed into, or raise OSError; nobody else does so meanwhile."""
         ...
 
+    async def catch_up(self) -> None:
+        """Let `read` know what others have changed up to now."""
+        ...
+
 
 class Sessions:
     """Those who have access. Without a file, or another keeper, they are forgotten at the end."""
@@ -111,6 +115,11 @@ class Sessions:
     def url(self) -> str:
         """The address of the last server with this file; empty if there is none."""
         return self._record.url
+
+    async def catch_up(self) -> None:
+        """Know what other servers have changed up to now."""
+        if self._keeper is not None:
+            await self._keeper.catch_up()
 
     def remember_place(self, port: int, url: str) -> None:
         """Keep where the server listens, for the next start and for other processes."""
