@@ -23,14 +23,17 @@ MAY_IMPORT: dict[str, set[str]] = {
     "errors": {"turn_events"},
     "cache": set(),
     "config": set(),
+    "permissions": set(),
+    "approvals": set(),
     "text": {"turn_events"},
     "markers": {"text"},
     "context": {"cache", "errors", "markers", "memory", "messages", "text"},
-    "agents": {"context", "errors", "memory", "text", "turn_events"},
+    "agents": {"approvals", "context", "errors", "memory", "permissions", "text", "turn_events"},
     "files": {"errors", "file_changes", "text"},
-    "team": {"agents", "config", "context", "errors", "files", "text"},
+    "team": {"agents", "approvals", "config", "context", "errors", "files", "permissions", "text"},
     "routing": {"errors", "markers", "memory", "team", "text", "turn_events"},
     "store": {
+        "approvals",
         "check_results",
         "context",
         "errors",
@@ -44,11 +47,11 @@ MAY_IMPORT: dict[str, set[str]] = {
     },
     "conversation": {
         *("agents", "context", "errors", "markers", "memory", "messages", "routing", "store", "team", "text"),
-        *("check_results", "file_changes", "files", "turn_events"),
+        *("approvals", "check_results", "file_changes", "files", "turn_events"),
     },
     "view": {
         *("agents", "context", "conversation", "errors", "markers", "messages", "routing", "store", "team", "text"),
-        *("check_results", "file_changes", "files", "memory", "turn_events"),
+        *("approvals", "check_results", "file_changes", "files", "memory", "turn_events"),
     },
     "exchange": {
         *("agents", "context", "conversation", "errors", "markers", "messages", "routing", "store", "team", "text"),
@@ -72,7 +75,7 @@ MAY_IMPORT |= {"tui": set(FOR_DOORS), "web": set(FOR_DOORS)}
 MAY_IMPORT |= {
     "cluster": {
         *("agents", "app", "config", "context", "conversation", "doctor", "errors", "routing", "store", "team", "text"),
-        *("file_changes", "files", "memory", "messages", "turn_events"),
+        *("approvals", "file_changes", "files", "memory", "messages", "permissions", "turn_events"),
     }
 }
 MAY_IMPORT |= {"cli": {*FOR_DOORS, "tui", "web", "testing", "cluster"}, "__main__": {"cli"}}

@@ -21,6 +21,9 @@ FailureKind = Literal[
     "worker_lost",
 ]
 
+AskedKind = Literal["command", "edit", "network", "tool", "question"]
+"""What is asked for: to run a command, to change files, to reach the network, to use another tool; or a question."""
+
 NoticeKind = Literal["retry", "warning", "session", "unknown", "noise"]
 
 
@@ -93,6 +96,39 @@ class Notice(Struct, frozen=True, kw_only=True, tag="notice", tag_field="event")
     text: str
 
 
+class ApprovalAsked(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="approval_asked", tag_field="event"):
+    """The agent waits for an answer: it wants to do something that it may not do unasked, or asks a question."""
+
+    id: str
+    """Which of the turn's questions it is."""
+    kind: AskedKind
+    tool: str = ""
+    """The tool as the CLI calls it."""
+    command: str = ""
+    """The whole command, exactly as it would run."""
+    diff: str = ""
+    """The changes that it would make to files."""
+    paths: tuple[str, ...] = ()
+    """The files that it would read or change."""
+    details: dict[str, Any] = {}
+    """What else is known of what it would do: the input of a tool that is neither a command nor an edit."""
+    folder: str = ""
+    """Where it would do that."""
+    why: str = ""
+    """Why, in the agent's words."""
+    choices: tuple[str, ...] = ()
+    """The answers that it offers, if it asks a question."""
+    can_change: bool = False
+    """Whether another command can be run instead."""
+
+
+class ApprovalOver(Struct, frozen=True, kw_only=True, tag="approval_over", tag_field="event"):
+    """The agent does not wait for an answer any more: it was given, or the CLI has taken the question back."""
+
+    id: str
+    is_answered: bool
+
+
 class Finished(Struct, frozen=True, tag="finished", tag_field="event"):
     """The turn succeeded, and this is the agent's whole final answer."""
 
@@ -126,7 +162,20 @@ class Failed(Struct, frozen=True, kw_only=True, tag="failed", tag_field="event")
         return f"{self.sentence} {self.hint}".strip()
 
 
-Event = Started | TextDelta | Thinking | ToolStarted | ToolFinished | TodoList | Usage | Notice | Finished | Failed
+Event = (
+    Started
+    | TextDelta
+    | Thinking
+    | ToolStarted
+    | ToolFinished
+    | TodoList
+    | Usage
+    | Notice
+    | ApprovalAsked
+    | ApprovalOver
+    | Finished
+    | Failed
+)
 
 
 def is_work(event: Event) -> bool:

@@ -8,8 +8,9 @@ from tests.real_cli import install
 
 from bullpen.agents.claude import SPEC as CLAUDE
 from bullpen.agents.registry import agent_spec, known_agents, not_loaded
-from bullpen.agents.spec import AgentSpec, Permission
+from bullpen.agents.spec import AgentSpec
 from bullpen.errors import UnknownAgent
+from bullpen.permissions import Permission
 
 
 def test_the_modules_here_are_found_by_name_and_alias() -> None:

@@ -2,8 +2,9 @@
 
 import pytest
 
+from bullpen.permissions import Permission
 from bullpen.team.reach import Reach, agents_reached, reach
-from bullpen.team.team import Member, Permission, Team
+from bullpen.team.team import Member, Team
 
 KIM = Member(name="kim", type="human")
 LEVELS: tuple[Permission, ...] = ("read-only", "edit", "full")

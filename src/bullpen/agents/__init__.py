@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from bullpen.agents.command import command_agent
     from bullpen.agents.registry import agent_spec, known_agents
     from bullpen.agents.runner import Reply, run_turn
-    from bullpen.agents.spec import AgentSpec, Permission
+    from bullpen.agents.spec import AgentSpec
+    from bullpen.permissions import Permission
 
 _MODULE_OF = {
     "AgentSpec": "spec",

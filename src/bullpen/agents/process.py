@@ -62,7 +62,10 @@ class Child:
             if self._program.guardian_pid is None:
                 watchman.watch(self._crash_records.folder)
             to_child, *from_child = self._pipes
-            self._open_writer(to_child, stdin, keep_open=keep_stdin_open)
+            self._keeps_stdin_open = keep_stdin_open
+            self._unsent = bytearray(stdin)
+            _prepare(to_child.fileno())
+            self._loop.add_writer(to_child.fileno(), self._writable)
             self._streams += map(self._open_reader, from_child, (on_stdout, on_stderr))
         except BaseException:
             # Nobody gets this child, so nobody would stop it.
@@ -138,26 +141,27 @@ class Child:
         """Close the program's input."""
         self._close_pipe(self._pipes[0])
 
-    def _open_writer(self, pipe: IO[bytes], data: bytes, *, keep_open: bool) -> None:
-        """Write all of the data while the other pipes are read, then close. The program need not read it."""
-        descriptor = pipe.fileno()
-        unsent = memoryview(data)
-        _prepare(descriptor)
+    def write(self, data: bytes) -> None:
+        """Write more to the program's input, if that is still open."""
+        pipe = self._pipes[0]
+        if not pipe.closed:
+            self._unsent += data
+            self._loop.add_writer(pipe.fileno(), self._writable)
 
-        def writable() -> None:
-            nonlocal unsent
-            try:
-                unsent = unsent[os.write(descriptor, unsent[:PIPE_BYTES]) :] if unsent else unsent
-            except BlockingIOError:
-                return
-            except BrokenPipeError:
-                unsent = unsent[:0]
-            if not unsent and keep_open:
-                self._loop.remove_writer(descriptor)
-            elif not unsent:
-                self._close_pipe(pipe)
-
-        self._loop.add_writer(descriptor, writable)
+    def _writable(self) -> None:
+        """Write what is unsent while the other pipes are read, then close. The program need not read it."""
+        pipe = self._pipes[0]
+        try:
+            if self._unsent:
+                del self._unsent[: os.write(pipe.fileno(), memoryview(self._unsent)[:PIPE_BYTES])]
+        except BlockingIOError:
+            return
+        except BrokenPipeError:
+            self._unsent.clear()
+        if not self._unsent and self._keeps_stdin_open:
+            self._loop.remove_writer(pipe.fileno())
+        elif not self._unsent:
+            self._close_pipe(pipe)
 
     def _close(self) -> None:
         for pipe in self._pipes:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -16,13 +17,16 @@ from msgspec.structs import replace
 
 from bullpen.agents import guardian
 from bullpen.agents.crash_records import CrashRecords, end_leftover_processes, were_leftovers_ended
+from bullpen.agents.dialogue import Ask, Dialogue, Tell, nobody
+from bullpen.agents.driver import Driver, Opening
 from bullpen.agents.environment import child_environment
 from bullpen.agents.failures import classified, error_for
 from bullpen.agents.process import Child
-from bullpen.agents.spec import AgentSpec, Emit, Permission
+from bullpen.agents.spec import AgentSpec, Emit
 from bullpen.agents.transcript import MAX_TEXT_BYTES, OtherSession, TooMuchText, Transcript
 from bullpen.context.prompt import AssemblerOutput
 from bullpen.memory import SessionLeft, SessionUse
+from bullpen.permissions import Permission
 from bullpen.text.clean import clean_text
 from bullpen.text.secrets import without_secrets
 from bullpen.turn_events import Failed, Finished, Started, Usage
@@ -33,6 +37,8 @@ IDLE_TIMEOUT_SECONDS = 600.0
 TOTAL_TIMEOUT_SECONDS = 3600.0
 # A CLI may still clean up after its final event; codex takes five seconds if it finds no plugins.
 LINGER_SECONDS = 30.0
+ASKING_SECONDS = 0.5
+"""How often it is looked at whether a program still waits for an answer."""
 
 
 class Reply(Struct, frozen=True, kw_only=True):
@@ -63,27 +69,38 @@ async def run_turn(
     session: SessionUse | None = None,
     on_command: Callable[[tuple[str, ...]], None] = lambda _: None,
     on_output: Callable[[bytes], None] = lambda _: None,
+    ask: Ask = nobody,
+    on_tell: Callable[[Tell], None] = lambda _: None,
 ) -> Reply:
     """Run the agent's program with one prompt, and return its answer.
 
     Every event goes to `emit`, and the last is Finished or Failed. A failure is also raised, as a kind of AgentFailed.
     To cancel a turn, cancel the task: its processes are ended, and Failed holds the text so far. `on_command` gets the
     command line before it runs, and `on_output` the program's raw output. With `session` the CLI begins that session or
-    continues it; if it begins another one instead, it is stopped, and SessionLost is raised.
+    continues it; if it begins another one instead, it is stopped, and SessionLost is raised. Where the CLI can ask,
+    `ask` answers, and the time limits stop meanwhile; where it can listen, `on_tell` gets what gives it words.
     """
+    spec = spec.with_permissions(permissions)
     _refuse_system_text_without_a_flag(spec, output.system_flag)
     began = time.monotonic()
     folder = Path(cwd).absolute()
     options = (*spec.arguments(permissions, model, allow), *arguments)
     environment = child_environment(spec, env)
-    transcript = _transcript(spec, emit, environment, session, on_output)
+    opening = Opening(
+        prompt=clean_text(output.prompt), folder=str(folder), permissions=permissions, model=model, session=session
+    )
+    driver = spec.driver(opening) if spec.driver else None
+    dialogue = Dialogue(driver, ask, emit) if driver else None
+    transcript = _transcript(spec, emit, environment, session, on_output, driver)
     try:
         await prepare_for_agents()
         with _command_line(spec, options, output.system_flag, session, environment, folder) as command:
             prompt = _encoded_prompt(spec, output.prompt)
             on_command(command)
+            if dialogue is not None:
+                on_tell(dialogue.tell)
             ending = await _run_program(
-                spec, transcript, command, prompt, folder, environment, idle_timeout, total_timeout
+                spec, transcript, dialogue, command, prompt, folder, environment, idle_timeout, total_timeout
             )
     except asyncio.CancelledError:
         emit(Failed(kind="cancelled", message="The turn was cancelled.", partial_text=transcript.text))
@@ -106,9 +123,10 @@ def _transcript(
     environment: Mapping[str, str],
     session: SessionUse | None,
     on_output: Callable[[bytes], None],
+    driver: Driver | None,
 ) -> Transcript:
     """Return what reads the program's output, and emits it without the secrets of its environment."""
-    transcript = Transcript(spec, emit, partial(without_secrets, environment={**os.environ, **environment}))
+    transcript = Transcript(spec, emit, partial(without_secrets, environment={**os.environ, **environment}), driver)
     transcript.on_output = on_output
     transcript.expected_session = session.id if session and session.origin == "resumed" else None
     return transcript
@@ -197,6 +215,8 @@ def _encoded_prompt(spec: AgentSpec, prompt: str) -> bytes:
     if spec.max_prompt_bytes is not None and len(encoded) > spec.max_prompt_bytes:
         message = f"The prompt has {len(encoded):,} bytes, and the limit is {spec.max_prompt_bytes:,}."
         raise _TurnFailed(Failed(kind="prompt_too_long", message=message))
+    if spec.driver is not None:
+        return b""
     if spec.prompt == "text":
         return encoded
     return msgspec.json.encode({"type": "user", "message": {"role": "user", "content": encoded.decode()}}) + b"\n"
@@ -205,6 +225,7 @@ def _encoded_prompt(spec: AgentSpec, prompt: str) -> bytes:
 async def _run_program(
     spec: AgentSpec,
     transcript: Transcript,
+    dialogue: Dialogue | None,
     command: tuple[str, ...],
     prompt: bytes,
     cwd: Path,
@@ -219,7 +240,7 @@ async def _run_program(
             cwd=cwd,
             env=environment,
             stdin=prompt,
-            keep_stdin_open=spec.prompt == "message",
+            keep_stdin_open=spec.prompt == "message" or dialogue is not None,
             on_stdout=transcript.feed,
             on_stderr=transcript.feed_errors,
             crash_records=CrashRecords(),
@@ -228,8 +249,10 @@ async def _run_program(
         raise _TurnFailed(Failed(kind="crashed", message=f"{command[0]} could not be started: {error}.")) from error
     logger.info("turn began agent=%s pid=%d", spec.name, child.pid)
     transcript.on_verdict = child.close_stdin
+    if dialogue is not None:
+        _connect(dialogue, transcript, child)
     try:
-        exit_code = await _end_of(child, idle_timeout, total_timeout, lambda: transcript.verdict is not None)
+        exit_code = await _end_of(spec, child, transcript, dialogue, idle_timeout, total_timeout)
         transcript.finish()
     except OtherSession as error:
         return Failed(kind="session_lost", message=str(error))
@@ -240,26 +263,66 @@ async def _run_program(
         transcript.finish()
         return Failed(kind="timed_out", message=str(error), stderr_tail=transcript.stderr_tail)
     finally:
+        if dialogue is not None:
+            dialogue.close(interrupted=transcript.verdict is None)
         await to_the_end(child.stop())
+        if dialogue is not None:
+            await to_the_end(dialogue.closed())
     return _ending(spec, transcript, exit_code)
 
 
-async def _end_of(child: Child, idle_timeout: float, total_timeout: float, has_verdict: Callable[[], bool]) -> int:
-    """Return the exit code, or raise TimeoutError if the program is idle or runs for too long."""
+def _connect(dialogue: Dialogue, transcript: Transcript, child: Child) -> None:
+    """Let a program and those who answer it speak with each other, until it has said its last word."""
+
+    def end() -> None:
+        dialogue.close()
+        child.close_stdin()
+
+    transcript.on_verdict = end
+    transcript.on_asked, transcript.on_over = dialogue.on_asked, dialogue.on_over
+    transcript.on_read = dialogue.send
+    dialogue.connect(child.write)
+
+
+async def _end_of(
+    spec: AgentSpec,
+    child: Child,
+    transcript: Transcript,
+    dialogue: Dialogue | None,
+    idle_timeout: float,
+    total_timeout: float,
+) -> int:
+    """Return the exit code, or raise TimeoutError if the program is idle or runs for too long.
+
+    While it waits for an answer, its time does not count.
+    """
     clock = asyncio.get_running_loop().time
-    deadline = clock() + total_timeout
+    began, answered_at = clock(), 0.0
     waiting = asyncio.ensure_future(child.wait())
     try:
         while not waiting.done():
-            idle_deadline = child.last_activity + (
-                idle_timeout if not has_verdict() else min(idle_timeout, LINGER_SECONDS)
+            if dialogue is not None and dialogue.is_asking:
+                await asyncio.wait([waiting], timeout=ASKING_SECONDS)
+                answered_at = clock()
+                continue
+            has_verdict = transcript.verdict is not None
+            if has_verdict and not spec.ends_by_itself:
+                break
+            deadline = began + total_timeout + (dialogue.asked_seconds if dialogue is not None else 0.0)
+            idle_deadline = max(child.last_activity, answered_at) + (
+                min(idle_timeout, LINGER_SECONDS) if has_verdict else idle_timeout
             )
             if clock() >= deadline:
                 raise TimeoutError(f"It did not finish within {total_timeout:g} seconds.")
             if clock() >= idle_deadline:
                 raise TimeoutError(f"It wrote nothing for {idle_timeout:g} seconds.")
-            await asyncio.wait([waiting], timeout=min(deadline, idle_deadline) - clock())
-        return waiting.result()
+            ends: list[asyncio.Future[Any]] = [waiting]
+            if dialogue is not None and not spec.ends_by_itself and not has_verdict:
+                ends.append(dialogue.over)
+            await asyncio.wait(
+                ends, timeout=min(deadline, idle_deadline) - clock(), return_when=asyncio.FIRST_COMPLETED
+            )
+        return 0 if transcript.verdict is not None and not spec.ends_by_itself else waiting.result()
     finally:
         waiting.cancel()
 

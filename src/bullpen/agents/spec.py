@@ -5,12 +5,13 @@ from typing import Any, Literal, Protocol
 
 from msgspec import Struct
 
+from bullpen.agents.driver import Driver, Opening
 from bullpen.context.assemblers import ContextAssembler
 from bullpen.memory import SessionUse
+from bullpen.permissions import Permission
 from bullpen.text.plain_commands import is_plain_command
 from bullpen.turn_events import Event, FailureKind
 
-Permission = Literal["read-only", "edit", "full"]
 Emit = Callable[[Event], None]
 
 
@@ -104,6 +105,11 @@ class AgentSpec(Struct, frozen=True, kw_only=True):
     """Arguments that must come last."""
     assembler: type[ContextAssembler]
     parser: Callable[[], StreamParser]
+    driver: Callable[[Opening], Driver] | None = None
+    """Speaks with the CLI in both directions, instead of the parser and the prompt on its input."""
+    ends_by_itself: bool = True
+    """Whether it exits after its final event when its input ends. If not, it is ended, and its exit code says nothing.
+    """
     stream: Literal["json", "text"] = "json"
     prompt: Literal["text", "message"] = "text"
     """How the prompt is written: as plain text, or as a JSON message. After a message the input stays open until the
@@ -120,6 +126,8 @@ class AgentSpec(Struct, frozen=True, kw_only=True):
     permissions: Mapping[Permission, tuple[str, ...]]
     allow: AllowRules | str = "bullpen cannot tell this CLI which commands may run"
     """How it is told which commands may run without being asked, or else why it is not told."""
+    asking: "AgentSpec | None" = None
+    """How it is run if people are asked before it does something: None, if it cannot ask."""
     max_prompt_bytes: int | None = None
     """The CLI's own limit for standard input, if it has one."""
     environment: tuple[str, ...] = ()
@@ -148,8 +156,14 @@ class AgentSpec(Struct, frozen=True, kw_only=True):
         """The name of the program."""
         return self.command[0]
 
+    def with_permissions(self, permission: Permission) -> "AgentSpec":
+        """Return how it is run with these permissions."""
+        return self.asking if permission == "ask" and self.asking is not None else self
+
     def arguments(self, permission: Permission, model: str | None, allow: Sequence[str] = ()) -> list[str]:
         """Return the arguments for a turn, except those that depend on the turn itself."""
+        if permission == "ask" and self.asking is not None:
+            return self.asking.arguments(permission, model, allow)
         if permission not in self.permissions:
             raise ValueError(f"permissions must be one of {', '.join(self.permissions)}, not {permission!r}")
         if model is not None and model.startswith("-"):

@@ -5,13 +5,17 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
 from msgspec.structs import replace
 
+from bullpen.agents.driver import Driver
 from bullpen.agents.spec import AgentSpec, Emit
 from bullpen.agents.stream import LineSplitter, record_from
 from bullpen.text.safe import EscapeStripper, strip_escape_sequences
 from bullpen.text.secrets import without_secrets
 from bullpen.turn_events import (
+    ApprovalAsked,
+    ApprovalOver,
     Event,
     Failed,
     Finished,
@@ -46,11 +50,17 @@ class OtherSession(Exception):
 class Transcript:
     """Reads a program's two output streams, in bounded memory."""
 
-    def __init__(self, spec: AgentSpec, emit: Emit, masked: Callable[..., str] = without_secrets) -> None:
+    def __init__(
+        self,
+        spec: AgentSpec,
+        emit: Emit,
+        masked: Callable[..., str] = without_secrets,
+        driver: Driver | None = None,
+    ) -> None:
         self._agent = spec.name
         self._emit = emit
         self.masked = masked
-        self._parse = spec.parser().parse
+        self._parse = (spec.parser() if driver is None else driver).parse
         self._lines = LineSplitter() if spec.stream == "json" else None
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
         self._stripper = EscapeStripper()
@@ -67,6 +77,10 @@ class Transcript:
         """The CLI's own verdict on the turn. It counts only if the exit code agrees."""
         self.on_verdict: Callable[[], None] = lambda: None
         self.on_output: Callable[[bytes], None] = lambda _: None
+        self.on_asked: Callable[[ApprovalAsked], None] = lambda _: None
+        self.on_over: Callable[[ApprovalOver], None] = lambda _: None
+        self.on_read: Callable[[], None] = lambda: None
+        """Called after lines were read: a driver may have something to say."""
         self.expected_session: str | None = None
         """The session that the CLI was asked to continue; None: any."""
 
@@ -101,6 +115,7 @@ class Transcript:
             self._read_text(self._decoder.decode(chunk))
         else:
             self._read_lines(self._lines.feed(chunk), b"\n")
+            self.on_read()
             if self._lines.bytes_cut:
                 # The line that was too long may have been the final event. The CLI must not wait for us forever.
                 self.on_verdict()
@@ -171,6 +186,13 @@ class Transcript:
             text = self._stripper.feed(event.text)
             self._add_text(event if text is event.text else TextDelta(text))
             return
+        if isinstance(event, ApprovalAsked):
+            # With its escapes: nobody may be shown less than what would run.
+            self.on_asked(_masked(event, self.masked))
+            return
+        if isinstance(event, ApprovalOver):
+            self.on_over(event)
+            return
         # A verdict may repeat text of earlier lines.
         if isinstance(event, Finished | Failed) or _may_have_escapes(self._line):
             event = _plain(event)
@@ -209,6 +231,23 @@ class Transcript:
         """Return the beginning of a notice without secrets: more than is shown, so that all in it are whole."""
         text = text[: 8 * MAX_NOTICE_CHARACTERS]
         return self.masked(text if isinstance(text, str) else text.decode(errors="replace"))
+
+
+def _masked(asked: ApprovalAsked, masked: Callable[..., str]) -> ApprovalAsked:
+    """Return a question without secrets."""
+    return msgspec.convert(_masked_values(msgspec.to_builtins(asked), masked), ApprovalAsked)
+
+
+def _masked_values(value: Any, masked: Callable[..., str]) -> Any:
+    match value:
+        case str():
+            return masked(value)
+        case list() | tuple():
+            return [_masked_values(item, masked) for item in value]
+        case dict():
+            return {key: _masked_values(item, masked) for key, item in value.items()}
+        case _:
+            return value
 
 
 def _may_have_escapes(line: bytes) -> bool:

@@ -10,10 +10,10 @@ import msgspec
 from msgspec import Struct
 
 from bullpen.agents.held_session import WantedSession
-from bullpen.agents.spec import Permission
 from bullpen.cluster.database import Database
 from bullpen.cluster.file_work import CheckWork, FileWork
 from bullpen.memory import SessionUse
+from bullpen.permissions import Permission
 
 
 class SessionOrder(Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -8,9 +8,10 @@ from msgspec import Struct
 
 from bullpen.agents.environment import matches
 from bullpen.agents.registry import agent_spec, spec_for
-from bullpen.agents.spec import AgentSpec, Permission
+from bullpen.agents.spec import AgentSpec
 from bullpen.cluster.orders import Work
 from bullpen.errors import NotAllowedHere, UnknownAgent
+from bullpen.permissions import Permission
 
 LEVELS: tuple[Permission, ...] = ("read-only", "edit", "full")
 

@@ -5,8 +5,9 @@ from typing import Literal
 
 from msgspec import Struct
 
+from bullpen.permissions import Permission
+
 MemberType = Literal["human", "ai"]
-Permission = Literal["read-only", "edit", "full"]
 Visibility = Literal["all", "addressed"]
 Whitespace = Literal["preserve", "collapse"]
 MemoryKind = Literal["own", "shared"]

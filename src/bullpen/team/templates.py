@@ -12,8 +12,8 @@ from msgspec.structs import replace
 
 from bullpen.agents.registry import agent_spec
 from bullpen.errors import InvalidTeam
+from bullpen.permissions import Permission
 from bullpen.team.reader import read_team
-from bullpen.team.team import Permission
 
 DEFAULT_PERSON = "you"
 

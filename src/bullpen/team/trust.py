@@ -17,7 +17,8 @@ from msgspec import Struct
 from bullpen import config
 from bullpen.agents.registry import is_known, spec_for
 from bullpen.errors import BullpenError, InvalidTeam, TeamProblem
-from bullpen.team.team import Check, Member, Permission, Team
+from bullpen.permissions import Permission
+from bullpen.team.team import Check, Member, Team
 
 FOLDER_MODE = 0o700
 FILE_MODE = 0o600

@@ -1,0 +1,119 @@
+"""Dialogue: what is said to a program while it runs: answers to its questions, and words of people."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from functools import partial
+
+import msgspec
+
+from bullpen.agents.driver import Driver
+from bullpen.approvals import NOBODY_ANSWERS, Answer
+from bullpen.turn_events import ApprovalAsked, ApprovalOver, Event
+
+Ask = Callable[[ApprovalAsked], Awaitable[Answer]]
+"""Gets the answer to a question; it is cancelled when nobody waits for the answer any more."""
+Tell = Callable[[str], bool]
+"""Gives words to an agent that is working; False: its model does not get them in this turn."""
+
+MOST_OPEN = 100
+"""Questions of one turn at once. Any more are refused: no person could answer them."""
+NOT_ANSWERED = Answer(verdict="no", reason="Nobody could be asked: something went wrong in bullpen.")
+TOO_MANY = Answer(verdict="no", reason=f"You ask {MOST_OPEN} questions at once. Wait for the answers.")
+
+
+async def nobody(_: ApprovalAsked) -> Answer:
+    """Answer where there are no people."""
+    return NOBODY_ANSWERS
+
+
+class Dialogue:
+    """One turn's talk with its program, by way of a driver."""
+
+    def __init__(self, driver: Driver, ask: Ask, emit: Callable[[Event], None]) -> None:
+        self._driver = driver
+        self._ask = ask
+        self._emit = emit
+        self._write: Callable[[bytes], None] | None = None
+        self._open: dict[str, asyncio.Future[Answer]] = {}
+        self._loop = asyncio.get_running_loop()
+        self.over: asyncio.Future[None] = self._loop.create_future()
+        """Done when nothing more is said."""
+        self._asked_since = 0.0
+        self._asked_seconds = 0.0
+
+    @property
+    def is_asking(self) -> bool:
+        """Whether the program waits for an answer."""
+        return bool(self._open)
+
+    @property
+    def asked_seconds(self) -> float:
+        """How long the program has waited for answers so far."""
+        return self._asked_seconds + (self._loop.time() - self._asked_since if self._open else 0.0)
+
+    def take_outgoing(self) -> bytes:
+        """Return what is to be sent next."""
+        records, self._driver.outgoing[:] = list(self._driver.outgoing), []
+        return b"".join(msgspec.json.encode(record) + b"\n" for record in records)
+
+    def connect(self, write: Callable[[bytes], None]) -> None:
+        """Send from now on what is to be sent."""
+        self._write = write
+        self.send()
+
+    def send(self) -> None:
+        """Send what is to be sent, if anything is."""
+        if self._write is not None and self._driver.outgoing:
+            self._write(self.take_outgoing())
+
+    def tell(self, text: str) -> bool:
+        """Give words to the agent; return whether its model gets them in this turn."""
+        is_taken = self._write is not None and self._driver.tell(text)
+        self.send()
+        return is_taken
+
+    def on_asked(self, question: ApprovalAsked) -> None:
+        """Get an answer to a question. The same one is not asked twice at once, and none after the end."""
+        if question.id in self._open or self.over.done():
+            return
+        if len(self._open) >= MOST_OPEN:
+            self._driver.answer(question.id, TOO_MANY)
+            return
+        if not self._open:
+            self._asked_since = self._loop.time()
+        self._emit(question)
+        self._open[question.id] = asking = asyncio.ensure_future(self._ask(question))
+        # A task that is cancelled before it begins runs nothing of its own.
+        asking.add_done_callback(partial(self._answered, question.id))
+
+    def on_over(self, over: ApprovalOver) -> None:
+        """Ask nobody any more: the program has taken a question back."""
+        if asking := self._open.get(over.id):
+            asking.cancel()
+
+    def _answered(self, question: str, asking: "asyncio.Future[Answer]") -> None:
+        if len(self._open) == 1:
+            self._asked_seconds += self._loop.time() - self._asked_since
+        del self._open[question]
+        is_answered = not asking.cancelled()
+        if is_answered:
+            # Without a record of the answer, nothing may be done.
+            self._driver.answer(question, NOT_ANSWERED if asking.exception() else asking.result())
+        self._emit(ApprovalOver(id=question, is_answered=is_answered))
+        self.send()
+
+    def close(self, *, interrupted: bool = False) -> None:
+        """Ask nobody any more; if it is interrupted, tell the program so."""
+        for asking in list(self._open.values()):
+            asking.cancel()
+        if interrupted:
+            self._driver.interrupt()
+            self.send()
+        self._write = None
+        if not self.over.done():
+            self.over.set_result(None)
+
+    async def closed(self) -> None:
+        """Wait until nobody is asked any more."""
+        while self._open:
+            await asyncio.wait(list(self._open.values()))
