@@ -24,7 +24,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "cache": set(),
     "config": set(),
     "permissions": set(),
-    "approvals": set(),
+    "approvals": {"turn_events"},
     "text": {"turn_events"},
     "markers": {"text"},
     "context": {"cache", "errors", "markers", "memory", "messages", "text"},
