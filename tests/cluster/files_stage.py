@@ -15,11 +15,12 @@ from bullpen.check_results import CheckResult
 from bullpen.cluster.node import open_node
 from bullpen.cluster.remote_team import RemoteTeam
 from bullpen.conversation.conversation import Conversation
-from bullpen.conversation.events import FilesChanged, Trouble
+from bullpen.conversation.events import FilesChanged, Trouble, TurnEvent
 from bullpen.file_changes import ChangeRecord
 from bullpen.store.postgres.store import PostgresStore
 from bullpen.store.thread import StoreThread
 from bullpen.team.file import load_team
+from bullpen.turn_events import Notice
 
 OWNER = "tests.cluster.owner_process"
 WRITES: Script = [{"write_file": {"path": "a.txt", "text": "one\ntwo\n"}}, {"say": "Done."}]
@@ -63,6 +64,7 @@ class Opened:
         self.conversation = conversation
         self.changed: list[FilesChanged] = []
         self.troubles: list[str] = []
+        self.notices: list[str] = []
         self._task = asyncio.create_task(self._watch())
 
     async def _watch(self) -> None:
@@ -72,6 +74,8 @@ class Opened:
                     self.changed.append(event)
                 case Trouble():
                     self.troubles.append(event.text)
+                case TurnEvent(event=Notice() as notice):
+                    self.notices.append(notice.text)
                 case _:
                     pass
 
@@ -83,6 +87,11 @@ class Opened:
     async def until_told(self, text: str) -> None:
         """Wait until people are told something."""
         while not any(text in one for one in self.troubles):
+            await asyncio.sleep(0.05)
+
+    async def until_noticed(self, text: str) -> None:
+        """Wait until a turn says something of itself."""
+        while text not in self.notices:
             await asyncio.sleep(0.05)
 
 

@@ -1,15 +1,20 @@
 """What agents change on workers is seen, shown and taken back as on one machine; workers do it where the files are."""
 
 import asyncio
+import time
 from collections.abc import Callable
 from pathlib import Path
 
+import psycopg
 import pytest
 from tests.cluster.files_stage import OWNER, WRITES, FilesStage, opened, until_there
 from tests.cluster.processes import Processes, Started
 from tests.cluster.repositories import git
 
 from bullpen.errors import FilesDiffer, NothingToUndo, WorkerAway
+
+BUSY_SECONDS = 3.0
+"""What a busy machine may take more."""
 
 
 @pytest.fixture
@@ -191,3 +196,51 @@ async def test_members_that_edit_stay_on_the_worker_that_has_the_files(stage: Fi
 
         folders = {record.changes.folder for record in stage.records(seen.conversation.id)}
     assert len(folders) == 1
+
+
+async def test_a_turn_whose_worker_dies_before_it_takes_it_waits_for_the_one_that_has_the_files(
+    stage: FilesStage, tmp_path: Path
+) -> None:
+    team = stage.prepare(max=WRITES, lea=[{"hang": True}])
+    stage.write_file(permissions="edit", at_once=1)
+    box = stage.start_worker()
+    await until_there(stage.url)
+    async with opened(stage.url, team) as busy, opened(stage.url, team) as seen, opened(stage.url, team) as other:
+        await busy.conversation.say("Stay. [NEXT: lea]")
+        while stage.started() != ["lea"]:
+            await asyncio.sleep(0.05)
+        for waiting in (seen, other):
+            await waiting.conversation.say("Go. [NEXT: max]")
+            await until_ordered(stage.url, waiting.conversation.id)
+        stage.write_file(permissions="edit", name="spare")
+        stage.start_worker(BULLPEN_HOME=str(tmp_path / "spare"))
+        await until_there(stage.url, 2)
+
+        box.kill()
+        killed = time.monotonic()
+        for waiting in (seen, other):
+            await waiting.until_noticed(
+                "box, which has the files of this conversation in gpu-box, is away. "
+                "The turn waits until it is back; it can be cancelled."
+            )
+        assert time.monotonic() - killed < 5 + BUSY_SECONDS
+
+        await other.conversation.cancel()
+        await other.conversation.until_quiet()
+        assert stage.started() == ["lea"]
+
+        stage.write_file(permissions="edit")
+        stage.start_worker()
+        await seen.conversation.until_quiet()
+
+        assert stage.started() == ["lea", "max"]
+        assert stage.text == "one\ntwo\n"
+        assert [len(one.notices) for one in (seen, other)] == [1, 1]
+
+
+async def until_ordered(url: str, conversation_id: str) -> None:
+    """Wait until a turn of a conversation waits for a worker."""
+    query = "SELECT FROM bullpen_cluster.orders WHERE conversation = %s AND NOT is_errand"
+    async with await psycopg.AsyncConnection.connect(url, autocommit=True) as connection:
+        while not await (await connection.execute(query, [conversation_id])).fetchall():
+            await asyncio.sleep(0.05)

@@ -108,6 +108,8 @@ class Adopted(Struct, frozen=True, kw_only=True):
 
     token: str
     """What its worker shows."""
+    worker: str
+    """The only one that may take it; empty: any of its pool."""
     packed: bytes
     """What it runs."""
     notes: bytes
@@ -117,10 +119,13 @@ class Adopted(Struct, frozen=True, kw_only=True):
 async def adopt(database: Database, conversation: str, turn: str, owner: int) -> Adopted | None:
     """Become the one to whom a turn's worker speaks; None: there is no such order."""
     query: LiteralString = (
-        "UPDATE orders SET owner = %s WHERE conversation = %s AND turn = %s RETURNING token, work, notes"
+        "UPDATE orders SET owner = %s WHERE conversation = %s AND turn = %s RETURNING token, worker, work, notes"
     )
     rows = await database.do(query, owner, conversation, turn)
-    return Adopted(token=rows[0][0], packed=rows[0][1], notes=rows[0][2]) if rows else None
+    if not rows:
+        return None
+    token, worker, packed, notes = rows[0]
+    return Adopted(token=token, worker=worker, packed=packed, notes=notes)
 
 
 async def open_to_all(database: Database, conversation: str, turn: str) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import PurePosixPath
 
 import msgspec
+from msgspec import Struct
 
 from bullpen.agents.failures import COMMON_HINTS, error_for
 from bullpen.agents.runner import Reply, to_the_end
@@ -29,8 +30,21 @@ from bullpen.turn_events import Failed, Notice
 NO_WORKER_SECONDS = 3.0
 """After which people are told that nobody serves a pool, and another worker may do without the member's session."""
 NO_WORKER = "No worker serves the pool {!r} now. The turn waits for one; it can be cancelled."
+AWAY = "{}, which has the files of this conversation in {}, is away. {}"
+WAITS_FOR_IT = "The turn waits until it is back; it can be cancelled."
 LOOK_SECONDS = 0.25
 """How often to look for one."""
+WATCH_SECONDS = 1.0
+"""How often to look whether the one that a turn waits for is there: many turns may wait."""
+
+
+class Ordered(Struct, frozen=True):
+    """A turn that was ordered and has not ended."""
+
+    token: str
+    """What its worker shows."""
+    worker: str
+    """The one that is to run it; empty: any."""
 
 
 class RemoteAgent(MemberAgent, frozen=True, kw_only=True):
@@ -41,8 +55,8 @@ class RemoteAgent(MemberAgent, frozen=True, kw_only=True):
     folders: RemoteFolders
     is_pinned: bool = False
     """Whether somebody in its pool may change files: then all of them work on one worker, as long as it lives."""
-    tokens: dict[str, str] = msgspec.field(default_factory=dict)
-    """What workers show, for the turns that were ordered and have not ended."""
+    ordered: dict[str, Ordered] = msgspec.field(default_factory=dict)
+    """The turns that were ordered, by their ids."""
 
     @property
     def announced_instructions(self) -> str:
@@ -74,13 +88,13 @@ class RemoteAgent(MemberAgent, frozen=True, kw_only=True):
             total_timeout=member.total_timeout,
             session=session_order(prepared),
         )
-        token = self.tokens[turn.id] = new_token()
+        ordered = self.ordered[turn.id] = Ordered(new_token(), self._worker_for(prepared))
         return PoolOrder(
             pool=member.pool,
-            worker=self._worker_for(prepared),
+            worker=ordered.worker,
             work=msgspec.msgpack.encode(work),
             notes=notes_of(prepared),
-            token=token,
+            token=ordered.token,
             node=self.node.id,
         )
 
@@ -106,22 +120,22 @@ class RemoteAgent(MemberAgent, frozen=True, kw_only=True):
             if waited == NO_WORKER_SECONDS:
                 tell(NO_WORKER.format(self.member.pool))
         if worker and gone:
-            tell(f"{gone}, which has the files of this conversation in {self.member.pool}, is away. {worker} is used.")
+            tell(AWAY.format(gone, self.member.pool, f"{worker} is used."))
 
     async def take_turn(self, given: AssemblerOutput, running: RunningTurn, *, emit: Emit) -> Reply:
         """Follow a turn that was ordered to its end."""
         del given
-        return await self._follow(running, self.tokens.pop(running.turn.id), emit)
+        return await self._follow(running, self.ordered.pop(running.turn.id), emit)
 
     async def adopt(self, running: RunningTurn, *, emit: Emit) -> PreparedTurn:
         """Take over a turn that another owner has ordered; its worker begins again with what it said."""
         order = await adopt(self.node.database, self.conversation_id, running.turn.id, self.node.id)
         if order is None:
             raise self._lost(running, emit, "Its order is gone.")
-        self.tokens[running.turn.id] = order.token
+        self.ordered[running.turn.id] = Ordered(order.token, order.worker)
         return prepared_in(order)
 
-    async def _follow(self, running: RunningTurn, token: str, emit: Emit) -> Reply:
+    async def _follow(self, running: RunningTurn, ordered: Ordered, emit: Emit) -> Reply:
         key = self.conversation_id, running.turn.id
 
         def take(line: Line) -> None:
@@ -135,9 +149,9 @@ class RemoteAgent(MemberAgent, frozen=True, kw_only=True):
                 case BeganAgain():
                     running.on_begun_again(told_reason(line.reason))
 
-        hearing = Hearing(token, take)
+        hearing = Hearing(ordered.token, take)
         following = asyncio.ensure_future(self.node.outcome(key, hearing))
-        watching = asyncio.ensure_future(self._watch(key, hearing, emit))
+        watching = asyncio.ensure_future(self._watch(key, ordered, hearing, emit))
         try:
             outcome = await asyncio.shield(following)
         except asyncio.CancelledError:
@@ -176,18 +190,30 @@ class RemoteAgent(MemberAgent, frozen=True, kw_only=True):
 
     def settled(self, turn: WaitingTurn) -> None:
         """Remove the order: the end of the turn is stored."""
-        self.tokens.pop(turn.id, None)
+        self.ordered.pop(turn.id, None)
         self.node.do_soon(settle(self.node.database, self.conversation_id, turn.id))
 
-    async def _watch(self, key: tuple[str, str], hearing: Hearing, emit: Emit) -> None:
-        """Tell people if nobody serves the pool: the turn waits, and can be cancelled.
+    async def _watch(self, key: tuple[str, str], ordered: Ordered, hearing: Hearing, emit: Emit) -> None:
+        """Tell people if nobody is there who may take a turn: it waits, and can be cancelled.
 
-        If the worker that has its session has no room for it, or has died, any other may take it.
+        If the worker that has its session has no room for it, or has died, any other may take it. The one that has its
+        files is waited for.
         """
         await asyncio.sleep(NO_WORKER_SECONDS)
-        if hearing.heard:
-            return
-        if not self.node.has_worker(self.member.pool):
-            emit(Notice(kind="warning", text=NO_WORKER.format(self.member.pool)))
-        if not self.is_pinned:
+        if not self.is_pinned and not hearing.heard:
             await open_to_all(self.node.database, *key)
+        told = ""
+        while not hearing.heard:
+            missing = self._missing(ordered)
+            if missing and missing != told:
+                emit(Notice(kind="warning", text=missing))
+            told = missing
+            await asyncio.sleep(WATCH_SECONDS)
+
+    def _missing(self, ordered: Ordered) -> str:
+        """Return who is not there that a turn waits for, as a sentence; empty: somebody is there."""
+        pool = self.member.pool
+        if self.is_pinned and ordered.worker:
+            is_away = not is_there(self.node, There(pool, ordered.worker))
+            return AWAY.format(ordered.worker, pool, WAITS_FOR_IT) if is_away else ""
+        return "" if self.node.has_worker(pool) else NO_WORKER.format(pool)
