@@ -30,7 +30,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "context": {"cache", "errors", "markers", "memory", "messages", "text"},
     "agents": {"approvals", "context", "errors", "memory", "permissions", "text", "turn_events"},
     "files": {"errors", "file_changes", "text"},
-    "team": {"agents", "approvals", "config", "context", "errors", "files", "permissions", "text"},
+    "team": {"agents", "approvals", "config", "context", "errors", "files", "permissions", "text", "turn_events"},
     "routing": {"errors", "markers", "memory", "team", "text", "turn_events"},
     "store": {
         "approvals",

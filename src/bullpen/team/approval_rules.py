@@ -1,0 +1,106 @@
+"""Rules on what an agent may do unasked, and what never: commands and tools, in a small grammar.
+
+A rule is a command in plain words, or the name of a tool. `pytest` is that command, alone and with any arguments. A
+star at the end stands for any other ending: `git diff*`, `npm run test:*`. A command that a shell would take apart, or
+put something into, is never allowed by a rule: a person is asked. What is denied is looked for anywhere in a command,
+so it may deny more than was meant.
+"""
+
+import re
+import shlex
+from collections.abc import Iterable, Sequence
+from fnmatch import fnmatchcase
+
+from bullpen.text.plain_commands import is_plain_command
+from bullpen.turn_events import ApprovalAsked
+
+SHELLS = frozenset({"bash", "dash", "sh", "zsh"})
+SHELL_OPTIONS = frozenset({"-c", "-lc", "-cl"})
+# Also in quotes: which of them a shell reads there depends on the quotes.
+_READ_BY_SHELLS = re.compile(r"[`$;&|<>\\(){}!\r\n\0]")
+_WORD = re.compile(r"[^\s;&|<>()`{}$'\"\\]+")
+
+
+def is_rule(text: str) -> bool:
+    """Return whether a text is a rule."""
+    return is_plain_command(text.removesuffix("*") or "x") and text != ""
+
+
+def allowing(rules: Iterable[str], asked: ApprovalAsked) -> str:
+    """Return the first rule that allows what is asked for; nothing if none does."""
+    if asked.kind == "question":
+        return ""
+    if asked.kind == "command":
+        words = _words_of_one_command(asked.command)
+        return next((rule for rule in rules if words and _begins(words, rule)), "")
+    return next((rule for rule in rules if fnmatchcase(asked.tool, rule)), "")
+
+
+def denying(rules: Iterable[str], asked: ApprovalAsked) -> str:
+    """Return the first rule that forbids what is asked for; nothing if none does."""
+    if asked.kind == "question":
+        return ""
+    if asked.kind == "command":
+        readings = _readings(asked.command)
+        return next((rule for rule in rules if any(_occurs(words, rule) for words in readings)), "")
+    return next((rule for rule in rules if fnmatchcase(asked.tool, rule)), "")
+
+
+def is_like(asked: ApprovalAsked, before: ApprovalAsked) -> bool:
+    """Return whether an answer to one question is one to another: it is asked for exactly the same."""
+    return asked.kind != "question" and _subject(asked) == _subject(before)
+
+
+def _subject(asked: ApprovalAsked) -> tuple[object, ...]:
+    # Not the diff: whoever lets a file be edited does not mean one edit. Not why: an agent may say anything there.
+    subject = asked.command or asked.paths or asked.details
+    return asked.kind, asked.tool, asked.folder, subject
+
+
+def _words_of_one_command(command: str) -> list[str]:
+    """Return the words of a command; nothing if it is not one plain command."""
+    words = _split(_script(command))
+    is_plain = _READ_BY_SHELLS.search(_script(command)) is None
+    return words if is_plain else []
+
+
+def _script(command: str) -> str:
+    """Return what a shell is told to run, if the command is nothing but that."""
+    match _split(command):
+        case [shell, option, script] if shell.rpartition("/")[2] in SHELLS and option in SHELL_OPTIONS:
+            return script
+        case _:
+            return command
+
+
+def _readings(command: str) -> list[list[str]]:
+    """Return the words of a command as a shell may read them, with its quotes and without them."""
+    script = _script(command)
+    return [_WORD.findall(script), _split(script), _WORD.findall(re.sub(r"['\"\\]", "", script))]
+
+
+def _split(command: str) -> list[str]:
+    try:
+        return shlex.split(command)
+    except ValueError:
+        return []
+
+
+def _begins(words: Sequence[str], rule: str) -> bool:
+    """Return whether a command begins as a rule says."""
+    *first, last = rule.removesuffix("*").split(" ")
+    if not rule.endswith("*"):
+        return list(words[: len(first) + 1]) == [*first, last]
+    if list(words[: len(first)]) != first:
+        return False
+    return last == "" or (len(words) > len(first) and words[len(first)].startswith(last))
+
+
+def _occurs(words: Sequence[str], rule: str) -> bool:
+    """Return whether a rule's words follow each other anywhere; a program may be named with its folder."""
+    length = rule.count(" ") + 1
+    for start in range(len(words)):
+        run = words[start : start + length]
+        if _begins(run, rule) or _begins([run[0].rpartition("/")[2], *run[1:]], rule):
+            return True
+    return False

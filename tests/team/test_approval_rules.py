@@ -1,0 +1,156 @@
+"""What rules allow and deny, and that no shell can make more of what is allowed."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bullpen.team.approval_rules import allowing, denying, is_like, is_rule
+from bullpen.turn_events import ApprovalAsked
+
+
+def command(text: str) -> ApprovalAsked:
+    return ApprovalAsked(id="1", kind="command", tool="Bash", command=text)
+
+
+def tool(name: str) -> ApprovalAsked:
+    return ApprovalAsked(id="1", kind="tool", tool=name)
+
+
+@pytest.mark.parametrize("text", ["pytest", "git diff*", "npm run test:*", "WebFetch", "mcp__github__*", "make -C x"])
+def test_a_rule(text: str) -> None:
+    assert is_rule(text)
+
+
+@pytest.mark.parametrize("text", ["", "a; b", "a && b", "$(x)", "a*b", "-x", "a 'b'", "**", "a\nb", "a | b"])
+def test_not_a_rule(text: str) -> None:
+    assert not is_rule(text)
+
+
+@pytest.mark.parametrize(
+    ("rule", "text"),
+    [
+        ("pytest", "pytest"),
+        ("pytest", "pytest -q tests/test_x.py"),
+        ("pytest", "pytest -k 'a or b'"),
+        ("pytest", "/bin/bash -lc 'pytest -q'"),
+        ("pytest", "  pytest   -q "),
+        ("npm test", "npm test -- --watch=false"),
+        ("git diff*", "git diff"),
+        ("git diff*", "git diff --stat HEAD"),
+        ("git diff*", "git difftool"),
+        ("npm run test:*", "npm run test:unit"),
+        ("git *", "git push"),
+        ("git *", "git"),
+    ],
+)
+def test_allowed(rule: str, text: str) -> None:
+    assert allowing([rule], command(text)) == rule
+
+
+@pytest.mark.parametrize(
+    ("rule", "text"),
+    [
+        ("pytest", "pytests"),
+        ("pytest", "pytest; rm -rf ."),
+        ("pytest", "pytest && touch x"),
+        ("pytest", "pytest | tee x"),
+        ("pytest", "pytest > x"),
+        ("pytest", "pytest $(touch x)"),
+        ("pytest", "pytest `touch x`"),
+        ("pytest", 'pytest "$(touch x)"'),
+        ("pytest", "pytest\ntouch x"),
+        ("pytest", "pytest \\\n; touch x"),
+        ("pytest", "/bin/bash -lc 'pytest; touch x'"),
+        ("pytest", "/bin/bash -lc pytest; touch x"),
+        ("pytest", "/bin/bash -lc 'pytest' '$(touch x)'"),
+        ("pytest", "/bin/bash -lc 'pytest'\"$(touch x)\""),
+        ("pytest", "bash -c pytest touch"),
+        ("pytest", "FOO=1 pytest"),
+        ("pytest", "./pytest"),
+        ("pytest", "echo pytest"),
+        ("pytest", "pytest 'open"),
+        ("pytest", ""),
+        ("git diff*", "git"),
+        ("git diff*", "git push"),
+        ("npm test", "npm run test"),
+    ],
+)
+def test_not_allowed(rule: str, text: str) -> None:
+    assert allowing([rule], command(text)) == ""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "git push",
+        "git push origin main",
+        "git add . && git push",
+        "sudo git push",
+        "/usr/bin/git push",
+        "bash -lc 'git add .; git push'",
+        "true | (git push)",
+        "echo $(git push)",
+        "g'i't push",
+        'git "push"',
+        "git pu\\sh",
+        "git push 'unfinished",
+    ],
+)
+def test_denied(text: str) -> None:
+    assert denying(["git push"], command(text)) == "git push"
+
+
+def test_not_denied() -> None:
+    assert denying(["git push"], command("git pull")) == ""
+    assert denying(["git push"], command("git log --grep=push")) == ""
+
+
+def test_tools() -> None:
+    assert allowing(["WebFetch"], tool("WebFetch")) == "WebFetch"
+    assert allowing(["mcp__github__*"], tool("mcp__github__get_issue")) == "mcp__github__*"
+    assert allowing(["mcp__github__*"], tool("mcp__gitlab__get_issue")) == ""
+    assert denying(["WebFetch"], tool("WebFetch")) == "WebFetch"
+    # A command that is called like a tool is not that tool.
+    assert allowing(["WebFetch"], command("touch WebFetch")) == ""
+
+
+def test_a_question_is_for_people() -> None:
+    question = ApprovalAsked(id="1", kind="question", tool="AskUserQuestion", choices=("yes", "no"))
+
+    assert allowing(["AskUserQuestion", "*"], question) == ""
+    assert denying(["AskUserQuestion", "*"], question) == ""
+    assert not is_like(question, question)
+
+
+def test_only_the_same_is_alike() -> None:
+    asked = ApprovalAsked(id="1", kind="command", tool="Bash", command="touch a", folder="/x", why="because")
+
+    assert is_like(asked, ApprovalAsked(id="2", kind="command", tool="Bash", command="touch a", folder="/x", why="no"))
+    assert not is_like(asked, ApprovalAsked(id="2", kind="command", tool="Bash", command="touch  a", folder="/x"))
+    assert not is_like(asked, ApprovalAsked(id="2", kind="command", tool="Bash", command="touch a", folder="/y"))
+    edit = ApprovalAsked(id="1", kind="edit", tool="Write", paths=("/x/a",), diff="+1", folder="/x")
+    assert is_like(edit, ApprovalAsked(id="2", kind="edit", tool="Write", paths=("/x/a",), diff="+2", folder="/x"))
+    assert not is_like(edit, ApprovalAsked(id="2", kind="edit", tool="Write", paths=("/x/b",), folder="/x"))
+    fetch = ApprovalAsked(id="1", kind="network", tool="WebFetch", details={"url": "https://a"})
+    assert not is_like(fetch, ApprovalAsked(id="2", kind="network", tool="WebFetch", details={"url": "https://b"}))
+
+
+PIECES = st.sampled_from(
+    [*";&|<>$`(){}!\\'\" \n\t#~*?[]=", "true", "touch mark", "&&", "||", "$(", "-c", "bash", "-lc", "x", ">mark", "\r"]
+)
+
+
+@given(st.lists(PIECES, max_size=8))
+def test_nothing_but_the_allowed_command_runs(tmp_path_factory: pytest.TempPathFactory, pieces: list[str]) -> None:
+    """A real shell runs what is allowed: it cannot make the file that the other command would make."""
+    text = "true" + "".join(pieces)
+    if "\0" in text or not allowing(["true"], command(text)):
+        return
+    folder: Path = tmp_path_factory.mktemp("shell")
+
+    subprocess.run(["/bin/sh", "-c", text], cwd=folder, capture_output=True, timeout=20, check=False)
+
+    assert list(folder.iterdir()) == []
