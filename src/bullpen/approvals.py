@@ -33,6 +33,8 @@ class ApprovalRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A question of an agent, or the answer to it, as it is stored: neither is ever changed."""
 
     turn_id: str
+    member: str
+    """Who asked."""
     question: str
     """Which of the turn's questions it is."""
     at: int
