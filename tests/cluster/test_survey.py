@@ -83,3 +83,26 @@ def test_an_asynchronous_replica_is_refused_as_a_target_of_failover(own_server: 
         with psycopg.connect(own_server.url(), autocommit=True) as connection:
             connection.execute("ALTER ROLE kai SET synchronous_commit = 'local'")
         assert "no replica is waited for" in survey(own_server.url()).problems[0]
+
+
+async def test_processes_with_one_name_are_told_apart_and_two_such_workers_are_wrong(
+    url: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    node = Process(kind="node", name="a", address="127.0.0.1:7")
+    worker = Process(kind="worker", name="box", pools=("gpu-box",))
+    async with (
+        Database(url) as database_,
+        joined(database_, Bell(url), node) as first,
+        joined(database_, Bell(url), node) as second,
+        joined(database_, Bell(url), worker) as third,
+        joined(database_, Bell(url), worker),
+        joined(database_, Bell(url), Process(kind="worker", name="other", pools=("gpu-box",))),
+    ):
+        code = main(["doctor", "--cluster", url])
+    said = capsys.readouterr().out
+
+    assert code == 1
+    for name in (f"a ({first.id})", f"a ({second.id})", f"box ({third.id})", "other "):
+        assert re.search(rf"(node|worker) +{re.escape(name)}", said)
+    assert "2 workers of the pool 'gpu-box' are called box, so" in said
+    assert "Give each a name of its own in its file." in said

@@ -31,15 +31,15 @@ def examine_cluster(given: str, *, as_json: bool) -> int:
 def _print(found: "Survey") -> None:
     print(safe_line(f"{found.server}:"))
     if found.processes:
-        print_table(("", "name", "heard of", "pools or address"), [_row(seen) for seen in found.processes])
+        print_table(("", "name", "heard of", "pools or address"), [_row(found, seen) for seen in found.processes])
     else:
         print("There is no node and no worker now.")
     for seen in found.processes:
         for agent in seen.announced.agents:
             state = "is not ready: " + " ".join(agent.problems) if agent.problems else f"{agent.version} is ready."
-            print(safe_line(f"{seen.name}: {agent.name} {state}"))
+            print(safe_line(f"{found.called(seen)}: {agent.name} {state}"))
         if seen.kind == "worker":
-            print(safe_line(f"{seen.name}: folders {', '.join(seen.announced.folders) or 'none'}."))
+            print(safe_line(f"{found.called(seen)}: folders {', '.join(seen.announced.folders) or 'none'}."))
     for pool, count in found.waiting.items():
         print(safe_line(f"{pool}: {counted(count, 'turn')} waiting for a worker."))
     for name, state in found.replicas.items():
@@ -50,6 +50,6 @@ def _print(found: "Survey") -> None:
         print(safe_line(f"Wrong: {problem}"))
 
 
-def _row(seen: "Seen") -> tuple[str, str, str, str]:
+def _row(found: "Survey", seen: "Seen") -> tuple[str, str, str, str]:
     heard = f"{duration(seen.silent_seconds)} ago" + (", about to be given up" if seen.is_stale else "")
-    return seen.kind, seen.name, heard, ", ".join(seen.pools) or seen.address
+    return seen.kind, found.called(seen), heard, ", ".join(seen.pools) or seen.address

@@ -1,5 +1,6 @@
 """A survey of a cluster: its nodes, its workers with what they announced, and what is wrong with the server."""
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any, LiteralString
 
@@ -14,7 +15,7 @@ from bullpen.errors import CannotJoin
 from bullpen.store.postgres.address import Address, read_address
 
 PROCESSES: LiteralString = """
-SELECT kind, name, address, pools, announced,
+SELECT id, kind, name, address, pools, announced,
     extract(epoch FROM clock_timestamp() - beat_at)::float,
     is_stale(p, make_interval(secs => %s), make_interval(secs => %s))
 FROM processes p WHERE ended_at IS NULL ORDER BY kind, name, id
@@ -44,12 +45,17 @@ UNSEEN = (
 )
 FIRST = "The first node makes its tables: bullpen serve --cluster."
 NODES_ROLE = "Use the role that nodes use."
+SAME_NAME = (
+    "{} workers of the pool {!r} are called {}, so what belongs to the files or sessions of one may reach the other. "
+    "Give each a name of its own in its file. (One that was killed is listed for a few seconds.)"
+)
 NOBODY = "Nobody serves the pool {pool!r}, and {count} of its turns wait."
 
 
 class Seen(Struct, frozen=True, kw_only=True):
     """A process of a cluster."""
 
+    id: int
     kind: Kind
     name: str
     address: str
@@ -71,6 +77,11 @@ class Survey(Struct, frozen=True, kw_only=True):
     """The replicas of the server: sync, async, potential or quorum."""
     problems: tuple[str, ...]
 
+    def called(self, seen: Seen) -> str:
+        """Return what a process is called: its name, with its number if another one has that name, too."""
+        is_alone = sum((one.kind, one.name) == (seen.kind, seen.name) for one in self.processes) == 1
+        return seen.name if is_alone else f"{seen.name} ({seen.id})"
+
 
 def survey(url: str) -> Survey:
     """Look at a cluster; StoreUnreachable is raised if there is no server, CannotJoin if there is no cluster."""
@@ -81,6 +92,8 @@ def survey(url: str) -> Survey:
         processes, waiting = _processes(connection, address)
     served = {pool for process in processes for pool in process.pools if not process.is_stale}
     problems += [NOBODY.format(pool=pool, count=count) for pool, count in waiting.items() if pool not in served]
+    workers = Counter((pool, one.name) for one in processes if one.kind == "worker" for pool in one.pools)
+    problems += [SAME_NAME.format(count, pool, name) for (pool, name), count in workers.items() if count > 1]
     return Survey(
         server=address.shown,
         processes=processes,
@@ -100,6 +113,7 @@ def _processes(connection: psycopg.Connection[Any], address: Address) -> tuple[t
         raise CannotJoin(f"This role reaches only the turns of its pools in {address.shown}. {NODES_ROLE}") from None
     return tuple(
         Seen(
+            id=number,
             kind=kind,
             name=name,
             address=where,
@@ -108,7 +122,7 @@ def _processes(connection: psycopg.Connection[Any], address: Address) -> tuple[t
             silent_seconds=seconds,
             is_stale=is_stale,
         )
-        for kind, name, where, pools, announced, seconds, is_stale in rows
+        for number, kind, name, where, pools, announced, seconds, is_stale in rows
     ), waiting
 
 
