@@ -97,6 +97,29 @@ class WorkerStage:
         return self.starts.read_text().split()
 
 
+def two_workers(stage: WorkerStage, processes: Processes) -> tuple[Path, WorkerStage]:
+    """Start two workers, each with a pool, and return a team of kim, max on the one and lea on the other, and that one.
+
+    Max says half of a sentence, 4 seconds later the other half, and hands over to lea.
+    """
+    folder = stage.file.with_name("other")
+    folder.mkdir()
+    other = WorkerStage(folder, stage.url, processes)
+    members: list[tuple[str, str, WorkerStage, Script]] = [
+        ("max", "first", stage, [{"say": "Hello "}, {"sleep": 4}, {"say": "lea. [NEXT: lea]"}]),
+        ("lea", "second", other, [{"say": "Hello max, hello kim."}]),
+    ]
+    parts = ['name = "stage"\n[[member]]\nname = "kim"\n']
+    for name, pool, at, script in members:
+        command = json.dumps(at.command(name, script))
+        parts.append(f'[[member]]\nname = "{name}"\npool = "{pool}"\ncwd = "project"\ncommand = {command}\n')
+        at.write_file(name=f"worker-of-{name}")
+        processes.start(WORKER, stage.url, pool, str(at.file))
+    team = stage.file.with_name("team.toml")
+    team.write_text("\n".join(parts), encoding="utf-8")
+    return team, other
+
+
 class Node:
     """The node's side of orders, as far as a test needs it."""
 

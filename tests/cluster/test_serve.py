@@ -13,7 +13,7 @@ import psycopg
 import pytest
 from tests.cluster.processes import Processes
 from tests.cluster.serving import ServingNode, start_node
-from tests.cluster.stage import WORKER, Script, WorkerStage
+from tests.cluster.stage import WorkerStage, two_workers
 
 from bullpen.store.postgres.store import PostgresStore
 from bullpen.testing.postgres import free_port
@@ -119,31 +119,10 @@ async def test_a_node_passes_on_what_another_one_has(stage: WorkerStage, process
     watching.stop()
 
 
-def write_team_of_two(stage: WorkerStage, other: WorkerStage) -> Path:
-    """Write a team of kim, max in the pool of one worker and lea in that of another one."""
-    max_says: Script = [{"say": "Hello "}, {"sleep": 4}, {"say": "lea. [NEXT: lea]"}]
-    parts = ['name = "stage"\n[[member]]\nname = "kim"\n']
-    members: list[tuple[str, str, WorkerStage, Script]] = [
-        ("max", "first", stage, max_says),
-        ("lea", "second", other, [{"say": "Hello max, hello kim."}]),
-    ]
-    for name, pool, at, script in members:
-        command = json.dumps(at.command(name, script))
-        parts.append(f'[[member]]\nname = "{name}"\npool = "{pool}"\ncwd = "project"\ncommand = {command}\n')
-    team = stage.file.with_name("team.toml")
-    team.write_text("\n".join(parts), encoding="utf-8")
-    return team
-
-
 async def test_a_conversation_on_two_workers_survives_its_node_in_front_of_somebody_at_the_other(
-    tmp_path: Path, stage: WorkerStage, url: str, processes: Processes
+    stage: WorkerStage, processes: Processes
 ) -> None:
-    (tmp_path / "other").mkdir()
-    other = WorkerStage(tmp_path / "other", url, processes)
-    team = write_team_of_two(stage, other)
-    for pool, at, name in (("first", stage, "one"), ("second", other, "two")):
-        at.write_file(name=name)
-        processes.start(WORKER, url, pool, str(at.file))
+    team, other = two_workers(stage, processes)
     a = start_node(processes, stage.url, "a", str(team))
     b = start_node(processes, stage.url, "b")
     one = await begun(a)
