@@ -169,11 +169,11 @@ def file_history(
     None if there are no workers, and the database is not a file.
     """
     if elsewhere is not None:
-        return FileHistory(store, conversation_id, owner, elsewhere.folders)
+        return FileHistory(store, conversation_id, owner, elsewhere.folders, elsewhere.worktrees)
     home = files_home(store)
     if home is None or not isinstance(store, SqliteStore):
         return None
-    return FileHistory(store, conversation_id, owner, FolderSnapshots(home, not_looked_at=store.path))
+    return FileHistory.here(store, conversation_id, owner, FolderSnapshots(home, not_looked_at=store.path))
 
 
 def put_files(store: Store, conversation_id: str, choice: FileChoice, turn_id: str | None) -> list[ChangeRecord]:

@@ -421,6 +421,7 @@ class NoOwnWorkspace(FilesError):
     def __init__(self, member: str, reason: str) -> None:
         super().__init__(f"{member} cannot work in a workspace of its own: {reason}")
         self.member = member
+        self.reason = reason
 
 
 class WorkerAway(FilesError):

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from tests.cluster.processes import Processes
-from tests.cluster.repositories import repository
+from tests.cluster.repositories import git, repository
 from tests.cluster.stage import Script, WorkerStage
 
 from bullpen.app import open_conversation
@@ -33,10 +33,18 @@ class FilesStage(WorkerStage):
         super().__init__(folder, url, processes)
         repository(self.folder)
 
-    def prepare(self, permissions: str = "edit", checks: str = "", allowed: object = (), **members: Script) -> Path:
+    def prepare(
+        self,
+        permissions: str = "edit",
+        checks: str = "",
+        allowed: object = (),
+        workspace: str = "shared",
+        **members: Script,
+    ) -> Path:
         """Write the worker's file, and a team."""
         team = self.write_team(**members)
-        text = team.read_text().replace('pool = "', f'permissions = "{permissions}"\npool = "')
+        keys = f'permissions = "{permissions}"\nworkspace = "{workspace}"\n'
+        text = team.read_text().replace('pool = "', f'{keys}pool = "')
         team.write_text(f"{text}\n{checks}")
         self.write_file(permissions="edit", checks=allowed)
         return team
@@ -45,6 +53,17 @@ class FilesStage(WorkerStage):
     def text(self) -> str:
         """What is in the file that agents change."""
         return (self.folder / "a.txt").read_text()
+
+    @property
+    def home(self) -> Path:
+        """Where the worker keeps what is not in its folders."""
+        return self.file.parent / "home" / "worker-files"
+
+    def worktrees(self) -> list[str]:
+        """Return the names of the worktrees that the repository knows, but its own."""
+        printed = git(self.folder, "worktree", "list", "--porcelain").splitlines()
+        paths = [Path(line.removeprefix("worktree ")) for line in printed if line.startswith("worktree ")]
+        return sorted(path.name for path in paths if path != self.folder)
 
     def records(self, conversation_id: str) -> list[ChangeRecord]:
         """Return what was changed in a conversation."""

@@ -17,7 +17,6 @@ from bullpen.cluster.file_work import (
     FileWork,
     FindPlaces,
     FindRoot,
-    FoundRoot,
     ReadContents,
     TakeSnapshot,
     TreeWith,
@@ -42,7 +41,7 @@ class Machine:
     def ask(self, ask: Ask, folder: str = "app") -> FileAnswer:
         packed = msgspec.msgpack.encode(FileWork(folder=folder, ask=ask))
         work = msgspec.msgpack.decode(packed, type=FileWork)
-        return msgspec.msgpack.decode(self.desk.answer(work), type=FileAnswer)
+        return msgspec.msgpack.decode(self.desk.answer("calm-oak", work), type=FileAnswer)
 
     def snapshot(self) -> str:
         return msgspec.msgpack.decode(self.ask(TakeSnapshot()).value, type=Snapshot).id
@@ -120,7 +119,7 @@ def test_a_repository_around_a_folder_does_not_count(tmp_path: Path) -> None:
 
     answer = machine.ask(FindRoot())
 
-    assert msgspec.msgpack.decode(answer.value, type=FoundRoot).root == str(machine.folder)
+    assert msgspec.msgpack.decode(answer.value, type=str) == str(machine.folder)
 
 
 def test_where_agents_only_read_nothing_is_done(tmp_path: Path) -> None:

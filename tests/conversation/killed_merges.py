@@ -52,7 +52,7 @@ class Site:
             assert home is not None
             snapshots = FolderSnapshots(home, not_looked_at=self.db)
             own = OwnWorkspace(snapshots, own_path(home, CONVERSATION, "ann"), "ann", self.root)
-            work(Opened(FileHistory(store, CONVERSATION, owner, snapshots), own, home))
+            work(Opened(FileHistory.here(store, CONVERSATION, owner, snapshots), own, home))
 
     def files(self) -> dict[str, bytes]:
         paths = (path for path in self.root.rglob("*") if path.is_file() and ".git" not in path.parts)

@@ -8,7 +8,7 @@ from bullpen.file_changes import FileChange, FileState
 
 
 class FindRoot(Struct, frozen=True, tag="find"):
-    """Which root a folder belongs to: its repository's, else its own. The answer is a FoundRoot."""
+    """Which root a folder belongs to: its repository's, else its own. The answer is its path."""
 
 
 class TakeSnapshot(Struct, frozen=True, tag="snapshot"):
@@ -50,6 +50,14 @@ class Apply(Struct, frozen=True, tag="apply"):
     back: bool
 
 
+class Merge(Struct, frozen=True, tag="merge"):
+    """What ours lacks of what theirs changed since base. The answer is a Merged."""
+
+    base: str
+    ours: str
+    theirs: str
+
+
 class ReadContents(Struct, frozen=True, tag="contents"):
     """The contents of a file. The answer is bytes."""
 
@@ -65,14 +73,14 @@ class FindPlaces(Struct, frozen=True, tag="places"):
     cwds: tuple[str, ...]
 
 
-Ask = FindPlaces | FindRoot | TakeSnapshot | Compare | ListChanged | TreeWith | Differs | Apply | ReadContents
+Ask = FindPlaces | FindRoot | TakeSnapshot | Compare | ListChanged | TreeWith | Differs | Apply | Merge | ReadContents
 
 
 class FileWork(Struct, frozen=True, kw_only=True, tag="files"):
     """Something to be done with the files of a folder."""
 
     folder: str
-    """As a member's cwd names it, or an absolute path on the worker."""
+    """As a member's cwd names it, or an absolute path on the worker, which may be that of a worktree."""
     ask: Ask
 
 
@@ -84,14 +92,7 @@ class CheckWork(Struct, frozen=True, kw_only=True, tag="check"):
     timeout: float
 
 
-class FoundRoot(Struct, frozen=True, kw_only=True):
-    """Where a folder is."""
-
-    root: str
-    folder: str
-
-
-Problem = Literal["refused", "differ", "failed", "not_kept"]
+Problem = Literal["refused", "differ", "failed", "not_kept", "no_worktree"]
 
 
 class FileAnswer(Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -12,6 +12,7 @@ from msgspec import Struct
 from bullpen.agents.held_session import WantedSession
 from bullpen.cluster.database import Database
 from bullpen.cluster.file_work import CheckWork, FileWork
+from bullpen.cluster.worktree_work import WorktreeWork
 from bullpen.memory import SessionUse
 from bullpen.permissions import Permission
 
@@ -40,6 +41,8 @@ class Work(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="turn"):
     agent: str = ""
     command: tuple[str, ...] = ()
     cwd: str = "."
+    apart: str | None = None
+    """If it works in a worktree of its own instead, the turn that that was made for; empty: it is for all turns."""
     permissions: Permission = "read-only"
     allow: tuple[str, ...] = ()
     model: str | None = None
@@ -51,7 +54,7 @@ class Work(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="turn"):
     """None: it has no memory of its own."""
 
 
-Errand = FileWork | CheckWork
+Errand = FileWork | WorktreeWork | CheckWork
 """What else can be ordered, from one worker: what must be done where a folder is."""
 
 

@@ -79,6 +79,7 @@ class RemoteAgent(MemberAgent, frozen=True, kw_only=True):
             agent=member.agent,
             command=member.command,
             cwd=member.cwd,
+            apart=None if self.shared is None else self.apart,
             permissions=member.permissions,
             allow=member.allow,
             model=member.model,

@@ -8,11 +8,11 @@ import msgspec
 
 from bullpen.agents.check_run import CheckRun
 from bullpen.cluster.errands import run_errand
-from bullpen.cluster.file_work import CheckWork, FindPlaces
+from bullpen.cluster.file_work import CheckWork, FileWork, FindPlaces
+from bullpen.cluster.folder_names import folder_at, read_folder
 from bullpen.cluster.node import Node
 from bullpen.cluster.outcomes import Outcome
 from bullpen.cluster.remote_files import WorkerDesk
-from bullpen.cluster.remote_folders import folder_at, read_folder
 from bullpen.conversation.check_places import Placed
 from bullpen.errors import WorkerAway
 from bullpen.team.team import Check
@@ -31,7 +31,8 @@ class RemoteChecks:
         del shared
         there, path = read_folder(root)
         desk = WorkerDesk(self._node, self._loop, self._id, there)
-        found = desk.ask(path, FindPlaces(tuple(check.cwd for check in checks)), tuple[str, ...])
+        ask = FindPlaces(tuple(check.cwd for check in checks))
+        found = desk.ask(FileWork(folder=path, ask=ask), tuple[str, ...])
         return [(check, folder_at(there, place)) for check, place in zip(checks, found, strict=True) if place]
 
     async def run(self, check: Check, place: Path, run: CheckRun) -> None:

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Literal, Protocol, TypeVar
+from typing import Literal, TypeVar
 
 import msgspec
 from msgspec.structs import replace
@@ -16,14 +16,27 @@ from bullpen.cluster.file_work import (
     Differs,
     FileAnswer,
     FileWork,
+    FindPlaces,
     ListChanged,
+    Merge,
     ReadContents,
     TakeSnapshot,
     TreeWith,
 )
+from bullpen.cluster.folder_names import folder_at, shared_cwd
 from bullpen.cluster.node import Node
-from bullpen.errors import FilesDiffer, FilesError, FilesFailed, FilesNotKept, WorkerAway, WorkerRefused
+from bullpen.cluster.worktree_work import WorktreeWork
+from bullpen.errors import (
+    FilesDiffer,
+    FilesError,
+    FilesFailed,
+    FilesNotKept,
+    NoOwnWorkspace,
+    WorkerAway,
+    WorkerRefused,
+)
 from bullpen.file_changes import FileChange, FileState, FolderChanges
+from bullpen.files.merge import Merged
 from bullpen.files.snapshot import Snapshot
 
 T = TypeVar("T")
@@ -38,9 +51,9 @@ class WorkerDesk:
         self._loop = loop
         self._id = conversation_id
 
-    def ask(self, folder: str, ask: Ask, kind: type[T]) -> T:
-        """Have it done, and return the answer; a FilesError is raised if it was not."""
-        errand = run_errand(self._node, self._id, self.there, FileWork(folder=folder, ask=ask))
+    def ask(self, work: FileWork | WorktreeWork, kind: type[T]) -> T:
+        """Have something done, and return the answer; a FilesError is raised if it was not."""
+        errand = run_errand(self._node, self._id, self.there, work)
         packed = asyncio.run_coroutine_threadsafe(errand, self._loop).result()
         try:
             answer = msgspec.msgpack.decode(packed, type=FileAnswer)
@@ -51,9 +64,12 @@ class WorkerDesk:
             raise WorkerRefused(
                 f"What the worker {self.there.worker} answers cannot be read: {error}. {hint}"
             ) from error
-        raise self._problem(answer, f"{self.there}:{folder}")
+        raise self._problem(answer, work)
 
-    def _problem(self, answer: FileAnswer, root: str) -> FilesError:
+    def _problem(self, answer: FileAnswer, work: FileWork | WorktreeWork) -> FilesError:
+        root = folder_at(self.there, work.folder)
+        if answer.problem == "no_worktree" and isinstance(work, WorktreeWork):
+            return NoOwnWorkspace(work.member, answer.reason)
         match answer.problem:
             case "differ":
                 return FilesDiffer(root, answer.paths)
@@ -66,25 +82,21 @@ class WorkerDesk:
                 return WorkerRefused(f"The worker {worker} does not do this: {answer.reason}. Its own file decides.")
 
 
-class Places(Protocol):
-    """Knows where folders of agents are on a worker."""
-
-    def place_of(self, there: There, folder: Path) -> str:
-        """Return where a folder is."""
-
-
 class RemoteFiles:
     """The files below one root on a worker. Everything here blocks."""
 
-    def __init__(self, desk: WorkerDesk, root: str, places: Places) -> None:
-        self.root = Path(f"{desk.there}:{root}")
+    def __init__(self, desk: WorkerDesk, root: str) -> None:
+        self.root = folder_at(desk.there, root)
         self.path_there = root
         self._desk = desk
-        self._places = places
+        self._places: dict[str, str] = {}
 
     def place_of(self, folder: Path) -> str:
         """Return where a folder of an agent below the root is on the worker, without links."""
-        return self._places.place_of(self._desk.there, folder)
+        cwd = shared_cwd(folder)
+        if cwd not in self._places:
+            self._places[cwd] = self._ask(FindPlaces((cwd,)), tuple[str, ...])[0]
+        return self._places[cwd] or self.path_there
 
     def snapshot(self) -> Snapshot:
         """Keep all files as they are now; never fails, and says in a note what is not known."""
@@ -120,9 +132,13 @@ class RemoteFiles:
         """Put files into their new states, or back to their old ones; can be called again after a crash."""
         self._ask(Apply(tuple(changes), back), type(None))
 
+    def merge(self, base: str, ours: str, theirs: str) -> Merged:
+        """Return what must change in ours so that it has what theirs changed since base."""
+        return self._ask(Merge(base, ours, theirs), Merged)
+
     def contents(self, blob: str) -> bytes:
         """Return the contents of a file by its blob."""
         return self._ask(ReadContents(blob), bytes)
 
     def _ask(self, ask: Ask, kind: type[T]) -> T:
-        return self._desk.ask(self.path_there, ask, kind)
+        return self._desk.ask(FileWork(folder=self.path_there, ask=ask), kind)

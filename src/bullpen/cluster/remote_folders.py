@@ -1,36 +1,17 @@
-"""RemoteFolders: the folders of a conversation's agents that are on workers, and which worker has which.
-
-A folder on a worker is written `pool@worker:/path`; without the name of a worker, it is the one of its pool that the
-conversation uses.
-"""
+"""RemoteFolders: the folders of a conversation's agents that are on workers, and which worker has which."""
 
 import asyncio
 import hashlib
 from pathlib import Path, PurePosixPath
+from threading import Lock
 
 from bullpen.cluster.errands import There, is_there
-from bullpen.cluster.file_work import FindRoot, FoundRoot
+from bullpen.cluster.file_work import FileWork, FindRoot
+from bullpen.cluster.folder_names import read_folder
 from bullpen.cluster.node import KnownWorker, Node
 from bullpen.cluster.remote_files import RemoteFiles, WorkerDesk
 from bullpen.errors import WorkerAway
 from bullpen.store.base import Store
-
-
-def read_folder(folder: Path) -> tuple[There, str]:
-    """Return which worker a folder is on, and its path there."""
-    there, _, path = str(folder).partition(":")
-    pool, _, worker = there.partition("@")
-    return There(pool, worker), path
-
-
-def folder_at(there: There, path: str) -> Path:
-    """Return a folder on a worker."""
-    return Path(f"{there}:{path}")
-
-
-def folder_in(pool: str, cwd: str) -> Path:
-    """Return the folder of a member, on whichever worker it is."""
-    return folder_at(There(pool, ""), cwd)
 
 
 class RemoteFolders:
@@ -45,7 +26,8 @@ class RemoteFolders:
         """For each pool, the worker that the conversation uses."""
         self._known: set[str] = set()
         """The pools of which it was looked up which worker had a folder last."""
-        self._found: dict[tuple[There, str], FoundRoot] = {}
+        self._using: dict[Path, Lock] = {}
+        self._roots: dict[tuple[There, str], str] = {}
 
     def worker_of(self, pool: str) -> str:
         """Return the worker that the conversation uses in a pool; empty: any."""
@@ -90,23 +72,26 @@ class RemoteFolders:
         there = There(there.pool, self.worker_of(there.pool))
         if not there.worker:
             raise WorkerAway(f"No worker serves the pool {there.pool!r} now.")
-        return self._files(there, self._find(there, path).root)
+        return self._files(there, self._root(there, path))
 
-    def place_of(self, there: There, folder: Path) -> str:
-        """Return where a folder is on a worker."""
-        return self._find(there, read_folder(folder)[1]).folder
+    def desk(self, there: There) -> WorkerDesk:
+        """Return what does things on a worker."""
+        return WorkerDesk(self._node, self._loop, self._id, there)
+
+    def lock_of(self, folder: Path) -> Lock:
+        """Return what somebody holds who does several things with a folder."""
+        return self._using.setdefault(folder, Lock())
 
     def let_go(self) -> None:
         """Workers keep what they have."""
 
-    def _find(self, there: There, path: str) -> FoundRoot:
-        if (there, path) not in self._found:
-            desk = WorkerDesk(self._node, self._loop, self._id, there)
-            self._found[there, path] = desk.ask(path, FindRoot(), FoundRoot)
-        return self._found[there, path]
+    def _root(self, there: There, path: str) -> str:
+        if (there, path) not in self._roots:
+            self._roots[there, path] = self.desk(there).ask(FileWork(folder=path, ask=FindRoot()), str)
+        return self._roots[there, path]
 
     def _files(self, there: There, root: str) -> RemoteFiles:
-        return RemoteFiles(WorkerDesk(self._node, self._loop, self._id, there), root, self)
+        return RemoteFiles(self.desk(there), root)
 
 
 def _has(worker: KnownWorker, cwd: str) -> bool:

@@ -2,10 +2,12 @@
 
 from bullpen.agents.registry import spec_for
 from bullpen.cluster.errands import end_errands_left
+from bullpen.cluster.folder_names import folder_in, own_folder
 from bullpen.cluster.node import Node
 from bullpen.cluster.remote_agent import RemoteAgent
 from bullpen.cluster.remote_checks import RemoteChecks
-from bullpen.cluster.remote_folders import RemoteFolders, folder_in
+from bullpen.cluster.remote_folders import RemoteFolders
+from bullpen.cluster.remote_worktrees import RemoteWorktrees
 from bullpen.store.base import Store
 from bullpen.team.team import Member, Team
 
@@ -15,6 +17,8 @@ class RemoteTeam:
 
     def __init__(self, node: Node, conversation_id: str, team: Team, store: Store) -> None:
         self.folders = RemoteFolders(node, conversation_id, store)
+        pools = {member.name: member.pool for member in team.agents if member.pool}
+        self.worktrees = RemoteWorktrees(self.folders, conversation_id, pools, store)
         self.checks = RemoteChecks(node, conversation_id)
         self._node = node
         self._id = conversation_id
@@ -26,10 +30,13 @@ class RemoteTeam:
 
     def agent(self, member: Member) -> RemoteAgent:
         """Return an agent whose turns run on the workers of its pool."""
+        folder = folder_in(member.pool, member.cwd)
+        shared = folder if member.workspace == "own" and member.permissions != "read-only" else None
         return RemoteAgent(
             member=member,
             spec=spec_for(member.agent, member.command, name=member.name),
-            folder=folder_in(member.pool, member.cwd),
+            folder=folder if shared is None else own_folder(folder, member.name, ""),
+            shared=shared,
             conversation_id=self._id,
             node=self._node,
             folders=self.folders,

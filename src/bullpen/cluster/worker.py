@@ -28,6 +28,7 @@ from bullpen.cluster.telling import Telling
 from bullpen.cluster.turn_log import BeganAgain, Ran, Said, Wrote
 from bullpen.cluster.worker_events import Away, Began, Ended, Examined, GivenUp, Joined, Waits, Watch, nobody_watches
 from bullpen.cluster.worker_file import WorkerFile
+from bullpen.cluster.worker_places import HOME
 from bullpen.cluster.worker_session import WorkerSession
 from bullpen.config import data_folder
 from bullpen.context.prompt import AssemblerOutput
@@ -63,7 +64,7 @@ class Worker(Struct, frozen=True, kw_only=True):
         await asyncio.to_thread(end_leftover_processes)
         announced = await announcement(self.file)
         self.watch(Examined(read_announcement(announced)))
-        desk = FileDesk(self.file, data_folder() / "worker-files")
+        desk = FileDesk(self.file, data_folder() / HOME)
         async with Database(self.url, on_away=lambda is_away: self.watch(Away(is_away))) as database:
             while not stopping.is_set():
                 bell = Bell(self.url, *map(channel_of, queues_of(self.pools, self.name)))
@@ -177,9 +178,9 @@ class Shift:
         answer, run = b"", CheckRun()
         try:
             if isinstance(errand, CheckWork):
-                await self._desk.check(errand, run)
+                await self._desk.check(order.conversation, errand, run)
             else:
-                answer = await asyncio.to_thread(self._desk.answer, errand)
+                answer = await asyncio.to_thread(self._desk.answer, order.conversation, errand)
         except asyncio.CancelledError:
             kind = "cancelled" if order.key in self._unwanted else "lost"
         if isinstance(errand, CheckWork):
@@ -225,7 +226,8 @@ class Shift:
         try:
             work = order.work
             file.check(work)
-            spec, folder, env = file.spec_for(work), file.folder_for(work), file.environment_for(work)
+            spec, env = file.spec_for(work), file.environment_for(work)
+            folder = self._desk.places.folder_for(order.conversation, work)
             session = self._session_for(order, work, spec, child_environment(spec, env), emit)
         except (NotAllowedHere, msgspec.MsgspecError) as error:
             raise self._refused(error, emit) from error

@@ -66,10 +66,6 @@ class WorkerFile(Struct, frozen=True, kw_only=True):
         if command not in (*self.checks, *self.commands):
             raise NotAllowedHere(f"the command {' '.join(command)!r} is not among its checks")
 
-    def folder_for(self, work: Work) -> Path:
-        """Return where an order runs; NotAllowedHere is raised for a place outside of all folders."""
-        return self.place_of(work.cwd)[1]
-
     def place_of(self, cwd: str) -> tuple[Path, Path]:
         """Return which of its folders a place is in, and the place; NotAllowedHere is raised for one in none."""
         wanted = Path(cwd)

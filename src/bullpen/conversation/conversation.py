@@ -76,8 +76,7 @@ class Conversation:
     ) -> None:
         self.team = team
         self._state = state
-        home = file_history.here.home if file_history is not None and file_history.here is not None else None
-        of_turns = TurnAgents(agents, state, home)
+        of_turns = TurnAgents(agents, state, None if file_history is None else file_history.worktrees)
         self._router = Router(team, of_turns.why_not_apart)
         self._journal = Journal(team, state, history)
         prompts = Prompts(self._journal.context, store, state.conversation_id, team, root)

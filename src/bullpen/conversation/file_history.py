@@ -12,8 +12,10 @@ from bullpen.conversation.undo_rules import inverse, to_redo, to_rewind_to, to_u
 from bullpen.errors import FilesDiffer, NothingToUndo, WorkerAway, WorkerRefused
 from bullpen.file_changes import ChangeRecord, FileChange, FileState, FolderChanges
 from bullpen.files.folders import Files, Folders
-from bullpen.files.own_paths import is_candidates, own_path
+from bullpen.files.own_paths import is_candidates
 from bullpen.files.workspace import FolderSnapshots
+from bullpen.files.worktrees import Worktrees
+from bullpen.files.worktrees_here import WorktreesHere
 from bullpen.store.base import Decision, Owner, Store
 from bullpen.store.sqlite import SqliteStore
 
@@ -32,14 +34,26 @@ CheckFolder = Callable[[Files], None]
 class FileHistory:
     """The changes of one conversation that this process owns. Everything here blocks."""
 
-    def __init__(self, store: Store, conversation_id: str, owner: Owner, snapshots: Folders) -> None:
+    def __init__(
+        self, store: Store, conversation_id: str, owner: Owner, snapshots: Folders, worktrees: Worktrees
+    ) -> None:
         self.snapshots = snapshots
-        self.here = snapshots if isinstance(snapshots, FolderSnapshots) else None
-        """The same, if the folders are on this machine; else they are those of workers."""
+        self.worktrees = worktrees
         self._store = store
         self._id = conversation_id
         self._owner = owner
-        self.forked = forked_files(None if self.here is None else self.here.home, conversation_id)
+        home = snapshots.home if isinstance(snapshots, FolderSnapshots) else None
+        self.forked = forked_files(home, conversation_id)
+
+    @classmethod
+    def here(cls, store: Store, conversation_id: str, owner: Owner, snapshots: FolderSnapshots) -> "FileHistory":
+        """Return one of files on this machine."""
+        return cls(store, conversation_id, owner, snapshots, WorktreesHere(snapshots, conversation_id))
+
+    @property
+    def is_elsewhere(self) -> bool:
+        """Whether the files are on workers; else all of them are on this machine."""
+        return self.worktrees.are_elsewhere
 
     def last_id(self, folder: str) -> str:
         """Return the id of all files of a folder as they were last seen; empty: never."""
@@ -72,7 +86,12 @@ class FileHistory:
         it is the last one that can be taken back, or that was.
         """
         found = self._store.changes(self._id, patches=False)
-        records = [self.forked.here(record) for record in found if not self._is_of_another(record)]
+        records = [
+            self.forked.here(record)
+            for record in found
+            # Those of the conversation that was forked are not ours to change.
+            if not self.worktrees.is_of_another(Path(record.changes.folder))
+        ]
         if choice == "rewind":
             return self._rewound(to_rewind_to(records, turn_id or ""), person, at, check)
         if choice == "take":
@@ -82,14 +101,6 @@ class FileHistory:
             return self._taken_back(choice, record, person, at, check)
         except FilesDiffer as error:
             raise FilesDiffer(error.folder, error.paths, who_changed(records, record, error.paths)) from error
-
-    def _is_of_another(self, record: ChangeRecord) -> bool:
-        """Return whether a record is about a worktree of the conversation that was forked: not ours to change."""
-        if self.here is None:
-            return False
-        ours = own_path(self.here.home, self._id, "").parent
-        folder = Path(record.changes.folder)
-        return folder.is_relative_to(ours.parent) and not folder.is_relative_to(ours)
 
     def _rewound(self, goal: ChangeRecord, person: str, at: int, check: CheckFolder) -> ChangeRecord:
         workspace = self._workspace(goal, check)
@@ -222,7 +233,7 @@ class FileHistory:
             return (CHECKED_LATER,)
         if is_candidates(changes.folder):
             return (STOPPED,)
-        if self.here is None or Path(changes.folder) != own_path(self.here.home, self._id, begun.member):
+        if not self.worktrees.is_of(Path(changes.folder), begun.member):
             return (FOUND_LATER,)
         is_due = self._store.turn(self._id, begun.turn_id).state == "done"
         return (STOPPED, "" if is_due else stays_note(begun.member, changes))

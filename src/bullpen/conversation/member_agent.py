@@ -18,6 +18,7 @@ from bullpen.conversation.prepared_turn import PreparedTurn
 from bullpen.conversation.running_turn import RunningTurn
 from bullpen.errors import NeedsCluster
 from bullpen.files.folders import Folders
+from bullpen.files.worktrees import Worktrees
 from bullpen.routing.queue import WaitingTurn
 from bullpen.store.base import PoolOrder
 from bullpen.team.team import Member
@@ -42,6 +43,8 @@ class MemberAgent(Struct, frozen=True, kw_only=True):
     """Where its program runs."""
     shared: Path | None = None
     """If it works in a worktree of its own, the folder that it has in common with others."""
+    apart: str = ""
+    """If that worktree is for one turn only, the turn it was made for."""
     extra: Extra = NOTHING_EXTRA
 
     @property
@@ -112,6 +115,10 @@ class RemoteTeam(Protocol):
     @property
     def folders(self) -> Folders:
         """The folders in which they work."""
+
+    @property
+    def worktrees(self) -> Worktrees:
+        """Those that some of them have for themselves."""
 
     @property
     def checks(self) -> CheckRunner:

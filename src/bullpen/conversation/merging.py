@@ -11,7 +11,7 @@ from bullpen.file_changes import ChangeRecord, FileChange, FolderChanges
 from bullpen.files.compare import is_tree
 from bullpen.files.folders import Files
 from bullpen.files.merge import Conflict
-from bullpen.files.own_workspace import OwnWorkspace
+from bullpen.files.worktrees import Worktree
 
 TRIES = 5
 """How often it is tried while somebody changes the same files."""
@@ -32,7 +32,7 @@ class Brought(Struct, frozen=True, kw_only=True):
 
 def bring(
     history: FileHistory,
-    own: OwnWorkspace,
+    own: Worktree,
     *,
     turn_id: str,
     at: int,
@@ -57,7 +57,7 @@ def bring(
 
 def _bring(
     history: FileHistory,
-    own: OwnWorkspace,
+    own: Worktree,
     turn_id: str,
     at: int,
     how: Settling | None,
@@ -94,7 +94,7 @@ def _bring(
 def _applied(
     history: FileHistory,
     shared: Files,
-    own: OwnWorkspace,
+    own: Worktree,
     turn_id: str,
     at: int,
     before: str,
@@ -108,13 +108,13 @@ def _applied(
     return history.merge(shared, wanted)
 
 
-def complete(own: OwnWorkspace, records: Sequence[ChangeRecord]) -> None:
+def complete(own: Worktree, records: Sequence[ChangeRecord]) -> None:
     """Note what of a merge was done when bullpen was killed; all records are completed."""
     with own.locked():
         _complete(own, records)
 
 
-def _complete(own: OwnWorkspace, records: Sequence[ChangeRecord]) -> None:
+def _complete(own: Worktree, records: Sequence[ChangeRecord]) -> None:
     own.complete()
     state = own.state
     if not state.merging:

@@ -2,9 +2,8 @@
 
 import asyncio
 import logging
-import os
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,15 +20,16 @@ from bullpen.conversation.member_agent import MemberAgent
 from bullpen.conversation.merging import Brought, bring, complete
 from bullpen.conversation.running_turn import milliseconds
 from bullpen.conversation.turn_agents import TurnAgents
+from bullpen.conversation.unfinished_changes import UnfinishedChanges
 from bullpen.conversation.unresolved_marks import Marks, UnresolvedMarks
 from bullpen.conversation.watched_folder import WatchedFolder, all_of
-from bullpen.errors import BullpenError, FilesError, NoOwnWorkspace
+from bullpen.errors import BullpenError, FilesError, NoOwnWorkspace, WorkerAway
 from bullpen.file_changes import ChangeRecord
 from bullpen.files.compare import is_tree
-from bullpen.files.conflict_marks import still_marked
-from bullpen.files.own_paths import candidate_path, own_path
-from bullpen.files.own_workspace import OwnWorkspace, own_workspaces
-from bullpen.files.place import find_place
+from bullpen.files.own_workspace import OwnState
+from bullpen.files.workspace import FolderSnapshots
+from bullpen.files.worktrees import Worktree
+from bullpen.files.worktrees_here import WorktreesHere
 from bullpen.routing.queue import WaitingTurn
 from bullpen.routing.rounds import Candidate, candidate_of
 from bullpen.store.base import Store
@@ -51,12 +51,15 @@ class Ended(Struct, kw_only=True):
 class OwnWorkspaces:
     """The worktrees of the agents of a conversation."""
 
-    def __init__(self, journal: Journal, history: FileHistory | None, agents: TurnAgents) -> None:
+    def __init__(
+        self, journal: Journal, history: FileHistory | None, agents: TurnAgents, unfinished: UnfinishedChanges
+    ) -> None:
         self._journal = journal
         self._state = journal.state
         self._history = history
-        self._snapshots = None if history is None else history.here
+        self._worktrees = None if history is None else history.worktrees
         self._agents = agents.of_members
+        self._unfinished = unfinished
         self._ended: dict[str, Ended] = {}
         self.marks = UnresolvedMarks(journal)
 
@@ -69,29 +72,26 @@ class OwnWorkspaces:
         """Wait until the work of all turns that have ended is merged."""
         await all_of(ended.merge for ended in self._ended.values() if ended.merge is not None)
 
-    def of(self, member: str, turn_id: str = "") -> OwnWorkspace | None:
-        """Return the worktree of an agent, or the one for a turn only; made or not; None if there is none."""
-        if self._snapshots is None:
-            return None
+    def of(self, member: str, turn_id: str = "", *, begins: bool = False) -> Worktree | None:
+        """Return the worktree of an agent, or the one for a turn only; made or not; None if there is none. Blocks.
+
+        It must be said if a turn begins in it.
+        """
         agent, candidate = self._agents.get(member), candidate_of(self._state.progress.rounds, turn_id)
+        if self._worktrees is None or (agent is not None and agent.is_elsewhere != self._worktrees.are_elsewhere):
+            return None
         if candidate is not None:
             found = self.of_candidate(candidate)
             if found is not None or agent is None or agent.member.permissions == "read-only":
                 return found
-            home = self._snapshots.home
-            path = candidate_path(home, self._state.conversation_id, member, candidate.place)
-            return OwnWorkspace(self._snapshots, path, member, agent.shared or agent.folder)
-        path = own_path(self._snapshots.home, self._state.conversation_id, member)
+            return self._worktrees.of(member, agent.shared or agent.folder, candidate.place, begins=begins)
         if agent is not None and agent.shared is not None:
-            return OwnWorkspace(self._snapshots, path, member, agent.shared)
-        return OwnWorkspace.found(self._snapshots, path)
+            return self._worktrees.of(member, agent.shared, begins=begins)
+        return self._worktrees.found(member)
 
-    def of_candidate(self, candidate: Candidate) -> OwnWorkspace | None:
+    def of_candidate(self, candidate: Candidate) -> Worktree | None:
         """Return the worktree of one of several, if it was made. Blocks."""
-        if self._snapshots is None:
-            return None
-        place = self._snapshots.home, self._state.conversation_id, candidate.member, candidate.place
-        return OwnWorkspace.found(self._snapshots, candidate_path(*place))
+        return None if self._worktrees is None else self._worktrees.found(candidate.member, candidate.place)
 
     # Before a turn
 
@@ -105,12 +105,12 @@ class OwnWorkspaces:
         ]
         await all_of(before)
 
-    async def bring_up_to_date(self, turn: WaitingTurn, agent: MemberAgent, tree: str) -> str:
-        """Bring all files of the shared folder into a turn's worktree; return the id of what is in it then."""
-        own = await asyncio.to_thread(self.of, turn.member, turn.id)
+    async def bring_up_to_date(self, turn: WaitingTurn, agent: MemberAgent, tree: str) -> tuple[Path, str]:
+        """Bring all files of the shared folder into a turn's worktree; return it, and the id of what is in it then."""
+        own = await asyncio.to_thread(self.of, turn.member, turn.id, begins=True)
         if own is None:
             raise NoOwnWorkspace(agent.member.name, "this conversation does not keep files.")
-        return await asyncio.to_thread(own.bring_up_to_date, tree, agent.folder)
+        return own.path, await asyncio.to_thread(own.bring_up_to_date, tree, agent.folder)
 
     def base_of(self, turn: WaitingTurn) -> str:
         """Return the id of the files that a turn's worktree was made with, before anything was done in it. Blocks."""
@@ -166,14 +166,17 @@ class OwnWorkspaces:
 
         `again` is the command that tries it again.
         """
-        own = await asyncio.to_thread(self.of, member, turn_id)
-        if own is None or self._history is None:
-            return False
+        where = ""
         try:
+            await self.complete_left()
+            own = await asyncio.to_thread(self.of, member, turn_id)
+            if own is None or self._history is None:
+                return False
+            where = f" It is in {own.path}."
             async with shared.alone():
                 # What a person has changed is not taken for what is merged.
                 await look_between_turns(shared, self._history, self._journal)
-                brought = await self._state.in_store(bring, self._history, own, turn_id=turn_id, at=milliseconds())
+                brought = await self._unfinished.do(bring, self._history, own, turn_id=turn_id, at=milliseconds())
                 self._tell(brought.record, shared)
             if brought.conflicts:
                 files = [conflict.path for conflict in brought.conflicts]
@@ -184,7 +187,8 @@ class OwnWorkspaces:
             return True
         except BullpenError as error:
             logger.warning("not merged conversation=%s error=%s", self._state.conversation_id, error)
-            text = f"What {member} did in turn {turn_id} is not in the shared folder: {error} It is in {own.path}."
+            self._unfinished.are_left |= isinstance(error, WorkerAway)
+            text = f"What {member} did in turn {turn_id} is not in the shared folder: {error}{where}"
             self._journal.publish(Trouble(text=f"{text} To try again: {again} {member}"))
             return False
 
@@ -204,7 +208,7 @@ class OwnWorkspaces:
     # What a person decides
 
     async def settle(
-        self, how: Settling, turn_id: str, own: OwnWorkspace, shared: WatchedFolder, check: CheckFolder, resolver: str
+        self, how: Settling, turn_id: str, own: Worktree, shared: WatchedFolder, check: CheckFolder, resolver: str
     ) -> Brought:
         """Do what a person has decided about a conflict."""
         if self._history is None:
@@ -212,7 +216,7 @@ class OwnWorkspaces:
         if how == "apart":
             await asyncio.to_thread(own.note, is_apart=True)
             return Brought()
-        brought = await self._state.in_store(
+        brought = await self._unfinished.do(
             bring, self._history, own, turn_id=turn_id, at=milliseconds(), how=how, resolver=resolver, check=check
         )
         self._tell(brought.record, shared)
@@ -221,20 +225,20 @@ class OwnWorkspaces:
     async def end_conflicts(self) -> None:
         """Settle the conflicts of which nothing is left, since it was taken back. The journal's lock is held."""
         for turn_id, conflict in list(self._state.progress.conflicts.items()):
-            own = await asyncio.to_thread(self.of, conflict.member, turn_id)
             with suppress(FilesError):
+                own = await asyncio.to_thread(self.of, conflict.member, turn_id)
                 if own is not None and not await asyncio.to_thread(own.has_unmerged_work):
-                    await asyncio.to_thread(own.note, seen=own.state.base)
+                    await asyncio.to_thread(own.note, seen=(await _state_of(own)).base)
                     entry = conflicts.settled(self._state, turn_id, "keep", is_nothing=True, at=milliseconds())
                     await self._journal.commit(entry)
 
-    async def brought_back(self, record: ChangeRecord) -> OwnWorkspace | None:
+    async def brought_back(self, record: ChangeRecord) -> Worktree | None:
         """Return the worktree into which a redo or a rewind has brought back what is to be merged, as after a turn."""
         own = await asyncio.to_thread(self.of, record.member)
         if record.kind not in ("redo", "rewind") or own is None or Path(record.changes.folder) != own.path:
             return None
         await asyncio.to_thread(own.note, is_unseen=True)
-        return own if await self._state.read(_is_due, own, True) else None
+        return own if await self._is_due(own, interrupted=True) else None
 
     async def tell_of_marks(self, resolver: str | None = None) -> None:
         """Tell people which files still have conflict marks: those that an agent was to resolve, or all."""
@@ -243,19 +247,17 @@ class OwnWorkspaces:
             self.marks.tell(about, marks)
 
     def _marked(self, resolver: str | None) -> list[tuple[str, Marks]]:
-        if self._snapshots is None:
-            return []
         found = []
-        for own in own_workspaces(self._snapshots.home, self._state.conversation_id):
+        for own in () if self._worktrees is None else self._worktrees.all():
             state = own.state
             if not state.marked or resolver not in (None, state.resolver):
                 continue
-            left = still_marked(own.shared, state.marked)
+            left = own.still_marked(state.marked)
             if left != state.marked:
-                with suppress(NoOwnWorkspace):
+                with suppress(FilesError):
                     own.note(marked=left)
             if left:
-                found.append((own.path.name, Marks(root=own.shared, files=left, resolver=state.resolver)))
+                found.append((own.path.name, Marks(own=own, files=left, resolver=state.resolver)))
         return found
 
     # What a crash left
@@ -274,55 +276,80 @@ class OwnWorkspaces:
         for member in sorted(
             {*asked}.union(member for member, agent in self._agents.items() if agent.shared is not None)
         ):
-            await self._state.in_store(self._completed, member)
-            own = await asyncio.to_thread(self.of, member)
-            interrupted = any(record.kind == "turn" and record.member == member for record in completed)
-            if own is None:
-                continue
-            if member not in asked and await self._state.read(_is_due, own, interrupted):
-                await self._merge_on_opening(own)
-            elif member in asked and not await asyncio.to_thread(own.has_unmerged_work):
-                # It was decided, and only that was not stored any more.
-                if own.state.question:
-                    questions[asked[member]] = own.state.question
-                else:
-                    await self._journal.shielded(partial(self._commit_over, asked[member], member))
+            with self._away_is_left():
+                await self._unfinished.do(self._completed, member)
+                own = await asyncio.to_thread(self.of, member)
+                interrupted = any(record.kind == "turn" and record.member == member for record in completed)
+                if own is None:
+                    continue
+                if member not in asked and await self._is_due(own, interrupted=interrupted):
+                    await self._merge_on_opening(own)
+                elif member in asked:
+                    questions |= await self._decided(own, asked[member])
         return questions
 
     async def _completed_candidates(self) -> dict[str, str]:
         """Do the same for best of several, where what is picked is merged later."""
         progress, questions = self._state.progress, dict[str, str]()
         for candidate in [one for known in progress.rounds.values() for one in known.candidates]:
-            await self._state.in_store(self._completed, candidate.member, candidate.turn)
-            own = await asyncio.to_thread(self.of_candidate, candidate)
-            is_asked = own is not None and candidate.turn in progress.conflicts
-            if own is None or not is_asked or await asyncio.to_thread(own.has_unmerged_work):
-                continue
-            if own.state.question:
-                questions[candidate.turn] = own.state.question
-            else:
-                await self._journal.shielded(partial(self._commit_over, candidate.turn, candidate.member))
+            with self._away_is_left():
+                await self._unfinished.do(self._completed, candidate.member, candidate.turn)
+                own = await asyncio.to_thread(self.of_candidate, candidate)
+                if own is not None and candidate.turn in progress.conflicts:
+                    questions |= await self._decided(own, candidate.turn)
         return questions
 
-    def _completed(self, member: str, turn_id: str = "") -> None:
-        own = self.of(member, turn_id)
-        if own is None or self._history is None or not own.state.turn:
-            return
+    async def _decided(self, own: Worktree, turn_id: str) -> dict[str, str]:
+        """Settle a conflict that was decided, if only that was not stored any more; or return what is to be asked."""
+        if await asyncio.to_thread(own.has_unmerged_work):
+            return {}
+        if question := (await _state_of(own)).question:
+            return {turn_id: question}
+        await self._journal.shielded(partial(self._commit_over, turn_id, own.member))
+        return {}
+
+    @contextmanager
+    def _away_is_left(self) -> Iterator[None]:
+        """Leave for later what is on a worker that is away."""
         try:
-            complete(own, self._history.of_turn(own.state.turn))
+            yield
+        except WorkerAway as error:
+            logger.warning("own workspace not reached conversation=%s error=%s", self._state.conversation_id, error)
+
+    async def complete_left(self) -> None:
+        """Complete what was begun while its worker went away, and is there again."""
+        if not self._unfinished.are_left:
+            return
+        await self._unfinished.complete_left()
+        for member in [member for member, agent in self._agents.items() if agent.shared is not None]:
+            await self._unfinished.do(self._completed, member)
+        for candidate in [one for known in self._state.progress.rounds.values() for one in known.candidates]:
+            await self._unfinished.do(self._completed, candidate.member, candidate.turn)
+
+    def _completed(self, member: str, turn_id: str = "") -> None:
+        try:
+            own = self.of(member, turn_id)
+            if own is not None and self._history is not None and (last := own.state.turn):
+                complete(own, self._history.of_turn(last))
         except (FilesError, OSError) as error:
             # Its next turn says it again, if it is still so.
             logger.warning("own workspace not completed member=%s error=%s", member, error)
 
-    async def _merge_on_opening(self, own: OwnWorkspace) -> None:
-        if self._snapshots is not None:
-            workspace = await asyncio.to_thread(self._snapshots.workspace, own.shared)
-            await self.merge(own.member, own.state.turn, WatchedFolder(workspace, ""))
+    async def _merge_on_opening(self, own: Worktree) -> None:
+        if self._history is not None:
+            workspace = await asyncio.to_thread(self._history.snapshots.workspace, own.shared)
+            await self.merge(own.member, (await _state_of(own)).turn, WatchedFolder(workspace, ""))
+
+    async def _is_due(self, own: Worktree, *, interrupted: bool) -> bool:
+        return await self._state.read(_is_due, await _state_of(own), interrupted)
 
 
-def _is_due(store: Store, conversation_id: str, own: OwnWorkspace, interrupted: bool) -> bool:
+async def _state_of(own: Worktree) -> OwnState:
+    return await asyncio.to_thread(lambda: own.state)
+
+
+def _is_due(store: Store, conversation_id: str, state: OwnState, interrupted: bool) -> bool:
     """Return whether a worktree may hold what a turn with a reply did, and what is not in the shared folder."""
-    state = own.state
     if not state.turn or state.is_apart:
         return False
     return (interrupted or state.is_unseen or state.seen != state.base) and store.turn(
@@ -336,9 +363,4 @@ def own_folders(store: Store, conversation_id: str) -> Callable[[str, Path], Pat
     None if files are not kept beside this store.
     """
     home = files_home(store)
-
-    def folder(member: str, shared: Path) -> Path:
-        place = Path(os.path.realpath(shared)).relative_to(find_place(shared).root)
-        return own_path(home, conversation_id, member) / place if home is not None else shared
-
-    return None if home is None else folder
+    return None if home is None else WorktreesHere(FolderSnapshots(home), conversation_id).folder

@@ -70,11 +70,11 @@ class TurnFiles:
         self._watches: dict[str, CollisionWatch] = {}
         self._ending: set[asyncio.Task[None]] = set()
         """Watches of folders in which nobody works any more."""
-        self.own = OwnWorkspaces(journal, history, agents)
+        self._unfinished = UnfinishedChanges(journal, history, self._folders)
+        self.own = OwnWorkspaces(journal, history, agents, self._unfinished)
         # In a fork with files, folders of the team are elsewhere, too.
         original = history.forked.original if history is not None else Path
         self.checks = TurnChecks(journal, history, checks, runner or ChecksHere(root, original), self.own)
-        self._unfinished = UnfinishedChanges(journal, history, self._folders)
         self.is_bringing = False
         """Whether a picked result is being merged."""
 
@@ -111,10 +111,11 @@ class TurnFiles:
             raise NoOwnWorkspace(turn.member, "this conversation does not keep files.")
         if self._history is None or not self._is_watched(self._history, agent):
             return
-        if self._history.here is None:
+        if agent.shared is None and self._history.is_elsewhere:
             await self._look_elsewhere(self._history, turn, agent)
             return
         if agent.shared is not None:
+            await self.own.complete_left()
             shared = await self.folder(self._history, agent.shared)
             if not self._agents.is_apart(turn):
                 self._merges_into[turn.id] = shared
@@ -127,6 +128,8 @@ class TurnFiles:
         self, history: FileHistory, turn: WaitingTurn, agent: MemberAgent
     ) -> tuple[WatchedFolder, str]:
         folder = await self.folder(history, agent.folder)
+        # Known from now on; another machine may be asked for it.
+        await asyncio.to_thread(folder.workspace.place_of, agent.folder)
         await folder.enter(turn.id)
         self._entered[turn.id] = folder
         return folder, await look_between_turns(folder, history, self._journal)
@@ -150,8 +153,9 @@ class TurnFiles:
         """Bring an agent's own workspace up to date, and return it with the id of all files in it."""
         async with shared.writing:
             now = await look_between_turns(shared, history, self._journal)
-        before = await self.own.bring_up_to_date(turn, agent, now)
-        folder = await self.folder(history, agent.folder)
+        path, before = await self.own.bring_up_to_date(turn, agent, now)
+        folder = await self.folder(history, path)
+        await asyncio.to_thread(folder.workspace.place_of, agent.folder)
         folder.known = before
         if self._agents.is_apart(turn):
             # A retry continues in its worktree: its result is all that is in it, not only what it adds.
@@ -183,21 +187,26 @@ class TurnFiles:
         """Look at what a turn changes that began under another owner, and still runs."""
         for begun in await self._state.in_store(history.begun):
             if begun.kind == "turn" and begun.turn_id == turn.id:
-                folder = await self.folder(history, Path(begun.changes.folder))
+                agent, folder = self._agents.of(turn), await self.folder(history, Path(begun.changes.folder))
                 try:
                     # Its worker may be asked for this.
-                    await asyncio.to_thread(folder.workspace.place_of, self._agents.of(turn).folder)
+                    await asyncio.to_thread(folder.workspace.place_of, agent.folder)
+                    own = await asyncio.to_thread(self.own.of, turn.member, turn.id) if agent.shared else None
                 except (WorkerAway, WorkerRefused) as error:
                     logger.warning("not watched turn=%s error=%s", turn.id, error)
                     return
-                await folder.enter(turn.id)
-                self._entered[turn.id] = folder
+                if own is None:
+                    await folder.enter(turn.id)
+                    self._entered[turn.id] = folder
+                elif not self._agents.is_apart(turn):
+                    self._merges_into[turn.id] = await self.folder(history, own.shared)
                 self._works(history, turn, folder, begun)
 
     def leave(self, turn: WaitingTurn) -> None:
         """Forget a turn that continues under another owner, who looks at what it changes."""
         self._looked.pop(turn.id, None)
         self._left_out.pop(turn.id, None)
+        self._merges_into.pop(turn.id, None)
         folder, entered = self._of_turns.pop(turn.id, None), self._entered.pop(turn.id, None)
         if folder is not None:
             del folder.at_work[turn.id]
@@ -261,7 +270,8 @@ class TurnFiles:
         own = await self.own.brought_back(record)
         if own is not None and self._history is not None:
             shared = await self.folder(self._history, own.shared)
-            merge = asyncio.create_task(self.merging(shared, self.own.merge(own.member, own.state.turn, shared)))
+            turn_id = await asyncio.to_thread(lambda: own.state.turn)
+            merge = asyncio.create_task(self.merging(shared, self.own.merge(own.member, turn_id, shared)))
             if not shared.at_work:
                 await merge
 
@@ -273,7 +283,8 @@ class TurnFiles:
         shared = await self.folder(self._history, own.shared)
         for workspace in (shared.workspace, own.workspace):
             await self._state.in_store(self.check_nobody_works_in, workspace)
-        await self.merging(shared, self.own.merge(member, own.state.turn, shared))
+        turn_id = await asyncio.to_thread(lambda: own.state.turn)
+        await self.merging(shared, self.own.merge(member, turn_id, shared))
 
     async def settle(self, how: Settling, turn_id: str, *, resolver: str = "") -> Brought:
         """Do what a person has decided about a conflict."""
@@ -317,14 +328,15 @@ class TurnFiles:
         agent = self._agents.of(turn)
         if self._history is None or not self._is_watched(self._history, agent):
             return False
-        if self._history.here is None:
-            return turn.id in self._entered and self._entered[turn.id].path == str(workspace.root)
+        if self._history.is_elsewhere:
+            folder = self._entered.get(turn.id) or self._of_turns.get(turn.id)
+            return folder is not None and folder.path == str(workspace.root)
         return self._history.snapshots.workspace(agent.folder).root == workspace.root
 
     @staticmethod
     def _is_watched(history: FileHistory, agent: MemberAgent) -> bool:
         """Return whether it is recorded what an agent changes: either all folders are here, or on workers."""
-        return may_change_files(agent) and (history.here is None) == bool(agent.member.pool)
+        return may_change_files(agent) and history.is_elsewhere == agent.is_elsewhere
 
     async def folder(self, history: FileHistory, path: Path) -> WatchedFolder:
         """Return the folder of this root, with who works in it."""

@@ -21,43 +21,44 @@ class UnfinishedChanges:
         self._journal = journal
         self._history = history
         self._folders = folders
-        self._are_left = False
+        self.are_left = False
         """Whether some stay begun because their worker is away."""
         # Waiting for another machine must not keep others from the store.
-        is_here = history is None or history.here is not None
-        self._do = journal.state.in_store if is_here else asyncio.to_thread
+        is_elsewhere = history is not None and history.is_elsewhere
+        self.do = asyncio.to_thread if is_elsewhere else journal.state.in_store
+        """Does what blocks with files and the store."""
 
     async def complete(self) -> list[ChangeRecord]:
         """Complete what was begun and does not continue, as far as that is possible now."""
         if self._history is None:
             return []
         at_work = {record.number for folder in self._folders.values() for record in folder.at_work.values()}
-        completed = await self._do(self._history.complete, at_work)
+        completed = await self.do(self._history.complete, at_work)
         for record in completed:
             self._done(record)
-        if self._history.here is None:
+        if self._history.is_elsewhere:
             begun = await self._journal.state.in_store(self._history.begun)
-            self._are_left = any(record.number not in at_work for record in begun)
+            self.are_left = any(record.number not in at_work for record in begun)
         return completed
 
     async def complete_left(self) -> None:
         """Complete what could not be completed before."""
-        if self._are_left:
+        if self.are_left:
             await self.complete()
 
     async def put(self, put: Put, choice: FileChoice, turn_id: str | None, person: str, *, at: int) -> ChangeRecord:
         """Put files back, or bring them back. What is interrupted by the death of a worker is completed later."""
         try:
-            record = await self._do(put, choice, turn_id, person, at=at)
+            record = await self.do(put, choice, turn_id, person, at=at)
         except WorkerAway:
-            self._are_left = True
+            self.are_left = True
             raise
         self._done(record)
         return record
 
     def tell(self, begun: ChangeRecord, why: str) -> None:
         """Tell people that it is not known yet what a turn has changed."""
-        self._are_left = True
+        self.are_left = True
         later = "That is looked at when the worker is back."
         self._journal.publish(Trouble(text=f"What turn {begun.turn_id} changed is not known yet. {why} {later}"))
 

@@ -2,20 +2,22 @@
 
 import asyncio
 from collections.abc import Sequence
-from pathlib import Path
+from contextlib import suppress
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from bullpen.conversation.events import FEW, Trouble, TroubleOver
 from bullpen.conversation.journal import Journal
-from bullpen.files.conflict_marks import still_marked
+from bullpen.errors import FilesError
+from bullpen.files.worktrees import Worktree
 
 
 class Marks(Struct, frozen=True, kw_only=True):
     """The files of one conflict that still have marks."""
 
-    root: Path
+    own: Worktree
+    """The workspace whose work was merged."""
     files: tuple[str, ...]
     resolver: str
     """Who was to resolve it."""
@@ -45,7 +47,9 @@ class UnresolvedMarks:
     async def look(self) -> None:
         """Look again at the files that people were told of, and say which marks are gone."""
         for about, marks in list(self._told.items()):
-            left = await asyncio.to_thread(still_marked, marks.root, marks.files)
+            left = marks.files
+            with suppress(FilesError):
+                left = await asyncio.to_thread(marks.own.still_marked, marks.files)
             if left == marks.files or self._told.get(about) is not marks:
                 continue
             if left:

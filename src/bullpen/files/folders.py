@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Literal, Protocol
 
 from bullpen.file_changes import FileChange, FileState, FolderChanges
+from bullpen.files.merge import Merged
 from bullpen.files.snapshot import Snapshot
 
 
@@ -39,6 +40,9 @@ class Files(Protocol):
 
     def apply(self, changes: Sequence[FileChange], *, back: bool) -> None:
         """Put files into their new states, or back to their old ones; can be called again after a crash."""
+
+    def merge(self, base: str, ours: str, theirs: str) -> Merged:
+        """Return what must change in ours so that it has what theirs changed since base."""
 
     def contents(self, blob: str) -> bytes:
         """Return the contents of a file by its blob."""

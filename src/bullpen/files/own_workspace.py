@@ -5,7 +5,7 @@ import fcntl
 import os
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import msgspec
@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from bullpen.errors import FilesError, FilesNotKept, NoOwnWorkspace
 from bullpen.files.compare import is_tree
+from bullpen.files.conflict_marks import still_marked
 from bullpen.files.git import GitFailed
 from bullpen.files.own_paths import own_path
 from bullpen.files.place import find_place
@@ -140,6 +141,10 @@ class OwnWorkspace:
     def has_unmerged_work(self) -> bool:
         """Return whether something in it is not in the shared folder."""
         return self.look() != self.state.base
+
+    def still_marked(self, files: Iterable[str]) -> tuple[str, ...]:
+        """Return which of these files of the shared folder still have both versions in them."""
+        return still_marked(self.shared, files)
 
     # Before a turn
 

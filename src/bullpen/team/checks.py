@@ -168,8 +168,6 @@ class _Checks:
         yield self._problem((*path, "pool"), text, "remark")
         if not member.command and member.agent and not is_known(member.agent):
             yield self._problem((*path, "agent"), _unknown_agent(member.agent))
-        if member.workspace == "own":
-            yield self._problem((*path, "workspace"), '"own" is not possible in a pool: write "shared"')
         yield from self._permissions(path, member)
         yield from self._may_address(path, member)
         yield from self._allow(path, member)
