@@ -3,7 +3,7 @@
 import asyncio
 import re
 from collections.abc import Callable, Coroutine
-from typing import Any
+from typing import Any, LiteralString
 
 import msgspec
 import procrastinate
@@ -120,6 +120,44 @@ def test_the_same_attempt_on_two_connections_at_once_takes_one_order(url: str) -
             ("doing", 10),
             ("todo", 10),
         ]
+
+    run(url, work)
+
+
+def test_looking_for_an_order_in_vain_writes_nothing(url: str) -> None:
+    """Else each look would wait for the disk, and workers look often."""
+
+    async def work(database: Database) -> None:
+        one = await worker(database, "gpu-box")
+        await place(database, an_order(pool="other"))
+        with psycopg.connect(url, options="-c search_path=bullpen_cluster") as connection:
+            connection.execute("SELECT FROM next_order(%s, %s, false)", [one, new_attempt()])
+            assert connection.execute("SELECT pg_current_xact_id_if_assigned()").fetchone() == (None,)
+
+    run(url, work)
+
+
+def test_what_nobody_waits_for_does_not_wait_for_the_disk(url: str) -> None:
+    async def work(database: Database) -> None:
+        one = await worker(database, "gpu-box")
+        await place(database, an_order())
+        order = await next_order(database, one, new_attempt())
+        assert order is not None
+
+        def setting(query: LiteralString, *given: object) -> str:
+            with psycopg.connect(url, options="-c search_path=bullpen_cluster") as connection:
+                connection.execute(query, given)
+                found = connection.execute("SHOW synchronous_commit").fetchone()
+                assert found is not None
+                return str(found[0])
+
+        assert setting("SELECT beat(%s)", one) == "off"
+        assert setting("SELECT leave_lines(%s, %s, %s, 1, '{}')", one, *order.key) == "off"
+        assert setting("SELECT end_order(%s, %s, %s, 'ended', '')", one, *order.key) == "on"
+        # One that has not ended is cancelled, which must not be lost.
+        await place(database, an_order("2"))
+        assert setting("SELECT settle_order(%s, %s)", *an_order("2").key) == "on"
+        assert setting("SELECT settle_order(%s, %s)", *order.key) == "off"
 
     run(url, work)
 

@@ -15,11 +15,12 @@ from msgspec import Struct
 from bullpen.cluster.bell import Bell, ring
 from bullpen.cluster.database import GONE, Database, stop_if_cancelled
 from bullpen.cluster.joining import refusals
-from bullpen.cluster.orders import queues_of
 
 logger = logging.getLogger(__name__)
 
 Kind = Literal["node", "worker"]
+CANCELS = "bullpen_cancel"
+"""Rings with the id of a worker if somebody wants one of its turns to end."""
 BEAT_SECONDS = 1.0
 STALE_SECONDS = 5.0
 """Who has not said for so long that it lives is given up."""
@@ -67,7 +68,7 @@ async def joined(
     member = Member(rows[0][0])
     tasks = [
         asyncio.create_task(bell.listen(member.id)),
-        asyncio.create_task(_beat(database, bell, process, member, stop_turns)),
+        asyncio.create_task(_beat(database, bell, member, stop_turns)),
     ]
     try:
         yield member
@@ -79,9 +80,9 @@ async def joined(
             await database.once("SELECT leave_cluster(%s)", member.id)
 
 
-async def _beat(database: Database, bell: Bell, process: Process, member: Member, stop_turns: StopTurns) -> None:
-    """Say again and again that this process lives; when the bell rings for one of its pools, also at once."""
-    with bell.waiting(*map(channel_of, queues_of(process.pools, process.name))) as ringing:
+async def _beat(database: Database, bell: Bell, member: Member, stop_turns: StopTurns) -> None:
+    """Say again and again that this process lives; when somebody wants one of its turns to end, also at once."""
+    with bell.waiting(CANCELS, payload=str(member.id)) as ringing:
         while not member.given_up.is_set():
             try:
                 rows = await database.once("SELECT conversation, turn FROM beat(%s)", member.id)
@@ -96,7 +97,7 @@ async def _beat(database: Database, bell: Bell, process: Process, member: Member
 
 
 def channel_of(pool: str) -> str:
-    """Return where procrastinate says that a pool has a new order, or that one is to be ended."""
+    """Return where procrastinate says that a queue has a new order."""
     return f"procrastinate_queue_v1#{pool}"
 
 

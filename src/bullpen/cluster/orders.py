@@ -70,6 +70,8 @@ class Order(Struct, frozen=True, kw_only=True):
     pool: str
     packed: bytes
     """What is to be done; it may be of another version of bullpen."""
+    listener: tuple[str, str] | None = None
+    """Where what the agent says goes, and what is shown there, if its owner was alive when it was handed out."""
 
     @property
     def work(self) -> Work:
@@ -93,12 +95,13 @@ class Order(Struct, frozen=True, kw_only=True):
 
 async def next_order(database: Database, worker: int, attempt: int, *, only_errands: bool = False) -> Order | None:
     """Take an order to run it, and note that it runs, in one commit; asked again, it is the same one."""
-    query: LiteralString = "SELECT conversation, turn, pool, work FROM next_order(%s, %s, %s)"
+    query: LiteralString = "SELECT conversation, turn, pool, work, address, token FROM next_order(%s, %s, %s)"
     rows = await database.do(query, worker, attempt, only_errands)
     if not rows:
         return None
-    conversation, turn, pool, packed = rows[0]
-    return Order(conversation=conversation, turn=turn, pool=pool, packed=packed)
+    conversation, turn, pool, packed, address, token = rows[0]
+    listener = None if token is None else (address, token)
+    return Order(conversation=conversation, turn=turn, pool=pool, packed=packed, listener=listener)
 
 
 async def cancel(database: Database, conversation: str, turn: str) -> None:
@@ -142,10 +145,18 @@ async def settle(database: Database, conversation: str, turn: str) -> None:
 
 
 def queues_of(pools: Iterable[str], worker: str) -> list[str]:
-    """Return where a worker's orders come: its pools, and its own queues, as queue_of() in sql/0001.sql names them."""
+    """Return where a worker's turns come: its pools, and its own queues, as queue_of() in sql/0001.sql names them."""
     pools = list(pools)
-    hashes = [hashlib.sha256(f"{pool}@{worker}".encode()).hexdigest()[:32] for pool in pools]
-    return [*pools, *(f"{kind}{one}" for kind in "@!" for one in hashes)]
+    return [*pools, *(f"@{one}" for one in _hashes(pools, worker))]
+
+
+def errand_queues_of(pools: Iterable[str], worker: str) -> list[str]:
+    """Return where a worker's errands come."""
+    return [f"!{one}" for one in _hashes(pools, worker)]
+
+
+def _hashes(pools: Iterable[str], worker: str) -> list[str]:
+    return [hashlib.sha256(f"{pool}@{worker}".encode()).hexdigest()[:32] for pool in pools]
 
 
 def new_token() -> str:

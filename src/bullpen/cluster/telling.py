@@ -22,11 +22,15 @@ BATCH = 200
 class Telling:
     """The lines of one turn, on their way."""
 
-    def __init__(self, database: Database, worker: int, key: tuple[str, str]) -> None:
+    def __init__(
+        self, database: Database, worker: int, key: tuple[str, str], listener: tuple[str, str] | None = None
+    ) -> None:
+        """Tell who listens; if that is not known, it is looked up."""
         self.log = TurnLog()
         self._database = database
         self._worker = worker
         self._key = key
+        self._listener = listener
         self._more = asyncio.Event()
         self._left = 0
         """The last line that was left in the database."""
@@ -38,12 +42,12 @@ class Telling:
 
     async def tell(self) -> None:
         """Tell all lines as they come, until it is cancelled. A new owner hears all of them."""
-        query: LiteralString = "SELECT address, token FROM listener_of(%s, %s, %s)"
+        known = self._listener
         while True:
-            rows = await self._database.do(query, self._worker, *self._key)
+            listener, known = known or await self._owner(), None
             try:
-                if rows:
-                    address, token = rows[0]
+                if listener is not None:
+                    address, token = listener
                     await self._connected(address, Hello(*self._key, token))
             except (EOFError, msgspec.MsgspecError):
                 pass
@@ -52,6 +56,11 @@ class Telling:
                 await self._through_database()
                 continue
             await asyncio.sleep(AGAIN_SECONDS)
+
+    async def _owner(self) -> tuple[str, str] | None:
+        query: LiteralString = "SELECT address, token FROM listener_of(%s, %s, %s)"
+        rows = await self._database.do(query, self._worker, *self._key)
+        return (rows[0][0], rows[0][1]) if rows else None
 
     async def _connected(self, address: str, hello: Hello) -> None:
         async with line_to(address, hello) as line:

@@ -21,8 +21,8 @@ from bullpen.cluster.database import Database
 from bullpen.cluster.file_desk import FileDesk
 from bullpen.cluster.file_work import CheckWork
 from bullpen.cluster.joining import obstacle
-from bullpen.cluster.membership import Member, Process, channel_of, joined
-from bullpen.cluster.orders import Errand, Order, Work, new_attempt, next_order, queues_of
+from bullpen.cluster.membership import CANCELS, Member, Process, channel_of, joined
+from bullpen.cluster.orders import Errand, Order, Work, errand_queues_of, new_attempt, next_order, queues_of
 from bullpen.cluster.outcomes import Ending, Outcome, Result, end
 from bullpen.cluster.telling import Telling
 from bullpen.cluster.turn_log import BeganAgain, Ran, Said, Wrote
@@ -54,6 +54,16 @@ class Worker(Struct, frozen=True, kw_only=True):
         """What others see."""
         return self.file.name or platform.node()
 
+    @property
+    def channels(self) -> list[str]:
+        """Where it is said that a turn was ordered."""
+        return list(map(channel_of, queues_of(self.pools, self.name)))
+
+    @property
+    def errand_channels(self) -> list[str]:
+        """Where it is said that an errand was."""
+        return list(map(channel_of, errand_queues_of(self.pools, self.name)))
+
     async def run(self, stopping: asyncio.Event) -> None:
         """Run orders until it is told to stop; then wait for those that run. Cancel it to end those as well.
 
@@ -67,7 +77,7 @@ class Worker(Struct, frozen=True, kw_only=True):
         desk = FileDesk(self.file, data_folder() / HOME)
         async with Database(self.url, on_away=lambda is_away: self.watch(Away(is_away))) as database:
             while not stopping.is_set():
-                bell = Bell(self.url, *map(channel_of, queues_of(self.pools, self.name)))
+                bell = Bell(self.url, CANCELS, *self.channels, *self.errand_channels)
                 process = Process(kind="worker", name=self.name, pools=self.pools, announced=announced)
                 shift = Shift(self, database, bell, desk)
                 async with joined(database, bell, process, stop_turns=shift.stop_turns) as member:
@@ -94,8 +104,8 @@ class Shift:
         self._database = database
         self._bell = bell
         self._desk = desk
-        self._room = asyncio.Event()
-        """Set when something has ended, or may have been ordered."""
+        self._errand_rings = asyncio.Event()
+        """Set when an errand may have been ordered, or there is room for a turn again."""
         self._errands: set[tuple[str, str]] = set()
         self._turns: dict[tuple[str, str], asyncio.Task[None]] = {}
         self._begun: set[tuple[str, str]] = set()
@@ -127,18 +137,31 @@ class Shift:
 
     async def _take(self, member: Member) -> None:
         attempt = new_attempt()
-        queues = queues_of(self._worker.pools, self._worker.name)
-        with self._bell.waiting(*map(channel_of, queues)) as self._room:
+        turns, errands = self._worker.channels, self._worker.errand_channels
+        with (
+            self._bell.waiting(*turns, *errands) as rings,
+            self._bell.waiting(*errands) as self._errand_rings,
+        ):
+            rings.set()
             while True:
-                self._room.clear()
                 # Errands never wait for turns: those may take hours, and people wait for errands.
-                is_full = len(self._turns) - len(self._errands) >= self._worker.file.at_once
+                is_full = self._is_full
+                await ring(self._errand_rings if is_full else rings, LOOK_SECONDS)
+                self._errand_rings.clear()
+                if is_full and not self._is_full:
+                    continue
+                if not is_full:
+                    rings.clear()
                 order = await next_order(self._database, member.id, attempt, only_errands=is_full)
                 if order is not None:
                     attempt = new_attempt()
                     self._begin(member, order)
-                    continue
-                await ring(self._room, LOOK_SECONDS)
+                    # There may be more.
+                    (self._errand_rings if is_full else rings).set()
+
+    @property
+    def _is_full(self) -> bool:
+        return len(self._turns) - len(self._errands) >= self._worker.file.at_once
 
     def _begin(self, member: Member, order: Order) -> None:
         errand = order.errand
@@ -151,9 +174,11 @@ class Shift:
         task.add_done_callback(lambda _: self._forget(order.key))
 
     def _forget(self, key: tuple[str, str]) -> None:
+        was_full = self._is_full
         del self._turns[key]
-        self._room.set()
         self._errands.discard(key)
+        if was_full:
+            self._errand_rings.set()
         self._begun.discard(key)
         self._unwanted.discard(key)
         self._sessions.pop(key, None)
@@ -163,7 +188,7 @@ class Shift:
         self._begun.add(order.key)
         began = time.monotonic()
         self._worker.watch(Began(order.conversation, _member_of(order), order.pool))
-        telling = Telling(self._database, member.id, order.key)
+        telling = Telling(self._database, member.id, order.key, order.listener)
         talk = asyncio.create_task(telling.tell())
         try:
             outcome = await self._outcome(order, telling)

@@ -61,6 +61,11 @@ CREATE TABLE runs (
     FOREIGN KEY (conversation, turn) REFERENCES orders ON DELETE CASCADE
 );
 
+-- Where what an agent says goes: to the owner that is alive.
+CREATE VIEW listeners AS
+    SELECT o.conversation, o.turn, p.address, o.token FROM orders o JOIN processes p ON p.id = o.owner
+    WHERE p.ended_at IS NULL;
+
 -- A turn has one end, whoever is first: the worker with what the agent said, or the reaper.
 CREATE TABLE outcomes (
     conversation text NOT NULL,
@@ -89,6 +94,12 @@ CREATE TABLE pool_roles (
 
 CREATE FUNCTION is_node() RETURNS boolean LANGUAGE sql STABLE AS $$
     SELECT pg_has_role(session_user, nspowner, 'MEMBER') FROM pg_namespace WHERE nspname = 'bullpen_cluster'
+$$;
+
+-- Lets the transaction not wait for the disk: a crash of the server may lose it. It is not a setting of functions, since
+-- those end with the function, before the commit.
+CREATE FUNCTION not_synced() RETURNS void LANGUAGE sql AS $$
+    SELECT set_config('synchronous_commit', 'off', true)
 $$;
 
 CREATE FUNCTION check_pools(wanted text[]) RETURNS void LANGUAGE plpgsql STABLE AS $$
@@ -192,10 +203,11 @@ $$;
 
 -- Says that a process is alive, and returns which of its turns somebody wants to end; nothing if it was given up.
 CREATE FUNCTION beat(process bigint) RETURNS TABLE (conversation text, turn text)
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = bullpen_cluster, pg_temp SET synchronous_commit = off AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = bullpen_cluster, pg_temp AS $$
 DECLARE
     engine_id bigint;
 BEGIN
+    PERFORM not_synced();
     PERFORM check_process(process);
     UPDATE processes SET beat_at = clock_timestamp() WHERE id = process AND ended_at IS NULL
         RETURNING engine INTO engine_id;
@@ -283,30 +295,40 @@ $$;
 -- A worker numbers its attempts. What it asked on a connection that is gone may be done late, when it has the order from
 -- another one, and that has even ended: then nobody waits for an answer, and nothing is handed out.
 CREATE FUNCTION next_order(by_worker bigint, with_attempt bigint, only_errands boolean)
-RETURNS TABLE (conversation text, turn text, pool text, work bytea)
+RETURNS TABLE (conversation text, turn text, pool text, work bytea, address text, token text)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = bullpen_cluster, pg_temp AS $$
 DECLARE
     me processes;
     queues text[];
+    is_any boolean;
     given procrastinate_jobs;
     ordered orders;
 BEGIN
     PERFORM check_process(by_worker);
-    SELECT * INTO me FROM processes p WHERE p.id = by_worker AND p.ended_at IS NULL FOR NO KEY UPDATE;
-    IF NOT FOUND THEN
-        RETURN;
-    END IF;
-    IF with_attempt <= me.attempt THEN
-        RETURN QUERY SELECT o.conversation, o.turn, o.pool, o.work FROM runs r JOIN orders o USING (conversation, turn)
-            WHERE r.worker = by_worker AND r.attempt = with_attempt;
-        RETURN;
-    END IF;
+    SELECT * INTO me FROM processes p WHERE p.id = by_worker;
     queues := ARRAY(SELECT queue_of(one, me.name, true) FROM unnest(me.pools) AS of_mine (one));
     IF NOT only_errands THEN
         queues := queues || me.pools
             || ARRAY(SELECT queue_of(one, me.name, false) FROM unnest(me.pools) AS of_mine (one));
     END IF;
-    LOOP
+    is_any := EXISTS (SELECT FROM procrastinate_jobs j WHERE j.status = 'todo' AND j.queue_name = ANY (queues));
+    -- Before its attempt is read: what is not there any more may be what this attempt was given.
+    IF is_any THEN
+        SELECT * INTO me FROM processes p WHERE p.id = by_worker AND p.ended_at IS NULL FOR NO KEY UPDATE;
+    ELSE
+        -- Most look for nothing. A lock would be written, and waited for on the disk.
+        SELECT * INTO me FROM processes p WHERE p.id = by_worker AND p.ended_at IS NULL;
+    END IF;
+    IF NOT FOUND THEN
+        RETURN;
+    END IF;
+    IF with_attempt <= me.attempt THEN
+        RETURN QUERY SELECT o.conversation, o.turn, o.pool, o.work, l.address, l.token
+            FROM runs r JOIN orders o USING (conversation, turn) LEFT JOIN listeners l USING (conversation, turn)
+            WHERE r.worker = by_worker AND r.attempt = with_attempt;
+        RETURN;
+    END IF;
+    WHILE is_any LOOP
         given := procrastinate_fetch_job_v2(queues, me.engine);
         IF given.id IS NULL THEN
             RETURN;
@@ -319,7 +341,9 @@ BEGIN
                 VALUES (ordered.conversation, ordered.turn, by_worker, with_attempt) ON CONFLICT DO NOTHING;
             IF FOUND THEN
                 UPDATE processes p SET attempt = with_attempt WHERE p.id = by_worker;
-                RETURN QUERY SELECT ordered.conversation, ordered.turn, ordered.pool, ordered.work;
+                RETURN QUERY SELECT ordered.conversation, ordered.turn, ordered.pool, ordered.work, l.address, l.token
+                    FROM (SELECT) AS one LEFT JOIN listeners l
+                    ON l.conversation = ordered.conversation AND l.turn = ordered.turn;
                 RETURN;
             END IF;
             -- Delivered twice. Its job stays until it has ended, so that it can still be cancelled.
@@ -345,21 +369,21 @@ BEGIN
 END
 $$;
 
--- Where what an agent says goes: to the owner that is alive.
 CREATE FUNCTION listener_of(by_worker bigint, of_conversation text, of_turn text)
 RETURNS TABLE (address text, token text)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = bullpen_cluster, pg_temp AS $$
 BEGIN
     IF check_run(by_worker, of_conversation, of_turn) THEN
-        RETURN QUERY SELECT p.address, o.token FROM orders o JOIN processes p ON p.id = o.owner
-            WHERE o.conversation = of_conversation AND o.turn = of_turn AND p.ended_at IS NULL;
+        RETURN QUERY SELECT l.address, l.token FROM listeners l
+            WHERE l.conversation = of_conversation AND l.turn = of_turn;
     END IF;
 END
 $$;
 
 CREATE FUNCTION leave_lines(by_worker bigint, of_conversation text, of_turn text, first bigint, told bytea[])
-RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = bullpen_cluster, pg_temp SET synchronous_commit = off AS $$
+RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = bullpen_cluster, pg_temp AS $$
 BEGIN
+    PERFORM not_synced();
     IF check_run(by_worker, of_conversation, of_turn) THEN
         INSERT INTO lines SELECT of_conversation, of_turn, first + place - 1, line
             FROM unnest(told) WITH ORDINALITY AS given (line, place) ON CONFLICT DO NOTHING;
@@ -405,12 +429,16 @@ $$;
 CREATE FUNCTION cancel_order(of_conversation text, of_turn text) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     of_job bigint;
+    by_worker bigint;
 BEGIN
     SELECT job INTO of_job FROM orders WHERE conversation = of_conversation AND turn = of_turn FOR UPDATE;
     IF NOT FOUND OR EXISTS (SELECT FROM outcomes WHERE conversation = of_conversation AND turn = of_turn) THEN
         RETURN;
-    ELSIF EXISTS (SELECT FROM runs WHERE conversation = of_conversation AND turn = of_turn) THEN
+    END IF;
+    SELECT worker INTO by_worker FROM runs WHERE conversation = of_conversation AND turn = of_turn;
+    IF FOUND THEN
         PERFORM procrastinate_cancel_job_v1(of_job, true, false);
+        PERFORM pg_notify('bullpen_cancel', by_worker::text);
     ELSE
         PERFORM end_turn(of_conversation, of_turn, 'cancelled', '');
     END IF;
@@ -433,7 +461,12 @@ $$;
 -- Removes the order of a turn whose end is stored. Nobody wants it any more, so what has not ended is cancelled.
 CREATE FUNCTION settle_order(of_conversation text, of_turn text) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
-    PERFORM cancel_order(of_conversation, of_turn);
+    IF EXISTS (SELECT FROM outcomes WHERE conversation = of_conversation AND turn = of_turn) THEN
+        -- If a crash loses that, it is done a day later.
+        PERFORM not_synced();
+    ELSE
+        PERFORM cancel_order(of_conversation, of_turn);
+    END IF;
     DELETE FROM lines WHERE conversation = of_conversation AND turn = of_turn;
     DELETE FROM orders o WHERE o.conversation = of_conversation AND o.turn = of_turn
         AND EXISTS (SELECT FROM outcomes e WHERE e.conversation = of_conversation AND e.turn = of_turn);
