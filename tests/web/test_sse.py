@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,8 @@ import httpx
 import msgspec
 import pytest
 
+from bullpen.conversation.broadcast import Numbered
+from bullpen.conversation.conversation import Conversation
 from bullpen.conversation.events import (
     Continued,
     ConversationEvent,
@@ -22,8 +25,11 @@ from bullpen.conversation.events import (
 from bullpen.testing.site import Site, site
 from bullpen.testing.stage import write_team
 from bullpen.turn_events import TextDelta
+from bullpen.web import page_feed
 from bullpen.web.api import NumberedEvent
 from bullpen.web.frames import RECENT_BYTES, Frames, server_sent
+from bullpen.web.updates import Update
+from bullpen.web.updates import update as update_of
 
 WAIT_SECONDS = 60
 
@@ -257,6 +263,47 @@ def test_a_page_that_comes_back_gets_what_it_has_missed_or_learns_that_it_is_gon
         assert gone.startswith(server_sent("lagged", b"{}", 7) + server_sent("letter", b"d", 8))
 
     asyncio.run(story())
+
+
+def test_nothing_is_rendered_while_there_is_no_page_and_one_that_comes_back_learns_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    team = write_team(tmp_path, {"max": [{"say": "Hi."}]})
+    rendered: list[str] = []
+
+    async def update(numbered: Numbered, conversation: Conversation) -> Update | None:
+        rendered.append(type(numbered.event).__name__)
+        return await update_of(numbered, conversation)
+
+    monkeypatch.setattr(page_feed, "update", update)
+
+    async def first(client: httpx.AsyncClient, path: str) -> str:
+        async with client.stream("GET", path) as answer:
+            async for event in events(answer):
+                return event["event"]
+        return ""
+
+    async def story() -> None:
+        async with (
+            site(tmp_path, team) as served,
+            httpx.AsyncClient(base_url=served.url, headers=served.headers, timeout=WAIT_SECONDS) as client,
+        ):
+            opened = await served.hub.begin()
+            conversation, here = opened.conversation, f"/c/{opened.conversation.id}"
+            await conversation.say("Hello?")
+            await conversation.until_quiet()
+            assert rendered == []
+            assert await first(client, f"{here}/stream?after=0") == "lagged"
+
+            # One that was rendered is expected, so nothing is missed until it reads.
+            page = (await client.get(here)).text
+            number = re.findall(r'data-number="(\d+)"', page)[0]
+            await conversation.say("And now?")
+            await conversation.until_quiet()
+            assert "Said" in rendered
+            assert await first(client, f"{here}/stream?after={number}") == "said"
+
+    asyncio.run(asyncio.wait_for(story(), WAIT_SECONDS))
 
 
 def test_a_page_that_reads_nothing_is_let_go_and_holds_no_memory() -> None:

@@ -47,6 +47,12 @@ class Frames:
         for reader in self._readers:
             reader.add(frame)
 
+    def skip(self) -> None:
+        """Leave a frame out, and all before it: a page that has read only those gets `lagged`."""
+        self.number += 1
+        self._recent.clear()
+        self._recent_bytes = 0
+
     @contextmanager
     def reading(self, after: int | None = None, first: bytes = b"") -> Iterator["Reader"]:
         """Yield the frames from now on, or those after a number; `lagged` comes first if some of them are gone."""

@@ -1,10 +1,10 @@
-"""PageFeed: what the pages of one conversation are sent, rendered once for all of them."""
+"""PageFeed: what the pages of one conversation are sent, rendered once for all of them, and only if there are any."""
 
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from time import monotonic
 
 from markupsafe import Markup
@@ -24,6 +24,8 @@ GROW_SECONDS = 0.04
 """Text is rendered this often while it is written: an eye sees no steps, and few characters come in between."""
 UNSEEN_GROW_SECONDS = 1.0
 """The same while no page is open."""
+EXPECT_SECONDS = 60.0
+"""How long a page is waited for that was rendered, or that was open. Then nothing is rendered until one asks."""
 GROW_SHARE = 8
 """A long block takes longer to render, so it is rendered less often: at most this fraction of the time."""
 
@@ -45,6 +47,7 @@ class PageFeed:
         self._texts: dict[str, GrowingMarkdown] = {}
         """What each running turn has said."""
         self._grows_at = 0.0
+        self._expected_until = 0.0
 
     async def follow(self) -> None:
         """Publish everything that happens until the conversation is closed."""
@@ -59,19 +62,40 @@ class PageFeed:
                     self.frames.publish("lagged", b"{}")
         self.frames.close()
 
-    def reading(self, after: int | None) -> AbstractContextManager[Reader]:
+    @property
+    def number(self) -> int:
+        """The number of the last frame, for a page that will ask for what comes after it."""
+        self._expect_page()
+        return self.frames.number
+
+    @contextmanager
+    def reading(self, after: int | None) -> Iterator[Reader]:
         """Yield the frames for one page, from now on or after a number."""
         self._grow_all()
-        return self.frames.reading(after)
+        try:
+            with self.frames.reading(after) as reader:
+                yield reader
+        finally:
+            self._expected_until = monotonic() + EXPECT_SECONDS
 
     def running_turns(self) -> list[Markup]:
         """Return every running turn as part of a page, with its text as far as it was published."""
+        self._expect_page()
         running = self._conversation.running.values()
         return [live_turn(one, self._texts.get(one.turn.id, GrowingMarkdown()), self._conversation) for one in running]
 
+    def _expect_page(self) -> None:
+        if not self._is_watched:
+            self._grow_all()
+        self._expected_until = monotonic() + EXPECT_SECONDS
+
+    @property
+    def _is_watched(self) -> bool:
+        return self.frames.has_readers or monotonic() < self._expected_until
+
     async def _next(self, viewer: Viewer) -> list[Numbered]:
         """Return events; none if it is time to render text first."""
-        if not any(text.has_grown for text in self._texts.values()):
+        if not self._is_watched or not any(text.has_grown for text in self._texts.values()):
             return await viewer.several()
         try:
             async with asyncio.timeout(max(0.0, self._grows_at - monotonic())):
@@ -84,9 +108,10 @@ class PageFeed:
             await self._publish(numbered)
         if any(changes_state(numbered.event) for numbered in events):
             view = self._view()
-            self.frames.publish("state", state_html(view).encode())
+            if self._is_watched:
+                self.frames.publish("state", state_html(view).encode())
             self._on_state(view)
-        if monotonic() >= self._grows_at:
+        if self._is_watched and monotonic() >= self._grows_at:
             self._grow_all()
 
     async def _publish(self, numbered: Numbered) -> None:
@@ -99,14 +124,18 @@ class PageFeed:
                 self._texts[event.turn.id] = GrowingMarkdown()
             case Said(turn_id=str(turn_id)) | TurnEnded(turn_id=turn_id):
                 # All of it is there before it becomes a message, so that nothing moves.
-                self._grow(turn_id)
+                if self._is_watched:
+                    self._grow(turn_id)
             case Lagged():
                 self._read_texts_again()
             case _:
                 pass
-        made = await update(numbered, self._conversation)
-        if made is not None:
-            self.frames.publish(made.event, made.data)
+        if self._is_watched:
+            made = await update(numbered, self._conversation)
+            if made is not None:
+                self.frames.publish(made.event, made.data)
+        else:
+            self.frames.skip()
         if isinstance(event, TurnEnded):
             self._texts.pop(event.turn_id, None)
 

@@ -91,7 +91,7 @@ async def conversation(request: Request) -> Response:
     hub, conversation_id = hub_of(request), id_in(request)
     opened = hub.get(conversation_id)
     # The number is read first, so that no event in between can be missed.
-    number = opened.feed.frames.number if opened else 0
+    number = opened.feed.number if opened else 0
     around = number_in(request, "at")
     before = None if around is None else around + HALF_A_PAGE
     # Counted before they are read: a message that arrives in between does not mean that there are more.
