@@ -39,6 +39,7 @@ from bullpen.web.credentials import Keys
 from bullpen.web.forwarding import Forwarding
 from bullpen.web.guard import Guard
 from bullpen.web.nodes import Nodes
+from bullpen.web.passing import Kept
 from bullpen.web.requests import for_its_people
 from bullpen.web.responses import problem
 
@@ -95,10 +96,15 @@ def create_app(
     place: Place,
     on_entry: Callable[[str], None] = lambda _: None,
     nodes: Nodes | None = None,
+    kept: Kept | None = None,
 ) -> Guard:
-    """Return the application for one server. `on_entry` is called with every ticket that was used."""
+    """Return the application for one server. `on_entry` is called with every ticket that was used.
+
+    On a node, `kept` has connections to the others.
+    """
     pages = _pages(hub, keys, place, on_entry)
-    return Guard(pages if nodes is None else Forwarding(pages, hub, nodes), keys=keys, place=place)
+    app = pages if nodes is None else Forwarding(pages, hub, nodes, kept or Kept())
+    return Guard(app, keys=keys, place=place)
 
 
 def app_for_nodes(hub: Hub, keys: Keys, place: Place, secret: str) -> Arrivals:

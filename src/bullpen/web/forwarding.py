@@ -19,7 +19,7 @@ from bullpen.errors import BullpenError, ConversationInUse, UnknownConversation
 from bullpen.web.conversations import Hub
 from bullpen.web.identity import ROLES, visitor
 from bullpen.web.nodes import Nodes, Peer
-from bullpen.web.passing import Answer, Broken, NotReached, passed_on
+from bullpen.web.passing import Answer, Broken, Kept, NotReached, passed_on
 from bullpen.web.responses import problem
 
 PATIENCE_SECONDS = 15.0
@@ -44,10 +44,11 @@ def conversation_in(path: str) -> str | None:
 class Forwarding:
     """An ASGI application around another one, on a node of a cluster."""
 
-    def __init__(self, app: ASGIApp, hub: Hub, nodes: Nodes) -> None:
+    def __init__(self, app: ASGIApp, hub: Hub, nodes: Nodes, kept: Kept) -> None:
         self._app = app
         self._hub = hub
         self._nodes = nodes
+        self._kept = kept
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer here what is here, and pass on what is not."""
@@ -111,7 +112,8 @@ class Forwarding:
         return True
 
     async def _answer(self, peer: Peer, scope: Scope, body: bytes, send: Send) -> bool:
-        async with passed_on(peer, scope, body, visitor()) as answer:
+        kept = self._kept if may_be_repeated(scope, body) else None
+        async with passed_on(peer, scope, body, visitor(), kept) as answer:
             if answer.is_not_here:
                 return False
             state = scope.setdefault("state", {})

@@ -3,7 +3,7 @@
 import asyncio
 import base64
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 import h11
 import msgspec
@@ -14,6 +14,10 @@ from bullpen.web.identity import Visitor
 from bullpen.web.nodes import Peer
 
 CONNECT_SECONDS = 2.0
+KEPT_SECONDS = 2.0
+"""How long a connection is kept for another request; the other node keeps it longer."""
+MOST_KEPT = 8
+"""To each node."""
 READ_BYTES = 65536
 SECRET = b"bullpen-secret"
 VISITOR = b"bullpen-visitor"
@@ -50,31 +54,89 @@ class Answer(Struct, frozen=True):
         return any(name == NOT_HERE for name, _ in self.headers)
 
 
+class Kept:
+    """Connections to other nodes that are kept for a while, for the next request."""
+
+    def __init__(self) -> None:
+        self._idle: dict[str, list[_Line]] = {}
+
+    def take(self, passage: str) -> "_Line | None":
+        """Return one that nobody uses; None: there is none."""
+        idle = self._idle.get(passage, [])
+        while idle:
+            line = idle.pop()
+            if line.is_open:
+                return line
+            line.close()
+        return None
+
+    def put(self, passage: str, line: "_Line") -> None:
+        """Keep one that nobody uses any more."""
+        idle = self._idle.setdefault(passage, [])
+        if len(idle) < MOST_KEPT:
+            idle.append(line)
+            asyncio.get_running_loop().call_later(KEPT_SECONDS, self._close, passage, line)
+        else:
+            line.close()
+
+    def close(self) -> None:
+        """Close all that nobody uses."""
+        for passage, idle in list(self._idle.items()):
+            for line in list(idle):
+                self._close(passage, line)
+
+    def _close(self, passage: str, line: "_Line") -> None:
+        # If it was used and kept again since, that is a bit early.
+        idle = self._idle.get(passage, [])
+        if line in idle:
+            idle.remove(line)
+            line.close()
+        if not idle:
+            self._idle.pop(passage, None)
+
+
 @asynccontextmanager
-async def passed_on(peer: Peer, scope: Scope, body: bytes, who: Visitor | None) -> AsyncIterator[Answer]:
-    """Ask another node, and yield the beginning of its answer. NotReached or Broken is raised if there is none."""
+async def passed_on(
+    peer: Peer, scope: Scope, body: bytes, who: Visitor | None, kept: Kept | None = None
+) -> AsyncIterator[Answer]:
+    """Ask another node, and yield the beginning of its answer. NotReached or Broken is raised if there is none.
+
+    A kept connection may be closed by the other node at that moment, and then it is asked again: `kept` is only for
+    what may be done twice.
+    """
+    line, answer = await _asked(peer, _request(peer, scope, body, who, is_kept=kept is not None), body, kept)
+    try:
+        yield answer
+    finally:
+        if kept is not None and line.is_free:
+            kept.put(peer.passage, line)
+        else:
+            line.close()
+
+
+async def _asked(peer: Peer, request: h11.Request, body: bytes, kept: Kept | None) -> "tuple[_Line, Answer]":
+    line = None if kept is None else kept.take(peer.passage)
+    if line is not None:
+        with suppress(Broken):
+            return line, await line.ask(request, body)
+    line = await _connected(peer)
+    return line, await line.ask(request, body)
+
+
+async def _connected(peer: Peer) -> "_Line":
     host, _, port = peer.passage.rpartition(":")
     try:
         async with asyncio.timeout(CONNECT_SECONDS):
-            reader, writer = await asyncio.open_connection(host, int(port))
+            return _Line(*await asyncio.open_connection(host, int(port)))
     except (OSError, ValueError) as error:
         raise NotReached(str(error)) from error
-    try:
-        exchange = _Exchange(reader, writer)
-        try:
-            await exchange.ask(_request(peer, scope, body, who), body)
-            answer = await exchange.begin()
-        except (OSError, EOFError, h11.ProtocolError) as error:
-            raise Broken(str(error)) from error
-        yield answer
-    finally:
-        writer.transport.abort()
 
 
-def _request(peer: Peer, scope: Scope, body: bytes, who: Visitor | None) -> h11.Request:
+def _request(peer: Peer, scope: Scope, body: bytes, who: Visitor | None, *, is_kept: bool) -> h11.Request:
     headers = [(b"host", peer.passage.encode()), (SECRET, peer.secret.encode()), (VISITOR, packed(who))]
     headers += _without(scope["headers"], LEFT_OUT)
-    headers += [(b"content-length", str(len(body)).encode()), (b"connection", b"close")]
+    headers += [(b"content-length", str(len(body)).encode())]
+    headers += [] if is_kept else [(b"connection", b"close")]
     query = scope.get("query_string", b"")
     path: bytes = scope.get("raw_path") or scope["path"].encode()
     target = path + (b"?" + query if query else b"")
@@ -96,21 +158,44 @@ def unpacked(header: bytes) -> Visitor | None:
     return None if who is None else msgspec.structs.replace(who, is_here=False)
 
 
-class _Exchange:
-    """One request and its answer on a connection."""
+class _Line:
+    """A connection, on which one request after the other is answered."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader = reader
         self._writer = writer
         self._http = h11.Connection(h11.CLIENT)
 
-    async def ask(self, request: h11.Request, body: bytes) -> None:
-        events: list[h11.Event] = [request, *([h11.Data(data=body)] if body else []), h11.EndOfMessage()]
-        for event in events:
-            self._writer.write(self._http.send(event) or b"")
-        await self._writer.drain()
+    @property
+    def is_open(self) -> bool:
+        """Whether the other node has not closed it, as far as is known."""
+        return not self._reader.at_eof()
 
-    async def begin(self) -> Answer:
+    @property
+    def is_free(self) -> bool:
+        """Whether the answer was read as a whole, and another request may follow."""
+        return self._http.our_state is self._http.their_state is h11.DONE
+
+    def close(self) -> None:
+        """Close it at once."""
+        self._writer.transport.abort()
+
+    async def ask(self, request: h11.Request, body: bytes) -> Answer:
+        """Return the beginning of the answer, or close the connection and raise Broken."""
+        self._http = h11.Connection(h11.CLIENT)
+        try:
+            events: list[h11.Event] = [request, *([h11.Data(data=body)] if body else []), h11.EndOfMessage()]
+            self._writer.write(b"".join(self._http.send(event) or b"" for event in events))
+            await self._writer.drain()
+            return await self._begin()
+        except (OSError, EOFError, h11.ProtocolError) as error:
+            self.close()
+            raise Broken(str(error)) from error
+        except BaseException:
+            self.close()
+            raise
+
+    async def _begin(self) -> Answer:
         event = await self._next()
         while isinstance(event, h11.InformationalResponse):
             event = await self._next()

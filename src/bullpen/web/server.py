@@ -25,6 +25,7 @@ from bullpen.web.continuing import continuing
 from bullpen.web.conversations import Hub
 from bullpen.web.credentials import Keys, new_secret
 from bullpen.web.nodes import Cluster
+from bullpen.web.passing import Kept
 from bullpen.web.session_file import sessions_beside
 from bullpen.web.sessions import Sessions
 
@@ -79,7 +80,9 @@ async def serving(
         nodes = None if cluster is None else cluster.nodes
         hub = Hub(shared, team=team, extra=extra, telemetry=telemetry, nodes=nodes)
         async with AsyncExitStack() as stack:
-            app = create_app(hub, keys, place, on_entry, nodes)
+            kept = Kept()
+            stack.callback(kept.close)
+            app = create_app(hub, keys, place, on_entry, nodes, kept)
             await stack.enter_async_context(_running(_server(app, tls), listener))
             if cluster is not None:
                 await stack.enter_async_context(_arriving(hub, keys, place, cluster))
