@@ -76,7 +76,7 @@ def _last_that_count(store: Store, conversation_id: str, hidden: Collection[str]
 
 
 def _latest(store: Store, conversation_id: str) -> list[CheckResult]:
-    messages = store.conversation(conversation_id).messages
+    messages = store.message_count(conversation_id)
     return store.checks(conversation_id, first=max(messages - LOOK_BACK, 0))
 
 

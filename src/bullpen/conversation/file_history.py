@@ -66,7 +66,7 @@ class FileHistory:
 
     def add(self, record: ChangeRecord, decision: Decision | None = None) -> ChangeRecord:
         """Store a record, and return it with its number."""
-        messages = self._store.conversation(self._id).messages
+        messages = self._store.message_count(self._id)
         record = replace(record, after_message=messages)
         return self._store.add_changes(self._id, record, decision=decision, owner=self._owner)
 

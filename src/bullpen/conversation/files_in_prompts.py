@@ -51,7 +51,7 @@ def _is_there(record: ChangeRecord, gone: Collection[int], merged: Collection[st
 
 def _latest(store: Store, conversation_id: str) -> list[ChangeRecord]:
     """Return the records after the last messages; a long conversation is not read as a whole."""
-    messages = store.conversation(conversation_id).messages
+    messages = store.message_count(conversation_id)
     return store.changes(conversation_id, first=max(messages - LOOK_BACK, 0), patches=False)
 
 

@@ -107,7 +107,7 @@ class Memories:
 
     def _ended_badly(self, member: str, after: int) -> list[Turn]:
         """Return the member's turns that ended without a reply after a message."""
-        last = self._store.conversation(self._conversation_id).messages
+        last = self._store.message_count(self._conversation_id)
         turns = self._store.unanswered(self._conversation_id, first=after, last=last)
         return [turn for turn in turns if turn.member == member]
 
@@ -129,7 +129,7 @@ class Memories:
 
     def _last_reply(self, member: str) -> int:
         """Return the number of a member's last message, or of one long ago."""
-        last = self._store.conversation(self._conversation_id).messages
+        last = self._store.message_count(self._conversation_id)
         first = max(last - LOOK_BACK, 0)
         envelopes = self._store.envelopes(self._conversation_id, after=first, before=last + 1)
         own = (number for number, one in enumerate(envelopes, start=first + 1) if one.speaker_id == member)

@@ -332,6 +332,9 @@ class Store(Protocol):
     def speakers(self, conversation_id: str) -> list[Speaker]:
         """Return everyone who has spoken, once for every name they had."""
 
+    def message_count(self, conversation_id: str) -> int:
+        """Return how many messages there are; the number of the last one."""
+
     def highest_number(self, conversation_id: str) -> int:
         """Return the highest N of all message ids msg-N, or 0."""
 

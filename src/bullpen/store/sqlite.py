@@ -248,6 +248,11 @@ class SqliteStore:
         with self._database.reading() as db:
             return message_rows.speakers_of(db, place_of(db, conversation_id).number)
 
+    def message_count(self, conversation_id: str) -> int:
+        """Return how many messages there are."""
+        with self._database.reading() as db:
+            return place_of(db, conversation_id).messages
+
     def highest_number(self, conversation_id: str) -> int:
         """Return the highest N of all message ids msg-N, or 0."""
         with self._database.reading() as db:

@@ -285,14 +285,16 @@ class StoreContract:
     def test_several_things_are_read_together(self, store: Store) -> None:
         store.append("c", said("m1"), owner=OWNER)
         with store.reading_together():
-            assert store.conversation("c").messages == 1
+            assert store.conversation("c").messages == store.message_count("c") == 1
             with pytest.raises(UnknownMessage):
                 store.message("c", "m2")
             with store.reading_together():
                 assert [one.message.id for one in store.messages("c")] == ["m1"]
             assert store.message("c", "m1").sequence == 1
         store.append("c", said("m2"), owner=OWNER)
-        assert store.conversation("c").messages == 2
+        assert store.conversation("c").messages == store.message_count("c") == 2
+        with pytest.raises(UnknownConversation):
+            store.message_count("nothing")
 
     def test_the_latest_activity_comes_first(self, empty: Store) -> None:
         for number, conversation_id in enumerate("abc"):

@@ -41,6 +41,7 @@ class Place:
         self._row = self.ask(LOCKED if to_write else PLACE)
         self._found: Found | None = None
         self._fence: tuple[Owner | None] | None = None
+        self._answers: dict[tuple[str, ...], list[Row]] | None = None if to_write else {}
 
     def fence(self, owner: Owner | None) -> None:
         """Let only this owner write, or only if there is none."""
@@ -50,9 +51,14 @@ class Place:
         """Ask something about the conversation; %(id)s is its id. The answer is waited for when it is read."""
         return self.db.execute(query, {"id": self.id, **values}, binary=True)
 
-    def all(self, query: str | Composed, **values: object) -> list[Row]:
-        """Return all rows of an answer."""
-        return self.read(self.ask(query, **values))
+    def all(self, query: str, **values: object) -> list[Row]:
+        """Return all rows of an answer. What only reads sees one state, and asks nothing twice."""
+        if self._answers is None:
+            return self.read(self.ask(query, **values))
+        key = query, *map(repr, values.values())
+        if key not in self._answers:
+            self._answers[key] = self.read(self.ask(query, **values))
+        return self._answers[key].copy()
 
     def read(self, answer: Cursor[Row]) -> list[Row]:
         """Return all rows of an answer, or raise UnknownConversation or NotTheOwner."""

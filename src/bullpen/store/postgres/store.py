@@ -208,7 +208,7 @@ class PostgresStore:
         with self._writing(conversation_id, owner) as place:
             check = self._checking_end(place)
             added = message_rows.NewMessages(place, [message])
-            changing = turn_rows.ChangingTurns.of(place, new, dropped, finishes)
+            changing = turn_rows.ChangingTurns.of(place, new, dropped, finishes, message.id)
             check()
             end = place.found()
             sequence = end.messages + 1
@@ -315,6 +315,11 @@ class PostgresStore:
         with self._reading(conversation_id) as place:
             return message_rows.speakers_of(place)
 
+    def message_count(self, conversation_id: str) -> int:
+        """Return how many messages there are."""
+        with self._reading(conversation_id) as place:
+            return place.found().messages
+
     def highest_number(self, conversation_id: str) -> int:
         """Return the highest N of all message ids msg-N, or 0."""
         with self._reading(conversation_id) as place:
@@ -383,7 +388,7 @@ class PostgresStore:
     ) -> Turn:
         """Put a new turn first in the queue that retries another."""
         with self._writing(conversation_id, owner) as place:
-            changing = turn_rows.ChangingTurns(place, [turn_id, turn.id], asked_by=[turn.message_id])
+            changing = turn_rows.ChangingTurns(place, [turn_id, turn.id], asked_by=[turn.message_id], orders=True)
             changing.requeue(turn_id, turn, at)
             conversation_rows.apply(place, change, at)
             queued = turn_rows.ask(place, turn.id)
@@ -399,7 +404,7 @@ class PostgresStore:
     ) -> None:
         """Put queued turns first in the queue, in this order."""
         with self._writing(conversation_id, owner) as place:
-            turn_rows.ChangingTurns(place, turn_ids).reorder(turn_ids)
+            turn_rows.ChangingTurns(place, turn_ids, orders=True).reorder(turn_ids)
             # With time 0, the time of the last activity stays as it is.
             conversation_rows.apply(place, change, 0)
 

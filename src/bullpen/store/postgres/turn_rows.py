@@ -74,29 +74,45 @@ HIGHEST = f"""
 class ChangingTurns:
     """Turns of a locked conversation that are about to change."""
 
-    def __init__(self, place: Place, ids: Iterable[str], *, asked_by: Iterable[str] = ()) -> None:
-        """Ask for turns that may change or be in the way, and for messages that ask for new ones."""
+    def __init__(self, place: Place, ids: Iterable[str], *, asked_by: Iterable[str] = (), orders: bool = False) -> None:
+        """Ask for turns that may change or be in the way, and for messages that ask for new ones.
+
+        Where the queue begins and ends is known if its order is to change.
+        """
         self._place = place
         self._known = place.ask(KNOWN, turns=list(ids))
-        self._positions = place.ask(POSITIONS, ids=list(asked_by))
-        self._ends = place.ask(ENDS)
+        others = list(asked_by)
+        self._positions = place.ask(POSITIONS, ids=others) if others else None
+        self._ends = place.ask(ENDS) if orders else None
         self._states: dict[str, tuple[int, str, str, bool]] | None = None
         self._sequences: dict[str, int] = {}
         self._first = self._last = 0
 
     @classmethod
     def of(
-        cls, place: Place, new: Iterable[WaitingTurn], dropped: Iterable[str], finishes: TurnEnd | None = None
+        cls,
+        place: Place,
+        new: Sequence[WaitingTurn],
+        dropped: Iterable[str],
+        finishes: TurnEnd | None = None,
+        said: str | None = None,
     ) -> "ChangingTurns | None":
-        """Return those that are about to be queued, dropped or finished; None if there are none."""
-        ids = [*(turn.id for turn in new), *dropped, *(() if finishes is None else (finishes.turn_id,))]
-        return cls(place, ids, asked_by=[turn.message_id for turn in new]) if ids else None
+        """Return those that are about to be queued, dropped or finished; None if there are none.
+
+        `said` is a message that is about to be added, which may ask for them.
+        """
+        queued = [turn.id for turn in new]
+        ids = [*queued, *dropped, *(() if finishes is None else (finishes.turn_id,))]
+        asked_by = {turn.message_id for turn in new} - {said}
+        return cls(place, ids, asked_by=asked_by, orders=bool(queued)) if ids else None
 
     def _read(self) -> dict[str, tuple[int, str, str, bool]]:
         if self._states is None:
             self._states = {id_: (number, *others) for id_, number, *others in self._place.read(self._known)}
-            self._sequences |= dict(self._positions.fetchall())
-            self._first, self._last = self._ends.fetchone() or (0, 0)
+            if self._positions is not None:
+                self._sequences |= dict(self._place.read(self._positions))
+            if self._ends is not None:
+                self._first, self._last = self._place.read(self._ends)[0]
         return self._states
 
     def said(self, message_id: str, sequence: int) -> None:
