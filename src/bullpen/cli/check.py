@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
+from bullpen.cli.cluster_option import add_cluster_option, cluster_address, need_cluster
 from bullpen.errors import NoTeamFile, TeamProblem, UnreadableTeamFile
 from bullpen.team.checks import hand_over_sentences, problems_of, shared_folder_sentences
 from bullpen.team.file import read_team_file, team_path
@@ -21,6 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the options."""
     parser.add_argument("file", nargs="?", default="team.toml", type=Path, help="the team file (default: team.toml)")
     parser.add_argument("--json", action="store_true", help="print JSON for programs")
+    add_cluster_option(parser, "also ask this cluster whether its workers run the members that are in pools")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -33,14 +35,33 @@ def run(options: argparse.Namespace) -> int:
         if not options.json:
             raise
         problems = [TeamProblem(str(error))]
-    is_fine = all(problem.severity != "error" for problem in problems)
-    team = read_team(text) if is_fine else None
+    team = read_team(text) if _is_fine(problems) else None
+    if team is not None and options.cluster:
+        problems += _asked(team, text, options.cluster)
+    is_fine = _is_fine(problems)
+    team = team if is_fine else None
     if options.json:
         said = {"file": str(options.file), "ok": is_fine, "problems": [vars(problem) for problem in problems]}
         print(json.dumps({**said, "hand_overs": {} if team is None else _hand_overs(team)}))
     else:
         _print(options.file, problems, team)
     return 0 if is_fine else 1
+
+
+def _is_fine(problems: Sequence[TeamProblem]) -> bool:
+    return all(problem.severity != "error" for problem in problems)
+
+
+def _asked(team: Team, text: str, cluster: str) -> list[TeamProblem]:
+    """Return what a cluster says about the members of a team that are in pools."""
+    address = cluster_address(cluster)
+    if address is None or not any(agent.pool for agent in team.agents):
+        return []
+    need_cluster()
+    from bullpen.cluster.pool_check import pool_problems
+    from bullpen.cluster.survey import survey
+
+    return pool_problems(team, text, survey(address))
 
 
 def _hand_overs(team: Team) -> dict[str, dict[str, list[str]]]:

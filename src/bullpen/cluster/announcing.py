@@ -1,8 +1,8 @@
-"""Announcing: what a worker tells nodes of itself: which agents are ready, and the instruction files of its folders."""
+"""Announcing: what a worker tells nodes of itself: its file, which agents are ready, and its instruction files."""
 
 import asyncio
 import hashlib
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import msgspec
 from msgspec import Struct
@@ -41,8 +41,18 @@ class Announcement(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a worker tells of itself."""
 
     agents: tuple[AgentThere, ...] = ()
-    folders: tuple[str, ...] = ()
     instructions: tuple[InstructionsThere, ...] = ()
+    allows: WorkerFile | None = None
+    """What its file lets others run; None: it did not say."""
+
+    @property
+    def folders(self) -> tuple[str, ...]:
+        """The names of its folders."""
+        return () if self.allows is None else tuple(self.allows.folders)
+
+    def has_folder(self, cwd: str) -> bool:
+        """Return whether a member's cwd can be in one of its folders, as far as names tell."""
+        return len(self.folders) == 1 or next(iter(PurePosixPath(cwd).parts), "") in self.folders
 
 
 async def announcement(file: WorkerFile) -> bytes:
@@ -58,9 +68,7 @@ async def announcement(file: WorkerFile) -> bytes:
         for finding in found
     )
     instructions = await asyncio.to_thread(_instructions, file)
-    return msgspec.msgpack.encode(
-        Announcement(agents=agents, folders=tuple(file.folders), instructions=tuple(instructions))
-    )
+    return msgspec.msgpack.encode(Announcement(agents=agents, instructions=tuple(instructions), allows=file))
 
 
 def read_announcement(data: bytes) -> Announcement:

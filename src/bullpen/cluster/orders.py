@@ -13,8 +13,10 @@ from bullpen.agents.held_session import WantedSession
 from bullpen.cluster.database import Database
 from bullpen.cluster.file_work import CheckWork, FileWork
 from bullpen.cluster.worktree_work import WorktreeWork
+from bullpen.context.prompt import AssemblerOutput
 from bullpen.memory import SessionUse
 from bullpen.permissions import Permission
+from bullpen.team.team import Member
 
 
 class SessionOrder(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -52,6 +54,26 @@ class Work(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="turn"):
     total_timeout: float
     session: SessionOrder | None = None
     """None: it has no memory of its own."""
+
+
+def work_for(member: Member, given: AssemblerOutput, session: SessionOrder | None = None) -> Work:
+    """Return what a worker is asked to run for a member."""
+    return Work(
+        member=member.name,
+        prompt=given.prompt,
+        system=given.system_flag,
+        agent=member.agent,
+        command=member.command,
+        cwd=member.cwd,
+        permissions=member.permissions,
+        allow=member.allow,
+        model=member.model,
+        arguments=member.arguments,
+        env=member.env,
+        idle_timeout=member.idle_timeout,
+        total_timeout=member.total_timeout,
+        session=session,
+    )
 
 
 Errand = FileWork | WorktreeWork | CheckWork

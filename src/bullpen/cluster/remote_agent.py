@@ -6,6 +6,7 @@ from pathlib import PurePosixPath
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from bullpen.agents.failures import COMMON_HINTS, error_for
 from bullpen.agents.runner import Reply, to_the_end
@@ -14,7 +15,7 @@ from bullpen.cluster.errands import There, is_there
 from bullpen.cluster.lines import Hearing
 from bullpen.cluster.node import Node
 from bullpen.cluster.ordered_sessions import notes_of, prepared_in, session_order, told_reason
-from bullpen.cluster.orders import Work, adopt, cancel, new_token, open_to_all, settle
+from bullpen.cluster.orders import adopt, cancel, new_token, open_to_all, settle, work_for
 from bullpen.cluster.outcomes import Outcome
 from bullpen.cluster.remote_folders import RemoteFolders
 from bullpen.cluster.turn_log import BeganAgain, Line, Ran, Said, Wrote
@@ -71,24 +72,9 @@ class RemoteAgent(MemberAgent, frozen=True, kw_only=True):
 
     def order_for(self, turn: WaitingTurn, prepared: PreparedTurn) -> PoolOrder | None:
         """Return what the workers of the pool are to run."""
-        member, given = self.member, prepared.output
-        work = Work(
-            member=member.name,
-            prompt=given.prompt,
-            system=given.system_flag,
-            agent=member.agent,
-            command=member.command,
-            cwd=member.cwd,
-            apart=None if self.shared is None else self.apart,
-            permissions=member.permissions,
-            allow=member.allow,
-            model=member.model,
-            arguments=member.arguments,
-            env=member.env,
-            idle_timeout=member.idle_timeout,
-            total_timeout=member.total_timeout,
-            session=session_order(prepared),
-        )
+        member = self.member
+        apart = None if self.shared is None else self.apart
+        work = replace(work_for(member, prepared.output, session_order(prepared)), apart=apart)
         ordered = self.ordered[turn.id] = Ordered(new_token(), self._worker_for(prepared))
         return PoolOrder(
             pool=member.pool,

@@ -2,7 +2,7 @@
 
 import asyncio
 import hashlib
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from threading import Lock
 
 from bullpen.cluster.errands import There, is_there
@@ -48,7 +48,7 @@ class RemoteFolders:
         if not workers:
             return "", before
         # Others for other conversations, and the same one on every node.
-        chosen = min([one for one in workers if _has(one, cwd)] or workers, key=self._order).name
+        chosen = min([one for one in workers if one.announced.has_folder(cwd)] or workers, key=self._order).name
         self._workers[pool] = chosen
         return chosen, before
 
@@ -92,8 +92,3 @@ class RemoteFolders:
 
     def _files(self, there: There, root: str) -> RemoteFiles:
         return RemoteFiles(self.desk(there), root)
-
-
-def _has(worker: KnownWorker, cwd: str) -> bool:
-    folders = worker.announced.folders
-    return len(folders) == 1 or next(iter(PurePosixPath(cwd).parts), "") in folders

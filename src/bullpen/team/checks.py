@@ -45,6 +45,12 @@ def problems_of(text: str, root: Path, *, environ: Mapping[str, str] = os.enviro
     return sorted([*problems, *here], key=lambda one: (one.severity == "remark", one.line or 0))
 
 
+def problem_at(lines: TomlLines, path: KeyPath, text: str, severity: Severity = "error") -> TeamProblem:
+    """Return a problem with the value at a place in a team file."""
+    key = ".".join(str(part + 1) if isinstance(part, int) else part for part in path)
+    return TeamProblem(text, line=lines.line_of(path), key=key, severity=severity)
+
+
 def hand_over_sentences(team: Team) -> Iterator[str]:
     """Yield a sentence for each agent of a team with several: which others it can hand over to."""
     for agent in team.agents if len(team.agents) > 1 else ():
@@ -163,7 +169,7 @@ class _Checks:
         """Check what can be known here of a member whose turns run on other machines."""
         text = (
             f"its turns run on workers of {member.pool!r}, which needs `bullpen serve --cluster`: its programs are not "
-            "looked for here, and `bullpen doctor --cluster ADDRESS` lists what workers have"
+            "looked for here, and `bullpen check --cluster ADDRESS` asks whether workers run them"
         )
         yield self._problem((*path, "pool"), text, "remark")
         if not member.command and member.agent and not is_known(member.agent):
@@ -310,8 +316,7 @@ class _Checks:
             yield self._problem(path, text, "remark")
 
     def _problem(self, path: KeyPath, text: str, severity: Severity = "error") -> TeamProblem:
-        key = ".".join(str(part + 1) if isinstance(part, int) else part for part in path)
-        return TeamProblem(text, line=self._lines.line_of(path), key=key, severity=severity)
+        return problem_at(self._lines, path, text, severity)
 
 
 def _folder_problem(folder: Path) -> str | None:
