@@ -11,8 +11,10 @@ from tests.cluster.processes import Processes
 from tests.cluster.stage import WorkerStage
 
 from bullpen.app import open_conversation
+from bullpen.cluster.database import Database
 from bullpen.cluster.membership import is_alive
 from bullpen.cluster.node import open_node
+from bullpen.cluster.orders import cancel
 from bullpen.cluster.remote_team import RemoteTeam
 from bullpen.conversation.conversation import Conversation
 from bullpen.conversation.events import ConversationEvent, Decided, TurnEnded, TurnEvent
@@ -189,6 +191,27 @@ async def test_a_turn_continues_when_its_node_is_killed_and_is_adopted(
         assert seen.text in ("Hello you.", "you.", "")
         assert conversation.paused is None
         assert stage.started() == ["max"]
+
+
+async def test_a_turn_that_was_cancelled_when_its_node_was_killed_is_cancelled(
+    stage: WorkerStage, processes: Processes
+) -> None:
+    team = stage.write_team(max=[{"say": "Half."}, {"hang": True}])
+    stage.write_file()
+    stage.start_worker()
+    node = processes.start(OWNER, stage.url, str(team), "new", "Hi.")
+    conversation_id = node.line()
+    while not stage.started():
+        await asyncio.sleep(0.02)
+
+    node.kill()
+    async with Database(stage.url) as database:
+        await cancel(database, conversation_id, "1")
+    async with opened(stage.url, team, conversation_id) as conversation:
+        while (turn := await conversation.read(lambda store, one: store.turn(one, "1"))).state == "running":
+            await asyncio.sleep(0.05)
+
+    assert turn.state == "cancelled"
 
 
 async def test_the_conversations_of_a_frozen_node_go_to_another_one(stage: WorkerStage, processes: Processes) -> None:

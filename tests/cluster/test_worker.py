@@ -62,7 +62,7 @@ async def test_an_order_runs_and_its_lines_are_heard_while_it_does(stage: Worker
             assert not await node.database.do("SELECT FROM outcomes")
 
             outcome = await node.outcome(order)
-            hearing.hear_rest(outcome.result.log)
+            await hearing.hear_rest(outcome.result.log)
 
         assert outcome.kind == "ended"
         assert outcome.result.reply is not None
@@ -105,7 +105,7 @@ async def test_a_line_that_breaks_is_continued_where_it_broke(stage: WorkerStage
             while len(said(node.lines)) <= before + 20:
                 await asyncio.sleep(0.02)
             outcome = await node.outcome(order)
-            hearing.hear_rest(outcome.result.log)
+            await hearing.hear_rest(outcome.result.log)
 
         assert said(node.lines) == SLOWLY["say"]
 

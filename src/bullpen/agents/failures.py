@@ -90,7 +90,7 @@ def classified(spec: AgentSpec, failure: Failed) -> Failed:
 
 def error_for(spec: AgentSpec, failure: Failed) -> errors.AgentFailed:
     """Return the exception for a failure."""
-    return ERRORS[failure.kind](spec.name, failure)
+    return ERRORS.get(failure.kind, errors.AgentFailed)(spec.name, failure)
 
 
 def _kind(spec: AgentSpec, failure: Failed) -> FailureKind | None:

@@ -23,6 +23,7 @@ logger = logging.getLogger(__name__)
 MOST_FRAME_BYTES = 64 * 1024 * 1024
 MOST_HELLO_BYTES = 4096
 HELLO_SECONDS = 10.0
+LINES_AT_ONCE = 200
 
 Take = Callable[[Line], None]
 T = TypeVar("T")
@@ -71,12 +72,18 @@ class Hearing:
             self.heard = number
             self._take(read_line(encoded))
 
-    def hear_rest(self, log: list[bytes]) -> None:
-        """Take all lines that were not heard."""
-        for number, line in unpacked(log):
-            if number > self.heard:
-                self.heard = number
-                self._take(line)
+    async def hear_rest(self, log: list[bytes]) -> None:
+        """Take all lines that were not heard, as far as they can be read: how the turn ended counts for more."""
+        try:
+            for number, line in unpacked(log):
+                if number > self.heard:
+                    self.heard = number
+                    self._take(line)
+                if number % LINES_AT_ONCE == 0:
+                    # Of many lines, which may take seconds: this node must say that it lives.
+                    await asyncio.sleep(0)
+        except msgspec.MsgspecError as error:
+            logger.warning("lines not read after=%d error=%s", self.heard, error)
 
 
 class Listeners:

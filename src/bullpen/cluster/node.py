@@ -87,7 +87,7 @@ class Node:
                 outcome = await outcome_of(self.database, self.bell, key)
             finally:
                 reading.cancel()
-        hearing.hear_rest(outcome.result.log)
+        await hearing.hear_rest(outcome.result.log)
         return outcome
 
     async def _read_lines(self, key: tuple[str, str], hearing: Hearing) -> None:

@@ -52,4 +52,14 @@ async def outcome_of(database: Database, bell: Bell, key: tuple[str, str]) -> Ou
             await ring(ringing, LOOK_SECONDS)
             ringing.clear()
     kind, packed = rows[0]
-    return Outcome(kind=kind, result=msgspec.msgpack.decode(packed, type=Result) if packed else Result())
+    return Outcome(kind=kind, result=_result(packed))
+
+
+def _result(packed: bytes) -> Result:
+    """Return what a worker says; if that cannot be read, this is how its turn failed."""
+    try:
+        return msgspec.msgpack.decode(packed, type=Result) if packed else Result()
+    except msgspec.MsgspecError as error:
+        message = f"What its worker says of its end cannot be read: {error}."
+        hint = "Are nodes and workers of the same version?"
+        return Result(failure=Failed(kind="not_prepared", message=message, hint=hint))

@@ -161,7 +161,7 @@ class RemoteAgent(MemberAgent, frozen=True, kw_only=True):
             # By an owner before us, who did not live to store it.
             failure = Failed(kind="cancelled", message="The turn was cancelled.", partial_text=running.text)
             emit(failure)
-            raise error_for(self.spec, failure)
+            raise asyncio.CancelledError
         raise self._lost(running, emit, f"The worker of {self.member.pool} that ran it is gone.")
 
     def _lost(self, running: RunningTurn, emit: Emit, why: str) -> WorkerLost:

@@ -9,6 +9,8 @@ from msgspec import Struct
 from bullpen.turn_events import Event
 
 SEGMENT_BYTES = 256 * 1024
+MOST_SEGMENT_BYTES = 64 * 1024 * 1024
+"""With its last line, which may be long."""
 MOST_BYTES = 256 * 1024 * 1024
 """Of all lines of a turn. What is beyond is not told; how the turn ended always is."""
 LENGTH_BYTES = 4
@@ -93,12 +95,24 @@ class TurnLog:
 
 
 def unpacked(segments: Iterable[bytes]) -> Iterator[tuple[int, Line]]:
-    """Yield all lines of a turn, each with its number."""
+    """Yield all lines of a turn, each with its number; msgspec.MsgspecError is raised for anything else."""
     number = 0
     for segment in segments:
-        for encoded in _split(zlib.decompress(segment)):
+        for encoded in _split(_unpacked_segment(segment)):
             number += 1
             yield number, read_line(encoded)
+
+
+def _unpacked_segment(segment: bytes) -> bytes:
+    """Return the lines in a segment of a worker, unless that says something else, or more than fits into memory."""
+    unpacking = zlib.decompressobj()
+    try:
+        data = unpacking.decompress(segment, MOST_SEGMENT_BYTES)
+    except zlib.error as error:
+        raise msgspec.DecodeError(str(error)) from error
+    if not unpacking.eof:
+        raise msgspec.DecodeError(f"a segment of lines ends early, or is larger than {MOST_SEGMENT_BYTES:,} bytes")
+    return data
 
 
 def read_line(encoded: bytes) -> Line:

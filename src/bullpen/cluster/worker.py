@@ -19,14 +19,25 @@ from bullpen.cluster.announcing import announcement, read_announcement
 from bullpen.cluster.bell import Bell, ring
 from bullpen.cluster.database import Database
 from bullpen.cluster.file_desk import FileDesk
-from bullpen.cluster.file_work import CheckWork
+from bullpen.cluster.file_work import CheckWork, FileAnswer
 from bullpen.cluster.joining import obstacle
 from bullpen.cluster.membership import CANCELS, Member, Process, channel_of, joined
 from bullpen.cluster.orders import Errand, Order, Work, errand_queues_of, new_attempt, next_order, queues_of
 from bullpen.cluster.outcomes import Ending, Outcome, Result, end
 from bullpen.cluster.telling import Telling
 from bullpen.cluster.turn_log import BeganAgain, Ran, Said, Wrote
-from bullpen.cluster.worker_events import Away, Began, Ended, Examined, GivenUp, Joined, Waits, Watch, nobody_watches
+from bullpen.cluster.worker_events import (
+    Away,
+    Began,
+    Ended,
+    Examined,
+    GivenUp,
+    Joined,
+    Waits,
+    Watch,
+    WorkerEvent,
+    nobody_watches,
+)
 from bullpen.cluster.worker_file import WorkerFile
 from bullpen.cluster.worker_places import HOME
 from bullpen.cluster.worker_session import WorkerSession
@@ -39,6 +50,8 @@ logger = logging.getLogger(__name__)
 
 LOOK_SECONDS = 2.0
 """How often to look for orders even if nobody rings."""
+LAST_SECONDS = 5.0
+"""How long a worker that stops waits for the answer to whether there is another order."""
 
 
 class Worker(Struct, frozen=True, kw_only=True):
@@ -64,6 +77,13 @@ class Worker(Struct, frozen=True, kw_only=True):
         """Where it is said that an errand was."""
         return list(map(channel_of, errand_queues_of(self.pools, self.name)))
 
+    def tell(self, event: WorkerEvent) -> None:
+        """Tell who watches. If that fails, as when its terminal is gone, the work does not."""
+        try:
+            self.watch(event)
+        except Exception as error:
+            logger.warning("not told event=%s error=%r", type(event).__name__, error)
+
     async def run(self, stopping: asyncio.Event) -> None:
         """Run orders until it is told to stop; then wait for those that run. Cancel it to end those as well.
 
@@ -73,25 +93,25 @@ class Worker(Struct, frozen=True, kw_only=True):
         # Before it says that it lives: what was interrupted does not run any more then.
         await asyncio.to_thread(end_leftover_processes)
         announced = await announcement(self.file)
-        self.watch(Examined(read_announcement(announced)))
+        self.tell(Examined(read_announcement(announced)))
         desk = FileDesk(self.file, data_folder() / HOME)
-        async with Database(self.url, on_away=lambda is_away: self.watch(Away(is_away))) as database:
+        async with Database(self.url, on_away=lambda is_away: self.tell(Away(is_away))) as database:
             while not stopping.is_set():
                 bell = Bell(self.url, CANCELS, *self.channels, *self.errand_channels)
                 process = Process(kind="worker", name=self.name, pools=self.pools, announced=announced)
                 shift = Shift(self, database, bell, desk)
                 async with joined(database, bell, process, stop_turns=shift.stop_turns) as member:
                     logger.info("worker joined id=%d pools=%s", member.id, ",".join(self.pools))
-                    self.watch(Joined(member.id))
+                    self.tell(Joined(member.id))
                     await shift.work(member, stopping)
                     if member.given_up.is_set():
-                        self.watch(GivenUp())
+                        self.tell(GivenUp())
 
     async def _until_it_can_join(self) -> None:
         told = ""
         while reason := await asyncio.to_thread(obstacle, self.url):
             if reason != told:
-                self.watch(Waits(reason))
+                self.tell(Waits(reason))
             told = reason
             await asyncio.sleep(LOOK_SECONDS)
 
@@ -104,8 +124,11 @@ class Shift:
         self._database = database
         self._bell = bell
         self._desk = desk
+        self._rings = asyncio.Event()
+        """Set when something may have been ordered."""
         self._errand_rings = asyncio.Event()
         """Set when an errand may have been ordered, or there is room for a turn again."""
+        self._is_stopping = False
         self._errands: set[tuple[str, str]] = set()
         self._turns: dict[tuple[str, str], asyncio.Task[None]] = {}
         self._begun: set[tuple[str, str]] = set()
@@ -127,6 +150,11 @@ class Shift:
             await asyncio.wait([given_up, stop, taking], return_when=asyncio.FIRST_COMPLETED)
             if taking.done():
                 taking.result()
+            # What it is given in this moment would be noted as running, and nobody would run it.
+            self._is_stopping = True
+            self._rings.set()
+            self._errand_rings.set()
+            await asyncio.wait([given_up, taking], timeout=LAST_SECONDS, return_when=asyncio.FIRST_COMPLETED)
             taking.cancel()
             while self._turns and not given_up.done():
                 await asyncio.wait([given_up, *self._turns.values()], return_when=asyncio.FIRST_COMPLETED)
@@ -139,25 +167,25 @@ class Shift:
         attempt = new_attempt()
         turns, errands = self._worker.channels, self._worker.errand_channels
         with (
-            self._bell.waiting(*turns, *errands) as rings,
+            self._bell.waiting(*turns, *errands) as self._rings,
             self._bell.waiting(*errands) as self._errand_rings,
         ):
-            rings.set()
-            while True:
+            self._rings.set()
+            while not self._is_stopping:
                 # Errands never wait for turns: those may take hours, and people wait for errands.
                 is_full = self._is_full
-                await ring(self._errand_rings if is_full else rings, LOOK_SECONDS)
+                await ring(self._errand_rings if is_full else self._rings, LOOK_SECONDS)
                 self._errand_rings.clear()
-                if is_full and not self._is_full:
+                if self._is_stopping or (is_full and not self._is_full):
                     continue
                 if not is_full:
-                    rings.clear()
+                    self._rings.clear()
                 order = await next_order(self._database, member.id, attempt, only_errands=is_full)
                 if order is not None:
                     attempt = new_attempt()
                     self._begin(member, order)
                     # There may be more.
-                    (self._errand_rings if is_full else rings).set()
+                    (self._errand_rings if is_full else self._rings).set()
 
     @property
     def _is_full(self) -> bool:
@@ -187,7 +215,7 @@ class Shift:
         """Run an order, and say how it ended."""
         self._begun.add(order.key)
         began = time.monotonic()
-        self._worker.watch(Began(order.conversation, _member_of(order), order.pool))
+        self._worker.tell(Began(order.conversation, _member_of(order), order.pool))
         telling = Telling(self._database, member.id, order.key, order.listener)
         talk = asyncio.create_task(telling.tell())
         try:
@@ -208,22 +236,36 @@ class Shift:
                 answer = await asyncio.to_thread(self._desk.answer, order.conversation, errand)
         except asyncio.CancelledError:
             kind = "cancelled" if order.key in self._unwanted else "lost"
+        except Exception as error:
+            logger.exception("errand not done key=%s", order.key)
+            run.problem = f"The worker {self._worker.name} could not do it: {error}."
+            answer = msgspec.msgpack.encode(FileAnswer(problem="failed", reason=str(error).rstrip(".")))
         if isinstance(errand, CheckWork):
             answer = msgspec.msgpack.encode(run)
         outcome = Outcome(kind=kind, result=Result(answer=answer))
         await to_the_end(self._answer(member, order, outcome))
 
     async def _answer(self, member: Member, order: Order, outcome: Outcome) -> None:
-        is_its_end = await end(self._database, member.id, order.key, outcome)
+        is_its_end = await self._end(member, order, outcome)
         logger.info("errand ended key=%s kind=%s accepted=%s", order.key, outcome.kind, is_its_end)
 
     async def _say(self, member: Member, order: Order, outcome: Outcome, began: float) -> None:
-        is_its_end = await end(self._database, member.id, order.key, outcome)
+        is_its_end = await self._end(member, order, outcome)
         logger.info("turn ended key=%s kind=%s accepted=%s", order.key, outcome.kind, is_its_end)
         seconds = time.monotonic() - began
-        self._worker.watch(Ended(order.conversation, _member_of(order), seconds, outcome, is_its_end))
+        self._worker.tell(Ended(order.conversation, _member_of(order), seconds, outcome, is_its_end))
         if not is_its_end and (session := self._sessions.get(order.key)):
             await asyncio.to_thread(session.withdraw)
+
+    async def _end(self, member: Member, order: Order, outcome: Outcome) -> bool:
+        """End an order; if what came of it cannot be stored, with that: else it would be waited for for ever."""
+        try:
+            return await end(self._database, member.id, order.key, outcome)
+        except Exception as error:
+            logger.exception("end not stored key=%s", order.key)
+            message = f"What the worker {self._worker.name} says of its end cannot be stored: {error}."
+            failed = Result(failure=Failed(kind="not_prepared", message=message))
+            return await end(self._database, member.id, order.key, Outcome(kind="ended", result=failed))
 
     async def _outcome(self, order: Order, telling: Telling) -> Outcome:
         log = telling.log
