@@ -2,7 +2,10 @@
 
 import asyncio
 
-from bullpen.cluster.bell import ring
+import psycopg
+
+from bullpen.cluster.bell import LOCK_CLASS, Bell, ring
+from bullpen.cluster.database import Database
 
 
 async def test_waiting_for_a_ring_ends_with_it_or_after_a_while() -> None:
@@ -29,3 +32,26 @@ async def test_who_waits_again_and_again_stops_at_the_first_word() -> None:
         waiting.cancel()
         done, _ = await asyncio.wait([waiting], timeout=1)
         assert done, steps
+
+
+async def test_the_lock_of_a_process_is_taken_when_its_last_connection_is_gone(url: str) -> None:
+    """The server may take long to notice that a connection is broken, and holds the lock for it until then."""
+    held = "SELECT count(*) FROM pg_locks WHERE classid = %s AND objid = 7 AND objsubid = 2 AND granted"
+    async with Database(url) as database:
+        with psycopg.connect(url, autocommit=True) as broken:
+            broken.execute("SELECT pg_advisory_lock(%s, 7)", [LOCK_CLASS])
+            bell = Bell(url, "a")
+            with bell.waiting("a") as ringing:
+                listening = asyncio.create_task(bell.listen(7))
+                await asyncio.wait_for(ringing.wait(), 10)
+        for _ in range(100):
+            if await database.do(held, LOCK_CLASS) == [(1,)]:
+                break
+            await asyncio.sleep(0.05)
+
+        assert await database.do(held, LOCK_CLASS) == [(1,)]
+        with bell.waiting("a") as ringing:
+            await database.do("NOTIFY a")
+            await asyncio.wait_for(ringing.wait(), 10)
+        listening.cancel()
+        await asyncio.gather(listening, return_exceptions=True)

@@ -80,6 +80,21 @@ async def test_one_that_lost_only_its_connection_lives(url: str) -> None:
         assert await is_alive(database, member.id)
 
 
+async def test_one_whose_connections_are_all_in_use_lives(url: str) -> None:
+    """As when all turns of a worker end at once, and have said much."""
+    late = "SELECT extract(epoch FROM clock_timestamp() - beat_at)::float FROM processes WHERE id = %s"
+    async with (
+        Database(url, most=2) as database,
+        Database(url) as other,
+        joined(database, Bell(url), Process(kind="worker", name="w")) as member,
+    ):
+        busy = [asyncio.create_task(database.do("SELECT pg_sleep(5)")) for _ in range(4)]
+        await asyncio.sleep(4)
+
+        assert (await other.do(late, member.id))[0][0] < 2.5 * BEAT_SECONDS
+        await asyncio.gather(*busy)
+
+
 async def test_who_leaves_is_not_alive(url: str) -> None:
     async with Database(url) as database:
         async with joined(database, Bell(url), Process(kind="node", name="n")) as member:

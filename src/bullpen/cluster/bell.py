@@ -15,6 +15,8 @@ logger = logging.getLogger(__name__)
 
 LOCK_CLASS = 1651864944
 """Of the locks that processes hold; sql/0001.sql looks for them."""
+LOCK_SECONDS = 1.0
+"""How often to try to have it."""
 ANY = ""
 """Rings for every payload."""
 
@@ -62,13 +64,17 @@ class Bell:
             await asyncio.sleep(AGAIN_SECONDS)
 
     async def _listen_on(self, connection: AsyncConnection[Any], lock: int) -> None:
-        # The server may not have noticed yet that our last connection is broken; the beats say that we live.
-        await connection.execute("SELECT pg_try_advisory_lock(%s, %s)", [LOCK_CLASS, lock])
         for channel in self._channels:
             await connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(channel)))
-        self._ring_everywhere()
-        async for notification in connection.notifies():
-            self._ring(notification)
+        is_locked = False
+        while True:
+            if not is_locked:
+                # The server may not have noticed yet that our last connection is broken; the beats say that we live.
+                tried = await connection.execute("SELECT pg_try_advisory_lock(%s, %s)", [LOCK_CLASS, lock])
+                is_locked = await tried.fetchone() == (True,)
+            self._ring_everywhere()
+            async for notification in connection.notifies(timeout=None if is_locked else LOCK_SECONDS):
+                self._ring(notification)
 
     def _ring(self, notification: psycopg.Notify) -> None:
         for payload in (notification.payload, ANY):

@@ -8,12 +8,14 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from typing import Literal, LiteralString
 
 from msgspec import Struct
 
 from bullpen.cluster.bell import Bell, ring
 from bullpen.cluster.database import GONE, Database, stop_if_cancelled
+from bullpen.cluster.doing import doing
 from bullpen.cluster.joining import refusals
 
 logger = logging.getLogger(__name__)
@@ -66,16 +68,17 @@ async def joined(
             *(process.kind, process.name, process.address, list(process.pools), process.announced),
         )
     member = Member(rows[0][0])
-    tasks = [
-        asyncio.create_task(bell.listen(member.id)),
-        asyncio.create_task(_beat(database, bell, member, stop_turns)),
-    ]
     try:
-        yield member
+        # With a connection of its own: what others wait for must not keep this process from saying that it lives.
+        async with (
+            Database(database.url, most=1) as own,
+            doing(
+                partial(bell.listen, member.id),
+                partial(_beat, own, bell, member, stop_turns),
+            ),
+        ):
+            yield member
     finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
         with suppress(*GONE):
             await database.once("SELECT leave_cluster(%s)", member.id)
 

@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from typing import Any, LiteralString
 
 from msgspec import Struct
@@ -12,6 +13,7 @@ from psycopg.conninfo import make_conninfo
 from bullpen.cluster.announcing import Announcement, read_announcement
 from bullpen.cluster.bell import Bell, ring
 from bullpen.cluster.database import GONE, Database
+from bullpen.cluster.doing import doing
 from bullpen.cluster.lines import Hearing, Listeners
 from bullpen.cluster.membership import Member, Process, joined, reap_for_ever
 from bullpen.cluster.outcomes import CHANNEL, Outcome, outcome_of
@@ -128,11 +130,8 @@ async def open_node(url: str, *, name: str, host: str = "127.0.0.1") -> AsyncIte
         async with joined(database, bell, process) as member:
             node = Node(database, bell, listeners, member)
             await node.look_at_workers()
-            tasks = [asyncio.create_task(reap_for_ever(database)), asyncio.create_task(node.watch_workers())]
-            try:
-                yield node
-            finally:
-                await node.finish()
-                for task in tasks:
-                    task.cancel()
-                await asyncio.gather(*tasks, return_exceptions=True)
+            async with doing(partial(reap_for_ever, database), node.watch_workers):
+                try:
+                    yield node
+                finally:
+                    await node.finish()

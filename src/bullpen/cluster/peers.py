@@ -3,15 +3,17 @@
 import asyncio
 import logging
 import random
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from time import monotonic
-from typing import Any, Literal, LiteralString
+from typing import Literal, LiteralString
 
 from msgspec import Struct
 
 from bullpen.cluster.bell import LOCK_CLASS, ring
 from bullpen.cluster.database import GONE
+from bullpen.cluster.doing import doing
 from bullpen.cluster.node import PROCESSES, Node, open_node
 from bullpen.cluster.remote_team import RemoteTeam
 from bullpen.cluster.shared_access import SharedAccess
@@ -194,22 +196,10 @@ async def open_peers(access: SharedAccess, *, name: str, host: str) -> AsyncIter
             try:
                 peers = Peers(node, store, threads)
                 await peers.look()
-                async with doing(peers.watch(), access.watch(node.database, node.bell)):
+                async with doing(peers.watch, partial(access.watch, node.database, node.bell)):
                     yield peers
             finally:
                 # Its locks are free then, so that others can continue what it had.
                 await threads.do(store.close)
     finally:
         threads.close()
-
-
-@asynccontextmanager
-async def doing(*work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
-    """Do something in the background until the context is left."""
-    tasks = [asyncio.create_task(one) for one in work]
-    try:
-        yield
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)

@@ -13,6 +13,7 @@ from bullpen.errors import StoreDamaged, StoreTooNew, StoreTooOld
 from bullpen.messages import ConversationMessage
 from bullpen.store.base import Store
 from bullpen.store.postgres import schema, search
+from bullpen.store.postgres import store as store_module
 from bullpen.store.postgres.store import CHANNEL, PostgresStore
 from bullpen.store.sqlite import SqliteStore
 from bullpen.testing.store_contract import KAI, OWNER, StoreContract, asked, begin, dead, said
@@ -102,6 +103,40 @@ def test_those_who_listen_hear_what_changes() -> None:
         heard = [notice.payload for notice in listener.notifies(timeout=30, stop_after=2)]
         assert heard == ["c", "c"]
         assert [notice.payload for notice in listener.notifies(timeout=0)] == []
+
+
+def test_what_is_stored_counts_though_nobody_can_be_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """That it failed would be a lie, and whoever tried again would be in conflict with themselves."""
+    monkeypatch.setattr(store_module, "NOTIFY", "SELECT pg_notify(%s, repeat(%s, 9000))")
+    with PostgresStore(empty_tables()) as store:
+        begin(store, "c")
+        store.claim("c", OWNER, is_alive=dead)
+        store.append("c", said("m1"), turns=[asked("m1")], owner=OWNER)
+        store.append("c", said("m2"), owner=OWNER)
+
+        assert [one.message.id for one in store.messages("c")] == ["m1", "m2"]
+
+
+def test_a_lock_is_taken_as_soon_as_a_lost_session_lets_go_of_it() -> None:
+    """The server may take long to notice that a connection is broken."""
+    url = empty_tables()
+    mine = (
+        "SELECT pid, classid::bigint << 32 | objid::bigint FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1"
+    )
+    with PostgresStore(url) as store, PostgresStore(url) as other:
+        begin(store, "c")
+        store.claim("c", OWNER, is_alive=dead)
+        with psycopg.connect(url, autocommit=True) as broken:
+            (pid, key), *_ = broken.execute(f"{mine} AND granted".encode()).fetchall()
+            broken.execute("SELECT pg_terminate_backend(%s, 10000)", [pid])
+            broken.execute("SELECT pg_advisory_lock(%s)", [key])
+            store.renew_locks()
+        with psycopg.connect(url, autocommit=True) as db:
+            while db.execute(f"{mine} AND classid::bigint << 32 | objid::bigint = %s".encode(), [key]).fetchall():
+                pass
+        store.renew_locks()
+
+        assert other.is_locked(OWNER)
 
 
 def test_a_newer_or_unusable_database_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

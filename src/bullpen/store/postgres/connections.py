@@ -3,6 +3,7 @@
 What is asked in a pipeline is sent at once, and waits only when its answer is read: ask for everything first.
 """
 
+import logging
 import os
 import select
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,6 +27,8 @@ from bullpen.errors import (
 from bullpen.store.packing import DamagedData
 from bullpen.store.postgres import text
 from bullpen.store.postgres.address import Address
+
+logger = logging.getLogger(__name__)
 
 Row = tuple[Any, ...]
 Session = Connection[Row]
@@ -156,6 +159,7 @@ class Connections:
 
     @contextmanager
     def _transaction(self, *begin: str) -> Iterator[Db]:
+        committed: Cursor[Row] | None = None
         with self._used() as session, self.translating():
             try:
                 with session.pipeline() as pipeline:
@@ -163,14 +167,16 @@ class Connections:
                     for statement in begin:
                         db.execute(statement)
                     yield db
-                    db.execute("COMMIT")
+                    committed = db.execute("COMMIT")
                     for query, values in db.afterwards:
                         db.execute(query, values)
-            except BaseException:
+            except BaseException as error:
                 # If it is lost, the server rolls back.
                 with suppress(psycopg.Error):
                     session.rollback()
-                raise
+                if not isinstance(error, psycopg.Error) or committed is None or committed.statusmessage != "COMMIT":
+                    raise
+                logger.warning("stored, but nobody was told error=%s", self.address.without_password(str(error)))
 
     @contextmanager
     def _used(self) -> Iterator[Session]:

@@ -1,6 +1,7 @@
 """Locks of owners: advisory locks of one session, which the server frees when the process dies or is cut off."""
 
 import hashlib
+from collections.abc import Collection
 from contextlib import suppress
 from threading import Lock
 from time import monotonic
@@ -37,6 +38,8 @@ class OwnerLocks:
         self._lock = Lock()
         self._session: Session | None = None
         self._held: set[str] = set()
+        self._missing: set[str] = set()
+        """Those whose locks another session had when we tried."""
         self._schema = ""
         self._seen: frozenset[tuple[int, int]] = frozenset()
         self._seen_at = -SEEN_SECONDS
@@ -45,8 +48,7 @@ class OwnerLocks:
         """Lock for an owner."""
         with self._lock:
             session = self._renewed()
-            with self._connections.translating():
-                session.execute("SELECT pg_try_advisory_lock(%s)", (self._key(token),))
+            self._lock_in(session, [token])
             self._held.add(token)
 
     def is_held(self, token: str) -> bool | None:
@@ -72,10 +74,11 @@ class OwnerLocks:
         self._seen_at = monotonic()
 
     def renew(self) -> None:
-        """Take all locks again if the session was lost."""
+        """Take all locks again if the session was lost, and those that the server did not give us then."""
         with self._lock:
             if self._held:
-                self._renewed()
+                session = self._renewed()
+                self._lock_in(session, self._missing & self._held)
 
     def let_go(self, token: str) -> None:
         """Unlock for a former owner."""
@@ -110,9 +113,19 @@ class OwnerLocks:
         with self._connections.translating():
             row = session.execute("SELECT current_schema()").fetchone()
             self._schema = str(row[0]) if row else ""
-            for token in self._held:
-                session.execute("SELECT pg_try_advisory_lock(%s)", (self._key(token),))
+        self._missing = set()
+        self._lock_in(session, self._held)
         return session
+
+    def _lock_in(self, session: Session, tokens: Collection[str]) -> None:
+        """Lock for owners. The server may not have noticed yet that the session is lost which had their locks."""
+        if not tokens:
+            return
+        keys = {self._key(token): token for token in tokens}
+        query = "SELECT key, pg_try_advisory_lock(key) FROM unnest(%s::bigint[]) AS given (key)"
+        with self._connections.translating():
+            tried = {keys[key]: is_locked for key, is_locked in session.execute(query, (list(keys),))}
+        self._missing = {token for token in self._missing | set(tried) if not tried.get(token)}
 
     def _key(self, token: str) -> int:
         """Return the number of an owner's lock. Databases of one server have locks of their own; schemas do not."""
