@@ -8,20 +8,25 @@ from pathlib import Path
 
 import pytest
 from tests.cluster.processes import Processes
-from tests.cluster.stage import WorkerStage
+from tests.cluster.stage import WorkerStage, place
 
 from bullpen.app import open_conversation
 from bullpen.cluster.database import Database
 from bullpen.cluster.membership import is_alive
 from bullpen.cluster.node import open_node
-from bullpen.cluster.orders import cancel
+from bullpen.cluster.orders import Order, cancel
 from bullpen.cluster.remote_team import RemoteTeam
+from bullpen.context.prompt import AssemblerOutput
 from bullpen.conversation.conversation import Conversation
 from bullpen.conversation.events import ConversationEvent, Decided, TurnEnded, TurnEvent
+from bullpen.conversation.owner import this_process
 from bullpen.errors import ConversationInUse, NeedsCluster
+from bullpen.store.base import PoolOrder
 from bullpen.store.postgres.store import PostgresStore
 from bullpen.store.thread import StoreThread
 from bullpen.team.file import load_team
+from bullpen.testing.store_contract import asked, begin
+from bullpen.testing.store_contract import said as a_message
 from bullpen.turn_events import Notice, TextDelta
 
 OWNER = "tests.cluster.owner_process"
@@ -191,6 +196,41 @@ async def test_a_turn_continues_when_its_node_is_killed_and_is_adopted(
         assert seen.text in ("Hello you.", "you.", "")
         assert conversation.paused is None
         assert stage.started() == ["max"]
+
+
+async def test_what_nobody_wants_any_more_is_not_run(stage: WorkerStage, processes: Processes) -> None:
+    """The end of a turn is stored and its node dies before it removes the order, or its member leaves the pool."""
+    team = stage.write_team(max=[{"say": "Hello."}])
+    stage.write_file()
+    node = processes.start(OWNER, stage.url, str(team), "new", "Hi.")
+    conversation_id = node.line()
+    async with Database(stage.url) as database:
+        while not await database.do("SELECT FROM orders"):
+            await asyncio.sleep(0.02)
+        node.kill()
+        await place(database, Order(conversation=conversation_id, turn="0", pool="gpu-box", packed=b""))
+        async with opened(stage.url, team, conversation_id):
+            assert await database.do("SELECT turn FROM orders") == [("1",)]
+        team.write_text(team.read_text().replace('pool = "gpu-box"\ncwd = "project"', ""))
+        async with opened(stage.url, team, conversation_id) as conversation:
+            assert await database.do("SELECT turn FROM orders") == []
+            turn = await conversation.read(lambda store, one: store.turn(one, "1"))
+
+    assert turn.state == "interrupted"
+
+
+async def test_what_a_deleted_conversation_has_ordered_is_not_run(stage: WorkerStage) -> None:
+    owner = this_process()
+    order = PoolOrder(pool="gpu-box", work=b"a secret", notes=b"", token="t", node=0)
+    with PostgresStore(stage.url) as store:
+        begin(store, "c")
+        store.claim("c", owner, is_alive=lambda _: False)
+        store.append("c", a_message("m1"), turns=[asked("m1")], owner=owner)
+        store.start_turn("c", "m1-max", owner=owner, given=AssemblerOutput(prompt=""), at=1, order=order)
+        store.delete("c", at=1, owner=owner)
+    async with Database(stage.url) as database:
+        assert await database.do("SELECT FROM orders") == []
+        assert await database.do("SELECT FROM procrastinate_jobs") == []
 
 
 async def test_a_turn_that_was_cancelled_when_its_node_was_killed_is_cancelled(

@@ -166,6 +166,11 @@ async def settle(database: Database, conversation: str, turn: str) -> None:
     await database.do("SELECT settle_order(%s, %s)", conversation, turn)
 
 
+async def settle_others(database: Database, conversation: str, running: Iterable[str]) -> None:
+    """Remove all orders of a conversation but those of turns that still run."""
+    await database.do("SELECT settle_others(%s, %s::text[])", conversation, list(running))
+
+
 def queues_of(pools: Iterable[str], worker: str) -> list[str]:
     """Return where a worker's turns come: its pools, and its own queues, as queue_of() in sql/0001.sql names them."""
     pools = list(pools)

@@ -1,9 +1,12 @@
 """RemoteTeam: the agents of one conversation whose turns run on workers, and their folders there."""
 
+import asyncio
+
 from bullpen.agents.registry import spec_for
 from bullpen.cluster.errands import end_errands_left
 from bullpen.cluster.folder_names import folder_in, own_folder
 from bullpen.cluster.node import Node
+from bullpen.cluster.orders import settle_others
 from bullpen.cluster.remote_agent import RemoteAgent
 from bullpen.cluster.remote_checks import RemoteChecks
 from bullpen.cluster.remote_folders import RemoteFolders
@@ -22,10 +25,18 @@ class RemoteTeam:
         self.checks = RemoteChecks(node, conversation_id)
         self._node = node
         self._id = conversation_id
+        self._store = store
+        self._in_pools = {member.name for member in team.agents if member.pool}
         self._pinned = {member.pool for member in team.agents if member.pool and member.permissions != "read-only"}
 
     async def start(self) -> None:
-        """End what an earlier owner of the conversation has ordered with files, and wait for what has begun of it."""
+        """End what earlier owners of the conversation have ordered, and wait for what has begun of it with files.
+
+        Turns continue that run, unless the team file takes their members out of their pools.
+        """
+        running = await asyncio.to_thread(self._store.running, self._id)
+        adopted = [turn.id for turn in running if turn.member in self._in_pools]
+        await settle_others(self._node.database, self._id, adopted)
         await end_errands_left(self._node, self._id)
 
     def agent(self, member: Member) -> RemoteAgent:

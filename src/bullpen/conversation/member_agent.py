@@ -128,7 +128,7 @@ class RemoteTeam(Protocol):
         """Return one of them."""
 
     async def start(self) -> None:
-        """End what an earlier owner of the conversation has ordered with files."""
+        """End what earlier owners of the conversation have ordered, except for turns that run."""
 
 
 def agent_for(

@@ -83,7 +83,8 @@ CREATE UNLOGGED TABLE lines (
     turn text NOT NULL,
     number bigint NOT NULL,
     line bytea NOT NULL,
-    PRIMARY KEY (conversation, turn, number)
+    PRIMARY KEY (conversation, turn, number),
+    FOREIGN KEY (conversation, turn) REFERENCES orders ON DELETE CASCADE
 );
 
 CREATE TABLE pool_roles (
@@ -384,7 +385,8 @@ CREATE FUNCTION leave_lines(by_worker bigint, of_conversation text, of_turn text
 RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = bullpen_cluster, pg_temp AS $$
 BEGIN
     PERFORM not_synced();
-    IF check_run(by_worker, of_conversation, of_turn) THEN
+    PERFORM FROM orders o WHERE o.conversation = of_conversation AND o.turn = of_turn FOR KEY SHARE;
+    IF FOUND AND check_run(by_worker, of_conversation, of_turn) THEN
         INSERT INTO lines SELECT of_conversation, of_turn, first + place - 1, line
             FROM unnest(told) WITH ORDINALITY AS given (line, place) ON CONFLICT DO NOTHING;
         PERFORM pg_notify('bullpen_lines', of_conversation || ' ' || of_turn);
@@ -467,9 +469,21 @@ BEGIN
     ELSE
         PERFORM cancel_order(of_conversation, of_turn);
     END IF;
-    DELETE FROM lines WHERE conversation = of_conversation AND turn = of_turn;
     DELETE FROM orders o WHERE o.conversation = of_conversation AND o.turn = of_turn
         AND EXISTS (SELECT FROM outcomes e WHERE e.conversation = of_conversation AND e.turn = of_turn);
+END
+$$;
+
+-- Does that with all orders of a conversation but those of turns that still run. Its owner may have died before it did.
+CREATE FUNCTION settle_others(of_conversation text, running text[]) RETURNS void
+LANGUAGE plpgsql SET search_path = bullpen_cluster, pg_temp AS $$
+DECLARE
+    before text := current_setting('synchronous_commit');
+BEGIN
+    PERFORM settle_order(o.conversation, o.turn) FROM orders o
+        WHERE o.conversation = of_conversation AND NOT o.is_errand AND o.turn <> ALL (running);
+    -- What else the transaction does may be to be on disk.
+    PERFORM set_config('synchronous_commit', before, true);
 END
 $$;
 

@@ -178,6 +178,7 @@ class PostgresStore:
         """Remove a conversation permanently. Backups and archived logs of the server still have it."""
         with self._writing(conversation_id, owner) as place:
             conversation_rows.delete(place, at)
+            order_rows.forget(place)
         self._forget(conversation_id, owner)
 
     def discard(self, conversation_id: str, *, owner: Owner | None = None) -> None:
