@@ -17,6 +17,7 @@ LOCK_CLASS = 1651864944
 """Of the locks that processes hold; sql/0001.sql looks for them."""
 LOCK_SECONDS = 1.0
 """How often to try to have it."""
+MOMENT_SECONDS = 0.1
 ANY = ""
 """Rings for every payload."""
 
@@ -27,6 +28,12 @@ async def ring(ringing: asyncio.Event, seconds: float) -> None:
     with suppress(TimeoutError):
         async with asyncio.timeout(seconds):
             await ringing.wait()
+
+
+async def seldom_ring(ringing: asyncio.Event, seconds: float) -> None:
+    """Wait for a ring, and a moment longer: anybody in the database may ring all the time."""
+    await ring(ringing, seconds)
+    await asyncio.sleep(MOMENT_SECONDS)
 
 
 class Bell:

@@ -13,7 +13,7 @@ from typing import Literal, LiteralString
 
 from msgspec import Struct
 
-from bullpen.cluster.bell import Bell, ring
+from bullpen.cluster.bell import Bell, seldom_ring
 from bullpen.cluster.database import GONE, Database, stop_if_cancelled
 from bullpen.cluster.doing import doing
 from bullpen.cluster.joining import refusals
@@ -95,7 +95,7 @@ async def _beat(database: Database, bell: Bell, member: Member, stop_turns: Stop
                 if not rows:
                     member.given_up.set()
                 stop_turns([(conversation, turn) for conversation, turn in rows if turn is not None])
-            await ring(ringing, BEAT_SECONDS)
+            await seldom_ring(ringing, BEAT_SECONDS)
             ringing.clear()
 
 

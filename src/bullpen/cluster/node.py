@@ -11,7 +11,7 @@ from msgspec import Struct
 from psycopg.conninfo import make_conninfo
 
 from bullpen.cluster.announcing import Announcement, read_announcement
-from bullpen.cluster.bell import Bell, ring
+from bullpen.cluster.bell import Bell, seldom_ring
 from bullpen.cluster.database import GONE, Database
 from bullpen.cluster.doing import doing
 from bullpen.cluster.lines import Hearing, Listeners
@@ -117,7 +117,7 @@ class Node:
                 ringing.clear()
                 with suppress(*GONE):
                     await self.look_at_workers()
-                await ring(ringing, LOOK_SECONDS)
+                await seldom_ring(ringing, LOOK_SECONDS)
 
 
 @asynccontextmanager

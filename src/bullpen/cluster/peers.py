@@ -11,7 +11,7 @@ from typing import Literal, LiteralString
 
 from msgspec import Struct
 
-from bullpen.cluster.bell import LOCK_CLASS, ring
+from bullpen.cluster.bell import LOCK_CLASS, seldom_ring
 from bullpen.cluster.database import GONE
 from bullpen.cluster.doing import doing
 from bullpen.cluster.node import PROCESSES, Node, open_node
@@ -34,6 +34,7 @@ WAIT_SECONDS = 0.3
 """At most; a random part of it is waited, and their order is random: so not all nodes want the same at once."""
 AGAIN_SECONDS = 1.0
 """After this, what is still left is repeated: the node that wanted it may have died, too."""
+MOST_AGAIN_SECONDS = 10.0
 MOST_KNOWN = 10_000
 THREADS = 8
 
@@ -46,6 +47,17 @@ class Peer(Struct, frozen=True):
     """Where it takes requests of other nodes: host:port."""
     secret: str
     """What others show there."""
+
+
+class Told(Struct, frozen=True):
+    """When to tell again that a conversation is left."""
+
+    again_at: float = 0.0
+    pause: float = AGAIN_SECONDS
+
+    def told(self, now: float) -> "Told":
+        """Return the same after it was told: what nobody here can continue is told more and more seldom."""
+        return Told(now + self.pause, min(2 * self.pause, MOST_AGAIN_SECONDS))
 
 
 class Peers:
@@ -62,6 +74,8 @@ class Peers:
         """Which node owned a conversation when that was last looked up: one that does not own it says so."""
         self._changed = asyncio.Condition()
         self._left: asyncio.Queue[str] = asyncio.Queue()
+        self._waiting: set[str] = set()
+        """What is in it, or about to be continued."""
 
     @property
     def number(self) -> int:
@@ -134,11 +148,15 @@ class Peers:
     async def left_alone(self) -> AsyncIterator[str]:
         """Yield conversations with unfinished turns whose node has died, without an end."""
         while True:
-            yield await self._left.get()
+            one = await self._left.get()
+            try:
+                yield one
+            finally:
+                self._waiting.discard(one)
 
     async def watch(self) -> None:
         """Know who is alive, and what the dead have left, until it is cancelled."""
-        told: dict[str, float] = {}
+        told: dict[str, Told] = {}
         seen: set[int] = set()
         looks = 0
         with self._node.bell.waiting(PROCESSES) as ringing:
@@ -151,18 +169,20 @@ class Peers:
                     if living != seen or told or looks % SELDOM == 0:
                         told = await self._tell_what_is_left(living, told)
                         seen = living
-                await ring(ringing, LOOK_SECONDS)
+                await seldom_ring(ringing, LOOK_SECONDS)
 
-    async def _tell_what_is_left(self, living: set[int], told: dict[str, float]) -> dict[str, float]:
-        """Tell what is left, and what was told a while ago and still is; return when each was told."""
+    async def _tell_what_is_left(self, living: set[int], told: dict[str, Told]) -> dict[str, Told]:
+        """Tell what is left, and what was told a while ago and still is; return what is known of each then."""
         left = await self.desk.do(self.store.left_by_nodes, sorted(living))
         now = monotonic()
-        new = [one for one in left if now - told.get(one, 0.0) > AGAIN_SECONDS]
+        known = {one: told.get(one, Told()) for one in left}
+        new = [one for one, before in known.items() if one not in self._waiting and before.again_at <= now]
         if new:
             await asyncio.sleep(random.uniform(0, WAIT_SECONDS))  # noqa: S311 (no secret)
         for one in random.sample(new, len(new)):
+            self._waiting.add(one)
             self._left.put_nowait(one)
-        return {one: told[one] for one in left if one not in new} | dict.fromkeys(new, now)
+        return known | {one: known[one].told(now) for one in new}
 
     async def look(self) -> set[int]:
         """Look which nodes are alive. One that was given up is not, nor one that has died: it holds no lock."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import psycopg
 
-from bullpen.cluster.bell import Bell, ring
+from bullpen.cluster.bell import Bell, seldom_ring
 from bullpen.cluster.database import GONE, Database, connect, in_sentences
 from bullpen.errors import StoreUnreachable
 from bullpen.store.postgres.address import read_address
@@ -21,6 +21,10 @@ MOST_SECONDS = 3
 CATCH_UP_SECONDS = 1.0
 PAUSE_SECONDS = 0.1
 """Between two looks for those who show a key that is not known here."""
+# A node that is frozen in the middle of a change must not keep all others from theirs.
+TIMEOUTS = """
+SELECT set_config('lock_timeout', %s, true), set_config('idle_in_transaction_session_timeout', %s, true)
+"""
 
 
 class SharedAccess:
@@ -51,7 +55,7 @@ class SharedAccess:
         """Replace the record, or raise OSError; no other node does so meanwhile."""
         try:
             with self._connected() as connection:
-                connection.execute("SELECT set_config('lock_timeout', %s, true)", [f"{MOST_SECONDS}s"])
+                connection.execute(TIMEOUTS, [f"{MOST_SECONDS}s"] * 2)
                 ((version, record),) = connection.execute("SELECT version, record FROM access FOR UPDATE").fetchall()
                 changed = change(bytes(record))
                 connection.execute("UPDATE access SET record = %s, version = version + 1", [changed])
@@ -82,7 +86,7 @@ class SharedAccess:
                 ringing.clear()
                 with suppress(*GONE):
                     await self._look_in(database)
-                await ring(ringing, LOOK_SECONDS)
+                await seldom_ring(ringing, LOOK_SECONDS)
 
     async def catch_up(self) -> None:
         """Know what other nodes have changed up to now, if the server answers soon. Not too often: anybody may ask."""

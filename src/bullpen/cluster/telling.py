@@ -78,7 +78,8 @@ class Telling:
                 closed.cancel()
 
     async def _through_database(self) -> None:
-        """Leave lines in the database for a while."""
+        """Leave lines in the database for a while, also those that are there already."""
+        self._more.set()
         with suppress(TimeoutError):
             async with asyncio.timeout(DATABASE_SECONDS):
                 while True:

@@ -121,10 +121,11 @@ class Hub:
 
     async def take_over(self, conversation_id: str) -> LiveConversation:
         """Continue a conversation whose node has died or left: as if nothing had happened."""
+        if (opened := self.get(conversation_id)) is not None:
+            return opened
         stored = await self.read(conversation_summary, conversation_id)
-        opened = self.get(conversation_id)
         team = await asyncio.to_thread(self._team_of, stored)
-        return opened or await self._opened(team, conversation_id, continues=True)
+        return await self._opened(team, conversation_id, continues=True)
 
     async def fork(self, conversation_id: str, at: int | None, *, with_files: bool = False) -> str:
         """Fork a conversation at a message, or at its end, and open the new one if it can be continued here."""

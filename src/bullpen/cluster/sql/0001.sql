@@ -6,11 +6,12 @@
 CREATE TABLE processes (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     kind text NOT NULL CHECK (kind IN ('node', 'worker')),
-    name text NOT NULL,
+    name text NOT NULL CHECK (length(name) <= 255),
     role name NOT NULL DEFAULT session_user,
     address text NOT NULL DEFAULT '',
-    pools text[] NOT NULL DEFAULT '{}',
-    announced bytea NOT NULL DEFAULT '',
+    pools text[] NOT NULL DEFAULT '{}' CHECK (cardinality(pools) <= 1000),
+    -- All nodes read it of all workers.
+    announced bytea NOT NULL DEFAULT '' CHECK (octet_length(announced) <= 1024 * 1024),
     engine bigint,
     -- Of a worker: the number of the last attempt to take an order that was given one.
     attempt bigint NOT NULL DEFAULT 0,
@@ -71,7 +72,7 @@ CREATE TABLE outcomes (
     conversation text NOT NULL,
     turn text NOT NULL,
     kind text NOT NULL CHECK (kind IN ('ended', 'cancelled', 'lost')),
-    result bytea NOT NULL DEFAULT '',
+    result bytea NOT NULL DEFAULT '' CHECK (octet_length(result) <= 512 * 1024 * 1024),
     at timestamptz NOT NULL DEFAULT clock_timestamp(),
     PRIMARY KEY (conversation, turn),
     FOREIGN KEY (conversation, turn) REFERENCES orders ON DELETE CASCADE
