@@ -17,7 +17,16 @@ from bullpen.cluster.outcomes import end
 from bullpen.conversation.owner import this_process
 from bullpen.store.postgres.store import PostgresStore
 
-LET = {"join_cluster", "beat", "leave_cluster", "next_order", "end_order", "listener_of", "leave_lines"}
+LET = {
+    "made_by_version",
+    "join_cluster",
+    "beat",
+    "leave_cluster",
+    "next_order",
+    "end_order",
+    "listener_of",
+    "leave_lines",
+}
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ import select
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from threading import BoundedSemaphore, Lock, local
+from time import monotonic, sleep
 from typing import Any
 from weakref import WeakSet
 
@@ -36,6 +37,9 @@ Values = Sequence[object] | Mapping[str, object] | None
 
 MOST_CONNECTIONS = 8
 BUSY_SECONDS = 10.0
+UNSURE_SECONDS = 15.0
+"""How long to look whether the server has committed what it was asked to when it was lost."""
+AGAIN_SECONDS = 0.2
 
 # A process that is stopped in the middle of a transaction would lock others out of its conversation: the server ends
 # it. What is acknowledged is on disk, even if the server's settings say otherwise.
@@ -67,11 +71,18 @@ class Db:
         """What is sent together with the end of the transaction, but does not belong to it."""
         self.kept: dict[str, object] = {}
         """What is known of conversations until the transaction ends."""
+        self.evidence: tuple[str, Values] | None = None
+        """What to ask to know whether the transaction was committed."""
 
     @property
     def server_version(self) -> int:
         """The major version of the server."""
         return self._session.info.server_version // 10_000
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether the connection to the server is lost."""
+        return self._session.closed
 
     def execute(self, query: str | bytes | Composed, values: Values = None, *, binary: bool = False) -> Cursor[Row]:
         """Ask something. The answer is waited for when it is read."""
@@ -159,7 +170,7 @@ class Connections:
 
     @contextmanager
     def _transaction(self, *begin: str) -> Iterator[Db]:
-        committed: Cursor[Row] | None = None
+        end: tuple[Db, Cursor[Row]] | None = None
         with self._used() as session, self.translating():
             try:
                 with session.pipeline() as pipeline:
@@ -167,16 +178,27 @@ class Connections:
                     for statement in begin:
                         db.execute(statement)
                     yield db
-                    committed = db.execute("COMMIT")
+                    end = db, db.execute("COMMIT")
                     for query, values in db.afterwards:
                         db.execute(query, values)
             except BaseException as error:
                 # If it is lost, the server rolls back.
                 with suppress(psycopg.Error):
                     session.rollback()
-                if not isinstance(error, psycopg.Error) or committed is None or committed.statusmessage != "COMMIT":
+                if not isinstance(error, psycopg.Error) or end is None or not self._is_committed(*end):
                     raise
-                logger.warning("stored, but nobody was told error=%s", self.address.without_password(str(error)))
+                logger.warning("stored all the same error=%s", self.address.without_password(str(error)))
+
+    def _is_committed(self, db: Db, commit: Cursor[Row]) -> bool:
+        """Return whether a transaction was committed in which there was an error: after that, or while we waited."""
+        if commit.pgresult is not None or db.evidence is None or not db.is_lost:
+            return commit.statusmessage == "COMMIT"
+        until = monotonic() + UNSURE_SECONDS
+        while monotonic() < until:
+            with suppress(psycopg.Error, StoreUnreachable), self.connect() as connection:
+                return connection.execute(*db.evidence).fetchone() == (True,)
+            sleep(AGAIN_SECONDS)
+        return False
 
     @contextmanager
     def _used(self) -> Iterator[Session]:

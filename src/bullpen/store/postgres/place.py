@@ -6,16 +6,23 @@ from psycopg.sql import Composed
 
 from bullpen.errors import UnknownConversation
 from bullpen.store.base import Owner
-from bullpen.store.conversation_rows import check_owner, owner_from
+from bullpen.store.conversation_rows import check_owner, owner_from, token_of
 from bullpen.store.postgres.connections import Db, Row
 
 CONVERSATION = "(SELECT number FROM conversations WHERE id = %(id)s)"
 """The number of the conversation, in a query."""
-PLACE = """
-    SELECT conversation, messages, head, owner, first_link
-    FROM states JOIN conversations ON conversations.number = states.conversation WHERE conversations.id = %(id)s
+FROM = "FROM states JOIN conversations ON conversations.number = states.conversation WHERE conversations.id = %(id)s"
+PLACE = f"SELECT conversation, messages, head, owner, first_link, NULL {FROM}"
+LOCKED = f"""
+    SELECT conversation, messages, head, owner, first_link, pg_current_xact_id()::text::bigint {FROM}
+    FOR NO KEY UPDATE OF states
 """
-LOCKED = f"{PLACE} FOR NO KEY UPDATE OF states"
+# Whether a transaction has changed the state of a conversation, and nobody has since. It waits for that transaction.
+# Its number alone would say nothing: after a crash of the server another one may have it.
+CHANGED = f"""
+    SELECT states.xmin::text::bigint = %(transaction)s %% 4294967296
+        AND owner_token IS NOT DISTINCT FROM %(token)s {FROM} FOR NO KEY UPDATE OF states
+"""
 
 
 class Found(Struct, frozen=True):
@@ -71,8 +78,11 @@ class Place:
             row = self.db.settle(self._row).fetchone()
             if row is None:
                 raise UnknownConversation(self.id)
-            number, messages, head, owner, first_link = row
+            number, messages, head, owner, first_link, transaction = row
             self._found = Found(number, messages, head, owner_from(owner), first_link)
+            if transaction is not None:
+                token = token_of(self._found.owner)
+                self.db.evidence = CHANGED, {"id": self.id, "transaction": transaction, "token": token}
             if self._fence is not None:
                 check_owner(self.id, self._found.owner, *self._fence)
         return self._found

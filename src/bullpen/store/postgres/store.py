@@ -7,6 +7,7 @@ from typing import Any, Self
 
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
+from psycopg import Cursor
 
 from bullpen.check_results import CheckResult
 from bullpen.context.history import Envelope
@@ -52,7 +53,7 @@ from bullpen.store.postgres import (
     turn_rows,
 )
 from bullpen.store.postgres.address import read_address
-from bullpen.store.postgres.connections import Connections
+from bullpen.store.postgres.connections import Connections, Row
 from bullpen.store.postgres.owner_locks import OwnerLocks
 from bullpen.store.postgres.place import Place
 from bullpen.store.search import query_from
@@ -352,7 +353,7 @@ class PostgresStore:
                 order_rows.place_order(place, turn_id, order)
             started = turn_rows.ask(place, turn_id)
         self._prompts.remember(key, known)
-        return turn_rows.read(started, turn_id)
+        return self._answered(conversation_id, turn_id, started)
 
     def give_again(self, conversation_id: str, turn_id: str, *, owner: Owner, given: AssemblerOutput) -> None:
         """Replace the prompt of a running turn."""
@@ -370,7 +371,7 @@ class PostgresStore:
             turn_rows.ChangingTurns(place, [end.turn_id]).end(end)
             conversation_rows.apply(place, change, end.at)
             ended = turn_rows.ask(place, end.turn_id)
-        return turn_rows.read(ended, end.turn_id)
+        return self._answered(conversation_id, end.turn_id, ended)
 
     def keep_output(self, conversation_id: str, turn_id: str, data: bytes, *, owner: Owner | None = None) -> None:
         """Add to what a running turn has written."""
@@ -393,7 +394,7 @@ class PostgresStore:
             changing.requeue(turn_id, turn, at)
             conversation_rows.apply(place, change, at)
             queued = turn_rows.ask(place, turn.id)
-        return turn_rows.read(queued, turn.id)
+        return self._answered(conversation_id, turn.id, queued)
 
     def reorder(
         self,
@@ -623,8 +624,7 @@ class PostgresStore:
     def recover(self, conversation_id: str, *, at: int, owner: Owner | None = None) -> list[Turn]:
         """Mark running turns that the owner did not start as interrupted, and return them."""
         with self._writing(conversation_id, owner) as place:
-            interrupted = turn_rows.interrupt(place, token_of(owner), at)
-        return turn_rows.read_all(interrupted)
+            return turn_rows.interrupt(place, token_of(owner), at)
 
     def search(self, query: str, *, conversation_id: str | None = None, limit: int = 20) -> list[Found]:
         """Return the newest messages that hold every word of the query."""
@@ -670,6 +670,10 @@ class PostgresStore:
         """Add a conversation that nobody owns."""
         with self._connections.writing() as db:
             transfer.add(db, copied)
+
+    def _answered(self, conversation_id: str, turn_id: str, answer: Cursor[Row]) -> Turn:
+        """Return a turn as it was stored; if only the answer was lost, ask again."""
+        return self.turn(conversation_id, turn_id) if answer.pgresult is None else turn_rows.read(answer, turn_id)
 
     def _checking_end(self, place: Place) -> "_EndCheck":
         return _EndCheck(place, self._intact)

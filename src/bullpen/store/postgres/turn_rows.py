@@ -244,8 +244,8 @@ class ChangingTurns:
         return states[turn_id]
 
 
-def interrupt(place: Place, owner: str | None, at: int) -> Cursor[Row]:
-    """End the running turns of all but the current owner, and ask for them."""
+def interrupt(place: Place, owner: str | None, at: int) -> list[Turn]:
+    """End the running turns of all but the current owner, and return them."""
     lost: dict[tuple[str, int], list[object]] = {}
     for turn_id, number, data in place.all(LOST, owner=owner):
         lost.setdefault((turn_id, number), []).extend(() if data is None else (data,))
@@ -261,7 +261,8 @@ def interrupt(place: Place, owner: str | None, at: int) -> Cursor[Row]:
         if output:
             _keep_stream(place, interrupted_columns(number, output, is_cut=is_cut))
     ids = [turn_id for turn_id, _ in lost]
-    return place.ask(f"{SELECT} AND turns.id = ANY(%(turns)s::text[]) ORDER BY turns.number", turns=ids)
+    ended = place.all(f"{SELECT} AND turns.id = ANY(%(turns)s::text[]) ORDER BY turns.number", turns=ids)
+    return [turn_from(row) for row in ended]
 
 
 def adopt(place: Place, turn_ids: Sequence[str], owner: str) -> None:
@@ -317,11 +318,6 @@ def read(answer: Cursor[Row], turn_id: str) -> Turn:
     if row is None:
         raise UnknownTurn(turn_id)
     return turn_from(row)
-
-
-def read_all(answer: Cursor[Row]) -> list[Turn]:
-    """Return the turns that were asked for."""
-    return [turn_from(row) for row in answer]
 
 
 def _keep_stream(place: Place, row: tuple[object, ...]) -> None:
