@@ -49,3 +49,9 @@ class ApprovalRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
     scope: Scope = "once"
     because: str = ""
     """Why it was answered without a person: the rule that says so, for example."""
+    after_message: int = 0
+    """How many messages there were; the store knows."""
+    is_copy: bool = False
+    """Whether it is from another conversation, where its turn is: it says what was, and allows nothing here."""
+    hash: bytes = b""
+    """SHA-256 over all of it, and everything before it; from the store."""

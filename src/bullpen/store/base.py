@@ -6,6 +6,7 @@ from typing import Any, Literal, Protocol, Self
 
 from msgspec import UNSET, Struct, UnsetType
 
+from bullpen.approvals import ApprovalRecord
 from bullpen.check_results import CheckResult
 from bullpen.context.history import Envelope
 from bullpen.context.prompt import AssemblerOutput
@@ -477,6 +478,36 @@ class Store(Protocol):
 
     def running_checks(self, conversation_id: str) -> list[CheckResult]:
         """Return the runs of checks that have not ended, oldest first."""
+
+    def note_approval(
+        self, conversation_id: str, record: ApprovalRecord, *, owner: Owner | None = None
+    ) -> ApprovalRecord:
+        """Store a question of a turn's agent, or the answer to it, and return it with its number and its hash.
+
+        A question that is stored already, and an answer to one that was not asked or has an answer, raise
+        StoreConflict: the first answer counts.
+        """
+
+    def copy_approvals(
+        self, conversation_id: str, records: Sequence[ApprovalRecord], *, owner: Owner | None = None
+    ) -> None:
+        """Store what was asked and answered in another conversation, under the same numbers, all or none.
+
+        They get new hashes, as the messages do.
+        """
+
+    def approvals(
+        self,
+        conversation_id: str,
+        *,
+        turn_ids: Sequence[str] | None = None,
+        first: int | None = None,
+        last: int | None = None,
+    ) -> list[ApprovalRecord]:
+        """Return questions and answers, oldest first: of some turns, or after some messages, by their numbers."""
+
+    def open_approvals(self, conversation_id: str) -> list[ApprovalRecord]:
+        """Return the questions of running turns that have no answer, oldest first."""
 
     def decisions(self, conversation_id: str) -> list[Decision]:
         """Return what people decided, oldest first."""

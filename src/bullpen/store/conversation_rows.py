@@ -176,6 +176,7 @@ def owner_text(owner: Owner | None) -> str | None:
 def delete(db: Connection, conversation: int, at: int) -> None:
     """Empty a conversation, so that only its id is left. The index must not contain its words any more."""
     key = (conversation,)
+    db.execute("DELETE FROM approvals WHERE conversation = ?", key)
     db.execute("DELETE FROM checks WHERE conversation = ?", key)
     db.execute("DELETE FROM changes WHERE conversation = ?", key)
     db.execute("DELETE FROM memories WHERE conversation = ?", key)
@@ -197,6 +198,7 @@ def delete(db: Connection, conversation: int, at: int) -> None:
 def discard(db: Connection, conversation: int) -> None:
     """Remove a conversation in which nothing was ever said, together with its id."""
     key = (conversation,)
+    db.execute("DELETE FROM approvals WHERE conversation = ?", key)
     db.execute("DELETE FROM checks WHERE conversation = ?", key)
     db.execute("DELETE FROM changes WHERE conversation = ?", key)
     db.execute("DELETE FROM decisions WHERE conversation = ?", key)

@@ -11,6 +11,7 @@ from msgspec import Struct
 from bullpen.errors import UnknownConversation
 from bullpen.memory import MemberMemory
 from bullpen.store import (
+    approval_rows,
     change_rows,
     check_rows,
     conversation_rows,
@@ -112,7 +113,7 @@ def check_conversations(db: Connection, conversation_id: str | None) -> Iterator
 def _check_conversation(db: Connection, conversation: Conversation) -> list[Finding]:
     findings: list[Finding] = []
     with _damaged_text_allowed(db):
-        for check in (_check_beginning, _check_chain, _check_order, _check_turns, _check_records, _check_changes):
+        for check in CHECKS:
             findings += _readable(check, db, conversation)
     # The checks above describe the same problem better.
     return findings or list(_readable(_check_state, db, conversation))
@@ -258,3 +259,13 @@ def _check_changes(db: Connection, conversation: Conversation) -> Iterator[Findi
     for rows in (change_rows, check_rows):
         for kind, problem in rows.problems(db, conversation.number, conversation.messages or 0):
             yield conversation.finding(kind, problem)
+
+
+def _check_approvals(db: Connection, conversation: Conversation) -> Iterator[Finding]:
+    for kind, problem in approval_rows.problems(db, conversation.number):
+        yield conversation.finding(kind, problem)
+
+
+CHECKS: tuple[Check, ...] = (
+    *(_check_beginning, _check_chain, _check_order, _check_turns, _check_records, _check_changes, _check_approvals),
+)

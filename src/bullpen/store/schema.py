@@ -112,6 +112,7 @@ def _touch(db: Connection) -> None:
         "decisions",
         "changes",
         "checks",
+        "approvals",
         "said_data",
         "indexed",
     ):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
+from bullpen.approvals import ApprovalRecord
 from bullpen.check_results import CheckResult
 from bullpen.context.history import Envelope
 from bullpen.context.prompt import AssemblerOutput
@@ -19,6 +20,7 @@ from bullpen.memory import MemberMemory
 from bullpen.messages import ConversationMessage, Speaker
 from bullpen.routing.queue import WaitingTurn
 from bullpen.store import (
+    approval_rows,
     change_rows,
     check_rows,
     claiming,
@@ -458,6 +460,44 @@ class SqliteStore:
         """Return the runs of checks that have not ended."""
         with self._database.reading() as db:
             return check_rows.running(db, place_of(db, conversation_id).number)
+
+    def note_approval(
+        self, conversation_id: str, record: ApprovalRecord, *, owner: Owner | None = None
+    ) -> ApprovalRecord:
+        """Store a question of a turn's agent, or the answer to it."""
+        with self._database.writing() as db:
+            place = place_for(db, conversation_id, owner)
+            return approval_rows.add(db, place.number, place.messages, record)
+
+    def copy_approvals(
+        self, conversation_id: str, records: Sequence[ApprovalRecord], *, owner: Owner | None = None
+    ) -> None:
+        """Store what was asked and answered in another conversation, all or none."""
+        with self._database.writing() as db:
+            place = place_for(db, conversation_id, owner)
+            for record in records:
+                approval_rows.copy(db, place.number, place.messages, record)
+
+    def approvals(
+        self,
+        conversation_id: str,
+        *,
+        turn_ids: Sequence[str] | None = None,
+        first: int | None = None,
+        last: int | None = None,
+    ) -> list[ApprovalRecord]:
+        """Return questions and answers, oldest first."""
+        start, end = first or 0, message_rows.NO_END if last is None else last
+        with self._database.reading() as db:
+            number = place_of(db, conversation_id).number
+            if turn_ids is None:
+                return approval_rows.between(db, number, start, end)
+            return approval_rows.of_turns(db, number, turn_ids, start, end)
+
+    def open_approvals(self, conversation_id: str) -> list[ApprovalRecord]:
+        """Return the questions of running turns that have no answer."""
+        with self._database.reading() as db:
+            return approval_rows.open_in(db, place_of(db, conversation_id).number)
 
     def decisions(self, conversation_id: str) -> list[Decision]:
         """Return what people decided, oldest first."""

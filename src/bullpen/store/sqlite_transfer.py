@@ -5,7 +5,7 @@ from itertools import chain
 from sqlite3 import Connection
 
 from bullpen.errors import ConversationExists, MessageDiffers
-from bullpen.store import message_rows, search
+from bullpen.store import approval_rows, message_rows, search
 from bullpen.store.base import StoredMessage
 from bullpen.store.conversation_rows import place_of
 from bullpen.store.transfer import (
@@ -16,6 +16,7 @@ from bullpen.store.transfer import (
     Digest,
     Row,
     Table,
+    check_approvals,
     check_read_back,
     insert,
     select,
@@ -51,13 +52,15 @@ def add(db: Connection, given: Copied) -> None:
         f"INSERT INTO conversations ({', '.join(CONVERSATION)}) VALUES ({marks})",  # noqa: S608
         new.conversation,
     ).lastrowid
+    columns = ("conversation", "head", *STATE)
     db.execute(
-        f"INSERT INTO states (conversation, head, {', '.join(STATE)}) VALUES (?, ?, ?, ?, ?, ?)",  # noqa: S608
+        f"INSERT INTO states ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})",  # noqa: S608
         (number, new.first_link, *new.state),
     )
     _add_messages(db, int(number or 0), new)
     for table in TABLES:
         _add_rows(db, int(number or 0), table, iter(new.rows(table)))
+    check_approvals(approval_rows.problems(db, int(number or 0)))
     check_read_back(copied(db, new.id), digest)
 
 

@@ -12,7 +12,7 @@ from typing import Protocol
 import msgspec
 from msgspec import Struct
 
-from bullpen.store import change_rows, check_rows
+from bullpen.store import approval_rows, change_rows, check_rows
 from bullpen.store.base import Store, StoredMessage
 from bullpen.store.packing import DamagedData
 
@@ -21,7 +21,7 @@ Row = tuple[object, ...]
 CONVERSATION = (
     *("id", "team", "team_file", "team_path", "started_at", "first_link", "team_task", "extra", "title", "archived_at"),
 )
-STATE = ("last_at", "waits_for", "paused", "progress")
+STATE = ("last_at", "waits_for", "paused", "progress", "approvals", "approvals_head")
 """Who owns it is not copied; where its messages end follows from them."""
 
 
@@ -51,6 +51,7 @@ TABLES = (
     Table("decisions", ("at", "person", "choice", "turns")),
     Table("changes", (*change_rows.COLUMNS.split(", "), "patch"), order="sequence"),
     Table("checks", tuple(check_rows.COLUMNS.split(", ")), order="sequence"),
+    Table("approvals", (*approval_rows.COLUMNS.split(", "), "is_open"), order="sequence"),
 )
 """In an order in which they can be added."""
 
@@ -86,7 +87,8 @@ class Transferable(Store, Protocol):
     def copy_in(self, copied: Copied) -> None:
         """Add a conversation that nobody owns, all of it or nothing, or raise ConversationExists.
 
-        Every message must have the hash that it had, and everything is read back and compared before it is final.
+        Every message and every approval must have the hash that it had, and everything is read back and compared before
+        it is final.
         """
 
     @property
@@ -147,6 +149,12 @@ class Digest:
 
     def _add(self, values: list[object]) -> None:
         self._hash.update(msgspec.msgpack.encode(values))
+
+
+def check_approvals(problems: Iterable[approval_rows.Problem]) -> None:
+    """Raise DamagedData with the first problem of the approvals that were added."""
+    for _, problem in problems:
+        raise DamagedData(problem)
 
 
 def check_read_back(copied: Copied, digest: Digest) -> None:

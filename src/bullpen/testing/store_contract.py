@@ -7,14 +7,18 @@ class TestSqliteStore(StoreContract):
 
 # ruff: noqa: D102, S101, S106
 
+import hashlib
+import json
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import cast
 
+import msgspec
 import pytest
 from msgspec.structs import replace
 
+from bullpen.approvals import Answer, ApprovalRecord, Scope, Verdict
 from bullpen.check_results import CheckResult, CheckState
 from bullpen.context.prompt import AssemblerOutput
 from bullpen.context.report import PromptReport
@@ -53,8 +57,9 @@ from bullpen.store.base import (
     TurnEnd,
     TurnRecord,
 )
+from bullpen.store.chain import first_link
 from bullpen.store.packing import StreamPacker
-from bullpen.turn_events import Failed, Usage
+from bullpen.turn_events import ApprovalAsked, Failed, Usage
 
 KAI = Speaker(role_id="kai", role_name="Kai", type="human")
 MAX = Speaker(role_id="max", role_name="Max", type="ai", role_title="Architect")
@@ -96,6 +101,33 @@ CHECK = CheckResult(
     after_message=1,
 )
 RED = replace(CHECK, state="red", exit_code=1, seconds=2.1, output="1 failed ✗\n", left_out=7, note="A note.")
+ASKED = ApprovalRecord(
+    turn_id="m1-max",
+    member="max",
+    question="q1",
+    at=125,
+    asked=ApprovalAsked(
+        id="q1",
+        kind="command",
+        tool="Bash",
+        command="rm -rf build 你好\x00\x1b[31m",
+        details={"z": [1, 2.5, None], "a": {"b": True}},
+        folder=FOLDER,
+        why="To build it again.",
+        choices=("yes", "no"),
+    ),
+)
+ANSWERED = ApprovalRecord(
+    turn_id="m1-max",
+    member="max",
+    question="q1",
+    at=126,
+    answer=Answer(verdict="no", reason="Not that folder ✗"),
+    by="kai",
+    scope="conversation",
+    because="A rule.",
+)
+"""A question of the turn that `start` starts, and the answer to it."""
 CHANGES = ChangeRecord(
     kind="turn",
     turn_id="m1-max",
@@ -207,6 +239,10 @@ WRITES: dict[str, Callable[[Store, Owner | None], object]] = {
     "add_check": lambda store, owner: store.add_check("c", CHECK, owner=owner),
     "finish_check": lambda store, owner: store.finish_check("c", replace(RED, number=1), owner=owner),
     "copy_checks": lambda store, owner: store.copy_checks("c", [replace(RED, number=7)], owner=owner),
+    "note_approval": lambda store, owner: store.note_approval("c", ANSWERED, owner=owner),
+    "copy_approvals": lambda store, owner: store.copy_approvals(
+        "c", [replace(ASKED, number=2, turn_id="there", after_message=1)], owner=owner
+    ),
     "recover": lambda store, owner: store.recover("c", at=1, owner=owner),
     "discard": lambda store, owner: store.discard("c", owner=owner),
     "delete": lambda store, owner: store.delete("c", at=1, owner=owner),
@@ -224,7 +260,7 @@ WRITES: dict[str, Callable[[Store, Owner | None], object]] = {
 def everything(store: Store) -> object:
     """Return all that a store says of the conversation."""
     record = store.record("c", "m1-max")
-    seen = store.changes("c"), store.checks("c")
+    seen = store.changes("c"), store.checks("c"), store.approvals("c"), store.open_approvals("c")
     return store.conversation("c"), store.messages("c"), store.turns("c"), store.queued("c"), record, seen
 
 
@@ -885,6 +921,150 @@ class StoreContract:
         with pytest.raises(UnknownConversation):
             store.checks("c")
 
+    # Approvals
+
+    def test_a_question_is_open_until_it_is_answered(self, store: Store, tmp_path: Path) -> None:
+        start(store)
+        question = store.note_approval("c", ASKED, owner=OWNER)
+
+        assert question == replace(ASKED, number=1, after_message=1, hash=question.hash)
+        assert store.approvals("c") == store.open_approvals("c") == [question]
+        answer = store.note_approval("c", ANSWERED, owner=OWNER)
+        assert answer == replace(ANSWERED, number=2, after_message=1, hash=answer.hash)
+        with self.open_store(tmp_path) as elsewhere:
+            assert elsewhere.approvals("c") == [question, answer]
+            assert elsewhere.open_approvals("c") == []
+        assert store.fsck() == []
+
+    def test_approvals_are_found_by_their_turns_and_messages(self, store: Store) -> None:
+        running(store, "m1")
+        running(store, "m2")
+        stored = [
+            store.note_approval("c", record, owner=OWNER)
+            for record in (ASKED, replace(ASKED, turn_id="m2-max"), replace(ASKED, question="q2"), ANSWERED)
+        ]
+        store.append("c", said("m3"), owner=OWNER)
+        later = store.note_approval("c", replace(ANSWERED, turn_id="m2-max"), owner=OWNER)
+
+        assert store.approvals("c") == store.approvals("c", turn_ids=["m1-max", "m2-max", "m3"]) == [*stored, later]
+        assert store.approvals("c", turn_ids=["m2-max"]) == [stored[1], later]
+        assert store.approvals("c", turn_ids=[]) == store.approvals("c", first=4) == store.approvals("c", last=1) == []
+        assert store.approvals("c", last=2) == stored
+        assert store.approvals("c", first=3, last=3) == store.approvals("c", turn_ids=["m2-max"], first=3) == [later]
+        assert store.open_approvals("c") == [stored[2]]
+
+    def test_a_question_of_a_turn_that_has_ended_is_not_open(self, store: Store) -> None:
+        start(store)
+        store.note_approval("c", ASKED, owner=OWNER)
+        store.end_turn("c", TurnEnd(turn_id="m1-max", state="interrupted", at=200), owner=OWNER)
+
+        assert store.open_approvals("c") == []
+        # For the history, it can be answered all the same.
+        store.note_approval("c", ANSWERED, owner=OWNER)
+        assert len(store.approvals("c")) == 2
+        assert store.fsck() == []
+
+    def test_a_question_is_asked_once_and_its_first_answer_counts(self, store: Store) -> None:
+        start(store)
+        with pytest.raises(StoreConflict, match="was not asked, so it cannot be answered"):
+            store.note_approval("c", ANSWERED, owner=OWNER)
+        first = [store.note_approval("c", record, owner=OWNER) for record in (ASKED, ANSWERED)]
+
+        with pytest.raises(StoreConflict, match="is stored already"):
+            store.note_approval("c", replace(ASKED, at=999), owner=OWNER)
+        with pytest.raises(StoreConflict, match="the first answer counts"):
+            store.note_approval("c", replace(ANSWERED, by="eva"), owner=OWNER)
+        assert store.approvals("c") == first
+
+    def test_only_one_of_many_answers_counts(self, store: Store) -> None:
+        start(store)
+        store.note_approval("c", ASKED, owner=OWNER)
+
+        def answer(name: str) -> str:
+            try:
+                return store.note_approval("c", replace(ANSWERED, by=name), owner=OWNER).by
+            except StoreConflict:
+                return ""
+
+        with ThreadPoolExecutor(4) as pool:
+            counted = [name for name in pool.map(answer, "abcdefgh") if name]
+        assert [record.by for record in store.approvals("c")[1:]] == counted
+        assert store.fsck() == []
+
+    def test_approvals_that_cannot_be_are_not_stored(self, store: Store) -> None:
+        start(store)
+        with pytest.raises(UnknownTurn):
+            store.note_approval("c", replace(ASKED, turn_id="nowhere"), owner=OWNER)
+        for record in (replace(ASKED, answer=ANSWERED.answer), replace(ANSWERED, answer=None)):
+            with pytest.raises(ValueError, match="either a question or an answer"):
+                store.note_approval("c", record, owner=OWNER)
+        unknown = replace(ANSWERED, answer=Answer(verdict=cast(Verdict, "perhaps")))
+        nothing = replace(ASKED, asked=replace(cast(ApprovalAsked, ASKED.asked), details={"a": float("nan")}))
+        store.note_approval("c", replace(ASKED, question="q1"), owner=OWNER)
+        for record in (unknown, replace(nothing, question="q2")):
+            with pytest.raises(TypeError, match="cannot be stored"):
+                store.note_approval("c", record, owner=OWNER)
+        with pytest.raises(UnknownConversation):
+            store.approvals("nowhere")
+        with pytest.raises(UnknownConversation):
+            store.open_approvals("nowhere")
+        assert len(store.approvals("c")) == 1
+        assert store.fsck() == []
+
+    def test_copied_approvals_are_in_the_chain_and_never_open(self, store: Store) -> None:
+        start(store)
+        asked, answered = (
+            replace(record, number=number, turn_id="there", after_message=place)
+            for number, (record, place) in enumerate([(ASKED, 0), (ANSWERED, 1)], start=1)
+        )
+        store.copy_approvals("c", [asked], owner=OWNER)
+        assert store.open_approvals("c") == []
+        for wrong in (asked, replace(ASKED, number=4, turn_id="there", question="q2", after_message=1)):
+            with pytest.raises(StoreConflict, match="cannot be copied to number"):
+                store.copy_approvals("c", [answered, wrong], owner=OWNER)
+        with pytest.raises(ValueError, match="after message 2 of 1"):
+            store.copy_approvals("c", [replace(answered, after_message=2)], owner=OWNER)
+        store.copy_approvals("c", [answered], owner=OWNER)
+        own = store.note_approval("c", ASKED, owner=OWNER)
+
+        copies = store.approvals("c")[:2]
+        assert copies == [
+            replace(one, is_copy=True, hash=copy.hash) for one, copy in zip((asked, answered), copies, strict=True)
+        ]
+        assert (own.number, own.is_copy, store.open_approvals("c")) == (3, False, [own])
+        assert store.fsck() == []
+
+    def test_the_chain_of_approvals_can_be_computed_from_its_description(self, store: Store) -> None:
+        start(store)
+        store.note_approval("c", ASKED, owner=OWNER)
+        running(store, "m2")
+        # Not the same object as the default, but equal to it.
+        store.note_approval("c", replace(ANSWERED, scope=cast(Scope, "".join(["on", "ce"]))), owner=OWNER)
+
+        conversation = store.conversation("c")
+        previous = first_link("c", conversation.team, conversation.team_file, conversation.started_at)
+        hashes = [previous, *(message.hash for message in store.messages("c"))]
+        for record in store.approvals("c"):
+            facts = msgspec.to_builtins(record)
+            del facts["hash"]
+            line = json.dumps(facts, ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode()
+            previous = hashlib.sha256(previous + hashes[record.after_message] + line + b"\n").digest()
+            assert record.hash == previous
+
+    def test_approvals_go_with_their_conversation(self, store: Store) -> None:
+        start(store)
+        store.note_approval("c", ASKED, owner=OWNER)
+        store.delete("c", at=1, owner=OWNER)
+        begin(store, "discarded")
+        store.copy_approvals("discarded", [replace(ASKED, number=1)])
+        store.discard("discarded")
+
+        begin(store, "discarded")
+        assert store.approvals("discarded") == []
+        assert store.fsck() == []
+        with pytest.raises(UnknownConversation):
+            store.approvals("c")
+
     # Ownership
 
     def test_one_process_owns_a_conversation(self, store: Store) -> None:
@@ -923,6 +1103,7 @@ class StoreContract:
         store.end_turn("c", TurnEnd(turn_id="m1-carol", state="failed", at=120), owner=OWNER)
         store.add_changes("c", replace(CHANGES, state="begun"), owner=OWNER)
         store.add_check("c", CHECK, owner=OWNER)
+        store.note_approval("c", ASKED, owner=OWNER)
         # Stuck, so that there is something to repair.
         store.update("c", at=130, change=StateChange(progress={"undecided": ["unknown"]}), owner=OWNER)
         assert store.claim("c", OTHER, is_alive=dead)

@@ -38,6 +38,7 @@ CREATE = """
 """
 OF_TURNS = "turn IN (SELECT number FROM turns WHERE conversation = %(number)s)"
 DELETIONS = (
+    "DELETE FROM approvals WHERE conversation = %(number)s",
     "DELETE FROM checks WHERE conversation = %(number)s",
     "DELETE FROM changes WHERE conversation = %(number)s",
     "DELETE FROM memories WHERE conversation = %(number)s",

@@ -17,7 +17,7 @@ from bullpen.store.fsck import (
     check_records,
 )
 from bullpen.store.packing import DamagedData
-from bullpen.store.postgres import conversation_rows, decision_rows, memory_rows, message_rows, turn_rows
+from bullpen.store.postgres import approval_rows, conversation_rows, decision_rows, memory_rows, message_rows, turn_rows
 from bullpen.store.postgres.connections import Db, Row
 from bullpen.store.postgres.place import CONVERSATION, Place
 
@@ -99,6 +99,8 @@ def _check_rows(place: Place, conversation: Conversation) -> Iterator[Finding]:
     for values, query in ((change_values, CHANGES), (check_values, CHECKS)):
         for kind, problem in values.problems_in(_pages(place, query), messages, turn_ids.__contains__):
             yield conversation.finding(kind, problem)
+    for kind, problem in approval_rows.problems(place):
+        yield conversation.finding(kind, problem)
 
 
 def _check_state(place: Place, conversation: Conversation) -> Iterator[Finding]:

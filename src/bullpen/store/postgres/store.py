@@ -9,6 +9,7 @@ from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 from psycopg import Cursor
 
+from bullpen.approvals import ApprovalRecord
 from bullpen.check_results import CheckResult
 from bullpen.context.history import Envelope
 from bullpen.context.prompt import AssemblerOutput
@@ -38,6 +39,7 @@ from bullpen.store.conversation_rows import extra_text, token_of
 from bullpen.store.message_rows import NO_END, compare_end, stored_again
 from bullpen.store.packing import packed
 from bullpen.store.postgres import (
+    approval_rows,
     change_rows,
     check_rows,
     conversation_rows,
@@ -518,6 +520,42 @@ class PostgresStore:
         """Return the runs of checks that have not ended."""
         with self._reading(conversation_id) as place:
             return check_rows.running(place)
+
+    def note_approval(
+        self, conversation_id: str, record: ApprovalRecord, *, owner: Owner | None = None
+    ) -> ApprovalRecord:
+        """Store a question of a turn's agent, or the answer to it."""
+        with self._writing(conversation_id, owner) as place:
+            return approval_rows.NewApprovals(place, [record]).add(record)
+
+    def copy_approvals(
+        self, conversation_id: str, records: Sequence[ApprovalRecord], *, owner: Owner | None = None
+    ) -> None:
+        """Store what was asked and answered in another conversation, all or none."""
+        with self._writing(conversation_id, owner) as place:
+            new = approval_rows.NewApprovals(place, records)
+            for record in records:
+                new.copy(record)
+
+    def approvals(
+        self,
+        conversation_id: str,
+        *,
+        turn_ids: Sequence[str] | None = None,
+        first: int | None = None,
+        last: int | None = None,
+    ) -> list[ApprovalRecord]:
+        """Return questions and answers, oldest first."""
+        start, end = first or 0, NO_END if last is None else last
+        with self._reading(conversation_id) as place:
+            if turn_ids is None:
+                return approval_rows.between(place, start, end)
+            return approval_rows.of_turns(place, turn_ids, start, end)
+
+    def open_approvals(self, conversation_id: str) -> list[ApprovalRecord]:
+        """Return the questions of running turns that have no answer."""
+        with self._reading(conversation_id) as place:
+            return approval_rows.open_in(place)
 
     def decisions(self, conversation_id: str) -> list[Decision]:
         """Return what people decided, oldest first."""

@@ -6,7 +6,7 @@ from itertools import chain
 from bullpen.errors import ConversationExists, MessageDiffers
 from bullpen.store.base import StoredMessage
 from bullpen.store.message_rows import NO_END
-from bullpen.store.postgres import message_rows
+from bullpen.store.postgres import approval_rows, message_rows
 from bullpen.store.postgres.connections import Db
 from bullpen.store.postgres.place import Place
 from bullpen.store.transfer import (
@@ -17,6 +17,7 @@ from bullpen.store.transfer import (
     Digest,
     Row,
     Table,
+    check_approvals,
     check_read_back,
     insert,
     select,
@@ -51,14 +52,16 @@ def add(db: Db, given: Copied) -> None:
     ).fetchone()
     if created is None:
         raise ConversationExists(new.id)
+    columns = ("conversation", "head", *STATE)
     db.execute(
-        f"INSERT INTO states (conversation, head, {', '.join(STATE)}) VALUES (%s, %s, %s, %s, %s, %s)",
+        f"INSERT INTO states ({', '.join(columns)}) VALUES ({', '.join(['%s'] * len(columns))})",
         (created[0], new.first_link, *new.state),
     )
     place = Place(db, new.id, to_write=True)
     _add_messages(place, new)
     for table in TABLES:
         _add_rows(place, table, iter(new.rows(table)))
+    check_approvals(approval_rows.problems(place))
     check_read_back(copied(Place(db, new.id)), digest)
 
 
