@@ -65,6 +65,7 @@ BullpenError
 │   ├── StoreTooNew         a newer bullpen wrote it
 │   ├── StoreTooOld         the server is older than we can use
 │   └── StoreUnreachable    there is no connection to the server
+│       └── StoreUncertain      it was lost while something was stored, and nobody knows whether it was
 ├── UnknownAgent            no module provides this agent type
 ├── UnknownChange           this conversation has no changes with this number
 ├── UnknownCommand          the word after a slash is not a command
@@ -540,6 +541,15 @@ class StoreUnreachable(StoreError):
         super().__init__(path, f"{what}: {reason}.", refused if has_answered else away)
         self.reason = reason
         self.has_answered = has_answered
+
+
+class StoreUncertain(StoreUnreachable):
+    """The connection was lost while something was stored: nobody knows whether it was."""
+
+    def __init__(self, path: object, reason: str) -> None:
+        what, next_step = f"was lost while something was stored: {reason}.", "Open the conversation again."
+        StoreError.__init__(self, path, what, next_step)
+        self.reason, self.has_answered = reason, False
 
 
 class StoreConflict(BullpenError):

@@ -258,7 +258,7 @@ class Shift:
             await asyncio.to_thread(session.withdraw)
 
     async def _end(self, member: Member, order: Order, outcome: Outcome) -> bool:
-        """End an order; if what came of it cannot be stored, with that: else it would be waited for for ever."""
+        """End an order; if what came of it cannot be stored, with that: else people would wait forever."""
         try:
             return await end(self._database, member.id, order.key, outcome)
         except Exception as error:

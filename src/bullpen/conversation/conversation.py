@@ -36,7 +36,15 @@ from bullpen.conversation.turn_agents import TurnAgents
 from bullpen.conversation.turn_files import TurnFiles
 from bullpen.conversation.turn_loop import TurnLoop
 from bullpen.conversation.workspaces import workspaces
-from bullpen.errors import MessageDiffers, NobodyToAsk, NothingSaid, NothingToMerge, UnknownMessage, UnknownSender
+from bullpen.errors import (
+    MessageDiffers,
+    NobodyToAsk,
+    NothingSaid,
+    NothingToMerge,
+    StoreUncertain,
+    UnknownMessage,
+    UnknownSender,
+)
 from bullpen.file_changes import ChangeRecord
 from bullpen.markers.grammar import DEFAULT_INTENT, Markers, read_markers
 from bullpen.memory import Memory
@@ -388,6 +396,11 @@ class Conversation:
     def is_lost(self) -> bool:
         """Whether another process has taken it, so that nothing can be said or decided here any more."""
         return self._journal.lost is not None
+
+    @property
+    def is_uncertain(self) -> bool:
+        """Whether that is because nobody knows what is stored: it must be opened again."""
+        return isinstance(self._journal.lost, StoreUncertain)
 
     @property
     def waits_for(self) -> str | None:

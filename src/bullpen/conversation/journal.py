@@ -14,7 +14,7 @@ from bullpen.conversation.entry import Entry
 from bullpen.conversation.events import ConversationEvent, Paused, TaskSet
 from bullpen.conversation.rounds import follow
 from bullpen.conversation.state import ConversationState
-from bullpen.errors import ConversationClosed, NotTheOwner, TurnNumberTaken, UnknownConversation
+from bullpen.errors import ConversationClosed, NotTheOwner, StoreUncertain, TurnNumberTaken, UnknownConversation
 from bullpen.messages import ConversationMessage
 from bullpen.store.base import StoredMessage
 from bullpen.team.team import Team
@@ -48,8 +48,9 @@ class Journal:
         """Held during every change, so that nothing else changes between a decision and writing it."""
         self.changes: set[asyncio.Task[Any]] = set()
         """The changes in progress."""
-        self.lost: NotTheOwner | UnknownConversation | None = None
-        """Why nothing can be stored any more: another process has taken the conversation, or deleted it."""
+        self.lost: NotTheOwner | UnknownConversation | StoreUncertain | None = None
+        """Why nothing can be stored any more: another process has taken the conversation, or deleted it, or nobody
+        knows what is stored, so that it must be read again."""
         self.on_lost: Callable[[], None] = lambda: None
         """Called then, to end what runs here."""
         self._entry: Entry | None = None
@@ -72,10 +73,12 @@ class Journal:
 
     async def commit(self, entry: Entry, *, by: str = "") -> StoredMessage | None:
         """Store an entry, apply it in memory, and publish its events. The caller must hold the lock."""
+        if self.lost is not None:
+            raise self.lost
         entry = follow(self.state, entry)
         try:
             stored = await self.state.commit(entry)
-        except (NotTheOwner, UnknownConversation) as error:
+        except (NotTheOwner, UnknownConversation, StoreUncertain) as error:
             self.lose(error)
             raise
         if stored is not None and stored.already_stored:
@@ -109,7 +112,7 @@ class Journal:
             raise TypeError("an entry without a message was committed as one")
         return stored
 
-    def lose(self, error: NotTheOwner | UnknownConversation) -> None:
+    def lose(self, error: NotTheOwner | UnknownConversation | StoreUncertain) -> None:
         """Stop everything: the conversation is not ours any more, and nothing that we do can be stored."""
         if self.lost is None:
             self.lost = error

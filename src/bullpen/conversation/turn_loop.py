@@ -343,6 +343,9 @@ class TurnLoop:
                 return await self._journal.shielded(work)
             except StoreError as error:
                 logger.warning("not stored conversation=%s error=%s", self._state.conversation_id, error)
+                if self._journal.lost is not None:
+                    # It may be stored already: who opens the conversation next sees what is.
+                    return None
                 text = f"{error} The reply is kept in memory until it can be stored."
                 self._journal.publish(Trouble(text=text))
             if is_last:

@@ -1,7 +1,7 @@
 """Rules on what an agent may do unasked, and what never: commands and tools, in a small grammar.
 
 A rule is a command in plain words, or the name of a tool. `pytest` is that command, alone and with any arguments. A
-star at the end stands for any other ending: `git diff*`, `npm run test:*`. A command that a shell would take apart, or
+star at the end is any other ending: `git diff*`, `npm run test:*`. A command that a shell would take apart, or
 put something into, is never allowed by a rule: a person is asked. What is denied is looked for anywhere in a command,
 so it may deny more than was meant.
 """
@@ -52,7 +52,7 @@ def is_like(asked: ApprovalAsked, before: ApprovalAsked) -> bool:
 
 
 def _subject(asked: ApprovalAsked) -> tuple[object, ...]:
-    # Not the diff: whoever lets a file be edited does not mean one edit. Not why: an agent may say anything there.
+    # Not the diff: who lets a file be edited does not mean one edit. Not why: an agent may say anything there.
     subject = asked.command or asked.paths or asked.details
     return asked.kind, asked.tool, asked.folder, subject
 

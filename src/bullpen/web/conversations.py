@@ -1,6 +1,7 @@
 """The hub: the conversations that this server has open. They stay open even if no page shows them."""
 
 import asyncio
+import logging
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager, suppress
 from functools import partial
@@ -13,7 +14,7 @@ from bullpen.conversation.conversation import Conversation
 from bullpen.conversation.member_agent import Extra
 from bullpen.conversation.running_turn import milliseconds
 from bullpen.database import Database, SharedDatabase
-from bullpen.errors import BullpenError, ReadOnlyHere, UnknownConversation
+from bullpen.errors import BullpenError, ReadOnlyHere, StoreError, UnknownConversation
 from bullpen.exchange.forking import fork_conversation
 from bullpen.team.file import LoadedTeam, load_team, read_loaded
 from bullpen.team.trust import Trust
@@ -35,6 +36,10 @@ if TYPE_CHECKING:
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 
+logger = logging.getLogger(__name__)
+
+AGAIN_SECONDS = 1.0
+"""Before a conversation is opened again that could not be."""
 MOST_OPEN = 100
 MOST_OPEN_ON_A_NODE = 1_000
 MOST_TEAMS = 30
@@ -231,10 +236,25 @@ class Hub:
 
     def _leave(self, conversation_id: str) -> None:
         """Close a conversation that another process has taken: here it can only be read, or opened again later."""
-        leaving = asyncio.create_task(self._open.pop(conversation_id).close())
+        leaving = asyncio.create_task(self._closed(conversation_id, self._open.pop(conversation_id)))
         self._leaving.add(leaving)
         leaving.add_done_callback(self._leaving.discard)
         self.attention.forget(conversation_id)
+
+    async def _closed(self, conversation_id: str, opened: "_Opened") -> None:
+        """Close a conversation; if nobody has taken it, and only what is stored is uncertain, open it again."""
+        is_uncertain = opened.live.conversation.is_uncertain
+        await opened.close()
+        while is_uncertain and not self._is_leaving:
+            try:
+                await self.take_over(conversation_id)
+                return
+            except StoreError as error:
+                logger.warning("not opened again conversation=%s error=%s", conversation_id, error)
+                await asyncio.sleep(AGAIN_SECONDS)
+            except BullpenError as error:
+                logger.warning("not opened again conversation=%s error=%s", conversation_id, error)
+                return
 
     def _team_of(self, stored: ConversationSummary) -> LoadedTeam:
         """Return the team of a stored conversation, or raise an error that says why it may not run."""

@@ -1,5 +1,6 @@
 """Processes are killed, the server is stopped, nobody is let in: nothing is lost or doubled, and all is said."""
 
+import asyncio
 import os
 import random
 import signal
@@ -9,13 +10,16 @@ import time
 from collections.abc import Iterator
 from functools import partial
 from itertools import count
+from pathlib import Path
 from queue import SimpleQueue
 
+import psycopg
 import pytest
 from tests.store.children import Child, in_parallel
 from tests.store.postgres.server import needs_own_server, needs_postgres, new_schema
 
-from bullpen.errors import BullpenError, StoreError, StoreUnreachable
+from bullpen.app import open_team
+from bullpen.errors import BullpenError, StoreError, StoreUncertain, StoreUnreachable
 from bullpen.store.base import Owner, TurnEnd
 from bullpen.store.postgres import connections, message_rows, owner_locks
 from bullpen.store.postgres.store import PostgresStore
@@ -296,3 +300,67 @@ def wait_for(condition: object) -> None:
     assert callable(condition)
     while not condition():
         time.sleep(0.01)
+
+
+LOSE = """
+    CREATE FUNCTION lose() RETURNS trigger LANGUAGE plpgsql AS
+        $$ BEGIN PERFORM pg_terminate_backend(pg_backend_pid()); RETURN NULL; END $$;
+"""
+WHILE_IT_COMMITS = """
+    CREATE CONSTRAINT TRIGGER lost AFTER INSERT ON messages DEFERRABLE INITIALLY DEFERRED
+    FOR EACH ROW EXECUTE FUNCTION lose()
+"""
+
+
+@needs_postgres
+def test_a_server_that_is_lost_while_it_commits_and_stays_away_leaves_nothing_certain(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(connections, "UNSURE_SECONDS", 0)
+    url = new_schema()
+    with PostgresStore(url) as store:
+        begin(store, "c")
+        with psycopg.connect(url) as connection:
+            connection.execute(LOSE)
+            connection.execute(WHILE_IT_COMMITS)
+
+        with pytest.raises(StoreUncertain, match="was lost while something was stored"):
+            store.append("c", said("1", "hello"))
+
+        # The next one has a connection of its own.
+        assert store.messages("c") == []
+
+
+async def _talk_and_lose(url: str, folder: Path) -> tuple[bool, bool, list[str]]:
+    team = folder / "team.toml"
+    team.write_text('name = "t"\n[[member]]\nname = "kim"\n[[member]]\nname = "max"\ncommand = ["cat"]\n')
+    async with open_team(team, db=PostgresStore(url)) as conversation:
+        await conversation.note("one")
+        with psycopg.connect(url) as connection:
+            connection.execute(LOSE)
+            connection.execute(WHILE_IT_COMMITS)
+        with pytest.raises(StoreUncertain):
+            await conversation.note("two")
+        with psycopg.connect(url) as connection:
+            connection.execute("DROP TRIGGER lost ON messages")
+        # It does not know what is stored, so it stores nothing more.
+        with pytest.raises(StoreUncertain):
+            await conversation.note("three")
+        found = conversation.is_lost, conversation.is_uncertain
+        conversation_id = conversation.id
+    async with open_team(team, db=PostgresStore(url), resume=conversation_id) as conversation:
+        await conversation.note("four")
+        messages = await conversation.messages(limit=9)
+    return *found, [one.message.content for one in messages]
+
+
+@needs_postgres
+def test_a_conversation_that_does_not_know_what_is_stored_stores_nothing_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connections, "UNSURE_SECONDS", 0)
+    is_lost, is_uncertain, texts = asyncio.run(_talk_and_lose(new_schema(), tmp_path))
+
+    assert is_lost
+    assert is_uncertain
+    assert texts == ["one", "four"]

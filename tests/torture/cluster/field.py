@@ -174,6 +174,9 @@ class Field:
             behind = [one for one, number in grown.items() if number < each]
             if not behind and sum(grown.values()) >= more:
                 return []
+            # A node that found no server when it started is started again, as its service would do.
+            if problems := self.ended_by_itself():
+                return problems
             if time.monotonic() > deadline:
                 return [f"stuck: {one} had {grown[one]} new messages in {seconds:.0f} s" for one in behind or self.ids]
             time.sleep(0.05)

@@ -23,6 +23,7 @@ from bullpen.errors import (
     StoreFailed,
     StoreFull,
     StoreReadOnly,
+    StoreUncertain,
     StoreUnreachable,
 )
 from bullpen.store.packing import DamagedData
@@ -190,7 +191,10 @@ class Connections:
                 logger.warning("stored all the same error=%s", self.address.without_password(str(error)))
 
     def _is_committed(self, db: Db, commit: Cursor[Row]) -> bool:
-        """Return whether a transaction was committed in which there was an error: after that, or while we waited."""
+        """Return whether a transaction was committed in which there was an error: after that, or while we waited.
+
+        StoreUncertain is raised if the server cannot be asked.
+        """
         if commit.pgresult is not None or db.evidence is None or not db.is_lost:
             return commit.statusmessage == "COMMIT"
         until = monotonic() + UNSURE_SECONDS
@@ -198,7 +202,7 @@ class Connections:
             with suppress(psycopg.Error, StoreUnreachable), self.connect() as connection:
                 return connection.execute(*db.evidence).fetchone() == (True,)
             sleep(AGAIN_SECONDS)
-        return False
+        raise StoreUncertain(self.address.shown, "it has not come back since")
 
     @contextmanager
     def _used(self) -> Iterator[Session]:
