@@ -187,8 +187,7 @@ def put_files(store: Store, conversation_id: str, choice: FileChoice, turn_id: s
             raise NothingToUndo("This database does not keep what files were.")
         team, _ = examine_team(store.conversation(conversation_id).team_file)
         try:
-            completed = history.complete()
-            return [*completed, history.put(choice, turn_id, decider(team), at=milliseconds())]
+            return history.complete_and_put(choice, turn_id, decider(team), at=milliseconds())
         finally:
             history.snapshots.let_go()
 

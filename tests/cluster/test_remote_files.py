@@ -11,6 +11,7 @@ from tests.cluster.files_stage import OWNER, WRITES, FilesStage, opened, until_t
 from tests.cluster.processes import Processes, Started
 from tests.cluster.repositories import git
 
+from bullpen.cli import main
 from bullpen.errors import FilesDiffer, NothingToUndo, WorkerAway
 
 BUSY_SECONDS = 3.0
@@ -244,3 +245,40 @@ async def until_ordered(url: str, conversation_id: str) -> None:
     async with await psycopg.AsyncConnection.connect(url, autocommit=True) as connection:
         while not await (await connection.execute(query, [conversation_id])).fetchall():
             await asyncio.sleep(0.05)
+
+
+async def test_a_shell_takes_back_what_was_changed_in_a_conversation_that_nobody_has_open(
+    stage: FilesStage, capsys: pytest.CaptureFixture[str]
+) -> None:
+    team = stage.prepare(max=WRITES)
+    worker = stage.start_worker()
+    async with opened(stage.url, team) as seen:
+        await seen.talk()
+        conversation_id = seen.conversation.id
+        assert await in_a_shell("undo", "--session", conversation_id, "--db", stage.url) == 1
+        assert f"Conversation {conversation_id} is open in process" in capsys.readouterr().err
+    words = ("--session", conversation_id, "--db", stage.url)
+
+    assert await in_a_shell("undo", *words) == 0
+
+    assert "a.txt" in capsys.readouterr().out
+    assert stage.text == "one\n"
+    assert await in_a_shell("redo", *words) == 0
+    assert stage.text == "one\ntwo\n"
+    assert await in_a_shell("undo", "1", *words) == 0
+    assert await in_a_shell("rewind", "1", *words) == 0
+    assert stage.text == "one\ntwo\n"
+    worker.kill()
+    capsys.readouterr()
+
+    assert await in_a_shell("undo", *words) == 1
+
+    said = capsys.readouterr().err
+    assert "The worker box of the pool gpu-box, which has these files, " in said
+    assert "Traceback" not in said
+    assert stage.text == "one\ntwo\n"
+
+
+async def in_a_shell(*words: str) -> int:
+    """Return how a command ends."""
+    return await asyncio.to_thread(main, list(words))

@@ -1,11 +1,14 @@
 """What `bullpen undo`, `redo` and `rewind` share: their options, doing it, and saying what was done."""
 
 import argparse
+import asyncio
 
 from bullpen.app import put_files
+from bullpen.cli.cluster_option import need_cluster
 from bullpen.cli.database import add_database_option
 from bullpen.conversation.file_history import FileChoice
 from bullpen.database import open_database
+from bullpen.file_changes import ChangeRecord
 from bullpen.terminal.tables import safe_line
 from bullpen.view.changes import record_words
 from bullpen.view.listing import LAST, find_conversation
@@ -21,16 +24,28 @@ def add_options(parser: argparse.ArgumentParser, meaning: str, *, is_needed: boo
         help=f"{meaning}; 14, or #12: that ended with message 12",
     )
     parser.add_argument("--session", metavar="ID", default=LAST, help="the conversation (default: the latest)")
-    add_database_option(parser)
+    add_database_option(parser, or_server=True)
 
 
 def put_and_print(choice: FileChoice, options: argparse.Namespace) -> int:
     """Put the files as they are wanted, and print which were touched."""
+    for record in (_put_there if isinstance(options.db, str) else _put_here)(choice, options):
+        print(safe_line(record_words(record)))
+        for file in record.changes.files:
+            print(safe_line(f"  {file.kind}: {file.path}"))
+    return 0
+
+
+def _put_here(choice: FileChoice, options: argparse.Namespace) -> list[ChangeRecord]:
     with open_database(options.db) as database:
         conversation_id = find_conversation(database, options.session).id
         turn_id = find_turn(database, conversation_id, options.turn).id if options.turn else None
-        for record in put_files(database, conversation_id, choice, turn_id):
-            print(safe_line(record_words(record)))
-            for file in record.changes.files:
-                print(safe_line(f"  {file.kind}: {file.path}"))
-    return 0
+        return put_files(database, conversation_id, choice, turn_id)
+
+
+def _put_there(choice: FileChoice, options: argparse.Namespace) -> list[ChangeRecord]:
+    """Let the workers do it that have the files of a conversation on a server."""
+    need_cluster()
+    from bullpen.cluster.put_files import put_files_there
+
+    return asyncio.run(put_files_there(options.db, options.session, choice, options.turn))

@@ -10,7 +10,7 @@ from bullpen.cluster.file_work import FileWork, FindRoot
 from bullpen.cluster.folder_names import read_folder
 from bullpen.cluster.node import KnownWorker, Node
 from bullpen.cluster.remote_files import RemoteFiles, WorkerDesk
-from bullpen.errors import WorkerAway
+from bullpen.errors import FilesNotKept, WorkerAway
 from bullpen.store.base import Store
 
 
@@ -67,6 +67,8 @@ class RemoteFolders:
     def workspace(self, folder: Path) -> RemoteFiles:
         """Return the files that a folder belongs to; raises WorkerAway, or WorkerRefused."""
         there, path = read_folder(folder)
+        if folder.is_absolute():
+            raise FilesNotKept(folder, "it is in no pool, and only workers keep what files were")
         if there.worker:
             return self._files(there, path)
         there = There(there.pool, self.worker_of(there.pool))

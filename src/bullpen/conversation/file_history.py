@@ -77,6 +77,10 @@ class FileHistory:
 
     # What a person decides
 
+    def complete_and_put(self, choice: FileChoice, turn_id: str | None, person: str, *, at: int) -> list[ChangeRecord]:
+        """Complete what was begun, and do what somebody wants who has just opened the conversation; return both."""
+        return [*self.complete(), self.put(choice, turn_id, person, at=at)]
+
     def put(
         self, choice: FileChoice, turn_id: str | None, person: str, *, at: int, check: CheckFolder = lambda _: None
     ) -> ChangeRecord:

@@ -1,0 +1,51 @@
+"""Files on workers put back in a conversation that nobody has open, for `bullpen undo` and its like."""
+
+import asyncio
+import platform
+from contextlib import AsyncExitStack, closing
+
+from bullpen.cluster.database import in_sentences
+from bullpen.cluster.joining import obstacle
+from bullpen.cluster.node import Node, open_node
+from bullpen.cluster.remote_team import RemoteTeam
+from bullpen.conversation.conversation import decider
+from bullpen.conversation.file_history import FileChoice, FileHistory
+from bullpen.conversation.owner import owned
+from bullpen.conversation.running_turn import milliseconds
+from bullpen.errors import CannotJoin
+from bullpen.file_changes import ChangeRecord
+from bullpen.store.base import Store
+from bullpen.team.reader import read_team
+from bullpen.view.listing import find_conversation
+from bullpen.view.turn_lookup import find_turn
+
+
+async def put_files_there(url: str, session: str, choice: FileChoice, turn: str | None) -> list[ChangeRecord]:
+    """Undo, redo or rewind as a node that is there for a moment; return what was completed, and what was done.
+
+    WorkerAway is raised if the worker that has the files is away.
+    """
+    if why := await asyncio.to_thread(obstacle, url):
+        raise CannotJoin(why)
+    async with AsyncExitStack() as stack:
+        with in_sentences(url):
+            node = await stack.enter_async_context(open_node(url, name=platform.node()))
+        with closing(await asyncio.to_thread(node.open_store)) as store:
+            return await _put(node, store, session, choice, turn)
+
+
+async def _put(node: Node, store: Store, session: str, choice: FileChoice, turn: str | None) -> list[ChangeRecord]:
+    conversation_id = (await asyncio.to_thread(find_conversation, store, session)).id
+    turn_id = (await asyncio.to_thread(find_turn, store, conversation_id, turn)).id if turn else None
+    team = read_team((await asyncio.to_thread(store.conversation, conversation_id)).team_file)
+    there = RemoteTeam(node, conversation_id, team, store)
+    loop = asyncio.get_running_loop()
+
+    def put() -> list[ChangeRecord]:
+        with owned(store, conversation_id) as owner:
+            # Only now: what others have ordered may be at work.
+            asyncio.run_coroutine_threadsafe(there.start(), loop).result()
+            history = FileHistory(store, conversation_id, owner, there.folders, there.worktrees)
+            return history.complete_and_put(choice, turn_id, decider(team), at=milliseconds())
+
+    return await asyncio.to_thread(put)
