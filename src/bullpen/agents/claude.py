@@ -4,7 +4,11 @@ import math
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from msgspec.structs import replace
+
+from bullpen.agents.claude_driver import ClaudeDriver
 from bullpen.agents.common_records import count, todo_list
+from bullpen.agents.driver import Opening
 from bullpen.agents.spec import AgentSpec, AllowRules, SessionSpec, SignInProbe
 from bullpen.context.assemblers import ClaudeContextAssembler
 from bullpen.turn_events import (
@@ -78,6 +82,7 @@ class ClaudeParser:
             case {"type": "result", "subtype": "success", "is_error": False, "result": str(text)}:
                 yield usage_of_models(record)
                 yield Finished(self._unfinished.decode(errors="replace") + text)
+                self._unfinished.clear()
             case {"type": "result"}:
                 yield usage_of_models(record)
                 yield _failed(record)
@@ -177,7 +182,11 @@ def _failed(result: dict[str, Any]) -> Failed:
             return Failed(kind="crashed", message=f"It ended with {result.get('subtype', 'an error')}.")
 
 
-SPEC = AgentSpec(
+def _driver(opening: Opening) -> ClaudeDriver:
+    return ClaudeDriver(opening, ClaudeParser())
+
+
+_SPEC = AgentSpec(
     name="claude-code",
     aliases=("claude",),
     provider="anthropic",
@@ -186,10 +195,10 @@ SPEC = AgentSpec(
         *("claude", "-p", "--input-format", "stream-json"),
         *("--output-format", "stream-json", "--verbose", "--include-partial-messages"),
     ),
-    # With plain input it exits before a full pipe has drained: a 1 MB answer arrived in one run out of three.
-    prompt="message",
     assembler=ClaudeContextAssembler,
     parser=ClaudeParser,
+    # With plain input it exits before a full pipe has drained: a 1 MB answer arrived in one run out of three.
+    driver=_driver,
     system_file_flag="--append-system-prompt-file",
     model_flag="--model",
     instruction_file="CLAUDE.md",
@@ -236,3 +245,11 @@ SPEC = AgentSpec(
         usage_adds_up=True,
     ),
 )
+
+# Its own mode for edits would also let it run rm, mv and others that change files in the folder.
+_ASKING = (
+    *("--permission-prompt-tool", "stdio", "--permission-mode", "default", "--setting-sources", "user"),
+    *("--allowedTools", "Edit(./**)"),
+)
+
+SPEC = replace(_SPEC, asking=replace(_SPEC, permissions={"ask": _ASKING}))

@@ -11,7 +11,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -215,11 +214,7 @@ def _encoded_prompt(spec: AgentSpec, prompt: str) -> bytes:
     if spec.max_prompt_bytes is not None and len(encoded) > spec.max_prompt_bytes:
         message = f"The prompt has {len(encoded):,} bytes, and the limit is {spec.max_prompt_bytes:,}."
         raise _TurnFailed(Failed(kind="prompt_too_long", message=message))
-    if spec.driver is not None:
-        return b""
-    if spec.prompt == "text":
-        return encoded
-    return msgspec.json.encode({"type": "user", "message": {"role": "user", "content": encoded.decode()}}) + b"\n"
+    return b"" if spec.driver is not None else encoded
 
 
 async def _run_program(
@@ -240,7 +235,7 @@ async def _run_program(
             cwd=cwd,
             env=environment,
             stdin=prompt,
-            keep_stdin_open=spec.prompt == "message" or dialogue is not None,
+            keep_stdin_open=dialogue is not None,
             on_stdout=transcript.feed,
             on_stderr=transcript.feed_errors,
             crash_records=CrashRecords(),

@@ -111,9 +111,6 @@ class AgentSpec(Struct, frozen=True, kw_only=True):
     """Whether it exits after its final event when its input ends. If not, it is ended, and its exit code says nothing.
     """
     stream: Literal["json", "text"] = "json"
-    prompt: Literal["text", "message"] = "text"
-    """How the prompt is written: as plain text, or as a JSON message. After a message the input stays open until the
-    CLI has written its final event: it exits only at the end of its input, so none of its output is lost."""
     reports: Literal["nothing", "tokens", "money"] = "tokens"
     """What it says of its use; money includes tokens. A limit can only count what is reported."""
     provider: str = ""

@@ -136,7 +136,7 @@ class StandIn:
 
     def run(self, agent: str, source: AssemblerInput, *stream: object) -> Run:
         spec = agent_spec(agent)
-        read = "readline" if spec.prompt == "message" else "read"
+        read = "read" if spec.driver is None else "readline"
         program = self.folder / spec.program
         program.write_text(
             f"#!{sys.executable}\nimport json, sys\n"
