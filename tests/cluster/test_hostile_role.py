@@ -26,6 +26,8 @@ LET = {
     "end_order",
     "listener_of",
     "leave_lines",
+    "cluster_name",
+    "deleted_of",
 }
 
 

@@ -1,9 +1,9 @@
 """FileDesk: does with files on a worker what nodes ask for, in the folders of its own file and nowhere else."""
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
-from threading import Lock
+from threading import Condition, Lock
 
 import msgspec
 
@@ -23,6 +23,7 @@ from bullpen.cluster.file_work import (
     TakeSnapshot,
     TreeWith,
 )
+from bullpen.cluster.kept_for import KeptFor
 from bullpen.cluster.worker_file import WorkerFile
 from bullpen.cluster.worker_places import WorkerPlaces
 from bullpen.cluster.worktree_desk import WorktreeDesk
@@ -31,6 +32,9 @@ from bullpen.conversation.check_places import place_in
 from bullpen.errors import BullpenError, FilesDiffer, FilesFailed, FilesNotKept, NoOwnWorkspace, NotAllowedHere
 from bullpen.file_changes import FileChange, FileState
 from bullpen.files.compare import is_tree
+from bullpen.files.holding import alone
+from bullpen.files.own_workspace import remove_own_workspaces, unmerged_work
+from bullpen.files.shrink import ids_in, shrink
 from bullpen.files.workspace import FolderSnapshots, Workspace
 
 logger = logging.getLogger(__name__)
@@ -41,22 +45,61 @@ MODES = ("100644", "100755", "120000")
 class FileDesk:
     """What is kept of the folders of a worker. Everything here blocks, and may be called from any thread."""
 
-    def __init__(self, file: WorkerFile, home: Path) -> None:
+    def __init__(self, file: WorkerFile, home: Path, cluster: str = "") -> None:
         self._file = file
         self._home = home
         self._snapshots = FolderSnapshots(home, not_looked_at=home)
         self.places = WorkerPlaces(file, home)
-        self._worktrees = WorktreeDesk(self.places, self._snapshots)
+        self.kept = KeptFor(home, cluster)
         self._finding = Lock()
         self._using: dict[Path, Lock] = {}
+        self._at_work = 0
+        self._changed = Condition()
 
     def answer(self, conversation: str, work: FileWork | WorktreeWork) -> bytes:
         """Do something for a conversation, and return the packed answer: also why it was not done."""
-        return msgspec.msgpack.encode(self._answer(conversation, work))
+        with self._changed:
+            self._at_work += 1
+        try:
+            return msgspec.msgpack.encode(self._answer(conversation, work))
+        finally:
+            with self._changed:
+                self._at_work -= 1
+                self._changed.notify_all()
+
+    def remove_unneeded(self, deleted: Collection[str]) -> int | None:
+        """Remove what is kept for deleted conversations only; return how many bytes, None if that is not possible now.
+
+        Work in their worktrees that is nowhere else stays there, and so does what is kept for it.
+        """
+        with self._changed:
+            # Nobody begins anything while this is held.
+            self._changed.wait_for(lambda: not self._at_work)
+            over = [conversation for conversation in deleted if self._has_no_work(conversation)]
+            for conversation in over:
+                remove_own_workspaces(self._home, conversation)
+            self._snapshots.let_go()
+            self._snapshots = FolderSnapshots(self._home, not_looked_at=self._home)
+            with alone(self._home) as is_alone:
+                if not is_alone:
+                    return None
+                removed = shrink(self._home, *self.kept.told(but=over))
+            for conversation in over:
+                self.kept.forget(conversation)
+            return removed
+
+    def _has_no_work(self, conversation: str) -> bool:
+        left = unmerged_work(self._home, conversation)
+        for own in left:
+            logger.warning("conversation deleted, work left conversation=%s path=%s", conversation, own.path)
+        return not left
 
     def _answer(self, conversation: str, work: FileWork | WorktreeWork) -> FileAnswer:
         try:
-            return FileAnswer(value=msgspec.msgpack.encode(self._do(conversation, work)))
+            done = self._do(conversation, work)
+            if not isinstance(done, bytes):
+                self.kept.note(conversation, ids_in(msgspec.json.encode(done)))
+            return FileAnswer(value=msgspec.msgpack.encode(done))
         except NotAllowedHere as error:
             return FileAnswer(problem="refused", reason=str(error))
         except FilesDiffer as error:
@@ -76,12 +119,14 @@ class FileDesk:
             raise NotAllowedHere('its permissions are "read-only", so no agent changes files there')
         if isinstance(work, WorktreeWork):
             self._make_home()
-            with self._alone(self._worktrees.path(conversation, work)):
-                return self._worktrees.do(conversation, work)
+            worktrees = WorktreeDesk(self.places, self._snapshots)
+            with self._alone(worktrees.path(conversation, work)):
+                return worktrees.do(conversation, work)
         within, folder = self.places.place_of(conversation, work.folder)
         self._make_home()
         with self._finding:
             workspace = self._snapshots.workspace(folder, within=within)
+        self.kept.note(conversation, [str(workspace.root)])
         if isinstance(work.ask, FindRoot):
             return str(workspace.root)
         if isinstance(work.ask, FindPlaces):

@@ -18,6 +18,7 @@ from bullpen.agents.spec import AgentSpec, Emit
 from bullpen.cluster.announcing import announcement, read_announcement
 from bullpen.cluster.bell import Bell, ring
 from bullpen.cluster.database import Database
+from bullpen.cluster.doing import doing
 from bullpen.cluster.file_desk import FileDesk
 from bullpen.cluster.file_work import CheckWork, FileAnswer
 from bullpen.cluster.joining import obstacle
@@ -25,6 +26,7 @@ from bullpen.cluster.membership import CANCELS, Member, Process, channel_of, joi
 from bullpen.cluster.orders import Errand, Order, Work, errand_queues_of, new_attempt, next_order, queues_of
 from bullpen.cluster.outcomes import Ending, Outcome, Result, end
 from bullpen.cluster.telling import Telling
+from bullpen.cluster.tidying import tidy_for_ever
 from bullpen.cluster.turn_log import BeganAgain, Ran, Said, Wrote
 from bullpen.cluster.worker_events import (
     Away,
@@ -94,18 +96,24 @@ class Worker(Struct, frozen=True, kw_only=True):
         await asyncio.to_thread(end_leftover_processes)
         announced = await announcement(self.file)
         self.tell(Examined(read_announcement(announced)))
-        desk = FileDesk(self.file, data_folder() / HOME)
+        desk: FileDesk | None = None
         async with Database(self.url, on_away=lambda is_away: self.tell(Away(is_away))) as database:
             while not stopping.is_set():
                 bell = Bell(self.url, CANCELS, *self.channels, *self.errand_channels)
                 process = Process(kind="worker", name=self.name, pools=self.pools, announced=announced)
-                shift = Shift(self, database, bell, desk)
+                shift = Shift(self, database, bell)
                 async with joined(database, bell, process, stop_turns=shift.stop_turns) as member:
                     logger.info("worker joined id=%d pools=%s", member.id, ",".join(self.pools))
                     self.tell(Joined(member.id))
-                    await shift.work(member, stopping)
+                    desk = desk or await self._desk(database)
+                    async with doing(partial(tidy_for_ever, database, desk, member.id)):
+                        await shift.work(member, desk, stopping)
                     if member.given_up.is_set():
                         self.tell(GivenUp())
+
+    async def _desk(self, database: Database) -> FileDesk:
+        ((cluster,),) = await database.do("SELECT cluster_name()")
+        return FileDesk(self.file, data_folder() / HOME, cluster)
 
     async def _until_it_can_join(self) -> None:
         told = ""
@@ -119,11 +127,11 @@ class Worker(Struct, frozen=True, kw_only=True):
 class Shift:
     """The time from joining the cluster to leaving it, or to being given up by the others."""
 
-    def __init__(self, worker: Worker, database: Database, bell: Bell, desk: FileDesk) -> None:
+    def __init__(self, worker: Worker, database: Database, bell: Bell) -> None:
         self._worker = worker
         self._database = database
         self._bell = bell
-        self._desk = desk
+        self._desk: FileDesk
         self._rings = asyncio.Event()
         """Set when something may have been ordered."""
         self._errand_rings = asyncio.Event()
@@ -141,8 +149,9 @@ class Shift:
             self._unwanted.add(key)
             self._turns[key].cancel()
 
-    async def work(self, member: Member, stopping: asyncio.Event) -> None:
+    async def work(self, member: Member, desk: FileDesk, stopping: asyncio.Event) -> None:
         """Take orders and run them, until this worker stops or was given up."""
+        self._desk = desk
         given_up = asyncio.create_task(member.given_up.wait())
         stop = asyncio.create_task(stopping.wait())
         taking = asyncio.create_task(self._take(member))

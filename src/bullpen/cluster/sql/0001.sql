@@ -395,6 +395,29 @@ BEGIN
 END
 $$;
 
+CREATE FUNCTION cluster_name() RETURNS text
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = bullpen_cluster, pg_temp AS $$
+    SELECT cluster FROM access
+$$;
+
+-- Which of these conversations are deleted, so that a worker need not keep anything for them. Their table is the only
+-- one of its kind that is not a stranger's; without it, nothing is known to be deleted.
+CREATE FUNCTION deleted_of(by_worker bigint, known text[]) RETURNS SETOF text
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = bullpen_cluster, pg_temp AS $$
+DECLARE
+    tables regclass[];
+BEGIN
+    PERFORM check_process(by_worker);
+    tables := ARRAY(SELECT c.oid::regclass FROM pg_class c, pg_namespace ours WHERE ours.nspname = 'bullpen_cluster'
+        AND c.relname = 'conversations' AND c.relkind = 'r' AND pg_has_role(c.relowner, ours.nspowner, 'MEMBER')
+        AND EXISTS (SELECT FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attname = 'first_link'));
+    IF cardinality(tables) = 1 THEN
+        RETURN QUERY EXECUTE format('SELECT one FROM unnest($1) AS given (one) WHERE NOT EXISTS ('
+            'SELECT FROM %s c WHERE c.id = given.one AND c.deleted_at IS NULL)', tables[1]) USING known;
+    END IF;
+END
+$$;
+
 -- Orders, for nodes.
 
 -- Orders something from one worker, unless the node was given up: then another one may do so by now.
@@ -496,7 +519,7 @@ BEGIN
     EXECUTE format('GRANT USAGE ON SCHEMA bullpen_cluster TO %I', of_role);
     EXECUTE format(
         'GRANT EXECUTE ON FUNCTION made_by_version, join_cluster, beat, leave_cluster, next_order, end_order, listener_of,'
-            ' leave_lines TO %I',
+            ' leave_lines, cluster_name, deleted_of TO %I',
         of_role
     );
 END
