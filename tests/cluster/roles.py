@@ -16,10 +16,11 @@ POOL = "gpu-box"
 
 
 class Roles(Struct, frozen=True):
-    """The address of one database, as two roles have it."""
+    """The address of one database, as these have it."""
 
     node: str
     worker: str
+    superuser: str
 
 
 @contextmanager
@@ -40,7 +41,7 @@ def two_roles() -> Iterator[Roles]:
             prepare(node)
             with psycopg.connect(node) as connection:
                 connection.execute("SELECT bullpen_cluster.let_serve(%s, %s)", [roles[1], POOL])
-            yield Roles(node, worker)
+            yield Roles(node, worker, url)
         finally:
             with psycopg.connect(url, autocommit=True) as connection:
                 connection.execute(

@@ -3,17 +3,20 @@
 import asyncio
 from collections.abc import Iterator
 
+import msgspec
 import psycopg
 import pytest
 from tests.cluster.roles import POOL, Roles, two_roles
 from tests.cluster.stage import place
 from tests.cluster.test_orders import FAILED, an_order, worker
 
+from bullpen.cluster import lines
 from bullpen.cluster.bell import LOCK_CLASS
 from bullpen.cluster.database import Database
 from bullpen.cluster.membership import reap
 from bullpen.cluster.orders import new_attempt, next_order
 from bullpen.cluster.outcomes import end
+from bullpen.cluster.turn_log import Line, Wrote
 from bullpen.conversation.owner import this_process
 from bullpen.store.postgres.store import PostgresStore
 
@@ -119,3 +122,31 @@ async def test_it_cannot_end_or_hear_of_what_another_role_runs(roles: Roles) -> 
                 await database.do(query, other, *order.key)
         await database.do("SELECT leave_lines(%s, %s, %s, 1, %s)", mine, *order.key, [b"forged"])
         assert await nodes.do("SELECT count(*) FROM lines") == [(0,)]
+
+
+def test_a_role_that_could_deceive_nodes_may_not_serve(roles: Roles) -> None:
+    """Before PostgreSQL 15, everybody may make functions where the tables of conversations are."""
+    name = roles.worker.partition("//")[2].partition(":")[0]
+    with psycopg.connect(roles.superuser) as connection:
+        connection.execute("GRANT CREATE ON SCHEMA public TO PUBLIC")
+    refused = pytest.raises(psycopg.errors.InsufficientPrivilege, match="in the schema public, which nodes use")
+    with psycopg.connect(roles.node) as connection, refused:
+        connection.execute("SELECT bullpen_cluster.let_serve(%s, 'other')", [name])
+
+
+def test_what_it_says_of_itself_has_a_limit(roles: Roles) -> None:
+    query = "SELECT bullpen_cluster.join_cluster('worker', 'w', '', %s::text[], %s)"
+    with psycopg.connect(roles.worker) as connection, pytest.raises(psycopg.errors.CheckViolation):
+        connection.execute(query, [[POOL], bytes(2 * 1024 * 1024)])
+
+
+def test_lines_without_an_end_do_not_fill_the_memory_of_a_node(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lines, "MOST_BYTES", 10_000)
+    heard: list[Line] = []
+    hearing = lines.Hearing("token", heard.append)
+    encoded = msgspec.msgpack.encode(Wrote(bytes(1_000)))
+    for number in range(1, 100):
+        hearing.hear(number, encoded)
+
+    assert len(heard) == 10_000 // len(encoded)
+    assert hearing.heard == 99

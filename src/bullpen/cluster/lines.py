@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.msgpack import Decoder
 
-from bullpen.cluster.turn_log import LENGTH_BYTES, Line, framed, read_line, unpacked
+from bullpen.cluster.turn_log import LENGTH_BYTES, MOST_BYTES, Line, framed, read_line, unpacked
 
 logger = logging.getLogger(__name__)
 
@@ -65,12 +65,15 @@ class Hearing:
         self.token = token
         self.heard = 0
         self._take = take
+        self._room = MOST_BYTES
 
     def hear(self, number: int, encoded: bytes) -> None:
-        """Take a line, if it is the next one."""
+        """Take a line, if it is the next one, and not more of them than a worker keeps."""
         if number == self.heard + 1:
             self.heard = number
-            self._take(read_line(encoded))
+            self._room -= len(encoded)
+            if self._room >= 0:
+                self._take(read_line(encoded))
 
     async def hear_rest(self, log: list[bytes]) -> None:
         """Take all lines that were not heard, as far as they can be read: how the turn ended counts for more."""

@@ -96,9 +96,13 @@ class TurnLog:
 
 def unpacked(segments: Iterable[bytes]) -> Iterator[tuple[int, Line]]:
     """Yield all lines of a turn, each with its number; msgspec.MsgspecError is raised for anything else."""
-    number = 0
+    number, room = 0, MOST_BYTES
     for segment in segments:
-        for encoded in _split(_unpacked_segment(segment)):
+        data = _unpacked_segment(segment)
+        room -= len(data)
+        if room < -MOST_SEGMENT_BYTES:
+            raise msgspec.DecodeError(f"more than {MOST_BYTES:,} bytes of lines")
+        for encoded in _split(data):
             number += 1
             yield number, read_line(encoded)
 

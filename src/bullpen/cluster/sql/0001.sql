@@ -515,6 +515,12 @@ $$;
 CREATE FUNCTION let_serve(of_role name, in_pool text) RETURNS void
 LANGUAGE plpgsql SET search_path = bullpen_cluster, pg_temp AS $$
 BEGIN
+    -- What it makes there could be called by nodes instead of what they mean. Before PostgreSQL 15, everybody may.
+    IF has_schema_privilege(of_role, to_regnamespace('public')::oid, 'CREATE') THEN
+        RAISE insufficient_privilege USING
+            MESSAGE = format('the role %s may make tables and functions in the schema public, which nodes use', of_role),
+            HINT = 'REVOKE CREATE ON SCHEMA public FROM PUBLIC, and from this role.';
+    END IF;
     INSERT INTO pool_roles VALUES (of_role, in_pool) ON CONFLICT DO NOTHING;
     EXECUTE format('GRANT USAGE ON SCHEMA bullpen_cluster TO %I', of_role);
     EXECUTE format(
