@@ -102,12 +102,7 @@ def _in_the_shared_folder(loaded: LoadedTeam) -> LoadedTeam:
 
 def _extra(agent: MemberAgent, models: ModelServer, home: Path) -> Extra:
     settings = SETUPS[agent.spec.name].settings(models.base_url, home)
-    arguments = settings.arguments
-    if agent.member.model is not None and "-m" in arguments:
-        # The member's own model is part of what is rehearsed.
-        place = arguments.index("-m")
-        arguments = arguments[:place] + arguments[place + 2 :]
-    return Extra(env=settings.env, arguments=arguments)
+    return Extra(env=settings.env, arguments=settings.arguments)
 
 
 async def _rehearsed(conversation: Conversation, own: MemberAgent, models: ModelServer) -> Rehearsed:

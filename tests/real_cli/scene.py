@@ -60,8 +60,7 @@ class Scene:
         async with ModelServer() as models:
             settings = SETUPS[SPECS[self.cli]].settings(models.base_url, self.home)
             env = {**settings.env, "IS_SANDBOX": "1"}
-            arguments = tuple(argument for argument in settings.arguments if argument not in ("-m", "gpt-5.5"))
-            extra = {"agent": Extra(env=env, arguments=arguments)}
+            extra = {"agent": Extra(env=env, arguments=settings.arguments)}
             team = self.project / "team.toml"
             async with open_team(team, db=self.db, extra=extra, resume=conversation_id) as conversation:
                 yield conversation, models

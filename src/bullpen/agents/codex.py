@@ -1,8 +1,11 @@
-"""Codex CLI: `codex exec --json`."""
+"""Codex CLI: `codex exec --json`, and `codex app-server` where people are asked."""
 
 from collections.abc import Iterator
 from typing import Any
 
+from msgspec.structs import replace
+
+from bullpen.agents.codex_driver import CodexDriver
 from bullpen.agents.common_records import usage
 from bullpen.agents.spec import AgentSpec, SessionSpec, SignInProbe
 from bullpen.context.assemblers import CodexContextAssembler
@@ -103,12 +106,28 @@ def _tool_finished(item_id: str, item: dict[str, Any]) -> ToolFinished:
     )
 
 
-SPEC = AgentSpec(
+# Commands that the model runs must not find the key in their environment.
+_KEEP_KEY = ("-c", 'shell_environment_policy.inherit="core"')
+_SESSIONS = SessionSpec(
+    resume=("resume", "{id}"),
+    fork=("fork", "{id}"),
+    home=".codex",
+    home_variable="CODEX_HOME",
+    files="sessions/*/*/*/rollout-*-{id}.jsonl",
+    chosen_by=("resume", "fork"),
+    not_kept_with=("--ephemeral",),
+    shortened='"type":"compacted"',
+    is_bound_to_folder=False,
+    # From some models to others it would first replace the history by a summary.
+    takes_other_model=False,
+    usage_adds_up=True,
+    most_tokens=200_000,
+)
+_RUNNING = AgentSpec(
     name="openai-codex",
     aliases=("codex",),
     provider="openai",
-    # Commands that the model runs must not find the key in their environment.
-    command=("codex", "exec", "--json", "--skip-git-repo-check", "-c", 'shell_environment_policy.inherit="core"'),
+    command=("codex", "exec", "--json", "--skip-git-repo-check", *_KEEP_KEY),
     last_arguments=("-",),
     assembler=CodexContextAssembler,
     parser=CodexParser,
@@ -136,19 +155,16 @@ SPEC = AgentSpec(
     },
     tested_versions=("0.166.0",),
     sign_in=SignInProbe(arguments=("login", "status"), variables=("CODEX_API_KEY",)),
-    sessions=SessionSpec(
-        resume=("resume", "{id}"),
-        fork=("fork", "{id}"),
-        home=".codex",
-        home_variable="CODEX_HOME",
-        files="sessions/*/*/*/rollout-*-{id}.jsonl",
-        chosen_by=("resume", "fork"),
-        not_kept_with=("--ephemeral",),
-        shortened='"type":"compacted"',
-        is_bound_to_folder=False,
-        # From some models to others it would first replace the history by a summary.
-        takes_other_model=False,
-        usage_adds_up=True,
-        most_tokens=200_000,
-    ),
+    sessions=_SESSIONS,
 )
+_ASKING = replace(
+    _RUNNING,
+    command=("codex", "app-server", *_KEEP_KEY),
+    last_arguments=(),
+    driver=CodexDriver,
+    # The model, the sandbox and the session are said to it and not given as arguments.
+    model_flag=None,
+    permissions={"ask": ()},
+    sessions=replace(_SESSIONS, resume=(), fork=()),
+)
+SPEC = replace(_RUNNING, asking=_ASKING)

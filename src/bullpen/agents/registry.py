@@ -54,7 +54,8 @@ def spec_for(agent: str, command: Sequence[str] = (), *, name: str = "") -> Agen
         return agent_spec(agent)
     if is_known(agent):
         spec = agent_spec(agent)
-        return replace(spec, command=(*command, *spec.command[1:]))
+        asking = spec.asking and replace(spec.asking, command=(*command, *spec.asking.command[1:]))
+        return replace(spec, command=(*command, *spec.command[1:]), asking=asking)
     return command_agent(command, name=agent or name)
 
 

@@ -58,6 +58,7 @@ def codex_settings(base_url: str, home: Path) -> CliSettings:
         "stream_max_retries": 1,
     }
     options = {
+        "model": "gpt-5.5",
         "model_provider": "scripted",
         **{f"model_providers.scripted.{name}": value for name, value in provider.items()},
         "features.plugins": False,
@@ -66,11 +67,10 @@ def codex_settings(base_url: str, home: Path) -> CliSettings:
     }
     # codex reads TOML; strings, numbers and booleans are the same in JSON.
     pairs = [("-c", f"{name}={json.dumps(value)}") for name, value in options.items()]
-    arguments = (*chain.from_iterable(pairs), "-m", "gpt-5.5")
     codex_home = home / ".codex"
     codex_home.mkdir(parents=True, exist_ok=True)
     env = {"CODEX_HOME": str(codex_home), "SCRIPTED_API_KEY": "sk-scripted"}
-    return CliSettings(env=_environment(home) | env, arguments=arguments)
+    return CliSettings(env=_environment(home) | env, arguments=tuple(chain.from_iterable(pairs)))
 
 
 def gemini_settings(base_url: str, home: Path) -> CliSettings:

@@ -1,0 +1,336 @@
+"""The genuine codex asks before it runs a command, and hears words while it works."""
+
+import asyncio
+import json
+import tempfile
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.real_cli.test_fork import begins_with
+from tests.real_cli.turn import Turn, run
+
+from bullpen.agents import Permission, Reply, process_tree
+from bullpen.agents.dialogue import Tell
+from bullpen.approvals import Answer
+from bullpen.memory import SessionUse
+from bullpen.testing.models import ModelRequest, ToolCall
+from bullpen.testing.models import Reply as Scripted
+from bullpen.turn_events import ApprovalAsked, ApprovalOver, Failed, Notice, TextDelta, ToolFinished
+
+YES, NO = Answer(verdict="yes"), Answer(verdict="no", reason="write to notes/ instead")
+STOP = Answer(verdict="stop", reason="enough")
+ADDED = "*** Begin Patch\n*** Add File: {}\n+hello\n*** End Patch\n"
+
+
+@pytest.fixture
+def outside() -> Iterator[Path]:
+    """Return a folder that codex's sandbox keeps as it is: it does not do that with /tmp."""
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
+        yield Path(folder)
+
+
+def command(text: str, **others: Any) -> Scripted:
+    return Scripted(tool_calls=(ToolCall(name="exec_command", arguments={"cmd": text, **others}),))
+
+
+def patch(text: str) -> Scripted:
+    return Scripted(tool_calls=(ToolCall(name="apply_patch", arguments=text),))
+
+
+class Asked(Turn):
+    """A turn of codex in which people are asked."""
+
+    def __init__(self, folder: Path, *answers: Answer | Callable[[], Awaitable[Answer]]) -> None:
+        super().__init__("codex", folder)
+        self.answers = list(answers)
+        self.tell: Tell = lambda _: False
+
+    async def run(
+        self,
+        *script: Scripted | Callable[[ModelRequest], Scripted],
+        permissions: Permission = "ask",
+        **options: Any,
+    ) -> Reply:
+        def on_tell(tell: Tell) -> None:
+            self.tell = tell
+
+        return await super().run(*script, permissions=permissions, ask=self._answer, on_tell=on_tell, **options)
+
+    async def _answer(self, asked: ApprovalAsked) -> Answer:
+        answer = self.answers.pop(0)
+        return answer if isinstance(answer, Answer) else await answer()
+
+    def commands(self) -> list[str]:
+        return [asked.command for asked in self.of(ApprovalAsked)]
+
+
+def test_nothing_runs_before_the_yes_and_it_is_asked_each_time(tmp_path: Path) -> None:
+    was_there: list[bool] = []
+
+    async def look_then_yes() -> Answer:
+        await asyncio.sleep(0.5)
+        was_there.append((turn.cwd / "a.txt").exists())
+        return YES
+
+    turn = Asked(tmp_path, look_then_yes, YES)
+
+    reply = run(turn.run(command("echo x >> a.txt"), command("echo x >> a.txt"), Scripted(text="done")))
+
+    assert reply.text == "done"
+    assert was_there == [False]
+    assert (turn.cwd / "a.txt").read_text() == "x\nx\n"
+    assert turn.commands() == ["/bin/bash -lc 'echo x >> a.txt'"] * 2
+    first, *_ = turn.of(ApprovalAsked)
+    assert (first.kind, first.tool, first.folder) == ("command", "shell", str(turn.cwd))
+    assert [over.is_answered for over in turn.of(ApprovalOver)] == [True, True]
+    assert [finished.failed for finished in turn.of(ToolFinished)] == [False, False]
+    assert reply.usage.output_tokens == 3 * 22
+    assert reply.usage.context_window > 0
+    assert reply.started.session_id
+    assert (reply.started.model, reply.started.cli_version) == ("gpt-5.5", "0.166.0")
+    assert not turn.of(Notice)
+
+
+def test_the_reason_of_a_no_is_in_the_next_request(tmp_path: Path) -> None:
+    turn = Asked(tmp_path, NO)
+
+    reply = run(turn.run(command("touch a.txt"), Scripted(text="I see.")))
+
+    assert reply.text == "I see."
+    assert not (turn.cwd / "a.txt").exists()
+    assert any("write to notes/ instead" in text for text in turn.requests[1].texts)
+    (finished,) = turn.of(ToolFinished)
+    assert finished.failed
+    assert not turn.of(Notice)
+
+
+def test_a_no_to_stop_ends_the_turn(tmp_path: Path) -> None:
+    turn = Asked(tmp_path, STOP)
+
+    failed = run(turn.fail(command("touch a.txt"), Scripted(text="never")))
+
+    assert failed.kind == "permission_refused"
+    assert "enough" in failed.message
+    assert len(turn.requests) == 1
+    assert not (turn.cwd / "a.txt").exists()
+
+
+def test_reading_and_edits_in_the_folder_are_free_and_all_else_is_asked(tmp_path: Path, outside: Path) -> None:
+    turn = Asked(tmp_path, *[YES] * 4)
+    (turn.cwd / "notes.txt").write_text("alpha\n")
+    (turn.cwd / "link").symlink_to(outside)
+    (turn.cwd / ".git").mkdir()
+
+    run(
+        turn.run(
+            command("cat notes.txt"),
+            command("rg -n alpha . | head -5"),
+            patch(ADDED.format("made.txt")),
+            patch(ADDED.format("link/not_made.txt")),
+            command(f"cat {tmp_path}/home/.codex/config.toml"),
+            patch(ADDED.format(outside / "made.txt")),
+            patch(ADDED.format(".git/config")),
+            command("git status"),
+            Scripted(text="done"),
+        )
+    )
+
+    edits = [asked for asked in turn.of(ApprovalAsked) if asked.kind == "edit"]
+    assert [edit.paths for edit in edits] == [(str(outside / "made.txt"),), (str(turn.cwd / ".git" / "config"),)]
+    assert edits[0].diff == f"--- /dev/null\n+++ {outside}/made.txt\n+hello"
+    assert [asked.command for asked in turn.of(ApprovalAsked) if asked.kind == "command"] == [
+        f"/bin/bash -lc 'cat {tmp_path}/home/.codex/config.toml'",
+        "/bin/bash -lc 'git status'",
+    ]
+    assert (turn.cwd / "made.txt").read_text() == "hello\n"
+    # Its sandbox holds where we see no more than a path.
+    assert [file.name for file in outside.iterdir()] == ["made.txt"]
+    changed = [file for finished in turn.of(ToolFinished) for file in finished.changed_files]
+    assert str(turn.cwd / "made.txt") in changed
+
+
+def test_a_yes_holds_in_its_sandbox_and_to_leave_that_is_asked_for(tmp_path: Path, outside: Path) -> None:
+    turn = Asked(tmp_path, YES, YES)
+    file = outside / "made.txt"
+    again = command(f"touch {file}", sandbox_permissions="require_escalated", justification="I need that file.")
+
+    def after_the_first(_: ModelRequest) -> Scripted:
+        assert not file.exists()
+        return again
+
+    run(turn.run(command(f"touch {file}"), after_the_first, Scripted(text="done")))
+
+    assert [asked.why for asked in turn.of(ApprovalAsked)] == ["", "I need that file."]
+    assert file.exists()
+
+
+def test_cancelling_while_it_asks_leaves_no_process_and_no_question(tmp_path: Path) -> None:
+    async def never() -> Answer:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    turn = Asked(tmp_path, never)
+
+    async def cancelled() -> None:
+        running = asyncio.ensure_future(turn.run(command("touch a.txt")))
+        while not turn.of(ApprovalAsked):
+            await asyncio.sleep(0.05)
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+
+    run(cancelled())
+
+    assert [over.is_answered for over in turn.of(ApprovalOver)] == [False]
+    assert [failed.kind for failed in turn.of(Failed)] == ["cancelled"]
+    assert not (turn.cwd / "a.txt").exists()
+    assert not process_tree.running
+
+
+def test_settings_stay_as_they_are_and_commands_do_not_see_the_key(tmp_path: Path) -> None:
+    turn = Asked(tmp_path, YES, YES)
+    codex = turn.home / ".codex"
+    (codex / "rules").mkdir(parents=True)
+    (turn.cwd / ".codex").mkdir()
+    files = {
+        codex / "config.toml": '# mine\nmodel_reasoning_effort = "low"\napprovals_reviewer = "auto_review"\n',
+        codex / "rules" / "default.rules": 'prefix_rule(pattern=["true"], decision="allow")\n',
+        turn.cwd / ".codex" / "config.toml": 'approval_policy = "never"\n',
+    }
+    for file, text in files.items():
+        file.write_text(text)
+
+    run(turn.run(command("env; touch a.txt"), patch(ADDED.format("made.txt")), command("env"), Scripted(text="done")))
+
+    assert len(turn.commands()) == 2
+    assert {file: file.read_text() for file in files} == files
+    assert sorted(path.name for path in (codex / "rules").iterdir()) == ["default.rules"]
+    assert sorted(path.name for path in (turn.cwd / ".codex").iterdir()) == ["config.toml"]
+    assert not any("sk-scripted" in text or "SCRIPTED_API_KEY=" in text for text in turn.requests[-1].texts)
+
+
+def test_words_reach_the_model_in_the_same_turn(tmp_path: Path) -> None:
+    async def tell_then_yes() -> Answer:
+        assert turn.tell("Use British spelling.")
+        return YES
+
+    turn = Asked(tmp_path, tell_then_yes)
+
+    reply = run(turn.run(command("touch a.txt"), Scripted(text="Colour.")))
+
+    assert reply.text == "Colour."
+    assert "Use British spelling." not in turn.requests[0].texts
+    assert "Use British spelling." in turn.requests[1].texts
+    assert not turn.tell("too late")
+    assert not turn.of(Notice)
+
+
+def test_words_during_its_last_answer_are_answered(tmp_path: Path) -> None:
+    turn = Asked(tmp_path)
+
+    async def told() -> Reply:
+        slow = Scripted(text="one two three four five six", chunk_characters=4, chunk_delay_seconds=0.4)
+        running = asyncio.ensure_future(turn.run(slow, Scripted(text="And seven.")))
+        while not turn.of(TextDelta):
+            await asyncio.sleep(0.02)
+        assert turn.tell("What is next?")
+        return await running
+
+    reply = run(told())
+
+    assert reply.text == "And seven."
+    assert "What is next?" in turn.requests[1].texts
+
+
+@pytest.mark.parametrize(("first", "second"), [("edit", "ask"), ("ask", "edit"), ("ask", "ask")])
+def test_a_session_continues_in_the_other_way_of_running_it(
+    first: Permission, second: Permission, tmp_path: Path
+) -> None:
+    turn = Asked(tmp_path, YES)
+
+    async def both() -> list[Reply]:
+        begun = await turn.run(Scripted(text="I know that."), message="The colour is blue.", permissions=first)
+        before = turn.requests[-1]
+        use = SessionUse(origin="resumed", id=str(begun.started.session_id))
+        script = (command("touch a.txt"), Scripted(text="Blue."))
+        resumed = await turn.run(*script, message="Which colour?", session=use, permissions=second)
+        assert begins_with(turn.requests[-1].body["input"], before.body["input"])
+        return [begun, resumed]
+
+    begun, resumed = run(both())
+
+    assert resumed.text == "Blue."
+    assert resumed.started.session_id == begun.started.session_id
+    assert [begun.usage.output_tokens, resumed.usage.output_tokens] == [22, 66], "it adds up, as in `codex exec`"
+    assert (turn.cwd / "a.txt").exists()
+    assert len(turn.commands()) == (second == "ask")
+    assert len(list(turn.home.glob(".codex/sessions/*/*/*/*.jsonl"))) == 1
+
+
+def test_a_fork_is_another_session(tmp_path: Path) -> None:
+    turn = Asked(tmp_path)
+
+    async def forked() -> list[Reply]:
+        begun = await turn.run(Scripted(text="I know that."), message="The colour is blue.")
+        before = turn.requests[-1]
+        use = SessionUse(origin="forked", id=str(begun.started.session_id))
+        copied = await turn.run(Scripted(text="Blue."), message="Which colour?", session=use)
+        assert begins_with(turn.requests[-1].body["input"], before.body["input"])
+        return [begun, copied]
+
+    begun, copied = run(forked())
+
+    assert copied.started.session_id not in (None, begun.started.session_id)
+
+
+@pytest.mark.parametrize("origin", ["resumed", "forked"])
+def test_a_session_that_is_gone_is_lost(origin: Any, tmp_path: Path) -> None:
+    gone = SessionUse(origin=origin, id="01a1e784-c29a-77f1-8d6f-9f9938915f13")
+
+    assert run(Asked(tmp_path).fail(session=gone)).kind == "session_lost"
+
+
+@pytest.mark.parametrize(
+    ("status", "kind"), [(400, "crashed"), (401, "not_signed_in"), (429, "quota"), (500, "overloaded")]
+)
+def test_errors_of_the_service_have_a_kind(status: int, kind: str, tmp_path: Path) -> None:
+    failed = run(Asked(tmp_path).fail(Scripted(error=status)))
+
+    assert failed.kind == kind
+
+
+def test_a_dropped_connection_is_retried(tmp_path: Path) -> None:
+    turn = Asked(tmp_path)
+    lost = Scripted(text="lost in the middle", chunk_characters=3, drop_after_chunks=2)
+
+    reply = run(turn.run(lost, Scripted(text="recovered")))
+
+    assert reply.text == "recovered"
+    assert [notice.kind for notice in turn.of(Notice)] == ["retry"]
+
+
+def test_questions_with_choices_are_questions(tmp_path: Path) -> None:
+    questions = [
+        {
+            "id": name,
+            "header": name,
+            "question": f"Which {name}?",
+            "options": [{"label": label, "description": label} for label in ("red", "blue")],
+        }
+        for name in ("colour", "shade")
+    ]
+    turn = Asked(tmp_path, Answer(verdict="yes", text="blue"), Answer(verdict="yes", text="a dark one"))
+    ask = ToolCall(name="request_user_input", arguments={"questions": questions})
+    (turn.home / ".codex").mkdir(parents=True)
+    (turn.home / ".codex" / "config.toml").write_text("[features]\ndefault_mode_request_user_input = true\n")
+
+    run(turn.run(Scripted(tool_calls=(ask,)), Scripted(text="done")))
+
+    assert [(asked.kind, asked.why, asked.choices) for asked in turn.of(ApprovalAsked)] == [
+        ("question", "Which colour?", ("red", "blue")),
+        ("question", "Which shade?", ("red", "blue")),
+    ]
+    answered = {"answers": {"colour": {"answers": ["blue"]}, "shade": {"answers": ["a dark one"]}}}
+    assert answered in [json.loads(text) for text in turn.requests[-1].texts if text.startswith('{"answers"')]
