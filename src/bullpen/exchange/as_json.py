@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from bullpen.context.manager import limited_team_task
 from bullpen.context.snapshot import EXPORT_FORMAT, message_as_json, with_export_fields
+from bullpen.exchange.approvals import all_approvals, approval_as_json
 from bullpen.exchange.changes import all_changes
 from bullpen.exchange.checks import all_checks
 from bullpen.exchange.formatting import all_messages, all_turns
@@ -47,6 +48,9 @@ def json_pieces(store: Store, conversation_id: str, *, prompts: bool = False) ->
     yield from _list_pieces("changes", map(_changes, all_changes(store, conversation_id, last=conversation.messages)))
     yield ",\n"
     yield from _list_pieces("checks", map(_camel, all_checks(store, conversation_id, last=conversation.messages)))
+    yield ",\n"
+    approvals = all_approvals(store, conversation_id, last=conversation.messages)
+    yield from _list_pieces("approvals", map(approval_as_json, approvals))
     yield "},\n"
     yield from _list_pieces("messages", map(_message, all_messages(store, conversation_id)))
     yield ",\n"

@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from bullpen.approvals import ApprovalRecord
 from bullpen.check_results import CheckResult
 from bullpen.file_changes import ChangeRecord, FileChange, FolderChanges, Totals
 from bullpen.messages import ConversationMessage
@@ -115,8 +116,8 @@ def imported_changes(values: object, messages: int) -> tuple[ChangeRecord, ...]:
     return tuple(_seen_only(record) for record in records if record.state == "done")
 
 
-def highest_turn(records: Iterable[ChangeRecord | CheckResult]) -> int:
-    """Return the highest number of the turns that changes and checks are of, or 0: no other turn may get it."""
+def highest_turn(records: Iterable[ChangeRecord | CheckResult | ApprovalRecord]) -> int:
+    """Return the highest number of the turns that these are of, or 0: no other turn may get it."""
     return max((int(one.turn_id) for one in records if _TURN_NUMBER.fullmatch(one.turn_id)), default=0)
 
 

@@ -10,16 +10,18 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from bullpen.approvals import ApprovalRecord
 from bullpen.check_results import CheckResult
 from bullpen.context.history import message_number
 from bullpen.conversation.file_history import files_home
 from bullpen.conversation.forked_files import files_after, forked_files, make_forked_files, plan_forked_files
 from bullpen.conversation.running_turn import milliseconds
 from bullpen.errors import BullpenError
+from bullpen.exchange.approvals import all_approvals
 from bullpen.exchange.changes import all_changes
 from bullpen.exchange.checks import all_checks
 from bullpen.exchange.formatting import all_messages
-from bullpen.exchange.new_conversations import fill, fill_changes, fill_checks, new_conversation
+from bullpen.exchange.new_conversations import fill, fill_approvals, fill_changes, fill_checks, new_conversation
 from bullpen.file_changes import ChangeRecord
 from bullpen.files.own_workspace import OwnWorkspace, remove_own_workspaces
 from bullpen.memory import MemberMemory
@@ -59,7 +61,7 @@ def fork_conversation(store: Store, conversation_id: str, at: int | None = None,
     files = _Files(store, conversation_id, last) if with_files else None
     # Before anything is written: a damaged message is found here.
     given = (store, conversation_id, last)
-    for _ in chain(_messages(*given), _changes(*given), _checks(*given)):
+    for _ in chain(_messages(*given), _changes(*given), _checks(*given), _approvals(*given)):
         pass
     before = msgspec.convert(original.progress, Progress)
     title, now = _title(original, last), milliseconds()
@@ -85,6 +87,7 @@ def fork_conversation(store: Store, conversation_id: str, at: int | None = None,
         changes = _changes(store, conversation_id, last)
         fill_changes(store, fork_id, changes if files is None else map(files.of_the_original, changes))
         fill_checks(store, fork_id, _checks(store, conversation_id, last))
+        fill_approvals(store, fork_id, _approvals(store, conversation_id, last))
         progress = Progress(
             # No turn gets the number of one in the other conversation: sessions and changes name their turns.
             turns_made=max(before.turns_made, store.highest_turn(conversation_id)),
@@ -199,6 +202,11 @@ def _changes(store: Store, conversation_id: str, last: int) -> Iterator[ChangeRe
 def _checks(store: Store, conversation_id: str, last: int) -> Iterator[CheckResult]:
     """Yield what checks said up to a message, except for those that run now."""
     return (result for result in all_checks(store, conversation_id, last=last) if result.state != "running")
+
+
+def _approvals(store: Store, conversation_id: str, last: int) -> Iterator[ApprovalRecord]:
+    """Yield what was asked and answered up to a message."""
+    return all_approvals(store, conversation_id, last=last)
 
 
 def _sessions(store: Store, original: StoredConversation, last: int) -> dict[str, MemberMemory]:

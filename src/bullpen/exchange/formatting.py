@@ -4,7 +4,9 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from typing import Generic, Protocol, TypeVar
 
+from bullpen.approvals import ApprovalRecord
 from bullpen.check_results import CheckResult
+from bullpen.exchange.approvals import ShownApproval, all_approvals, shown_approval
 from bullpen.exchange.changes import ShownChanges, all_changes, shown_changes, with_short_repeats
 from bullpen.exchange.checks import ShownCheck, all_checks, shown_check
 from bullpen.file_changes import ChangeRecord
@@ -19,8 +21,8 @@ from bullpen.view.unanswered import UnansweredTurn, unanswered_turns
 PAGE_MESSAGES = 200
 
 
-Record = TypeVar("Record", bound=ChangeRecord | CheckResult)
-Shown = TypeVar("Shown", bound=ShownChanges | ShownCheck)
+Record = TypeVar("Record", bound=ChangeRecord | CheckResult | ApprovalRecord)
+Shown = TypeVar("Shown", bound=ShownChanges | ShownCheck | ShownApproval)
 
 
 class Writable(Protocol):
@@ -38,12 +40,17 @@ def all_messages(store: Store, conversation_id: str, *, last: int | None = None)
 
 def all_entries(
     store: Store, conversation_id: str
-) -> Iterator[ShownMessage | UnansweredTurn | ShownChanges | ShownCheck]:
-    """Yield the same, and between them turns that ended without a reply, what changed in folders, and checks of it."""
+) -> Iterator[ShownMessage | UnansweredTurn | ShownChanges | ShownCheck | ShownApproval]:
+    """Yield the same, and between them turns that ended without a reply, what changed in folders, and checks of it.
+
+    What agents asked before they did something, and what was answered, is there too.
+    """
     end = _end(store, conversation_id)
     changes = _Following(with_short_repeats(all_changes(store, conversation_id, last=end)), shown_changes)
     checks = _Following(all_checks(store, conversation_id, last=end), shown_check)
+    approvals = _Following(all_approvals(store, conversation_id, last=end), shown_approval)
     yield from changes.after(0, None)
+    yield from approvals.after(0, None)
     for page in _pages(store, conversation_id):
         turns = unanswered_turns(store, conversation_id, page, most=None)
         rebuilt = rebuilt_replies(store, conversation_id, page)
@@ -57,10 +64,11 @@ def all_entries(
             yield from (one for one in changed if one.is_of_reply)
             yield from (turn for turn in turns if turn.after == stored.sequence)
             yield from (one for one in changed if not one.is_of_reply)
+            yield from approvals.after(stored.sequence, stored.message)
 
 
 class _Following(Generic[Record, Shown]):
-    """Changes, or checks, beside the messages that they came after, both read in their order."""
+    """Changes, checks or approvals beside the messages that they came after, both read in their order."""
 
     def __init__(
         self, records: Iterator[Record], shown: Callable[[Record, ConversationMessage | None], Shown | None]

@@ -7,6 +7,7 @@ from hashlib import sha256
 from html import escape
 from pathlib import Path
 
+from bullpen.exchange.approvals import ShownApproval
 from bullpen.exchange.changes import ShownChanges
 from bullpen.exchange.checks import ShownCheck
 from bullpen.exchange.formatting import addressees_of, all_entries, sender_of, utc_time
@@ -31,8 +32,8 @@ def html_pieces(store: Store, conversation_id: str) -> Iterator[str]:
     colours: dict[str, int] = {}
     yield _beginning(store.conversation(conversation_id))
     for entry in all_entries(store, conversation_id):
-        if isinstance(entry, ShownChanges | ShownCheck):
-            yield _changes(entry) if isinstance(entry, ShownChanges) else _check(entry)
+        if isinstance(entry, ShownChanges | ShownCheck | ShownApproval):
+            yield _between(entry)
             continue
         member = _agent_of(entry)
         if member:
@@ -126,6 +127,27 @@ def _changes(changes: ShownChanges) -> str:
         f'<div class="changes{" of-reply" if changes.is_of_reply else ""}"><details>'
         f"<summary>{_shown(changes.heading)}</summary>\n"
         f"{f'<ul>{files}</ul>' if files else ''}{notes}{patch if changes.patch else ''}</details></div>\n"
+    )
+
+
+def _between(entry: ShownChanges | ShownCheck | ShownApproval) -> str:
+    match entry:
+        case ShownChanges():
+            return _changes(entry)
+        case ShownCheck():
+            return _check(entry)
+        case _:
+            return _approval(entry)
+
+
+def _approval(approval: ShownApproval) -> str:
+    """Return what an agent asked or was answered, and folded below it all of it."""
+    heading, text = _shown(approval.heading), _shown(approval.text)
+    if not text:
+        return f'<div class="changes approval"><p>{heading}</p></div>\n'
+    return (
+        f'<div class="changes approval"><details><summary>{heading}</summary>\n'
+        f'<pre class="code" tabindex="0"><code>{text}</code></pre>\n</details></div>\n'
     )
 
 

@@ -7,13 +7,15 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from bullpen.approvals import ApprovalRecord
 from bullpen.check_results import CheckResult
 from bullpen.context.snapshot import ContextSnapshot, is_export, message_from_json, without_export_fields
 from bullpen.context.validation import milliseconds
 from bullpen.errors import InvalidImport, InvalidSnapshot
+from bullpen.exchange.approvals import imported_approvals
 from bullpen.exchange.changes import highest_turn, imported_changes
 from bullpen.exchange.checks import imported_checks
-from bullpen.exchange.new_conversations import fill, fill_changes, fill_checks, new_conversation
+from bullpen.exchange.new_conversations import fill, fill_approvals, fill_changes, fill_checks, new_conversation
 from bullpen.file_changes import ChangeRecord
 from bullpen.memory import MemberMemory
 from bullpen.messages import ConversationMessage
@@ -49,6 +51,8 @@ class Imported(Struct, frozen=True, kw_only=True):
     """What changed in folders, without what only helps where that was."""
     checks: tuple[CheckResult, ...] = ()
     """What checks said after turns."""
+    approvals: tuple[ApprovalRecord, ...] = ()
+    """What agents asked before they did something, and what was answered."""
 
 
 def read_import(data: bytes) -> Imported:
@@ -79,7 +83,8 @@ def import_conversation(
         fill(store, conversation_id, imported.messages)
         fill_changes(store, conversation_id, imported.changes)
         fill_checks(store, conversation_id, imported.checks)
-        turns_made = highest_turn([*imported.changes, *imported.checks])
+        fill_approvals(store, conversation_id, imported.approvals)
+        turns_made = highest_turn([*imported.changes, *imported.checks, *imported.approvals])
         progress = msgspec.to_builtins(Progress(borrowed=dict(imported.sessions), turns_made=turns_made))
         change = StateChange(paused=None, title=imported.title, progress=progress)
         store.update(conversation_id, at=imported.started_at, change=change)
@@ -129,6 +134,7 @@ def _imported(document: dict[str, Any]) -> Imported:
         extra=snapshot.extra,
         changes=imported_changes(ours.get("changes", []), len(snapshot.messages)) if is_export(document) else (),
         checks=imported_checks(ours.get("checks", []), len(snapshot.messages)) if is_export(document) else (),
+        approvals=imported_approvals(ours.get("approvals", []), _hashes(document)) if is_export(document) else (),
     )
 
 
@@ -149,6 +155,11 @@ def _check_hashes(document: dict[str, Any]) -> None:
         previous = link
     if len(messages) < facts.get("messages", 0):
         raise ValueError(f"it contains only {len(messages)} of {facts['messages']} messages")
+
+
+def _hashes(document: dict[str, Any]) -> list[str]:
+    """Return what the first message of an export follows, and the hash of each message, all of them checked."""
+    return [document["conversation"]["firstLink"], *(message["hash"] for message in document["messages"])]
 
 
 def _link(previous: object, sequence: int, message: Any) -> str:

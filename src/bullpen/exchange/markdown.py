@@ -7,6 +7,7 @@ is always ours. Markup in a message still works, but HTML does not: in a page it
 import re
 from collections.abc import Iterator
 
+from bullpen.exchange.approvals import ShownApproval
 from bullpen.exchange.changes import ShownChanges
 from bullpen.exchange.checks import ShownCheck
 from bullpen.exchange.formatting import addressees_of, all_entries, sender_of, utc_time
@@ -41,7 +42,9 @@ def markdown_pieces(store: Store, conversation_id: str) -> Iterator[str]:
             case ShownChanges():
                 yield _changes(entry)
             case ShownCheck():
-                yield _check(entry)
+                yield _folded(entry.heading, entry.output)
+            case ShownApproval():
+                yield _folded(entry.heading, entry.text)
             case _:
                 yield _message(entry)
 
@@ -86,11 +89,11 @@ def _changes(changes: ShownChanges) -> str:
     return "\n".join([*lines, ""])
 
 
-def _check(check: ShownCheck) -> str:
-    """Return what a check said, and what it wrote as a quote, between longer fences than any in it."""
-    fence = "`" * max(3, 1 + max(map(len, _FENCE.findall(check.output)), default=0))
-    output = [fence, *check.output.split("\n"), fence]
-    return "\n".join(["", f"**{_plain(check.heading)}**", "", *(f"> {line}" for line in output), ""])
+def _folded(heading: str, text: str) -> str:
+    """Return what a check said or an agent asked, and its text as a quote, between longer fences than any in it."""
+    fence = "`" * max(3, 1 + max(map(len, _FENCE.findall(text)), default=0))
+    lines = [fence, *text.split("\n"), fence] if text else []
+    return "\n".join(["", f"**{_plain(heading)}**", "", *(f"> {line}" for line in lines), ""])
 
 
 def quoted(text: str) -> str:

@@ -7,6 +7,7 @@ from contextlib import contextmanager, suppress
 from itertools import islice
 from typing import Any, TypeVar
 
+from bullpen.approvals import ApprovalRecord
 from bullpen.check_results import CheckResult
 from bullpen.errors import ConversationExists, NotTheOwner, StoreError
 from bullpen.file_changes import ChangeRecord
@@ -54,6 +55,11 @@ def fill_changes(store: Store, conversation_id: str, records: Iterable[ChangeRec
 def fill_checks(store: Store, conversation_id: str, results: Iterable[CheckResult]) -> None:
     """Store what checks said between the messages, under the same numbers, some at a time."""
     _store_in_parts(results, CHECKS_AT_ONCE, lambda some: store.copy_checks(conversation_id, some))
+
+
+def fill_approvals(store: Store, conversation_id: str, records: Iterable[ApprovalRecord]) -> None:
+    """Store what was asked and answered between the messages, under the same numbers, some at a time."""
+    _store_in_parts(records, CHECKS_AT_ONCE, lambda some: store.copy_approvals(conversation_id, some))
 
 
 def _store_in_parts(items: Iterable[Item], most: int, store_some: Callable[[Sequence[Item]], None]) -> None:
