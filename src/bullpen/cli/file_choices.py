@@ -2,12 +2,13 @@
 
 import argparse
 import asyncio
+from functools import partial
 
 from bullpen.app import put_files
 from bullpen.cli.cluster_option import need_cluster
 from bullpen.cli.database import add_database_option
 from bullpen.conversation.file_history import FileChoice
-from bullpen.database import open_database
+from bullpen.database import Database, open_database
 from bullpen.file_changes import ChangeRecord
 from bullpen.terminal.tables import safe_line
 from bullpen.view.changes import record_words
@@ -38,8 +39,7 @@ def put_and_print(choice: FileChoice, options: argparse.Namespace) -> int:
 
 def _put_here(choice: FileChoice, options: argparse.Namespace) -> list[ChangeRecord]:
     with open_database(options.db) as database:
-        conversation_id = find_conversation(database, options.session).id
-        turn_id = find_turn(database, conversation_id, options.turn).id if options.turn else None
+        conversation_id, turn_id = _meant(options, database)
         return put_files(database, conversation_id, choice, turn_id)
 
 
@@ -48,4 +48,10 @@ def _put_there(choice: FileChoice, options: argparse.Namespace) -> list[ChangeRe
     need_cluster()
     from bullpen.cluster.put_files import put_files_there
 
-    return asyncio.run(put_files_there(options.db, options.session, choice, options.turn))
+    return asyncio.run(put_files_there(options.db, partial(_meant, options), choice))
+
+
+def _meant(options: argparse.Namespace, database: Database) -> tuple[str, str | None]:
+    """Return which conversation is meant, and which turn; None: the last that there is something to do about."""
+    conversation_id = find_conversation(database, options.session).id
+    return conversation_id, find_turn(database, conversation_id, options.turn).id if options.turn else None

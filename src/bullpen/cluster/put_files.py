@@ -2,6 +2,7 @@
 
 import asyncio
 import platform
+from collections.abc import Callable
 from contextlib import AsyncExitStack, closing
 
 from bullpen.cluster.database import in_sentences
@@ -16,11 +17,12 @@ from bullpen.errors import CannotJoin
 from bullpen.file_changes import ChangeRecord
 from bullpen.store.base import Store
 from bullpen.team.reader import read_team
-from bullpen.view.listing import find_conversation
-from bullpen.view.turn_lookup import find_turn
+
+Find = Callable[[Store], tuple[str, str | None]]
+"""Returns which conversation is meant, and which turn."""
 
 
-async def put_files_there(url: str, session: str, choice: FileChoice, turn: str | None) -> list[ChangeRecord]:
+async def put_files_there(url: str, find: Find, choice: FileChoice) -> list[ChangeRecord]:
     """Undo, redo or rewind as a node that is there for a moment; return what was completed, and what was done.
 
     WorkerAway is raised if the worker that has the files is away.
@@ -31,19 +33,18 @@ async def put_files_there(url: str, session: str, choice: FileChoice, turn: str 
         with in_sentences(url):
             node = await stack.enter_async_context(open_node(url, name=platform.node()))
         with closing(await asyncio.to_thread(node.open_store)) as store:
-            return await _put(node, store, session, choice, turn)
+            return await _put(node, store, find, choice)
 
 
-async def _put(node: Node, store: Store, session: str, choice: FileChoice, turn: str | None) -> list[ChangeRecord]:
-    conversation_id = (await asyncio.to_thread(find_conversation, store, session)).id
-    turn_id = (await asyncio.to_thread(find_turn, store, conversation_id, turn)).id if turn else None
+async def _put(node: Node, store: Store, find: Find, choice: FileChoice) -> list[ChangeRecord]:
+    conversation_id, turn_id = await asyncio.to_thread(find, store)
     team = read_team((await asyncio.to_thread(store.conversation, conversation_id)).team_file)
     there = RemoteTeam(node, conversation_id, team, store)
     loop = asyncio.get_running_loop()
 
     def put() -> list[ChangeRecord]:
         with owned(store, conversation_id) as owner:
-            # Only now: what others have ordered may be at work.
+            # Only now: what another owner has ordered is theirs.
             asyncio.run_coroutine_threadsafe(there.start(), loop).result()
             history = FileHistory(store, conversation_id, owner, there.folders, there.worktrees)
             return history.complete_and_put(choice, turn_id, decider(team), at=milliseconds())
