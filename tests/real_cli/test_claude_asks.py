@@ -1,6 +1,7 @@
 """Claude Code with permissions = "ask", and words to it while it works: the genuine CLI with a scripted model."""
 
 import asyncio
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -273,3 +274,31 @@ def test_words_reach_it_while_it_asks(tmp_path: Path) -> None:
     assert told.taken == [True]
     assert "Be quick" in model_heard(turn)
     assert (turn.cwd / "made").exists()
+
+
+def test_a_rule_of_the_user_is_not_a_yes(tmp_path: Path) -> None:
+    turn = Turn("claude", tmp_path)
+    settings = turn.home / ".claude" / "settings.json"
+    settings.parent.mkdir(parents=True)
+    rules = {
+        "allow": ["Bash(touch:*)", "WebFetch", "Write", "Read(//etc/**)"],
+        "deny": ["Read(./.env)", "Read(/own.txt)"],
+    }
+    settings.write_text(json.dumps({"permissions": {**rules, "defaultMode": "bypassPermissions"}}))
+    before = settings.read_bytes()
+    (turn.cwd / ".env").write_text("KEY=1")
+    (settings.parent / "own.txt").write_text("mine")
+    script = (
+        shell("touch made"),
+        call("WebFetch", url="http://127.0.0.1:9/", prompt="x"),
+        call("Write", file_path=str(tmp_path / "new.txt"), content="x"),
+        call("Read", file_path="/etc/hosts"),
+        call("Read", file_path=str(turn.cwd / ".env")),
+        call("Read", file_path=str(settings.parent / "own.txt")),
+    )
+
+    asked_in(turn, *script, DONE, ask=always(Answer(verdict="no")))
+
+    assert [asked.tool for asked in turn.of(ApprovalAsked)] == ["Bash", "WebFetch", "Write", "Read"]
+    assert [finished.failed for finished in turn.of(ToolFinished)] == [True] * 6
+    assert settings.read_bytes() == before

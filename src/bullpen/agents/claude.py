@@ -7,6 +7,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from bullpen.agents.claude_driver import ClaudeDriver
+from bullpen.agents.claude_rules import ALLOWED, rule_arguments
 from bullpen.agents.common_records import count, todo_list
 from bullpen.agents.driver import Opening
 from bullpen.agents.spec import AgentSpec, AllowRules, SessionSpec, SignInProbe
@@ -246,10 +247,10 @@ _SPEC = AgentSpec(
     ),
 )
 
-# Its own mode for edits would also let it run rm, mv and others that change files in the folder.
 _ASKING = (
     *("--permission-prompt-tool", "stdio", "--permission-mode", "default", "--setting-sources", "user"),
-    *("--allowedTools", "Edit(./**)"),
+    # Where an organisation manages its settings, these may replace ours.
+    *("--allowedTools", ",".join(ALLOWED)),
 )
 
-SPEC = replace(_SPEC, asking=replace(_SPEC, permissions={"ask": _ASKING}))
+SPEC = replace(_SPEC, asking=replace(_SPEC, permissions={"ask": _ASKING}, rule_arguments=rule_arguments))

@@ -83,8 +83,8 @@ async def run_turn(
     _refuse_system_text_without_a_flag(spec, output.system_flag)
     began = time.monotonic()
     folder = Path(cwd).absolute()
-    options = (*spec.arguments(permissions, model, allow), *arguments)
     environment = child_environment(spec, env)
+    options = (*spec.arguments(permissions, model, allow), *spec.rule_arguments(environment), *arguments)
     opening = Opening(
         prompt=clean_text(output.prompt), folder=str(folder), permissions=permissions, model=model, session=session
     )

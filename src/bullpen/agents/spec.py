@@ -125,6 +125,8 @@ class AgentSpec(Struct, frozen=True, kw_only=True):
     """How it is told which commands may run without being asked, or else why it is not told."""
     asking: "AgentSpec | None" = None
     """How it is run if people are asked before it does something: None, if it cannot ask."""
+    rule_arguments: Callable[[Mapping[str, str]], tuple[str, ...]] = lambda _: ()
+    """Returns arguments so that rules of the user's own, for this CLI alone, allow nothing; for an environment."""
     max_prompt_bytes: int | None = None
     """The CLI's own limit for standard input, if it has one."""
     environment: tuple[str, ...] = ()

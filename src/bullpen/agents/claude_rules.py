@@ -1,0 +1,45 @@
+"""Lets nothing be allowed by rules that the user has written for Claude Code alone, and keeps what these deny.
+
+The CLI takes rules from whoever starts it. Then it ignores all others, also those that deny, so these are passed on.
+"""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+ALLOWED = ("Edit(./**)",)
+"""Edits in the folder. Its own mode for edits would also run rm, mv and other commands that change files there."""
+_FROM_ITS_FOLDER = re.compile(r"^(\w+)\(/(?!/)")
+"""A rule for a path that begins at the folder of the settings."""
+
+
+def rule_arguments(environment: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the arguments that give the CLI its rules."""
+    folder = Path(environment.get("CLAUDE_CONFIG_DIR") or Path(environment.get("HOME", "~"), ".claude")).expanduser()
+    rules = {"allow": list(ALLOWED), **_strict_rules(folder)}
+    settings = {"allowManagedPermissionRulesOnly": True, "permissions": rules}
+    return ("--managed-settings", msgspec.json.encode(settings).decode())
+
+
+def _strict_rules(folder: Path) -> dict[str, list[str]]:
+    """Return the user's rules on what is denied or asked. Settings that cannot be read, the CLI ignores as well."""
+    try:
+        settings: Any = msgspec.json.decode((folder / "settings.json").read_bytes())
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return {}
+    permissions = settings.get("permissions") if isinstance(settings, dict) else None
+    if not isinstance(permissions, dict):
+        return {}
+    lists = {name: permissions.get(name) for name in ("deny", "ask")}
+    return {
+        name: [
+            _FROM_ITS_FOLDER.sub(lambda found: f"{found[1]}(/{folder}/", rule)
+            for rule in rules
+            if isinstance(rule, str)
+        ]
+        for name, rules in lists.items()
+        if isinstance(rules, list)
+    }

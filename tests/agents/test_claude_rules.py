@@ -1,0 +1,42 @@
+"""The rules that Claude Code gets: ours, and of the user's those that deny."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from bullpen.agents.claude_rules import rule_arguments
+
+
+def rules_for(environment: dict[str, str]) -> dict[str, list[str]]:
+    flag, settings = rule_arguments(environment)
+    assert flag == "--managed-settings"
+    read = json.loads(settings)
+    assert read["allowManagedPermissionRulesOnly"] is True
+    permissions: dict[str, list[str]] = read["permissions"]
+    return permissions
+
+
+@pytest.mark.parametrize("variable", ["HOME", "CLAUDE_CONFIG_DIR"])
+def test_what_the_user_denies_stays_denied_and_what_is_allowed_does_not(variable: str, tmp_path: Path) -> None:
+    folder = tmp_path / ".claude" if variable == "HOME" else tmp_path
+    folder.mkdir(exist_ok=True)
+    denied = ["Read(./.env)", "Read(//etc/**)", "Read(~/.ssh/**)", "Read(/own.txt)", "Bash(rm:*)", "WebFetch", 1]
+    permissions = {"allow": ["Bash"], "deny": denied, "ask": ["Bash(git push:*)"], "defaultMode": "bypassPermissions"}
+    (folder / "settings.json").write_text(json.dumps({"permissions": permissions}))
+
+    rules = rules_for({"HOME": "/nowhere", variable: str(tmp_path)})
+
+    own = f"Read(/{folder}/own.txt)"
+    assert rules == {
+        "allow": ["Edit(./**)"],
+        "deny": ["Read(./.env)", "Read(//etc/**)", "Read(~/.ssh/**)", own, "Bash(rm:*)", "WebFetch"],
+        "ask": ["Bash(git push:*)"],
+    }
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"permissions": 1}', '{"permissions": {"deny": "x"}}', "[" * 100_000])
+def test_settings_that_cannot_be_read_deny_nothing(text: str, tmp_path: Path) -> None:
+    (tmp_path / "settings.json").write_text(text)
+
+    assert rules_for({"CLAUDE_CONFIG_DIR": str(tmp_path)}) == {"allow": ["Edit(./**)"]}
