@@ -204,11 +204,10 @@ class CodexDriver:
         match turn:
             case {"status": "completed"}:
                 yield self._items.usage
-                yield Finished(self._items.answer or "")
+                yield Finished(self._items.answer)
             case {"status": "interrupted"} if self._stopped_because is not None:
-                because = f": {self._stopped_because}" if self._stopped_because else "."
-                hint = "Say what it should do instead."
-                yield Failed(kind="permission_refused", message=f"It was told no, and to stop{because}", hint=hint)
+                message = f"A person stopped the turn{self._stopped_because and f': {self._stopped_because}'}"
+                yield Failed(kind="permission_refused", message=message, hint="Say what to do instead.")
             case {"status": "failed", "error": {"message": str(message)}}:
                 yield Failed(kind="crashed", message=message)
             case _:

@@ -40,13 +40,25 @@ IGNORED = (
 
 
 class CodexItems:
-    """Remembers the last message: it is the answer, and the ones before it reported progress."""
+    """Remembers the last message: it is the answer, and the ones before it reported progress.
+
+    If a person says something after an answer, there is another one, and both are the answer.
+    """
 
     def __init__(self) -> None:
-        self.answer: str | None = None
         self.usage = Usage()
+        self._answers: list[str] = []
+        """Those before the words of people that came after them."""
+        self._last = ""
+        self._has_answered = False
+        """Whether it has done nothing more since its last message."""
         self._message = ""
         self._message_length = 0
+
+    @property
+    def answer(self) -> str:
+        """The answer so far."""
+        return "\n\n".join((*self._answers, self._last))
 
     def notified(self, method: str, params: dict[str, Any]) -> Iterator[Event]:
         """Yield the events of a notification about the turn."""
@@ -56,8 +68,13 @@ class CodexItems:
             case "item/completed", {"item": {"type": "agentMessage", "id": str(item_id), "text": str(text)}}:
                 streamed = self._message_length if item_id == self._message else 0
                 yield from self._said(item_id, text[streamed:])
-                self.answer = text
+                self._last, self._has_answered = text, bool(text)
+            case "item/started", {"item": {"type": "userMessage"}}:
+                if self._has_answered:
+                    self._answers.append(self._last)
+                self._has_answered = False
             case "item/started" | "item/completed", {"item": dict(item)}:
+                self._has_answered &= method == "item/completed"
                 yield from _item(item, completed=method == "item/completed")
             case "item/commandExecution/terminalInteraction", {"stdin": str(text)}:
                 if text:
@@ -142,11 +159,12 @@ def _kind(change: dict[str, Any]) -> str:
 
 def _tool_finished(item_id: str, item: dict[str, Any]) -> ToolFinished:
     failure = item["error"].get("message") if isinstance(item.get("error"), dict) else None
+    changes = changes_in(item) if item.get("status") == "completed" else []
     return ToolFinished(
         id=item_id,
         output=str(item.get("aggregatedOutput") or item.get("result") or failure or ""),
         failed=item.get("status") in ("failed", "declined") or bool(item.get("exitCode")),
-        changed_files=tuple(path for change in changes_in(item) for path in paths_of(change)),
+        changed_files=tuple(path for change in changes for path in paths_of(change)),
     )
 
 
