@@ -13,7 +13,7 @@ from bullpen.agents.crash_records import CrashRecords
 from bullpen.agents.environment import child_environment
 from bullpen.agents.failures import COMMON_HINTS
 from bullpen.agents.process import Child
-from bullpen.agents.registry import agent_spec, is_known, known_agents, not_loaded, spec_for
+from bullpen.agents.registry import agent_spec, is_restricted, known_agents, not_loaded, spec_for
 from bullpen.agents.runner import find_program, run_turn, to_the_end
 from bullpen.agents.spec import AgentSpec
 from bullpen.context.prompt import AssemblerInput
@@ -121,7 +121,8 @@ async def examine_for(loaded: LoadedTeam, *, live: bool = False) -> list[Finding
 
 
 def _runs_known_cli(member: Member) -> bool:
-    return is_known(member.agent) and spec_for(member.agent, member.command).program == agent_spec(member.agent).program
+    own = agent_spec(member.agent).program if is_restricted(member.agent) else None
+    return own is not None and spec_for(member.agent, member.command).program == own
 
 
 def _look_for(member: Member, root: Path) -> Finding:

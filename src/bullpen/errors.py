@@ -202,8 +202,8 @@ class UnknownMessage(BullpenError, LookupError):
 class UnknownAgent(BullpenError, LookupError):
     """An agent type that no module provides."""
 
-    def __init__(self, name: str, known: Iterable[str]) -> None:
-        super().__init__(f"There is no agent type {name!r}. Known types: {', '.join(sorted(known))}.")
+    def __init__(self, name: str, known: Iterable[str], why: str = "") -> None:
+        super().__init__(why or f"There is no agent type {name!r}. Known types: {', '.join(sorted(known))}.")
         self.name = name
 
 

@@ -54,7 +54,7 @@ def newest_versions() -> dict[str, str]:
     if npm is None:
         raise install.NotInstalled("npm is missing. Install Node.js 20 or newer")
     found = {}
-    for package in install.COMMANDS.values():
+    for package in (*install.COMMANDS.values(), *install.OTHERS.values()):
         command = [npm, "view", package, "version"]
         told = subprocess.run(command, capture_output=True, text=True, check=False, timeout=NPM_TIMEOUT_SECONDS)
         if told.returncode != 0:

@@ -143,7 +143,8 @@ def test_the_newest_versions_are_what_npm_says(tmp_path: Path, monkeypatch: pyte
 
     found = newest.newest_versions()
 
-    assert found == dict.fromkeys(install.COMMANDS.values(), "1.2.3") | {"@openai/codex": "0.999.0"}
+    packages = [*install.COMMANDS.values(), *install.OTHERS.values()]
+    assert found == dict.fromkeys(packages, "1.2.3") | {"@openai/codex": "0.999.0"}
 
 
 def test_tests_that_fail_and_tests_that_are_skipped_are_told_with_the_reason(

@@ -23,12 +23,14 @@ COMMANDS = {
     "qwen": "@qwen-code/qwen-code",
 }
 """Each program, and the package that it is in."""
+OTHERS = {"opencode": "opencode-ai"}
+"""Programs that bullpen knows only by the protocol that they speak."""
 TIMEOUT_SECONDS = 900
 
-# Install scripts would compile a terminal that nobody needs here. Only claude's own is run, by name: it puts the
-# program for this machine into place.
+# Install scripts would compile a terminal that nobody needs here. Only two are run, by name: they put the program for
+# this machine into place.
 NPM_INSTALL = ("install", "--ignore-scripts", "--no-package-lock", "--no-audit", "--no-fund", "--loglevel=error")
-CLAUDE_SCRIPT = Path("node_modules/@anthropic-ai/claude-code/install.cjs")
+SCRIPTS = ("@anthropic-ai/claude-code/install.cjs", "opencode-ai/postinstall.mjs")
 
 
 class NotInstalled(Exception):
@@ -76,8 +78,9 @@ def install() -> None:
     folder().mkdir(parents=True, exist_ok=True)
     shutil.copy(PACKAGES, folder())
     _run("npm", *NPM_INSTALL)
-    _run("node", str(CLAUDE_SCRIPT))
-    missing = [name for name in COMMANDS if not (binaries() / name).exists()]
+    for script in SCRIPTS:
+        _run("node", f"node_modules/{script}")
+    missing = [name for name in (*COMMANDS, *OTHERS) if not (binaries() / name).exists()]
     if missing:
         raise NotInstalled(f"npm brought no {' and no '.join(missing)}")
     (folder() / "installed").touch()

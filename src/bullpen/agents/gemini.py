@@ -1,8 +1,12 @@
-"""Gemini CLI: `gemini -o stream-json`."""
+"""Gemini CLI: `gemini -o stream-json`, and `gemini --acp` if people are asked."""
 
 from collections.abc import Iterator
 from typing import Any
 
+from msgspec.structs import replace
+
+from bullpen.agents.acp import asking_in_acp
+from bullpen.agents.acp_words import Dialect
 from bullpen.agents.common_records import todo_list, usage
 from bullpen.agents.spec import AgentSpec, AllowRules, SessionSpec, SignInProbe
 from bullpen.context.assemblers import GeminiContextAssembler
@@ -64,7 +68,7 @@ def _parameters(parameters: Any) -> dict[str, Any]:
     return parameters if isinstance(parameters, dict) else {"parameters": parameters}
 
 
-SPEC = AgentSpec(
+ONE_WAY = AgentSpec(
     name="google-gemini",
     aliases=("gemini",),
     provider="gcp.gemini",
@@ -116,5 +120,14 @@ SPEC = AgentSpec(
         shortened='"type":"summary"',
         # Each time it is resumed it repeats the results of all tools to the model.
         is_proven=False,
+    ),
+)
+SPEC = replace(
+    ONE_WAY,
+    # Its mode is "default", not "autoEdit": there it also changes its own settings, and fetches pages, unasked.
+    asking=asking_in_acp(
+        ONE_WAY,
+        command=("gemini", "--acp"),
+        dialect=Dialect(modes=("default",), ids_name_tools=True),
     ),
 )

@@ -1,8 +1,12 @@
-"""Qwen Code: `qwen`, stream-json."""
+"""Qwen Code: `qwen`, stream-json, and `qwen --acp` if people are asked."""
 
 from collections.abc import Iterator
 from typing import Any
 
+from msgspec.structs import replace
+
+from bullpen.agents.acp import asking_in_acp
+from bullpen.agents.acp_words import Dialect
 from bullpen.agents.common_records import todo_list, usage
 from bullpen.agents.spec import AgentSpec, AllowRules, SessionSpec, SignInProbe
 from bullpen.context.assemblers import GeminiContextAssembler
@@ -107,7 +111,7 @@ def _retry(data: Any) -> str:
             return "asking the model again"
 
 
-SPEC = AgentSpec(
+ONE_WAY = AgentSpec(
     name="qwen-code",
     aliases=("qwen",),
     provider="qwen",
@@ -171,5 +175,14 @@ SPEC = AgentSpec(
         chosen_by=("--resume", "-r", "--continue", "-c", "--session-id", "--fork-session"),
         shortened='"subtype":"chat_compression"',
         usage_adds_up=True,
+    ),
+)
+SPEC = replace(
+    ONE_WAY,
+    # It begins in a mode in which a model decides. In "auto-edit" it fetches pages unasked.
+    asking=asking_in_acp(
+        ONE_WAY,
+        command=("qwen", "--acp"),
+        dialect=Dialect(modes=("default",), words_request="craft/drainMidTurnQueue"),
     ),
 )

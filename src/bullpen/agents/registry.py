@@ -17,8 +17,8 @@ ENTRY_POINT_GROUP = "bullpen.agents"
 
 @cache
 def known_agents() -> dict[str, AgentSpec]:
-    """Return every spec by its name, our own first; a package that cannot be loaded is left out."""
-    known = dict(_our_own())
+    """Return every CLI's spec by its name, our own first; a package that cannot be loaded is left out."""
+    known = {name: spec for name, spec in _our_own().items() if not spec.needs_command}
     for spec in _from_other_packages():
         if isinstance(spec, AgentSpec):
             known.setdefault(spec.name, spec)
@@ -48,10 +48,13 @@ def _named(name: str, specs: Mapping[str, AgentSpec]) -> AgentSpec | None:
 def spec_for(agent: str, command: Sequence[str] = (), *, name: str = "") -> AgentSpec:
     """Return what a member runs: a known CLI, perhaps with another command, or any other program.
 
-    An unknown agent type needs a command; without one this raises UnknownAgent.
+    An unknown agent type needs a command, and so does a protocol; without one this raises UnknownAgent.
     """
     if not command:
-        return agent_spec(agent)
+        spec = agent_spec(agent)
+        if spec.needs_command:
+            raise UnknownAgent(agent, known_agents(), f"{agent!r} needs a command: that of a program that speaks it.")
+        return spec
     if is_known(agent):
         spec = agent_spec(agent)
         asking = spec.asking and replace(spec.asking, command=(*command, *spec.asking.command[1:]))
@@ -65,6 +68,11 @@ def is_known(agent: str) -> bool:
         return bool(agent) and bool(agent_spec(agent))
     except UnknownAgent:
         return False
+
+
+def is_restricted(agent: str) -> bool:
+    """Return whether bullpen decides what an agent of this type may do; what any other does unasked, it does."""
+    return is_known(agent) and not agent_spec(agent).needs_command
 
 
 @cache

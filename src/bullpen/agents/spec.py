@@ -101,6 +101,8 @@ class AgentSpec(Struct, frozen=True, kw_only=True):
     aliases: tuple[str, ...] = ()
     command: tuple[str, ...]
     """The program and the arguments it always gets; the prompt goes to its standard input."""
+    needs_command: bool = False
+    """Whether only a team file can name its program: it is a way to speak with many, not a CLI."""
     last_arguments: tuple[str, ...] = ()
     """Arguments that must come last."""
     assembler: type[ContextAssembler]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from bullpen.agents.command import command_agent
 from bullpen.agents.environment import child_environment
-from bullpen.agents.registry import agent_spec, is_known, known_agents, spec_for
+from bullpen.agents.registry import agent_spec, is_known, is_restricted, known_agents, spec_for
 from bullpen.agents.runner import find_program
 from bullpen.agents.spec import AgentSpec
 from bullpen.context.manager import task_too_long
@@ -143,7 +143,7 @@ class _Checks:
 
     def _agents_that_report(self, *what: str) -> str:
         """Return the names of the agents whose programs report only this of what they use."""
-        known = [member for member in self._team.agents if member.command or is_known(member.agent)]
+        known = [member for member in self._team.agents if member.command or is_restricted(member.agent)]
         names = [member.name for member in known if spec_for(member.agent, member.command).reports in what]
         return _listed(names)
 
@@ -172,7 +172,7 @@ class _Checks:
             "looked for here, and `bullpen check --cluster ADDRESS` asks whether workers run them"
         )
         yield self._problem((*path, "pool"), text, "remark")
-        if not member.command and member.agent and not is_known(member.agent):
+        if not member.command and member.agent and not is_restricted(member.agent):
             yield self._problem((*path, "agent"), _unknown_agent(member.agent))
         yield from self._permissions(path, member)
         yield from self._may_address(path, member)
@@ -203,7 +203,10 @@ class _Checks:
             )
 
     def _permissions(self, path: KeyPath, member: Member) -> Iterator[TeamProblem]:
-        if not is_known(member.agent) and member.permissions == "full":
+        if is_known(member.agent) and not is_restricted(member.agent):
+            text = "only decides what is answered: what its program does unasked is up to that program's own settings"
+            yield self._problem((*path, "permissions"), text, "remark")
+        elif not is_known(member.agent) and member.permissions == "full":
             text = "bullpen cannot restrict what a command does; you are asked before other agents hand over to it"
             yield self._problem((*path, "permissions"), text, "remark")
         elif not is_known(member.agent) and member.permissions != "read-only":
@@ -230,7 +233,7 @@ class _Checks:
 
     def _allow(self, path: KeyPath, member: Member) -> Iterator[TeamProblem]:
         """Remark on allowed commands that change nothing; one that would not run at all is a warning."""
-        if not member.allow or not (member.command or is_known(member.agent)):
+        if not member.allow or not (member.command or is_restricted(member.agent)):
             return
         rules = spec_for(member.agent, member.command).allow
         if member.permissions == "full":
@@ -243,7 +246,7 @@ class _Checks:
 
     def _memory(self, path: KeyPath, member: Member) -> Iterator[TeamProblem]:
         """Check that an agent can remember what the team file says it remembers."""
-        if not member.command and not is_known(member.agent):
+        if not member.command and not is_restricted(member.agent):
             return
         spec = spec_for(member.agent, member.command)
         why = why_shared(member, spec)
@@ -332,6 +335,8 @@ def _folder_problem(folder: Path) -> str | None:
 
 
 def _unknown_agent(name: str) -> str:
+    if is_known(name):
+        return f'{name!r} is a protocol, not a program: add a command, such as command = ["opencode", "acp"]'
     known = [word for spec in known_agents().values() for word in (*spec.aliases, spec.name)]
     close = nearest(name, known)
     advice = f"Did you mean {' or '.join(close)}?" if close else f"Known types: {', '.join(known)}."
@@ -358,7 +363,7 @@ def _with_sessions() -> str:
 
 def _level(agent: Member) -> str:
     """Return what an agent may do. What a program does that is not a known CLI cannot be restricted."""
-    return agent.permissions if is_known(agent.agent) or agent.permissions == "full" else "any program"
+    return agent.permissions if is_restricted(agent.agent) or agent.permissions == "full" else "any program"
 
 
 def _listed(names: list[str]) -> str:

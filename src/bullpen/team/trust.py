@@ -15,7 +15,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from bullpen import config
-from bullpen.agents.registry import is_known, spec_for
+from bullpen.agents.registry import is_restricted, spec_for
 from bullpen.errors import BullpenError, InvalidTeam, TeamProblem
 from bullpen.permissions import Permission
 from bullpen.team.team import Check, Member, Team
@@ -77,7 +77,7 @@ def _runs(member: Member, root: Path) -> Runs:
         folder=Path(os.path.realpath(root / member.cwd)),
         permissions=member.permissions,
         allow=member.allow if spec.allow_arguments(member.permissions, member.allow) else (),
-        restricted=is_known(member.agent),
+        restricted=is_restricted(member.agent),
         own_arguments=member.arguments,
         environment=(*spec.environment, *member.env),
         instruction_file=root / member.instruction_file if member.instruction_file else None,

@@ -97,6 +97,32 @@ def qwen_settings(base_url: str, home: Path) -> CliSettings:
     return CliSettings(env=_environment(home) | env)
 
 
+def opencode_settings(base_url: str, home: Path) -> CliSettings:
+    """Return what `opencode` needs, which bullpen knows only as one of many that speak the Agent Client Protocol.
+
+    By itself it asks nobody before it does something.
+    """
+    provider = {
+        "npm": "@ai-sdk/openai-compatible",
+        "options": {"baseURL": f"{base_url}/v1", "apiKey": "sk-scripted"},
+        "models": {"m1": {"limit": {"context": 100_000, "output": 4096}}},
+    }
+    config = {
+        "model": "scripted/m1",
+        "provider": {"scripted": provider},
+        "permission": dict.fromkeys(("bash", "edit", "webfetch", "external_directory"), "ask"),
+        # Otherwise it asks the model for a title, in a call like any other.
+        "agent": {"title": {"disable": True}},
+    }
+    env = {
+        "OPENCODE_CONFIG_CONTENT": json.dumps(config),
+        "OPENCODE_DISABLE_AUTOUPDATE": "1",
+        "OPENCODE_DISABLE_LSP_DOWNLOAD": "1",
+        "OPENCODE_DISABLE_MODELS_FETCH": "1",
+    }
+    return CliSettings(env=_environment(home) | env)
+
+
 def _write_json(file: Path, value: object) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(json.dumps(value), encoding="utf-8")

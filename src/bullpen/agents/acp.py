@@ -1,0 +1,54 @@
+"""Any agent that speaks the Agent Client Protocol: `agent = "acp"` with its command."""
+
+from functools import partial
+
+from msgspec.structs import replace
+
+from bullpen.agents.acp_driver import AcpDriver
+from bullpen.agents.acp_words import Dialect
+from bullpen.agents.command import TextParser
+from bullpen.agents.spec import AgentSpec
+from bullpen.context.assemblers import GeminiContextAssembler
+
+ANY_AGENT = Dialect(
+    modes=(
+        "default",
+        "ask",
+        "normal",
+        "workspace-write",
+        "https://agentclientprotocol.com/protocol/session-modes#agent",
+    ),
+    needs_mode=False,
+)
+"""In this order, since the modes of several agents have the same names."""
+
+
+def asking_in_acp(spec: AgentSpec, *, command: tuple[str, ...], dialect: Dialect) -> AgentSpec:
+    """Return how a CLI is run that asks people only by way of the protocol."""
+    return replace(
+        spec,
+        command=command,
+        driver=partial(AcpDriver, dialect=dialect),
+        ends_by_itself=False,
+        permissions={"ask": ()},
+        allow="bullpen answers what it asks",
+        sessions=None,
+    )
+
+
+SPEC = AgentSpec(
+    name="acp",
+    command=("acp",),
+    needs_command=True,
+    # Everything is below a heading: a prompt that starts with a slash would be a command to many agents.
+    assembler=GeminiContextAssembler,
+    parser=TextParser,
+    driver=partial(AcpDriver, dialect=ANY_AGENT),
+    ends_by_itself=False,
+    permissions={"read-only": (), "edit": (), "ask": (), "full": ()},
+    allow="bullpen answers what this program asks; what it asks is up to its own settings",
+    hints={
+        "not_installed": "Check its command in your team file, and your PATH.",
+        "not_signed_in": "Sign in with the program itself.",
+    },
+)

@@ -1,0 +1,186 @@
+"""Genuine agents' own words in the Agent Client Protocol, recorded: what each becomes, and what they are told."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bullpen.agents import AgentSpec, agent_spec
+from bullpen.agents.acp_driver import AcpDriver
+from bullpen.agents.driver import Driver, Opening
+from bullpen.agents.registry import spec_for
+from bullpen.approvals import Answer
+from bullpen.turn_events import (
+    ApprovalAsked,
+    Event,
+    Failed,
+    Finished,
+    Notice,
+    Started,
+    TextDelta,
+    Thinking,
+    ToolFinished,
+    ToolStarted,
+    Usage,
+)
+
+RECORDINGS = Path(__file__).parents[1] / "recordings" / "asking"
+FOLDER = "/home/dev/project"
+CLIS = ("gemini", "qwen", "opencode")
+every_cli = pytest.mark.parametrize("cli", CLIS)
+YES = Answer(verdict="yes")
+NO = Answer(verdict="no", reason="REASON-42 use make instead")
+STOP = Answer(verdict="stop")
+VERSIONS = {"gemini": "0.61.0", "qwen": "0.24.4", "opencode": "1.18.33"}
+ALLOWED = {"gemini": "proceed_once", "qwen": "proceed_once", "opencode": "once"}
+REFUSED = {"gemini": "cancel", "qwen": "cancel", "opencode": "reject"}
+
+
+def spec_of(cli: str) -> AgentSpec:
+    return spec_for("acp", ["opencode", "acp"]) if cli == "opencode" else agent_spec(cli).with_permissions("ask")
+
+
+class Played:
+    """A recorded turn, in which every question gets an answer."""
+
+    def __init__(self, cli: str, case: str, *answers: Answer) -> None:
+        self.events: list[Event] = []
+        self.sent: list[Any] = []
+        make = spec_of(cli).driver
+        assert make is not None
+        self.driver: Driver = make(Opening(prompt="hello", folder=FOLDER, permissions="ask"))
+        assert isinstance(self.driver, AcpDriver)
+        given = iter(answers)
+        for line in (RECORDINGS / cli / f"{case}.jsonl").read_text(encoding="utf-8").splitlines():
+            self._send()
+            for event in self.driver.parse(json.loads(line)):
+                self.events.append(event)
+                if isinstance(event, ApprovalAsked):
+                    self.driver.answer(event.id, next(given))
+        self._send()
+
+    def _send(self) -> None:
+        self.sent += self.driver.outgoing
+        self.driver.outgoing.clear()
+
+    def of(self, kind: type[Any]) -> list[Any]:
+        return [event for event in self.events if isinstance(event, kind)]
+
+    @property
+    def methods(self) -> list[str]:
+        return [message["method"] for message in self.sent if "method" in message]
+
+    @property
+    def chosen(self) -> list[str]:
+        return [message["result"]["outcome"].get("optionId") for message in self.sent if "outcome" in _result(message)]
+
+    @property
+    def prompts(self) -> list[str]:
+        asked = [message for message in self.sent if message.get("method") == "session/prompt"]
+        return [message["params"]["prompt"][0]["text"] for message in asked]
+
+
+def _result(message: dict[str, Any]) -> dict[str, Any]:
+    result = message.get("result")
+    return result if isinstance(result, dict) else {}
+
+
+@every_cli
+def test_a_command_is_asked_and_runs_after_the_yes(cli: str) -> None:
+    played = Played(cli, "yes", YES)
+
+    (asked,) = played.of(ApprovalAsked)
+    assert (asked.kind, asked.command, asked.folder) == ("command", "touch made.txt", FOLDER)
+    assert played.chosen == [ALLOWED[cli]]
+    (began,), (ended,) = played.of(ToolStarted), played.of(ToolFinished)
+    assert began.input["command"] == "touch made.txt"
+    assert (ended.id, ended.failed) == (began.id, False)
+    assert "".join(piece.text for piece in played.of(TextDelta)) == "I run it.done"
+    assert played.events[-1] == Finished("done")
+
+
+@every_cli
+def test_its_mode_is_set_before_it_is_asked_anything(cli: str) -> None:
+    played = Played(cli, "yes", YES)
+
+    modes = [] if cli == "opencode" else ["session/set_mode"]
+    assert played.methods == ["initialize", "session/new", *modes, "session/prompt"]
+    for message in played.sent:
+        if message.get("method") == "session/set_mode":
+            assert message["params"]["modeId"] == "default"
+
+
+@every_cli
+def test_the_reason_of_a_no_is_in_its_next_prompt(cli: str) -> None:
+    played = Played(cli, "no", NO)
+
+    assert played.chosen == [REFUSED[cli]]
+    assert played.prompts[0] == "hello"
+    assert "'touch made.txt' is not allowed. REASON-42 use make instead" in played.prompts[1]
+    (ended,) = played.of(ToolFinished)
+    assert ended.failed
+    assert played.events[-1] == Finished("ok, make" if cli == "gemini" else "then not")
+
+
+@every_cli
+def test_it_edits_in_its_folder_unasked_and_nothing_else(cli: str) -> None:
+    played = Played(cli, "edit", NO, NO)
+
+    questions = played.of(ApprovalAsked)
+    assert questions[0].paths == (f"{FOLDER}/.gemini/settings.json",)
+    assert questions[0].diff.endswith("@@ -0,0 +1,1 @@\n+made\n")
+    # Gemini itself refuses to write outside of its folder.
+    assert len(questions) == (1 if cli == "gemini" else 2)
+    assert played.chosen == [ALLOWED[cli], *[REFUSED[cli]] * len(questions)]
+    changed = [path for ended in played.of(ToolFinished) for path in ended.changed_files]
+    assert changed == [f"{FOLDER}/new.txt"]
+
+
+@every_cli
+def test_a_no_that_stops_cancels_the_prompt(cli: str) -> None:
+    played = Played(cli, "stop", STOP)
+
+    assert played.methods[-1] == "session/cancel"
+    assert played.chosen == [REFUSED[cli]]
+    ending = played.events[-1]
+    assert isinstance(ending, Failed)
+    assert ending.kind == "permission_refused"
+
+
+@every_cli
+def test_it_says_what_it_is_and_what_it_used(cli: str) -> None:
+    played = Played(cli, "yes", YES)
+
+    started = played.events[0]
+    assert isinstance(started, Started)
+    assert started.cli_version == VERSIONS[cli]
+    assert started.model in ("gemini-2.5-flash", "qwen3-coder-plus", "scripted/m1")
+    used = played.of(Usage)[-1]
+    # OpenCode tells only what its last request used.
+    assert used.output_tokens == (22 if cli == "opencode" else 44)
+
+
+@pytest.mark.parametrize("cli", ["gemini", "qwen"])
+def test_thoughts_are_no_part_of_the_answer(cli: str) -> None:
+    played = Played(cli, "plain")
+
+    assert "deep thought" in played.of(Thinking)[0].text
+    assert played.events[-1] == Finished("hello")
+
+
+@pytest.mark.parametrize("cli", ["gemini", "qwen"])
+def test_an_error_is_a_sentence(cli: str) -> None:
+    ending = Played(cli, "err401").events[-1]
+
+    assert isinstance(ending, Failed)
+    assert "scripted error" in ending.message
+    assert "401" in ending.message
+    assert "{" not in ending.message
+
+
+@pytest.mark.parametrize("case", sorted(path.relative_to(RECORDINGS).as_posix() for path in RECORDINGS.glob("*/*")))
+def test_nothing_in_a_recording_is_unknown(case: str) -> None:
+    cli, name = case.removesuffix(".jsonl").split("/")
+
+    assert Played(cli, name, *[NO] * 3).of(Notice) == []
