@@ -159,3 +159,19 @@ def test_a_member_that_is_half_written_is_looked_at_as_far_as_possible(capsys: p
     assert "has no name" in printed
     assert "must be a string, not 3" in printed
     assert "there is no folder" in printed
+
+
+def test_a_member_that_edits_on_a_node_beside_others_in_pools_is_warned_of(capsys: pytest.CaptureFixture[str]) -> None:
+    in_pool = '[[member]]\nname = "lea"\nagent = "claude"\npool = "gpu-box"\npermissions = "edit"\n'
+    local = '[[member]]\nname = "max"\nagent = "claude"\npermissions = "edit"\n'
+    Path("team.toml").write_text(f'name = "shop"\n[[member]]\nname = "kim"\n{local}{in_pool}')
+
+    main(["check"])
+    said = capsys.readouterr().out
+    assert "team.toml:7: warning: member.2.permissions: max is in no pool, so it runs on the node" in said
+    assert "lea is in no pool" not in said
+    assert "edit the same files" not in said
+
+    Path("team.toml").write_text(f'name = "shop"\n[[member]]\nname = "kim"\n{local}')
+    main(["check"])
+    assert "in no pool" not in capsys.readouterr().out

@@ -69,7 +69,8 @@ def shared_folder_sentences(team: Team, root: Path) -> Iterator[str]:
     """Yield a sentence for each folder in which several agents may edit the same files."""
     places: dict[Path, list[str]] = {}
     for agent in team.agents:
-        if agent.permissions != "read-only" and agent.workspace == "shared":
+        # On workers, those that share a folder work one after the other.
+        if agent.permissions != "read-only" and agent.workspace == "shared" and not agent.pool:
             places.setdefault(find_place(root / agent.cwd).root, []).append(agent.name)
     for place, names in places.items():
         if len(names) > 1:
@@ -164,6 +165,16 @@ class _Checks:
         yield from self._allow(path, member)
         yield from self._memory(path, member)
         yield from self._workspace(path, member)
+        yield from self._beside_pools(path, member)
+
+    def _beside_pools(self, path: KeyPath, member: Member) -> Iterator[TeamProblem]:
+        """Warn that nothing is seen of what a member does to files on a node: another node could not take it back."""
+        if member.permissions != "read-only" and any(agent.pool for agent in self._team.agents):
+            text = (
+                f"{member.name} is in no pool, so it runs on the node, where what it changes in files is not shown and "
+                "cannot be taken back. A worker on that machine would keep it"
+            )
+            yield self._problem((*path, "permissions"), text, "warning")
 
     def _in_a_pool(self, path: KeyPath, member: Member) -> Iterator[TeamProblem]:
         """Check what can be known here of a member whose turns run on other machines."""
