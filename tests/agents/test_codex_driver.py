@@ -534,6 +534,25 @@ def test_plans_warnings_words_to_commands_and_what_is_new() -> None:
     assert notified(driver, "thread/status/changed", status={}) == []
 
 
+@pytest.mark.parametrize("is_complete", [True, False])
+def test_a_command_that_ran_without_a_question_is_reported(is_complete: bool) -> None:
+    driver = begun()
+    commands = ["touch a", "touch b", "/bin/bash -lc 'cat a'", "touch c"]
+    items = [{"type": "commandExecution", "id": command, "command": command} for command in commands]
+    for item in items:
+        notified(driver, "item/started", item=item)
+    asked_for(driver, "touch b", itemId="touch b")
+    events: list[Event] = []
+    for item in items if is_complete else ():
+        status = "declined" if item["id"] == "touch c" else "completed"
+        events += notified(driver, "item/completed", item={**item, "status": status})
+
+    events += ended(driver)
+
+    expected = ["touch a"] if is_complete else ["touch a", "touch c"]
+    assert [notice.text.rpartition(": ")[2] for notice in of(Notice, events)] == expected
+
+
 def test_an_answer_before_words_that_came_after_it_is_kept() -> None:
     driver = begun()
     for number in (1, 2):

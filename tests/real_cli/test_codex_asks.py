@@ -211,6 +211,22 @@ def test_settings_stay_as_they_are_and_commands_do_not_see_the_key(tmp_path: Pat
     assert not any("sk-scripted" in text or "SCRIPTED_API_KEY=" in text for text in turn.requests[-1].texts)
 
 
+def test_a_rule_of_the_users_own_is_seen_where_it_answers(tmp_path: Path) -> None:
+    turn = Asked(tmp_path)
+    rules = turn.home / ".codex" / "rules" / "default.rules"
+    rules.parent.mkdir(parents=True)
+    rules.write_text(
+        'prefix_rule(pattern=["touch"], decision="allow")\nprefix_rule(pattern=["date"], decision="forbidden")'
+    )
+
+    run(turn.run(command("touch a.txt"), command("date"), Scripted(text="done")))
+
+    assert not turn.of(ApprovalAsked)
+    (notice,) = turn.of(Notice)
+    assert notice.text.endswith("/bin/bash -lc 'touch a.txt'")
+    assert any("policy forb" in text for text in turn.requests[-1].texts)
+
+
 def test_words_reach_the_model_in_the_same_turn(tmp_path: Path) -> None:
     async def tell_then_yes() -> Answer:
         assert turn.tell("Use British spelling.")

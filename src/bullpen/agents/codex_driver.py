@@ -8,6 +8,7 @@ from bullpen import __version__
 from bullpen.agents.codex_items import IGNORED, CodexItems
 from bullpen.agents.codex_questions import Item, Question, RequestId, is_free, question_from
 from bullpen.agents.driver import Opening
+from bullpen.agents.free_reading import only_reads
 from bullpen.approvals import Answer
 from bullpen.turn_events import ApprovalOver, Event, Failed, Finished, Notice, Started
 
@@ -46,6 +47,8 @@ class CodexDriver:
         self._items = CodexItems()
         self._at_work: dict[str, Item] = {}
         """Items that have begun: only they have the changes that a question is about."""
+        self._unasked: dict[str, str] = {}
+        """Commands that have begun, and that it has not asked about so far."""
         self._open: dict[str, Question] = {}
         self._told: dict[int, str] = {}
         """Words that it has not taken yet, by the request that brought them."""
@@ -177,11 +180,14 @@ class CodexDriver:
     def _notified(self, method: str, params: dict[str, Any]) -> Iterator[Event]:
         match method, params:
             case "item/started", {"item": {"type": "fileChange" | "mcpToolCall", "id": str(item_id)} as item}:
-                if len(self._at_work) >= MOST_ITEMS:
-                    del self._at_work[next(iter(self._at_work))]
-                self._at_work[item_id] = item
-            case "item/completed", {"item": {"id": str(item_id)}}:
+                _remember(self._at_work, item_id, item)
+            case "item/started", {"item": {"type": "commandExecution", "id": str(item_id), "command": str(command)}}:
+                _remember(self._unasked, item_id, command)
+            case "item/completed", {"item": {"id": str(item_id)} as item}:
                 self._at_work.pop(item_id, None)
+                command = self._unasked.pop(item_id, "")
+                if command and item.get("status") != "declined":
+                    yield from self._ran_unasked(command)
             case "serverRequest/resolved", {"requestId": request}:
                 yield from self._taken_back(request)
         if params.get("threadId") not in (None, self._thread) or method == "serverRequest/resolved":
@@ -201,6 +207,8 @@ class CodexDriver:
         for text in self._told.values():
             yield _not_told(text)
         self._told.clear()
+        for command in self._unasked.values():
+            yield from self._ran_unasked(command)
         match turn:
             case {"status": "completed"}:
                 yield self._items.usage
@@ -217,6 +225,7 @@ class CodexDriver:
 
     def _requested(self, method: str, request: RequestId, params: dict[str, Any]) -> Iterator[Event]:
         """Ask people what a request asks; answer what may be done unasked, and refuse what no person can answer."""
+        self._unasked.pop(str(params.get("itemId")), None)
         if any(str(one.request) == str(request) for one in self._open.values()):
             return
         if is_free(method, params, self._at_work, self._opening.folder):
@@ -235,6 +244,11 @@ class CodexDriver:
         else:
             self.outgoing.append({"id": request, "error": NOT_SUPPORTED})
         yield Notice(kind="warning", text=f"It asked for something that bullpen cannot answer: {method}")
+
+    def _ran_unasked(self, command: str) -> Iterator[Event]:
+        if not only_reads(command, self._opening.folder, self._opening.folder):
+            why = "a rule in your own settings of Codex allows it"
+            yield Notice(kind="warning", text=f"It ran this without a question, since {why}: {command}")
 
     def _taken_back(self, request: object) -> Iterator[Event]:
         for question, asked in list(self._open.items()):
@@ -256,6 +270,13 @@ def _would_ask(thread: dict[str, Any]) -> bool:
 
 def _request(number: int, method: str, **params: Any) -> dict[str, Any]:
     return {"id": number, "method": method, "params": params}
+
+
+def _remember(items: dict[str, Any], item_id: str, item: Any) -> None:
+    """Keep an item; the oldest goes if there are too many."""
+    if len(items) >= MOST_ITEMS:
+        del items[next(iter(items))]
+    items[item_id] = item
 
 
 def _not_told(text: str) -> Notice:
