@@ -369,6 +369,18 @@ def test_another_terminal_gives_an_address_and_takes_access_away(tmp_path: Path)
     assert "No server is running" in bullpen(tmp_path, "serve", "--new-address")
 
 
+def test_behind_a_proxy_people_are_given_its_address(tmp_path: Path) -> None:
+    with serve(tmp_path, "--public", "https://127.0.0.1:1") as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        assert process.stdout.readline().strip().startswith("https://127.0.0.1:1/enter/")
+        # It cannot be reached from here, and the server can.
+        assert bullpen(tmp_path, "serve", "--new-address").strip().startswith("https://127.0.0.1:1/enter/")
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=60)
+    assert "No server is running" in bullpen(tmp_path, "serve", "--new-address")
+
+
 def test_a_terminal_shows_the_next_address_when_one_was_used(tmp_path: Path) -> None:
     ours, theirs = pty.openpty()
     process = subprocess.Popen(

@@ -15,6 +15,7 @@ from tests.cluster.processes import Processes
 from tests.cluster.serving import ServingNode, start_node
 from tests.cluster.stage import WorkerStage, two_workers
 
+from bullpen.cli import main
 from bullpen.store.postgres.store import PostgresStore
 from bullpen.testing.postgres import free_port
 from bullpen.web.identity import Visitor
@@ -309,7 +310,7 @@ async def test_what_other_nodes_pass_on_is_answered_only_with_the_secret(
 
 
 async def test_who_signs_in_at_one_node_is_known_at_once_at_the_others(
-    stage: WorkerStage, processes: Processes
+    stage: WorkerStage, processes: Processes, capsys: pytest.CaptureFixture[str]
 ) -> None:
     public = "http://localhost:1"
     host = {"Host": "localhost:1", "Origin": public}
@@ -332,4 +333,7 @@ async def test_who_signs_in_at_one_node_is_known_at_once_at_the_others(
             cookie = entered.headers["set-cookie"].partition(";")[0]
             assert (await other.get("/api/me", headers={**host, "Cookie": cookie})).status_code == 200
         assert (await other.get("/api/me", headers={**host, "Cookie": f"{cookie}x"})).status_code == 401
+        # It cannot be reached from here, and nodes are there.
+        assert await asyncio.to_thread(main, ["serve", "--cluster", stage.url, "--new-address"]) == 0
+        assert f"{public}/enter/" in capsys.readouterr().out
         assert (await other.get("/api/me", headers={**host, "Host": "evil.example"})).status_code == 421

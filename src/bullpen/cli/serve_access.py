@@ -3,8 +3,7 @@
 import argparse
 import shlex
 import socket
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -18,7 +17,7 @@ from bullpen.text.safe import printable
 if TYPE_CHECKING:
     from bullpen.cluster.shared_access import SharedAccess
     from bullpen.web.credentials import Keys
-    from bullpen.web.sessions import Session, Ticket
+    from bullpen.web.sessions import Session, Sessions, Ticket
 
 CONNECT_SECONDS = 5.0
 EVERYBODY = "all"
@@ -49,7 +48,7 @@ def change_access(options: argparse.Namespace, shared: "SharedAccess | None" = N
     sessions = Sessions(sessions_beside(database_path(options.db)) if shared is None else shared)
     keys = Keys(sessions=sessions)
     if options.new_address:
-        url = _running_url([sessions.url] if shared is None else shared.urls())
+        url = _url_here(sessions) if shared is None else _url_of_a_node(shared.urls())
         ticket = keys.new_ticket()
         keys.ensure_stored()
         print(f"  {printable(url)}/enter/{ticket}")
@@ -76,20 +75,30 @@ def _revoke(keys: "Keys", given: str) -> None:
         print(f"Revoked: {printable(one)}")
 
 
-def _running_url(urls: Iterable[str]) -> str:
-    """Return the address of a server that is running, or raise BullpenError."""
-    for url in urls:
-        place = urlsplit(url)
-        address = place.hostname or "", place.port or _port_of(place.scheme)
-        with suppress(OSError, ValueError), socket.create_connection(address, CONNECT_SECONDS):
-            return url
+def _url_here(sessions: "Sessions") -> str:
+    """Return the address of the server on this machine. That of a proxy may not be reachable from here."""
+    if sessions.url and (_answers(sessions.url) or _answers(f"http://127.0.0.1:{sessions.port}")):
+        return sessions.url
     raise BullpenError("No server is running with this database. Start one with: bullpen serve")
 
 
-def _port_of(scheme: str) -> int:
+def _url_of_a_node(urls: Sequence[str]) -> str:
+    """Return the address of a node, if possible one that can be reached from here."""
+    if not urls:
+        raise BullpenError("No node of this cluster is running. Start one with: bullpen serve --cluster")
+    return next(filter(_answers, urls), urls[0])
+
+
+def _answers(url: str) -> bool:
     from bullpen.web.address import DEFAULT_PORTS
 
-    return DEFAULT_PORTS.get(scheme, 0)
+    place = urlsplit(url)
+    address = place.hostname or "", place.port or DEFAULT_PORTS.get(place.scheme, 0)
+    try:
+        with socket.create_connection(address, CONNECT_SECONDS):
+            return True
+    except (OSError, ValueError):
+        return False
 
 
 def _print_people(keys: "Keys") -> None:
