@@ -55,7 +55,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     },
     "exchange": {
         *("agents", "context", "conversation", "errors", "markers", "messages", "routing", "store", "team", "text"),
-        *("check_results", "file_changes", "files", "memory", "turn_events", "view"),
+        *("approvals", "check_results", "file_changes", "files", "memory", "turn_events", "view"),
     },
     "telemetry": {
         *("agents", "config", "conversation", "errors", "messages", "routing", "team", "text", "turn_events"),

@@ -14,6 +14,8 @@ from bullpen.store.packing import StreamPacker
 from bullpen.store.sqlite import SqliteStore
 from bullpen.store.transfer import CONVERSATION, STATE, TABLES, Transferable, digest_of
 from bullpen.testing.store_contract import (
+    ANSWERED,
+    ASKED,
     CHANGES,
     CHECK,
     GIVEN,
@@ -54,7 +56,10 @@ def fill(store: Transferable) -> None:
     store.add_changes("c", replace(CHANGES, kind="undo", state="begun"), owner=OWNER)
     store.add_check("c", CHECK, owner=OWNER)
     store.add_check("c", replace(RED, number=0), owner=OWNER)
+    store.note_approval("c", ASKED, owner=OWNER)
     store.append("c", said("m3"), turns=[asked("m3", turn_id="7")], owner=OWNER)
+    store.note_approval("c", ANSWERED, owner=OWNER)
+    store.note_approval("c", replace(ASKED, turn_id="m1-sarah"), owner=OWNER)
     store.start_turn("c", "7", owner=OWNER, given=long, at=111)
     failed = TurnEnd(turn_id="7", state="failed", at=160, failure=Failed(kind="crashed", message="It ended."))
     decision = Decision(at=170, person="kai", choice="retry", turns=("7",))

@@ -5,7 +5,9 @@ import sqlite3
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
 from msgspec.structs import replace
+from tests.store.properties import APPROVALS, check_any_approvals
 
 from bullpen.approvals import Answer, ApprovalRecord
 from bullpen.errors import StoreDamaged
@@ -38,6 +40,13 @@ def tampered(path: Path, *statements: str) -> None:
         for statement in statements:
             assert db.execute(statement).rowcount == 1
     db.close()
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(records=APPROVALS)
+def test_any_question_and_answer_comes_back_as_it_was(path: Path, records: list[ApprovalRecord]) -> None:
+    path.unlink(missing_ok=True)
+    check_any_approvals(lambda: SqliteStore(path), records)
 
 
 @pytest.mark.parametrize(

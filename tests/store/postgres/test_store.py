@@ -6,9 +6,20 @@ import psycopg
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from tests.store.postgres.server import empty_tables, needs_postgres, new_schema
-from tests.store.properties import CONVERSATIONS, TEXT, TEXTS, Written, check_any_piece, check_any_text
+from tests.store.properties import (
+    APPROVALS,
+    CONVERSATIONS,
+    TEXT,
+    TEXTS,
+    Written,
+    check_any_approvals,
+    check_any_piece,
+    check_any_text,
+)
 
+from bullpen.approvals import ApprovalRecord
 from bullpen.errors import StoreDamaged, StoreTooNew, StoreTooOld
 from bullpen.messages import ConversationMessage
 from bullpen.store.base import Store
@@ -16,7 +27,7 @@ from bullpen.store.postgres import schema, search
 from bullpen.store.postgres import store as store_module
 from bullpen.store.postgres.store import CHANNEL, PostgresStore
 from bullpen.store.sqlite import SqliteStore
-from bullpen.testing.store_contract import KAI, OWNER, StoreContract, asked, begin, dead, said
+from bullpen.testing.store_contract import ANSWERED, ASKED, KAI, OWNER, StoreContract, asked, begin, dead, said
 
 pytestmark = needs_postgres
 
@@ -34,6 +45,13 @@ class TestPostgresStore(StoreContract):
 def test_any_text_comes_back_as_it_was(conversation: Written, query: str) -> None:
     url = empty_tables()
     check_any_text(lambda: PostgresStore(url), conversation, query)
+
+
+@settings(max_examples=30)
+@given(records=APPROVALS)
+def test_any_question_and_answer_comes_back_as_it_was(records: list[ApprovalRecord]) -> None:
+    url = empty_tables()
+    check_any_approvals(lambda: PostgresStore(url), records)
 
 
 @settings(max_examples=30)
@@ -169,3 +187,26 @@ def test_what_was_changed_is_noticed_and_nothing_is_written_after_that() -> None
         db.execute("DELETE FROM messages WHERE sequence = 3")
     with PostgresStore(url) as store, pytest.raises(StoreDamaged, match="message 3 of a conversation is not its last"):
         store.append("c", said("m9"))
+
+
+def test_what_was_changed_of_questions_and_answers_is_noticed() -> None:
+    url = empty_tables()
+    with PostgresStore(url) as store:
+        begin(store, "c")
+        store.append("c", said("m1"), turns=[asked("m1")])
+        for record in (ASKED, ANSWERED, replace(ASKED, question="q2")):
+            store.note_approval("c", record)
+        assert store.fsck() == []
+    for statement, problem in (
+        ("UPDATE approvals SET is_open = 0 WHERE sequence = 3", "noted as open"),
+        ("UPDATE approvals SET question = 'q3' WHERE sequence = 1", "approval number 1 cannot be read"),
+        ("UPDATE approvals SET hash = '\\x00' WHERE sequence = 2", "approval number 2 has changed since it was stored"),
+        ("DELETE FROM approvals WHERE sequence = 3", "its last approval is number 2, not 3"),
+        ("UPDATE turns SET id = 'other'", "approval number 2 is of turn 'm1-max', which does not exist"),
+    ):
+        with psycopg.connect(url) as db:
+            assert db.execute(statement.encode()).rowcount == 1
+        with PostgresStore(url) as store:
+            assert any(problem in finding.text for finding in store.fsck()), problem
+            with PostgresStore(new_schema()) as other, store.copying_out("c") as copied, pytest.raises(StoreDamaged):
+                other.copy_in(copied)

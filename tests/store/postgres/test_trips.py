@@ -11,7 +11,7 @@ from tests.store.postgres.server import needs_own_server, new_schema, shared
 
 from bullpen.store.base import StateChange, Store, TurnEnd
 from bullpen.store.postgres.store import PostgresStore
-from bullpen.testing.store_contract import CHANGES, GIVEN, MAX, OWNER, asked, begin, dead, said
+from bullpen.testing.store_contract import ASKED, CHANGES, GIVEN, MAX, OWNER, asked, begin, dead, said
 
 pytestmark = needs_own_server
 
@@ -93,6 +93,8 @@ CASES: dict[str, tuple[Callable[[Store], object], int]] = {
     "a start": (lambda store: store.append("c", said("m9"), turns=[asked("m9")], owner=OWNER), 2),
     "an end": (lambda store: store.end_turn("c", TurnEnd(turn_id="m0-max", state="failed", at=1), owner=OWNER), 2),
     "changes": (lambda store: store.add_changes("c", replace(CHANGES, turn_id="m0-max"), owner=OWNER), 2),
+    "a question": (lambda store: store.note_approval("c", replace(ASKED, turn_id="m0-max"), owner=OWNER), 2),
+    "open questions": (lambda store: store.open_approvals("c"), 2),
     "a beat": (lambda store: store.beat("c", OWNER, at=1), 2),
     "reading messages": (lambda store: store.messages("c"), 2),
     "reading turns": (lambda store: store.turns("c"), 2),
