@@ -1,6 +1,8 @@
 """Agents with workspaces of their own, and best of several, on workers: worktrees are made, merged, removed there."""
 
 import asyncio
+import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -28,6 +30,7 @@ async def test_a_turn_works_in_a_worktree_on_the_worker_and_is_merged_when_it_en
     (stage.folder / "new.txt").write_text("not committed\n")
     team = stage.prepare(workspace="own", max=writes("a.txt", "one\ntwo\n"), eva=writes("b.txt", "b\n"))
     stage.start_worker()
+    await until_there(stage.url)
     async with opened(stage.url, team) as seen:
         await seen.talk("[NEXT: max] [NEXT: eva] Go.")
 
@@ -159,3 +162,47 @@ async def test_where_there_can_be_no_worktree_the_turn_says_why(stage: FilesStag
         (ended,) = seen.conversation.undecided
         assert f"{stage.folder} is not in a git repository. Make it one with `git init`" in ended.reason
     assert stage.started() == []
+
+
+async def test_what_is_left_on_a_worker_that_was_away_is_merged_there(stage: FilesStage, tmp_path: Path) -> None:
+    team = stage.prepare(workspace="own", max=writes("a.txt", "one\ntwo\n", {"sleep": 2}), eva=SAYS)
+    worker = stage.start_worker()
+    async with opened(stage.url, team) as seen:
+        await seen.conversation.say("[NEXT: max] Go.")
+        own = stage.home / "worktrees" / seen.conversation.id / f"{seen.conversation.id}.max" / "a.txt"
+        while not own.exists() or "two" not in own.read_text():
+            await asyncio.sleep(0.02)
+        await seen.conversation.cancel()
+        await seen.conversation.until_quiet()
+        worker.stop()
+        first = stage.file
+        stage.file = first.with_name("other.toml")
+        stage.file.write_text(first.read_text().replace('"box"', '"other"'))
+        stage.start_worker(BULLPEN_HOME=str(tmp_path / "other-home"))
+        await until_there(stage.url)
+        await seen.talk("[NEXT: eva] Go.")
+        assert "gpu-box@other:" in stage.records(seen.conversation.id)[-1].changes.folder
+        with pytest.raises(WorkerAway):
+            await seen.conversation.merge("max")
+
+        stage.file = first
+        stage.start_worker()
+        await until_there(stage.url, 2)
+        await _merged(seen, "max")
+
+        assert stage.text == "one\ntwo\n"
+
+
+async def test_a_check_runs_in_the_worktree_before_it_is_merged(stage: FilesStage) -> None:
+    command = [sys.executable, "-c", "import os; print(os.getcwd(), open('a.txt').read())"]
+    check = f'[[check]]\nname = "tests"\ncwd = "project"\ncommand = {json.dumps(command)}'
+    team = stage.prepare(workspace="own", checks=check, allowed=[command], max=writes("a.txt", "two\n"))
+    stage.start_worker()
+    async with opened(stage.url, team) as seen:
+        await seen.talk()
+        conversation_id = seen.conversation.id
+
+    (result,) = stage.results(conversation_id)
+    own = stage.home / "worktrees" / conversation_id / f"{conversation_id}.max"
+    assert (result.state, result.output) == ("green", f"{own} two\n\n")
+    assert stage.text == "two\n"

@@ -81,7 +81,8 @@ class OwnWorkspaces:
         if self._worktrees is None or (agent is not None and agent.is_elsewhere != self._worktrees.are_elsewhere):
             return None
         if candidate is not None:
-            found = self.of_candidate(candidate)
+            # A retry may begin on another machine than the first try.
+            found = None if begins else self.of_candidate(candidate)
             if found is not None or agent is None or agent.member.permissions == "read-only":
                 return found
             return self._worktrees.of(member, agent.shared or agent.folder, candidate.place, begins=begins)
@@ -276,7 +277,7 @@ class OwnWorkspaces:
         for member in sorted(
             {*asked}.union(member for member, agent in self._agents.items() if agent.shared is not None)
         ):
-            with self._away_is_left():
+            with self._left_for_later():
                 await self._unfinished.do(self._completed, member)
                 own = await asyncio.to_thread(self.of, member)
                 interrupted = any(record.kind == "turn" and record.member == member for record in completed)
@@ -292,7 +293,7 @@ class OwnWorkspaces:
         """Do the same for best of several, where what is picked is merged later."""
         progress, questions = self._state.progress, dict[str, str]()
         for candidate in [one for known in progress.rounds.values() for one in known.candidates]:
-            with self._away_is_left():
+            with self._left_for_later():
                 await self._unfinished.do(self._completed, candidate.member, candidate.turn)
                 own = await asyncio.to_thread(self.of_candidate, candidate)
                 if own is not None and candidate.turn in progress.conflicts:
@@ -309,11 +310,11 @@ class OwnWorkspaces:
         return {}
 
     @contextmanager
-    def _away_is_left(self) -> Iterator[None]:
-        """Leave for later what is on a worker that is away."""
+    def _left_for_later(self) -> Iterator[None]:
+        """Open a conversation also if a worktree cannot be looked at now: its worker may be away."""
         try:
             yield
-        except WorkerAway as error:
+        except FilesError as error:
             logger.warning("own workspace not reached conversation=%s error=%s", self._state.conversation_id, error)
 
     async def complete_left(self) -> None:

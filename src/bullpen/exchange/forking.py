@@ -110,7 +110,10 @@ class _Files:
     def __init__(self, store: Store, conversation_id: str, last: int) -> None:
         home = files_home(store)
         if home is None:
-            raise BullpenError("This database does not keep what files were, so they cannot be forked.")
+            raise BullpenError(
+                "What files were is not kept beside this database, but on workers if at all, so they cannot be forked. "
+                "Fork it without files: its agents then work in the same folders as those of the other conversation."
+            )
         self.home = home
         self._last = last
         self._forked = forked_files(home, conversation_id)
