@@ -1,6 +1,7 @@
 """Lets nothing be allowed by rules that the user has written for Claude Code alone, and keeps what these deny.
 
-The CLI takes rules from the program that starts it. Then it ignores all others, even those that deny: they are passed on.
+The CLI takes rules from the program that starts it. Then it ignores all others, even those that deny, so these are
+passed on.
 """
 
 import re
