@@ -1,15 +1,23 @@
-"""A conversation goes on after a commit of which its node did not hear that it was done."""
+"""A conversation goes on after the server was away, also in a commit of which its node did not hear the end."""
 
 import asyncio
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.cluster.processes import Processes
 from tests.cluster.stage import WorkerStage
-from tests.cluster.test_remote_agent import opened, said_in
+from tests.cluster.test_remote_agent import opened, said_in, until_said
 from tests.store.postgres.unheard import way_to
 
+from bullpen.app import open_conversation
+from bullpen.cluster.node import open_node
+from bullpen.cluster.remote_team import RemoteTeam
+from bullpen.errors import StoreUnreachable
 from bullpen.store.postgres.store import PostgresStore
+from bullpen.store.thread import StoreThread
+from bullpen.team.file import load_team
 
 
 @pytest.fixture
@@ -37,3 +45,29 @@ async def test_it_goes_on(stage: WorkerStage, commits: int) -> None:
     with PostgresStore(stage.url) as store:
         assert [turn.state for turn in store.turns(conversation.id)] == ["done", "done"]
         assert store.fsck() == []
+
+
+async def test_a_turn_begins_by_itself_when_the_server_is_back(
+    stage: WorkerStage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody clicks in every conversation because the server was started again."""
+    done, times = PostgresStore.start_turn, iter(range(100))
+
+    def away(*given: Any, **others: Any) -> Any:
+        if next(times) < 2:
+            raise StoreUnreachable("the server", "it is being started", has_answered=False)
+        return done(*given, **others)
+
+    team, thread = stage.write_team(max=[{"say": "Hello."}]), StoreThread()
+    stage.write_file()
+    stage.start_worker()
+    async with open_node(stage.url, name="n") as node:
+        with node.open_store() as store:
+            remote = partial(RemoteTeam, node)
+            opening = open_conversation(load_team(team), store, thread, remote=remote, node=node.id)
+            async with asyncio.timeout(60), opening as conversation:
+                monkeypatch.setattr(PostgresStore, "start_turn", away)
+                await conversation.say("Hi.")
+                await until_said(conversation, "Hello.")
+                assert conversation.paused is None
+    thread.close()

@@ -20,6 +20,7 @@ from bullpen.conversation.kept_output import keeping_output
 from bullpen.conversation.lost_turns import retry_if_it_says_so
 from bullpen.conversation.member_agent import MemberAgent
 from bullpen.conversation.memories import Memories, usage_of
+from bullpen.conversation.patience import patiently
 from bullpen.conversation.prepared_turn import PreparedTurn, SessionPlan
 from bullpen.conversation.prompts import Prompts
 from bullpen.conversation.remarks import remark_for
@@ -176,14 +177,17 @@ class TurnLoop:
     async def _begin_and_run(self, running: RunningTurn, session: TurnSession) -> None:
         turn, agent = running.turn, self._agents.of(running.turn)
         await self._look_at_files(running)
-        prepared = await session.enter(self._state.progress, partial(self._prepared, turn))
-        if agent.member.pool:
+        if not agent.member.pool:
+            prepared = await session.enter(self._state.progress, partial(self._prepared, turn))
+            await self._journal.shielded(lambda: self._begin(running, prepared.output))
+            await self._files.begin(turn)
+        else:
+            enter = partial(session.enter, self._state.progress, partial(self._prepared, turn))
+            prepared = await patiently(self._journal, enter)
             # It is ordered in the commit that begins it: its next owner must know that it works there.
             await self._files.begin(turn)
-        order = agent.order_for(turn, prepared)
-        await self._journal.shielded(lambda: self._begin(running, prepared.output, order))
-        if not agent.member.pool:
-            await self._files.begin(turn)
+            begin = partial(self._begin, running, prepared.output, agent.order_for(turn, prepared))
+            await patiently(self._journal, partial(self._journal.shielded, begin))
         async with keeping_output(self._journal, running):
             await self._run(running, prepared, session)
 

@@ -1,0 +1,32 @@
+"""Patience with a server that is away: a node waits for it instead of pausing a conversation."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
+
+from bullpen.conversation.events import Trouble
+from bullpen.conversation.journal import Journal
+from bullpen.errors import StoreBusy, StoreUnreachable
+
+logger = logging.getLogger(__name__)
+
+Result = TypeVar("Result")
+
+AGAIN_SECONDS = 1.0
+
+
+async def patiently(journal: Journal, work: Callable[[], Coroutine[Any, Any, Result]]) -> Result:
+    """Do something with the store; on a node again and again while the server is away, and people are told.
+
+    Nobody should have to click in every conversation because a server was started again.
+    """
+    while True:
+        try:
+            return await work()
+        except (StoreBusy, StoreUnreachable) as error:
+            if not journal.state.is_of_node:
+                raise
+            logger.warning("not begun conversation=%s error=%s", journal.state.conversation_id, error)
+            journal.publish(Trouble(text=f"{error} The turn begins as soon as it is back."))
+        await asyncio.sleep(AGAIN_SECONDS)
