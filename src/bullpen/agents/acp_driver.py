@@ -16,7 +16,7 @@ from bullpen.agents.acp_words import (
     modes_of,
     no_mode,
 )
-from bullpen.agents.driver import Opening
+from bullpen.agents.driver import Opening, stopped_by_a_person
 from bullpen.agents.usual_edits import is_usual_edit
 from bullpen.approvals import Answer
 from bullpen.turn_events import (
@@ -376,10 +376,7 @@ class AcpDriver:
         text = (self._answer or self._before_tools).decode(errors="replace")
         match reason:
             case _ if self._is_stopped:
-                because = f": {self._stopped_because}" if self._stopped_because else "."
-                message = f"It was told no, and to stop{because}"
-                hint = "Say what it should do instead."
-                yield self._over(Failed(kind="permission_refused", message=message, hint=hint))
+                yield self._over(stopped_by_a_person(self._stopped_because))
             case "end_turn":
                 yield self._over(Finished(text))
             case "cancelled" if self._follow_ups:

@@ -10,7 +10,7 @@ from typing import Any
 from uuid import uuid4
 
 from bullpen.agents.claude_questions import Request
-from bullpen.agents.driver import Opening
+from bullpen.agents.driver import Opening, stopped_by_a_person
 from bullpen.agents.spec import StreamParser
 from bullpen.approvals import Answer
 from bullpen.turn_events import ApprovalOver, Event, Failed, Finished, Notice, Started, TextDelta
@@ -55,8 +55,7 @@ class ClaudeDriver:
         if request is None:
             return
         if answer.verdict == "stop":
-            message = f"A person stopped the turn: {answer.reason}" if answer.reason else "A person stopped the turn."
-            self._stopped = Failed(kind="permission_refused", message=message, hint="Say what to do instead.")
+            self._stopped = stopped_by_a_person(answer.reason)
         decision = request.answer(question, answer)
         if decision is not None:
             self._close(request.id)

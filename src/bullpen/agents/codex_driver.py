@@ -7,7 +7,7 @@ from typing import Any
 from bullpen import __version__
 from bullpen.agents.codex_items import IGNORED, CodexItems
 from bullpen.agents.codex_questions import Item, Question, RequestId, is_free, question_from
-from bullpen.agents.driver import Opening
+from bullpen.agents.driver import Opening, stopped_by_a_person
 from bullpen.agents.free_reading import only_reads
 from bullpen.approvals import Answer
 from bullpen.turn_events import ApprovalOver, Event, Failed, Finished, Notice, Started
@@ -214,8 +214,7 @@ class CodexDriver:
                 yield self._items.usage
                 yield Finished(self._items.answer)
             case {"status": "interrupted"} if self._stopped_because is not None:
-                message = f"A person stopped the turn{self._stopped_because and f': {self._stopped_because}'}"
-                yield Failed(kind="permission_refused", message=message, hint="Say what to do instead.")
+                yield stopped_by_a_person(self._stopped_because)
             case {"status": "failed", "error": {"message": str(message)}}:
                 yield Failed(kind="crashed", message=message)
             case _:

@@ -11,7 +11,7 @@ from msgspec import Struct
 from bullpen.approvals import Answer
 from bullpen.memory import SessionUse
 from bullpen.permissions import Permission
-from bullpen.turn_events import Event
+from bullpen.turn_events import Event, Failed
 
 
 class Opening(Struct, frozen=True, kw_only=True):
@@ -45,3 +45,9 @@ class Driver(Protocol):
     def interrupt(self) -> None:
         """Answer all open questions as cancelled, and ask the CLI to stop."""
         ...
+
+
+def stopped_by_a_person(reason: str) -> Failed:
+    """Return how a turn ends in which a question was answered with no, and stop."""
+    message = f"A person stopped the turn: {reason}" if reason else "A person stopped the turn."
+    return Failed(kind="permission_refused", message=message, hint="Say what to do instead.")
