@@ -88,16 +88,19 @@ class SharedAccess:
                     await self._look_in(database)
                 await seldom_ring(ringing, LOOK_SECONDS)
 
-    async def catch_up(self) -> None:
-        """Know what other nodes have changed up to now, if the server answers soon. Not too often: anybody may ask."""
-        asked = monotonic()
+    async def catch_up(self) -> bool:
+        """Know what other nodes have changed up to now, if the server answers soon; return whether they have.
+
+        It does not look too often: anybody may ask, and one look is for all who wait.
+        """
+        asked, known = monotonic(), self._version
         with suppress(TimeoutError, *GONE):
             async with asyncio.timeout(CATCH_UP_SECONDS), self._looking:
-                if self._database is None or self._looked_at >= asked:
-                    return
-                await asyncio.sleep(self._looked_at + PAUSE_SECONDS - monotonic())
-                self._looked_at = monotonic()
-                await self._look_in(self._database)
+                if self._database is not None and self._looked_at < asked:
+                    await asyncio.sleep(self._looked_at + PAUSE_SECONDS - monotonic())
+                    self._looked_at = monotonic()
+                    await self._look_in(self._database)
+        return self._version != known
 
     async def _look_in(self, database: Database) -> None:
         ((version, record),) = await database.once("SELECT version, record FROM access")

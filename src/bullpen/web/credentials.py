@@ -103,9 +103,9 @@ class Keys:
         self._sessions.ensure_stored()
         return [session_id(key) for key in keys]
 
-    async def catch_up(self) -> None:
-        """Know who has got access elsewhere up to now."""
-        await self._sessions.catch_up()
+    async def catch_up(self) -> bool:
+        """Know who has got access elsewhere up to now; return whether anybody may have."""
+        return await self._sessions.catch_up()
 
     def ensure_stored(self) -> None:
         """Raise BullpenError if other processes do not know of the last change."""

@@ -88,9 +88,8 @@ class Guard:
             return
         headers = Headers(scope=scope)
         who = self._visitor(headers, scope)
-        if who is None and self._shows_key(headers, scope):
-            # Another node may have given it a moment ago.
-            await self._keys.catch_up()
+        # Another node may have given a key a moment ago.
+        if who is None and self._shows_key(headers, scope) and await self._keys.catch_up():
             who = self._visitor(headers, scope)
         set_visitor(who)
         refusal = self._refusal(scope["method"], scope["path"], headers, who)

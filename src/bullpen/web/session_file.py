@@ -45,8 +45,9 @@ class SessionFile:
             write_private_file(self._path, write, overwrite=True)
             self._version = _version_of(self._path)
 
-    async def catch_up(self) -> None:
+    async def catch_up(self) -> bool:
         """Do nothing: it is looked at whenever it is read."""
+        return False
 
     @contextlib.contextmanager
     def _locked(self) -> Iterator[None]:

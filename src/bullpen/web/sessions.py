@@ -91,8 +91,8 @@ class Keeper(Protocol):
         """Replace it by what it is changed into, or raise OSError; nobody else does so meanwhile."""
         ...
 
-    async def catch_up(self) -> None:
-        """Let `read` know what others have changed up to now."""
+    async def catch_up(self) -> bool:
+        """Let `read` know what others have changed up to now; return whether there may be anything."""
         ...
 
 
@@ -116,10 +116,9 @@ class Sessions:
         """The address of the last server with this file; empty if there is none."""
         return self._record.url
 
-    async def catch_up(self) -> None:
-        """Know what other servers have changed up to now."""
-        if self._keeper is not None:
-            await self._keeper.catch_up()
+    async def catch_up(self) -> bool:
+        """Know what other servers have changed up to now; return whether there may be anything."""
+        return self._keeper is not None and await self._keeper.catch_up()
 
     def remember_place(self, port: int, url: str) -> None:
         """Keep where the server listens, for the next start and for other processes."""
