@@ -15,6 +15,8 @@ from bullpen.text.plain_commands import is_plain_command
 from bullpen.turn_events import ApprovalAsked
 
 SHELLS = frozenset({"bash", "dash", "sh", "zsh"})
+SHELL_FOLDERS = frozenset({"", "/bin/", "/usr/bin/", "/usr/local/bin/", "/opt/homebrew/bin/"})
+"""Where shells are. Elsewhere, an agent may have written a program of that name."""
 SHELL_OPTIONS = frozenset({"-c", "-lc", "-cl"})
 # Also in quotes: which of them a shell reads there depends on the quotes.
 _READ_BY_SHELLS = re.compile(r"[`$;&|<>\\(){}!\r\n\0]")
@@ -67,10 +69,15 @@ def _words_of_one_command(command: str) -> list[str]:
 def _script(command: str) -> str:
     """Return what a shell is told to run, if the command is nothing but that."""
     match _split(command):
-        case [shell, option, script] if shell.rpartition("/")[2] in SHELLS and option in SHELL_OPTIONS:
+        case [shell, option, script] if _is_shell(shell) and option in SHELL_OPTIONS:
             return script
         case _:
             return command
+
+
+def _is_shell(program: str) -> bool:
+    folder, separator, name = program.rpartition("/")
+    return name in SHELLS and folder + separator in SHELL_FOLDERS
 
 
 def _readings(command: str) -> list[list[str]]:
