@@ -24,8 +24,7 @@ from bullpen.errors import StoreDamaged, StoreTooNew, StoreTooOld
 from bullpen.messages import ConversationMessage
 from bullpen.store.base import Store
 from bullpen.store.postgres import schema, search
-from bullpen.store.postgres import store as store_module
-from bullpen.store.postgres.store import CHANNEL, PostgresStore
+from bullpen.store.postgres.store import PostgresStore
 from bullpen.store.sqlite import SqliteStore
 from bullpen.testing.store_contract import ANSWERED, ASKED, KAI, OWNER, StoreContract, asked, begin, dead, said
 
@@ -106,33 +105,6 @@ def test_more_candidates_than_a_page_are_all_compared(monkeypatch: pytest.Monkey
         begin(store, "c")
         store.extend("c", [said(f"m{number}", f"a b {'b a' if number % 4 else 'a-b'}") for number in range(20)])
         assert [found.sequence for found in store.search("a-b", limit=9)] == [17, 13, 9, 5, 1]
-
-
-def test_those_who_listen_hear_what_changes() -> None:
-    url = empty_tables()
-    with PostgresStore(url) as store, psycopg.connect(url, autocommit=True) as listener:
-        begin(store, "c")
-        store.claim("c", OWNER, is_alive=dead)
-        listener.execute(f"LISTEN {CHANNEL}".encode())
-        store.append("c", said("m1"), turns=[asked("m1")], owner=OWNER)
-        store.beat("c", OWNER, at=5)
-        store.update("c", at=5, drops=["m1-max"], owner=OWNER)
-
-        heard = [notice.payload for notice in listener.notifies(timeout=30, stop_after=2)]
-        assert heard == ["c", "c"]
-        assert [notice.payload for notice in listener.notifies(timeout=0)] == []
-
-
-def test_what_is_stored_counts_though_nobody_can_be_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    """That it failed would be a lie, and whoever tried again would be in conflict with themselves."""
-    monkeypatch.setattr(store_module, "NOTIFY", "SELECT pg_notify(%s, repeat(%s, 9000))")
-    with PostgresStore(empty_tables()) as store:
-        begin(store, "c")
-        store.claim("c", OWNER, is_alive=dead)
-        store.append("c", said("m1"), turns=[asked("m1")], owner=OWNER)
-        store.append("c", said("m2"), owner=OWNER)
-
-        assert [one.message.id for one in store.messages("c")] == ["m1", "m2"]
 
 
 def test_a_lock_is_taken_as_soon_as_a_lost_session_lets_go_of_it() -> None:

@@ -68,8 +68,6 @@ class Db:
     def __init__(self, session: Session, pipeline: Pipeline) -> None:
         self._session = session
         self._pipeline = pipeline
-        self.afterwards: list[tuple[str, Values]] = []
-        """What is sent together with the end of the transaction, but does not belong to it."""
         self.kept: dict[str, object] = {}
         """What is known of conversations until the transaction ends."""
         self.evidence: tuple[str, Values] | None = None
@@ -180,8 +178,6 @@ class Connections:
                         db.execute(statement)
                     yield db
                     end = db, db.execute("COMMIT")
-                    for query, values in db.afterwards:
-                        db.execute(query, values)
             except BaseException as error:
                 # If it is lost, the server rolls back.
                 with suppress(psycopg.Error):
@@ -191,7 +187,7 @@ class Connections:
                 logger.warning("stored all the same error=%s", self.address.without_password(str(error)))
 
     def _is_committed(self, db: Db, commit: Cursor[Row]) -> bool:
-        """Return whether a transaction was committed in which there was an error: after that, or while we waited.
+        """Return whether a transaction was committed although there was an error while we waited for that.
 
         StoreUncertain is raised if the server cannot be asked.
         """

@@ -62,13 +62,6 @@ from bullpen.store.search import query_from
 from bullpen.store.transfer import Copied
 from bullpen.store.turn_rows import KnownPrompts
 
-CHANNEL = "bullpen"
-"""Those who listen to it hear the id of every conversation that has changed; if the connection is lost, perhaps not."""
-# All transactions that notify commit one after the other, so this is one of its own, which does not wait for the disk.
-NOTIFY = "SELECT set_config('synchronous_commit', 'off', true), pg_notify(%s, %s)"
-LONGEST_NOTICE = 7_000
-"""Bytes; PostgreSQL sends up to 8,000."""
-
 
 class PostgresStore:
     """A Store in a PostgreSQL database, whose tables are created if they are missing. Store documents the methods."""
@@ -113,19 +106,11 @@ class PostgresStore:
 
     @contextmanager
     def _writing(self, conversation_id: str, owner: Owner | None, *, synced: bool = True) -> Iterator[Place]:
-        """Let its owner change a conversation, and tell those who listen."""
+        """Let its owner change a conversation; what is not synced, a crash of the server may lose."""
         with self._locked(conversation_id, synced=synced) as place:
             place.fence(owner)
             yield place
             place.found()
-
-    @contextmanager
-    def _noting(self, conversation_id: str, owner: Owner | None) -> Iterator[Place]:
-        """Let its owner note what a crash of the server may lose, and nobody waits for."""
-        with self._connections.writing(synced=False) as db:
-            place = Place(db, conversation_id, to_write=True)
-            place.fence(owner)
-            yield place
 
     @contextmanager
     def _locked(self, conversation_id: str, *, synced: bool = True) -> Iterator[Place]:
@@ -133,8 +118,6 @@ class PostgresStore:
             place = Place(db, conversation_id, to_write=True)
             yield place
             place.found()
-            if len(conversation_id.encode()) <= LONGEST_NOTICE:
-                db.afterwards.append((NOTIFY, (CHANNEL, conversation_id)))
 
     def create(
         self,
@@ -377,7 +360,7 @@ class PostgresStore:
 
     def keep_output(self, conversation_id: str, turn_id: str, data: bytes, *, owner: Owner | None = None) -> None:
         """Add to what a running turn has written."""
-        with self._noting(conversation_id, owner) as place:
+        with self._writing(conversation_id, owner, synced=False) as place:
             turn_rows.ChangingTurns(place, [turn_id]).keep_output(turn_id, data)
 
     def requeue(
@@ -643,7 +626,7 @@ class PostgresStore:
     def beat(self, conversation_id: str, owner: Owner, *, at: int) -> None:
         """Record that the owner is alive."""
         self._locks.renew()
-        with self._noting(conversation_id, owner) as place:
+        with self._writing(conversation_id, owner, synced=False) as place:
             conversation_rows.set_owner(place, replace(owner, seen_at=at))
 
     def release(self, conversation_id: str, owner: Owner) -> None:
