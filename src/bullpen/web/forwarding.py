@@ -89,8 +89,9 @@ class Forwarding:
                 if not may_be_repeated(scope, body):
                     told = UNKNOWN_END
                     break
-            await asyncio.sleep(PAUSE_SECONDS)
-            asked = await self._elsewhere(conversation_id, doubted=asked.number)
+            before, asked = asked, await self._elsewhere(conversation_id, doubted=asked.number)
+            if asked == before:
+                await asyncio.sleep(PAUSE_SECONDS)
         refusal = problem(Request(scope), HTTPException(HTTPStatus.SERVICE_UNAVAILABLE, told))
         await refusal(scope, _whole(b""), send)
 
