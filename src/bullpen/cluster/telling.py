@@ -65,15 +65,13 @@ class Telling:
     async def _connected(self, address: str, hello: Hello) -> None:
         async with line_to(address, hello) as line:
             closed = asyncio.ensure_future(line.closed())
+            closed.add_done_callback(lambda _: self._more.set())
             try:
                 while not closed.done():
                     self._more.clear()
                     await line.tell(self.log.after(line.has))
-                    if line.has < self.log.count:
-                        continue
-                    waiting = asyncio.ensure_future(self._more.wait())
-                    await asyncio.wait([waiting, closed], return_when=asyncio.FIRST_COMPLETED)
-                    waiting.cancel()
+                    if line.has == self.log.count and not closed.done():
+                        await self._more.wait()
             finally:
                 closed.cancel()
 
