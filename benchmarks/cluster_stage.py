@@ -113,7 +113,12 @@ class Used(Struct, frozen=True, kw_only=True):
     @property
     def ours(self) -> float:
         """All that is not the agents' own."""
-        return sum(self.nodes.values()) + sum(self.workers.values()) + self.database
+        return sum(self.parts.values())
+
+    @property
+    def parts(self) -> dict[str, float]:
+        """The same, by what used it."""
+        return {"nodes": sum(self.nodes.values()), "workers": sum(self.workers.values()), "database": self.database}
 
     def since(self, before: "Used") -> "Used":
         """Return what was used after an earlier look."""

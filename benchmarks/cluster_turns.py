@@ -147,19 +147,14 @@ def _told(connection: psycopg.Connection) -> Iterator[str]:
 
 
 def _row(size: int, taken: Taken) -> tuple[str, ...]:
-    parts = (taken.used.ours, *_parts(taken).values(), taken.used.agents)
+    parts = (taken.used.ours, *taken.used.parts.values(), taken.used.agents)
     return (f"{size:,}", f"{taken.rate:.1f}", *(duration(seconds / taken.turns) for seconds in parts))
-
-
-def _parts(taken: Taken) -> dict[str, float]:
-    used = taken.used
-    return {"nodes": sum(used.nodes.values()), "workers": sum(used.workers.values()), "database": used.database}
 
 
 def _plots(found: Mapping[int, Taken]) -> tuple[Plot, ...]:
     across = "conversations"
     processor = {
-        what: [(size, _parts(taken)[what] / taken.turns) for size, taken in found.items()]
+        what: [(size, taken.used.parts[what] / taken.turns) for size, taken in found.items()]
         for what in ("nodes", "workers", "database")
     }
     return (
