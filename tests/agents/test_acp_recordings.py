@@ -11,6 +11,9 @@ from bullpen.agents.acp_driver import AcpDriver
 from bullpen.agents.driver import Driver, Opening
 from bullpen.agents.registry import spec_for
 from bullpen.approvals import Answer
+from bullpen.context.report import PromptReport
+from bullpen.conversation.recorded_events import recorded_events
+from bullpen.store.base import TurnRecord
 from bullpen.turn_events import (
     ApprovalAsked,
     Event,
@@ -177,6 +180,25 @@ def test_an_error_is_a_sentence(cli: str) -> None:
     assert "scripted error" in ending.message
     assert "401" in ending.message
     assert "{" not in ending.message
+
+
+@pytest.mark.parametrize(("cli", "command"), [("google-gemini", "gemini"), ("qwen-code", "qwen"), ("acp", "opencode")])
+def test_a_record_is_read_again(cli: str, command: str) -> None:
+    record = TurnRecord(
+        prompt="hello",
+        system=None,
+        report=PromptReport(agent_type=cli, max_bytes=1, section_bytes={}),
+        command=(command, "acp" if cli == "acp" else "--acp"),
+        stream=(RECORDINGS / command / "no.jsonl").read_bytes(),
+        stream_is_cut=False,
+    )
+
+    events = recorded_events(record)
+
+    assert [event.input["command"] for event in events if isinstance(event, ToolStarted)] == ["touch made.txt"]
+    assert "".join(event.text for event in events if isinstance(event, TextDelta)).endswith(
+        "ok, make" if cli == "google-gemini" else "then not"
+    )
 
 
 CASES = [f"{cli}/{path.stem}" for cli in CLIS for path in sorted((RECORDINGS / cli).glob("*.jsonl"))]

@@ -10,11 +10,12 @@ import pytest
 
 from bullpen.agents import Permission, Reply, agent_spec, guardian, run_turn
 from bullpen.agents.processes.proc_files import ProcFiles
+from bullpen.agents.registry import spec_for
 from bullpen.context import AssemblerInput
 from bullpen.errors import AgentFailed
 from bullpen.testing.models import ModelRequest, ModelServer, ToolCall
 from bullpen.testing.models import Reply as Scripted
-from bullpen.testing.settings import SETTINGS
+from bullpen.testing.settings import ACP_SETTINGS, SETTINGS
 from bullpen.turn_events import Event, Failed
 
 Result = TypeVar("Result")
@@ -29,7 +30,7 @@ class Turn:
 
     def __init__(self, cli: str, folder: Path) -> None:
         self.cli = cli
-        self.spec = agent_spec(cli)
+        self.spec = spec_for("acp", [cli, "acp"]) if cli in ACP_SETTINGS else agent_spec(cli)
         self.home = folder / "home"
         self.cwd = folder / "project"
         self.cwd.mkdir(parents=True)
@@ -47,7 +48,7 @@ class Turn:
         async with ModelServer() as models:
             self.requests = models.requests
             models.script(*script)
-            settings = SETTINGS[self.cli](models.base_url, self.home)
+            settings = (SETTINGS | ACP_SETTINGS)[self.cli](models.base_url, self.home)
             output = self.spec.assembler().assemble(
                 AssemblerInput(current_message=message, system_instruction=system, max_bytes=2_000_000)
             )
@@ -57,7 +58,7 @@ class Turn:
                 emit=self.events.append,
                 cwd=self.cwd,
                 permissions=permissions,
-                model=MODELS[self.cli],
+                model=MODELS.get(self.cli),
                 arguments=settings.arguments,
                 **{"env": settings.env, "idle_timeout": 60, "total_timeout": 120, **options},
             )
@@ -95,5 +96,7 @@ def write_call(cli: str, file: Path) -> ToolCall:
             return ToolCall(name="Write", arguments={"file_path": str(file), "content": "made"})
         case "codex":
             return ToolCall(name="exec_command", arguments={"cmd": f"echo made > {file}"})
+        case "opencode":
+            return ToolCall(name="write", arguments={"filePath": str(file), "content": "made"})
         case _:
             return ToolCall(name="write_file", arguments={"file_path": str(file), "content": "made"})

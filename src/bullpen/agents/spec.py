@@ -161,6 +161,13 @@ class AgentSpec(Struct, frozen=True, kw_only=True):
         """Return how it is run with these permissions."""
         return self.asking if permission == "ask" and self.asking is not None else self
 
+    def that_ran(self, command: Sequence[str]) -> "AgentSpec":
+        """Return how it was run, by the command line of a turn."""
+        if self.asking is None:
+            return self
+        own = {*self.asking.command[1:], *self.asking.permissions.get("ask", ())} - {*self.command[1:]}
+        return self.asking if own and own <= {*command} else self
+
     def arguments(self, permission: Permission, model: str | None, allow: Sequence[str] = ()) -> list[str]:
         """Return the arguments for a turn, except those that depend on the turn itself."""
         if permission == "ask" and self.asking is not None:

@@ -9,15 +9,17 @@ def recorded_events(record: TurnRecord) -> list[Event]:
     """Return the events of a turn. It takes its time with a long stream, so it is not for an event loop."""
     # Listing conversations needs none of these.
     from bullpen.agents.command import command_agent
+    from bullpen.agents.driver import Opening
     from bullpen.agents.registry import agent_spec
     from bullpen.agents.transcript import TooMuchText, Transcript
 
     events: list[Event] = []
     try:
-        spec = agent_spec(record.report.agent_type)
+        spec = agent_spec(record.report.agent_type).that_ran(record.command)
     except UnknownAgent:
         spec = command_agent(record.command or ("?",))
-    transcript = Transcript(spec, events.append)
+    opening = Opening(prompt=record.prompt, folder="", permissions="ask")
+    transcript = Transcript(spec, events.append, driver=spec.driver(opening) if spec.driver else None)
     try:
         transcript.feed(record.stream)
         transcript.finish()

@@ -142,3 +142,5 @@ SETTINGS: dict[str, Callable[[str, Path], CliSettings]] = {
     "qwen": qwen_settings,
 }
 """What each program needs."""
+ACP_SETTINGS: dict[str, Callable[[str, Path], CliSettings]] = {"opencode": opencode_settings}
+"""What each program needs of which bullpen knows only that it speaks the Agent Client Protocol."""
