@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from bullpen.agents import agent_spec, process_tree, run_turn
 from bullpen.agents.claude import ClaudeParser
 from bullpen.agents.claude_driver import PROBE, ClaudeDriver
+from bullpen.agents.dialogue import Tell
 from bullpen.agents.driver import Opening
 from bullpen.agents.spec import AgentSpec
 from bullpen.approvals import Answer
@@ -439,3 +440,29 @@ def test_a_program_that_misbehaves_hangs_nobody(
     assert sorted(asked) == sorted(event.id for event in events if isinstance(event, ApprovalOver))
     assert not process_tree.running
     assert not [event for event in events if isinstance(event, TextDelta)]
+
+
+@pytest.mark.parametrize("words", [["Hurry"], ["Hurry", "/clear"]])
+def test_the_scripted_agent_hears_words(words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    script = json.dumps([{"say": "Fine."}])
+    command = (*("-m", "bullpen.testing.agent", "--as", "claude", "--input-format", "stream-json"), "--script", script)
+    spec = replace(agent_spec("claude"), command=(sys.executable, *command))
+    output = spec.assembler().assemble(AssemblerInput(current_message="x"))
+    events: list[Event] = []
+    tells: list[Tell] = []
+
+    async def told() -> str:
+        running = asyncio.ensure_future(
+            run_turn(spec, output, emit=events.append, cwd=tmp_path, on_tell=tells.append, idle_timeout=30)
+        )
+        while not tells:
+            await asyncio.sleep(0)
+        # Not before it is connected.
+        while not all(tells[0](word) for word in words[:1]):
+            await asyncio.sleep(0.001)
+        assert all(tells[0](word) for word in words[1:])
+        return (await running).text
+
+    assert asyncio.run(told()) == "\n\n".join(["Fine.", *(f"I heard: {word}" for word in words)])
+    assert not [event for event in events if isinstance(event, Notice)]

@@ -9,6 +9,8 @@ If CLAUDE_CONFIG_DIR or CODEX_HOME names that CLI's home, it keeps sessions ther
 and forks them, and refuses one that is not there. Beside each session's file another one, .asked, has a line for each
 turn: what a model would have been asked, which is the whole session so far.
 
+Words that claude is told while it works, it answers after its script.
+
 A step is an object. One key names it; the others are its options. `true` runs it, `false` skips it.
 
 The answer, in the format of each CLI:

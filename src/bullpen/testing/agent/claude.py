@@ -4,8 +4,9 @@ import os
 from collections.abc import Iterable, Iterator
 
 from bullpen.testing.agent import claude_shapes as shapes
-from bullpen.testing.agent.quick_json import to_json
+from bullpen.testing.agent.quick_json import from_json, to_json
 from bullpen.testing.agent.renderer import Record, Renderer, ToolCall, new_uuid, pieces, timestamp
+from bullpen.testing.agent.streams import STDIN, read_line
 
 # Type checkers treat this name as true. Importing it from typing would cost more than the rest of the program.
 TYPE_CHECKING = False
@@ -81,6 +82,25 @@ class ClaudeRenderer(Renderer):
             errors=["Error: Request was aborted."],
         )
         return 0
+
+    def wait_for_end_of_input(self) -> None:
+        """Hear further messages as long as some may come."""
+        while self.reads_messages and (lines := self.unread or read_line(STDIN)):
+            self.unread = b""
+            for line in lines.splitlines():
+                self._hear(from_json(line.decode(errors="replace")))
+
+    def _hear(self, message: object) -> None:
+        """Answer words of people, as the CLI does if they come too late for its answer, and any request."""
+        match message:
+            case {"type": "user", "uuid": str(words), "message": {"content": str(text)}}:
+                for state in ("queued", "started"):
+                    self._emit("command_lifecycle", command_uuid=words, state=state)
+                self.say(f"I heard: {text}")
+                self.closing()
+                self._emit("command_lifecycle", command_uuid=words, state="completed")
+            case {"type": "control_request", "request_id": str(request_id)}:
+                self._emit("control_response", response={"subtype": "success", "request_id": request_id})
 
     def say(self, text: str, *, chunk: int = 0, delay: float = 0.0) -> None:
         """Write a text block."""

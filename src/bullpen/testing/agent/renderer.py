@@ -71,6 +71,7 @@ class Renderer(ABC):
         self.session: Session | None = None
         """Where the turn is recorded; None: the CLI's home is not named."""
         self.prompt = b""
+        self.unread = b""
         self.said: list[str] = []
         self.tool_calls = 0
         self.retries = 0
@@ -82,7 +83,8 @@ class Renderer(ABC):
     def read(self) -> None:
         """Read the prompt to its end, or the first message if messages are asked for."""
         if self.reads_messages:
-            self.prompt = _text_of_message(read_line(STDIN))
+            line, _, self.unread = read_line(STDIN).partition(b"\n")
+            self.prompt = _text_of_message(line)
         else:
             self.prompt = read_all(STDIN)
         if self.session is not None:
