@@ -135,6 +135,36 @@ def test_edits_in_the_folder_are_free_and_others_are_asked(cli: str, tmp_path: P
     assert len(asked) == (1 if cli == "gemini" else 2)
 
 
+NOT_HARMLESS = (
+    'X="$(touch made.txt)" ls',
+    "ls $(touch made.txt)",
+    "LS_X=`touch made.txt` ls",
+    "cat <(touch made.txt)",
+    "ls > made.txt",
+    "ls; touch made.txt",
+    "echo x|tee made.txt",
+    "find . -fprint made.txt",
+    "find . -exec touch made.txt ;",
+    "sort -o made.txt /etc/hostname",
+    'echo a | sed "w made.txt"',
+    "awk 'BEGIN{system(\"touch made.txt\")}'",
+    "git diff --no-index --output=made.txt /etc/hostname /etc/passwd",
+    'git -c core.pager="touch made.txt" --paginate log',
+    "env touch made.txt",
+)
+"""Commands that begin like some that only read."""
+
+
+@pytest.mark.parametrize("cli", ["gemini", "qwen"])
+def test_commands_that_only_look_harmless_are_asked(cli: str, tmp_path: Path) -> None:
+    turn = Asked(cli, tmp_path, *[Answer(verdict="no")] * len(NOT_HARMLESS))
+
+    run(turn.run(*(command(cli, text) for text in NOT_HARMLESS), *[Scripted(text="done")] * 2))
+
+    assert [asked.command for asked in turn.of(ApprovalAsked)] == [*NOT_HARMLESS]
+    assert not (turn.cwd / "made.txt").exists()
+
+
 @every_cli
 def test_cancelling_while_it_asks_leaves_nothing(cli: str, tmp_path: Path) -> None:
     async def cancelled() -> None:

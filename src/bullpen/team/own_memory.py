@@ -5,16 +5,17 @@ from bullpen.agents.spec import AgentSpec
 from bullpen.errors import UnknownAgent
 from bullpen.team.team import Member
 
+NOT_IF_ASKED = 'with permissions = "ask" its program begins a session in every turn'
 NO_SESSIONS = "bullpen does not know whether its program keeps sessions"
 
 
 def why_shared(member: Member, spec: AgentSpec) -> str:
     """Return why a member has no memory of its own and gets the conversation again in every turn; nothing if it has."""
-    sessions = spec.sessions
+    sessions = spec.with_permissions(member.permissions).sessions
     if member.memory == "shared":
         return 'the team file says memory = "shared"'
     if sessions is None:
-        return NO_SESSIONS
+        return NO_SESSIONS if spec.sessions is None else NOT_IF_ASKED
     if member.memory == "own":
         return ""
     if not sessions.is_proven:

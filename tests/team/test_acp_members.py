@@ -1,0 +1,38 @@
+"""Members of a team that speak the Agent Client Protocol: what bullpen knows of them, and what not."""
+
+import pytest
+
+from bullpen.agents.registry import agent_spec, is_known, is_restricted, known_agents, spec_for
+from bullpen.errors import UnknownAgent
+from bullpen.permissions import Permission
+from bullpen.team.own_memory import why_shared
+from bullpen.team.team import Member
+
+
+def test_the_protocol_needs_a_command_and_is_not_a_cli() -> None:
+    with pytest.raises(UnknownAgent, match="needs a command"):
+        spec_for("acp")
+
+    assert spec_for("acp", ["opencode", "acp"]).command == ("opencode", "acp")
+    assert "acp" not in known_agents()
+    assert is_known("acp")
+
+
+def test_bullpen_does_not_decide_what_its_programs_do_unasked() -> None:
+    assert is_restricted("gemini")
+    assert not is_restricted("acp")
+    assert not is_restricted("something")
+
+
+@pytest.mark.parametrize(("permissions", "is_own"), [("edit", True), ("ask", False)])
+def test_qwen_has_no_memory_of_its_own_if_people_are_asked(permissions: Permission, is_own: bool) -> None:
+    member = Member(name="q", type="agent", agent="qwen", permissions=permissions)
+
+    assert (why_shared(member, agent_spec("qwen")) == "") is is_own
+
+
+def test_the_command_line_of_a_turn_says_how_it_was_run() -> None:
+    spec = agent_spec("gemini")
+
+    assert spec.that_ran(("/usr/bin/gemini", "--acp", "--model", "x")) is spec.asking
+    assert spec.that_ran(("/usr/bin/gemini", "--output-format", "stream-json")) is spec
