@@ -26,7 +26,7 @@ def test_bullpen_does_not_decide_what_its_programs_do_unasked() -> None:
 
 @pytest.mark.parametrize(("permissions", "is_own"), [("edit", True), ("ask", False)])
 def test_qwen_has_no_memory_of_its_own_if_people_are_asked(permissions: Permission, is_own: bool) -> None:
-    member = Member(name="q", type="agent", agent="qwen", permissions=permissions)
+    member = Member(name="q", type="ai", agent="qwen", permissions=permissions)
 
     assert (why_shared(member, agent_spec("qwen")) == "") is is_own
 
