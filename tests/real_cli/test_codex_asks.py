@@ -2,8 +2,9 @@
 
 import asyncio
 import json
+import random
 import tempfile
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from tests.real_cli.test_fork import begins_with
 from tests.real_cli.turn import Turn, run
 
 from bullpen.agents import Permission, Reply, process_tree
-from bullpen.agents.dialogue import Tell
+from bullpen.agents.dialogue import Ask, Tell
 from bullpen.approvals import Answer
 from bullpen.memory import SessionUse
 from bullpen.testing.models import ModelRequest, ToolCall
@@ -42,7 +43,7 @@ def patch(text: str) -> Scripted:
 class Asked(Turn):
     """A turn of codex in which people are asked."""
 
-    def __init__(self, folder: Path, *answers: Answer | Callable[[], Awaitable[Answer]]) -> None:
+    def __init__(self, folder: Path, *answers: Answer | Ask) -> None:
         super().__init__("codex", folder)
         self.answers = list(answers)
         self.tell: Tell = lambda _: False
@@ -60,7 +61,7 @@ class Asked(Turn):
 
     async def _answer(self, asked: ApprovalAsked) -> Answer:
         answer = self.answers.pop(0)
-        return answer if isinstance(answer, Answer) else await answer()
+        return answer if isinstance(answer, Answer) else await answer(asked)
 
     def commands(self) -> list[str]:
         return [asked.command for asked in self.of(ApprovalAsked)]
@@ -69,7 +70,7 @@ class Asked(Turn):
 def test_nothing_runs_before_the_yes_and_it_is_asked_each_time(tmp_path: Path) -> None:
     was_there: list[bool] = []
 
-    async def look_then_yes() -> Answer:
+    async def look_then_yes(_: ApprovalAsked) -> Answer:
         await asyncio.sleep(0.5)
         was_there.append((turn.cwd / "a.txt").exists())
         return YES
@@ -118,7 +119,7 @@ def test_a_no_to_stop_ends_the_turn(tmp_path: Path) -> None:
 
 
 def test_reading_and_edits_in_the_folder_are_free_and_all_else_is_asked(tmp_path: Path, outside: Path) -> None:
-    turn = Asked(tmp_path, *[YES] * 4)
+    turn = Asked(tmp_path, NO, *[YES] * 4)
     (turn.cwd / "notes.txt").write_text("alpha\n")
     (turn.cwd / "link").symlink_to(outside)
     (turn.cwd / ".git").mkdir()
@@ -138,6 +139,7 @@ def test_reading_and_edits_in_the_folder_are_free_and_all_else_is_asked(tmp_path
     )
 
     edits = [asked for asked in turn.of(ApprovalAsked) if asked.kind == "edit"]
+    assert edits.pop(0).paths == (str(turn.cwd / "link" / "not_made.txt"),)
     assert [edit.paths for edit in edits] == [(str(outside / "made.txt"),), (str(turn.cwd / ".git" / "config"),)]
     assert edits[0].diff == f"--- /dev/null\n+++ {outside}/made.txt\n+hello"
     assert [asked.command for asked in turn.of(ApprovalAsked) if asked.kind == "command"] == [
@@ -145,29 +147,34 @@ def test_reading_and_edits_in_the_folder_are_free_and_all_else_is_asked(tmp_path
         "/bin/bash -lc 'git status'",
     ]
     assert (turn.cwd / "made.txt").read_text() == "hello\n"
-    # Its sandbox holds where we see no more than a path.
     assert [file.name for file in outside.iterdir()] == ["made.txt"]
     changed = [file for finished in turn.of(ToolFinished) for file in finished.changed_files]
     assert str(turn.cwd / "made.txt") in changed
 
 
-def test_a_yes_holds_in_its_sandbox_and_to_leave_that_is_asked_for(tmp_path: Path, outside: Path) -> None:
-    turn = Asked(tmp_path, YES, YES)
+def test_to_leave_the_sandbox_is_asked_for_with_a_reason(tmp_path: Path, outside: Path) -> None:
     file = outside / "made.txt"
+    was_there: list[tuple[str, bool]] = []
+
+    async def answer(asked: ApprovalAsked) -> Answer:
+        was_there.append((asked.why, file.exists()))
+        return YES
+
+    # Codex may itself ask for more after its sandbox has refused a command, if that has ended soon enough.
+    turn = Asked(tmp_path, *[answer] * 3)
     again = command(f"touch {file}", sandbox_permissions="require_escalated", justification="I need that file.")
 
-    def after_the_first(_: ModelRequest) -> Scripted:
-        assert not file.exists()
-        return again
+    run(turn.run(command(f"touch {file}"), again, Scripted(text="done")))
 
-    run(turn.run(command(f"touch {file}"), after_the_first, Scripted(text="done")))
-
-    assert [asked.why for asked in turn.of(ApprovalAsked)] == ["", "I need that file."]
+    first, second, *_ = was_there
+    assert first == ("", False)
+    assert second[0], "it says why"
+    assert was_there[-1][0] == "I need that file."
     assert file.exists()
 
 
 def test_cancelling_while_it_asks_leaves_no_process_and_no_question(tmp_path: Path) -> None:
-    async def never() -> Answer:
+    async def never(_: ApprovalAsked) -> Answer:
         await asyncio.Event().wait()
         raise AssertionError
 
@@ -228,7 +235,7 @@ def test_a_rule_of_the_users_own_is_seen_where_it_answers(tmp_path: Path) -> Non
 
 
 def test_words_reach_the_model_in_the_same_turn(tmp_path: Path) -> None:
-    async def tell_then_yes() -> Answer:
+    async def tell_then_yes(_: ApprovalAsked) -> Answer:
         assert turn.tell("Use British spelling.")
         return YES
 
@@ -350,3 +357,44 @@ def test_questions_with_choices_are_questions(tmp_path: Path) -> None:
     ]
     answered = {"answers": {"colour": {"answers": ["blue"]}, "shade": {"answers": ["a dark one"]}}}
     assert answered in [json.loads(text) for text in turn.requests[-1].texts if text.startswith('{"answers"')]
+
+
+def test_only_what_people_agree_to_runs_and_only_once(tmp_path: Path) -> None:
+    chance = random.Random(17)
+    commands = [f"echo x >> f{number}" for number in range(20)]
+    agreed: list[str] = []
+    early: list[str] = []
+
+    async def answer(asked: ApprovalAsked) -> Answer:
+        file = turn.cwd / asked.command.strip("'").rpartition(" ")[2]
+        await asyncio.sleep(chance.choice([0, 0, 0.1]))
+        early.extend([file.name] if file.exists() else [])
+        if chance.random() < 0.5:
+            return Answer(verdict="no", reason=chance.choice(["", f"not {file.name}"]))
+        agreed.append(file.name)
+        return YES
+
+    turn = Asked(tmp_path, *[answer] * len(commands))
+
+    run(turn.run(*map(command, commands), Scripted(text="done")))
+
+    assert turn.commands() == [f"/bin/bash -lc '{text}'" for text in commands]
+    assert early == []
+    assert {file.name: file.read_text() for file in turn.cwd.iterdir()} == dict.fromkeys(agreed, "x\n")
+
+
+def test_several_questions_at_once(tmp_path: Path) -> None:
+    async def answer(asked: ApprovalAsked) -> Answer:
+        while len(turn.commands()) < 2:
+            await asyncio.sleep(0.02)
+        return YES if "b.txt" in asked.command else NO
+
+    turn = Asked(tmp_path, answer, answer)
+    calls = [ToolCall(name="exec_command", arguments={"cmd": f"touch {name}"}) for name in ("a.txt", "b.txt")]
+
+    reply = run(turn.run(Scripted(tool_calls=tuple(calls)), Scripted(text="done")))
+
+    assert reply.text == "done"
+    assert sorted(turn.commands()) == ["/bin/bash -lc 'touch a.txt'", "/bin/bash -lc 'touch b.txt'"]
+    assert [file.name for file in turn.cwd.iterdir()] == ["b.txt"]
+    assert any("write to notes/ instead" in text for text in turn.requests[-1].texts)

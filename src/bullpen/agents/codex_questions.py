@@ -1,5 +1,6 @@
 """What Codex's app-server asks, as questions to people, and their answers as its own; also what it may do unasked."""
 
+import os
 from collections.abc import Mapping
 from pathlib import PurePath
 from typing import Any
@@ -98,7 +99,9 @@ def _changes(params: dict[str, Any], items: Mapping[str, Item]) -> list[dict[str
 
 
 def _is_ours(path: str, folder: str) -> bool:
-    return is_inside(path, folder) and not PROTECTED & {part.lower() for part in PurePath(path).parts}
+    # Where a link leads counts: its sandbox does not always hold after a yes.
+    is_there = is_inside(path, folder) and is_inside(os.path.realpath(path), os.path.realpath(folder))
+    return is_there and not PROTECTED & {part.lower() for part in PurePath(path).parts}
 
 
 def _command(question: str, params: dict[str, Any]) -> ApprovalAsked:
