@@ -27,6 +27,7 @@ from bullpen.store.sqlite import SqliteStore
 from bullpen.store.thread import Desk, StoreThread
 from bullpen.team.file import LoadedTeam, load_team
 from bullpen.team.reader import examine_team
+from bullpen.team.standing_answers import StandingAnswers
 from bullpen.team.team import Team
 
 if TYPE_CHECKING:
@@ -147,7 +148,8 @@ async def open_conversation(
         number = state.progress.message_number
         history = StoredHistory(store, conversation_id, messages=state.messages, highest_number=number)
         checks = None if elsewhere is None else elsewhere.checks
-        conversation = Conversation(loaded.team, state, agents, history, store, loaded.root, files, checks)
+        standing = StandingAnswers(loaded.path)
+        conversation = Conversation(loaded.team, state, agents, history, store, loaded.root, files, checks, standing)
         await conversation.start(interrupted_at=seen_at, continues=continues)
         async with nullcontext() if telemetry is None else telemetry.following(conversation):
             try:

@@ -27,6 +27,11 @@ def trust_file() -> Path:
     return data_folder() / "trusted.json"
 
 
+def standing_answers_file() -> Path:
+    """Return where it is recorded what people have allowed agents once and for all."""
+    return data_folder() / "allowed-for-good.json"
+
+
 def is_yes(value: str | None) -> bool:
     """Return whether an environment variable says yes."""
     return (value or "").strip().lower() in ("1", "true", "yes", "on")

@@ -301,6 +301,27 @@ class NothingToDecide(BullpenError):
         super().__init__(f"{which} waiting for a decision.")
 
 
+class NotWorking(BullpenError):
+    """An agent is to be told something while it works, and does not work."""
+
+    def __init__(self, member: str) -> None:
+        super().__init__(f"{member} is not working now. Say it instead: @{member} …")
+
+
+class NothingAsked(BullpenError):
+    """No agent waits for an answer to this question."""
+
+    def __init__(self, turn_id: str, question: str) -> None:
+        super().__init__(f"Turn {turn_id} does not wait for an answer to a question {question!r}.")
+
+
+class AnsweredAlready(BullpenError):
+    """Somebody else was faster, or it was answered without a person."""
+
+    def __init__(self, by: str, verdict: str) -> None:
+        super().__init__(f"The question is answered already: {verdict} ({by}). That answer counts.")
+
+
 class NoConflict(BullpenError):
     """No conflict in files is waiting for a decision."""
 

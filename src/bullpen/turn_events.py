@@ -180,4 +180,4 @@ Event = (
 
 def is_work(event: Event) -> bool:
     """Return whether an agent has begun to say or to do something."""
-    return isinstance(event, TextDelta | ToolStarted)
+    return isinstance(event, TextDelta | ToolStarted | ApprovalAsked)

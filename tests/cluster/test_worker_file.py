@@ -51,7 +51,7 @@ def test_all_that_is_wrong_is_said_at_once_with_lines(tmp_path: Path) -> None:
     assert said[0] == "line 1, permision: there is no such key. Did you mean permissions?"
     assert "line 2, agents: " in said[1]
     assert "claudio" in said[1]
-    assert said[2] == """line 3, permissions: must be "read-only" or "edit" or "full", not 'everything'"""
+    assert said[2] == """line 3, permissions: must be "read-only" or "edit" or "ask" or "full", not 'everything'"""
     assert said[3] == "line 4, at_once: must be a whole number of at least 1, not 0"
     assert said[4].startswith("line 5, env: must be a list of variable names")
     assert "sk-secret-key" not in said[4]

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bullpen.team.approval_rules import allowing, denying, is_like, is_rule
+from bullpen.team.approval_rules import allowing, denying, is_like
+from bullpen.text.plain_commands import is_rule
 from bullpen.turn_events import ApprovalAsked
 
 

@@ -55,6 +55,8 @@ arguments = ["--verbose", "--add-dir", ".."]
 env = ["GITHUB_TOKEN"]
 permissions = "edit"
 allow = ["pytest", "npm test"]
+deny = ["git push*"]
+ask_timeout = 60
 window = 0
 window_bytes = 1_000
 visibility = "addressed"
@@ -127,6 +129,8 @@ def test_a_file_with_every_key() -> None:
                 env=("GITHUB_TOKEN",),
                 permissions="edit",
                 allow=("pytest", "npm test"),
+                deny=("git push*",),
+                ask_timeout=60.0,
                 window=0,
                 window_bytes=1_000,
                 visibility="addressed",
@@ -266,7 +270,7 @@ def test_what_may_be_wrong_with_the_team(line: str, complaint: str) -> None:
     ("line", "complaint"),
     [
         ("windw = 3", "windw: there is no such key. Did you mean window or window_bytes?"),
-        ("timeout = 3", "timeout: there is no such key. Did you mean idle_timeout or total_timeout?"),
+        ("timeout = 3", "timeout: there is no such key. Did you mean ask_timeout or idle_timeout or total_timeout?"),
         ("window = -1", "window: must be a whole number of at least 0, not -1"),
         ("window = true", "window: must be a whole number of at least 0, not true"),
         ("max_bytes = 0", "max_bytes: must be a whole number of at least 1, not 0"),
@@ -274,7 +278,7 @@ def test_what_may_be_wrong_with_the_team(line: str, complaint: str) -> None:
         ("idle_timeout = nan", "idle_timeout: must be a number of seconds above 0, not nan"),
         ("total_timeout = inf", "total_timeout: must be a number of seconds above 0, not inf"),
         ("total_timeout = '5 min'", "total_timeout: must be a number of seconds above 0, not '5 min'"),
-        ("permissions = 'all'", """permissions: must be "read-only" or "edit" or "full", not 'all'"""),
+        ("permissions = 'all'", """permissions: must be "read-only" or "edit" or "ask" or "full", not 'all'"""),
         ("visibility = 1", 'visibility: must be "all" or "addressed", not 1'),
         (
             "arguments = '--x y'",
@@ -468,7 +472,7 @@ command = ["x"]
         "line 5, limits.minutes: must be a number above 0, not 'soon'",
         "line 9, member.1.model: is only for members with an agent or a command",
         "line 14, member.2.windw: there is no such key. Did you mean window or window_bytes?",
-        """line 15, member.2.permissions: must be "read-only" or "edit" or "full", not 'root'""",
+        """line 15, member.2.permissions: must be "read-only" or "edit" or "ask" or "full", not 'root'""",
         "line 16, member.2.may_address: there is no such member: 'km'. Did you mean kim?",
         "line 16, member.2.may_address: there is no such member: 'mx'. Did you mean MAX?",
         "line 19, member.3.name: 'MAX' and 'max' would be the same name in [NEXT: …]",
@@ -737,7 +741,9 @@ def test_normalising_twice_changes_nothing(name: str) -> None:
     assert normalized(normalized(name)) == normalized(name)
 
 
-ALLOW_WORDS = 'must be a list of commands such as "npm test", without quotes, commas or shell operators'
+ALLOW_WORDS = (
+    'must be a list of commands or tools such as "npm test" or "git diff*", without quotes, commas or shell operators'
+)
 
 
 @pytest.mark.parametrize(
@@ -761,7 +767,7 @@ ALLOW_WORDS = 'must be a list of commands such as "npm test", without quotes, co
             "(pytest)",
             "pytest),Bash(*",
             "a,b",
-            "pytest *",
+            "pytest * x",
             "pytest ?",
             "~/x",
         ),

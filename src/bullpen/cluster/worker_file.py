@@ -13,7 +13,7 @@ from bullpen.cluster.orders import Work
 from bullpen.errors import NotAllowedHere, UnknownAgent
 from bullpen.permissions import Permission
 
-LEVELS: tuple[Permission, ...] = ("read-only", "edit", "full")
+LEVELS: tuple[Permission, ...] = ("read-only", "edit", "ask", "full")
 
 
 class WorkerFile(Struct, frozen=True, kw_only=True):

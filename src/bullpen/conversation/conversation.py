@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
@@ -10,11 +10,13 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 from msgspec.structs import replace
 
 from bullpen.agents.runner import to_the_end
+from bullpen.approvals import Answer, Scope
 from bullpen.check_results import CheckResult
 from bullpen.context.history import History
 from bullpen.context.manager import ContextManager, task_too_long
 from bullpen.context.prompt import AssemblerOutput
 from bullpen.conversation import conflicts, decisions, rounds
+from bullpen.conversation.approvals import Approvals, StandingAnswers
 from bullpen.conversation.best_of import BestOfSeveral
 from bullpen.conversation.broadcast import Viewer
 from bullpen.conversation.check_places import CheckRunner
@@ -39,8 +41,10 @@ from bullpen.conversation.workspaces import workspaces
 from bullpen.errors import (
     MessageDiffers,
     NobodyToAsk,
+    NothingRuns,
     NothingSaid,
     NothingToMerge,
+    NotWorking,
     StoreUncertain,
     UnknownMessage,
     UnknownSender,
@@ -81,6 +85,7 @@ class Conversation:
         root: Path,
         file_history: FileHistory | None = None,
         check_runner: CheckRunner | None = None,
+        standing: StandingAnswers | None = None,
     ) -> None:
         self.team = team
         self._state = state
@@ -94,9 +99,11 @@ class Conversation:
         """For each member that may edit files, the folder in which it may."""
         self._files = TurnFiles(self._journal, file_history, of_turns, team.checks, check_runner, root)
         self._best_of = BestOfSeveral(team, self._journal, file_history, self._files)
+        self.approvals = Approvals(self._journal, standing)
+        """What running agents ask."""
         self._turns = TurnLoop(
             *(team, self._router, self._journal, of_turns, prompts, memories),
-            *(self.workspaces, self._files, self._best_of),
+            *(self.workspaces, self._files, self._best_of, self.approvals),
         )
         self._loops: list[asyncio.Task[None]] = []
 
@@ -143,7 +150,34 @@ class Conversation:
             raise MessageDiffers(stored.message.id)
         return replace(stored, already_stored=True)
 
+    async def tell(self, member: str, text: str, *, sender: str | None = None) -> bool:
+        """Give words to an agent while it works; return whether its model gets them in this turn.
+
+        They are stored first. If its CLI cannot take them now, they are said to it, for its next turn.
+        """
+        agent = self.agent(member)
+        running = next((one for one in self.running.values() if one.turn.member == agent.name), None)
+        if running is None:
+            raise NotWorking(agent.name)
+        if not running.can_be_told:
+            await self.say(f"@{agent.name} {text}", sender=sender)
+            return False
+        await self.note(f"(told {agent.name} while it worked) {text}", sender=sender)
+        if running.tell(text):
+            return True
+        await self.ask(agent.name, by=sender)
+        return False
+
     # What a person decides
+
+    async def answer(
+        self, turn_id: str, question: str, answer: Answer, *, scope: Scope = "once", by: str | None = None
+    ) -> None:
+        """Answer what a running agent asks. A "stop" also cancels its turn."""
+        await self.approvals.answer(turn_id, question, answer, scope=scope, by=self._decider(by))
+        if answer.verdict == "stop":
+            with suppress(NothingRuns):
+                await self.cancel(turn_id, by=by)
 
     async def cancel(self, *turn_ids: str, by: str | None = None) -> tuple[WaitingTurn, ...]:
         """Stop running turns, or all, and keep the queue until a person continues or drops it.

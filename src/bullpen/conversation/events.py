@@ -6,6 +6,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from bullpen.approvals import Answer, ApprovalRecord, Scope
 from bullpen.check_results import CheckResult
 from bullpen.file_changes import ChangeRecord
 from bullpen.messages import ConversationMessage
@@ -14,7 +15,7 @@ from bullpen.routing.progress import MergeConflict
 from bullpen.routing.queue import WaitingTurn
 from bullpen.routing.rounds import Candidate, Round
 from bullpen.text.names import listed
-from bullpen.turn_events import Event, Failed, Usage
+from bullpen.turn_events import ApprovalAsked, Event, Failed, Usage
 
 PauseKind = Literal["cap", "failed", "cancelled", "interrupted", "left_over", "trouble"]
 FEW = 5
@@ -192,6 +193,44 @@ class Decided(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="decide
     """Who decided it, if a person did."""
 
 
+class Asked(Struct, frozen=True, kw_only=True, tag="asked", tag_field="type"):
+    """A running agent asks people before it does something, and waits."""
+
+    turn_id: str
+    member: str
+    question: ApprovalAsked
+    at: int
+
+
+class Answered(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="answered", tag_field="type"):
+    """A question of a running agent is answered: by a person, or by a rule."""
+
+    turn_id: str
+    member: str
+    question: str
+    answer: Answer
+    scope: Scope = "once"
+    by: str = ""
+    """Who answered; empty: no person did."""
+    because: str = ""
+    """Why it was answered without a person."""
+
+    @classmethod
+    def of(cls, record: ApprovalRecord) -> "Answered":
+        """Return the event for a stored answer."""
+        if record.answer is None:
+            raise TypeError("a question is not an answer")
+        return cls(
+            turn_id=record.turn_id,
+            member=record.member,
+            question=record.question,
+            answer=record.answer,
+            scope=record.scope,
+            by=record.by,
+            because=record.because,
+        )
+
+
 class Paused(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="paused", tag_field="type"):
     """No turn begins until a person continues."""
 
@@ -297,6 +336,8 @@ ConversationEvent = (
     | Unallowed
     | Conflicted
     | Unpicked
+    | Asked
+    | Answered
     | Decided
     | Paused
     | Continued

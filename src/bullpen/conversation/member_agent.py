@@ -103,6 +103,8 @@ class MemberAgent(Struct, frozen=True, kw_only=True):
             session=given.report.session,
             on_command=running.on_command,
             on_output=running.on_output,
+            ask=running.ask,
+            on_tell=running.on_tell,
         )
 
     def _environment(self) -> dict[str, str]:

@@ -6,6 +6,7 @@ import time
 
 from msgspec.structs import replace
 
+from bullpen.agents.dialogue import Ask, Tell, nobody
 from bullpen.errors import AgentFailed, BullpenError, WorkerLost
 from bullpen.memory import Memory
 from bullpen.routing.queue import WaitingTurn
@@ -13,6 +14,8 @@ from bullpen.store.base import EndState, PackedStream, TurnEnd
 from bullpen.store.packing import StreamPacker
 from bullpen.text.secrets import without_secrets
 from bullpen.turn_events import (
+    ApprovalAsked,
+    ApprovalOver,
     Event,
     Failed,
     Finished,
@@ -65,6 +68,12 @@ class RunningTurn:
         """The last thing it began, in a few words."""
         self.reply = ""
         """Its final answer, once there is one."""
+        self.ask: Ask = nobody
+        """Answers what it asks."""
+        self.tell: Tell = lambda _: False
+        """Gives it words while it works."""
+        self.can_be_told = False
+        """Whether its CLI can take them."""
         self._pieces: list[str] = []
         self._cancelled = CANCELLED
         self._command: tuple[str, ...] = ()
@@ -101,6 +110,10 @@ class RunningTurn:
                 # The model has its result now.
                 self.doing = "thinking"
                 self._add_step(event)
+            case ApprovalAsked():
+                self.doing = "waiting for an answer"
+            case ApprovalOver():
+                self.doing = "thinking"
             case Notice():
                 self._add_step(event)
             case TodoList():
@@ -119,6 +132,10 @@ class RunningTurn:
         self.why_again = reason
         self.used_before = None
         self.knows_session.set()
+
+    def on_tell(self, tell: Tell) -> None:
+        """Remember how it can be told something."""
+        self.tell, self.can_be_told = tell, True
 
     def on_command(self, command: tuple[str, ...]) -> None:
         """Remember the command line."""

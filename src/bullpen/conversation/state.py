@@ -7,6 +7,7 @@ import msgspec
 from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
+from bullpen.approvals import ApprovalRecord
 from bullpen.check_results import CheckResult
 from bullpen.context.prompt import AssemblerOutput
 from bullpen.conversation.entry import Change, Entry
@@ -120,6 +121,14 @@ class ConversationState:
     async def keep_output(self, turn_id: str, data: bytes) -> None:
         """Add to what is stored of a running turn's output."""
         await self.in_store(self._store.keep_output, self.conversation_id, turn_id, data, owner=self._owner)
+
+    async def note_approval(self, record: ApprovalRecord) -> ApprovalRecord:
+        """Store a question of a running agent, or the answer to one."""
+        return await self.in_store(self._store.note_approval, self.conversation_id, record, owner=self._owner)
+
+    async def approvals(self, turn_ids: Sequence[str] | None = None) -> list[ApprovalRecord]:
+        """Return the questions and answers of some turns, or of all."""
+        return await self.in_store(self._store.approvals, self.conversation_id, turn_ids=turn_ids)
 
     async def keep_check(self, result: CheckResult) -> CheckResult:
         """Store a check that begins, or how one ended that has begun, and return it as it is stored."""

@@ -12,6 +12,7 @@ from bullpen.agents.runner import to_the_end
 from bullpen.context.prompt import AssemblerOutput
 from bullpen.context.report import PromptReport
 from bullpen.conversation import decisions
+from bullpen.conversation.approvals import Approvals
 from bullpen.conversation.best_of import BestOfSeveral
 from bullpen.conversation.consequences import agent_reply, turn_begins, turn_ends
 from bullpen.conversation.events import Paused, Quiet, Trouble, TurnEnded, TurnEvent
@@ -38,7 +39,7 @@ from bullpen.routing.router import Router
 from bullpen.store.base import PoolOrder, TurnEnd
 from bullpen.team.team import Team
 from bullpen.text.clean import clean_text
-from bullpen.turn_events import Event, Failed, Finished, Notice, Usage
+from bullpen.turn_events import ApprovalAsked, ApprovalOver, Event, Failed, Finished, Notice, Usage
 
 logger = logging.getLogger(__name__)
 
@@ -60,6 +61,7 @@ class TurnLoop:
         workspaces: Mapping[str, str],
         files: TurnFiles,
         best_of: BestOfSeveral,
+        approvals: Approvals,
     ) -> None:
         self.running: dict[str, RunningTurn] = {}
         """The running turns, by their ids."""
@@ -73,6 +75,7 @@ class TurnLoop:
         self._memories = memories
         self._files = files
         self._best_of = best_of
+        self._approvals = approvals
         self._workspaces = workspaces
         self._people = frozenset(person.name for person in team.people)
         self._was_busy = False
@@ -215,6 +218,7 @@ class TurnLoop:
             session.on_event(event)
             self._heard(running, event)
 
+        running.ask = partial(self._approvals.ask, agent.member, running.turn.id)
         try:
             running.used_before = session.used_before
             async with self._storing_what_was_given(running, prepared):
@@ -388,8 +392,8 @@ class TurnLoop:
             running.reported_usage = event
             event = usage_of(event, running.used_before)
         running.on_event(event)
-        # How a turn ended is published when it is stored.
-        if not isinstance(event, Finished | Failed):
+        # How a turn ended is published when it is stored, and a question when a person is asked.
+        if not isinstance(event, Finished | Failed | ApprovalAsked | ApprovalOver):
             turn = running.turn
             self._journal.publish(TurnEvent(turn_id=turn.id, member=turn.member, event=event))
 

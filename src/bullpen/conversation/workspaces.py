@@ -5,7 +5,7 @@ from pathlib import Path
 
 from bullpen.team.team import Member
 
-MAY_EDIT = frozenset({"edit", "full"})
+MAY_EDIT = frozenset({"edit", "ask", "full"})
 
 
 def workspaces(

@@ -11,7 +11,6 @@ import shlex
 from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 
-from bullpen.text.plain_commands import is_plain_command
 from bullpen.turn_events import ApprovalAsked
 
 SHELLS = frozenset({"bash", "dash", "sh", "zsh"})
@@ -21,11 +20,6 @@ SHELL_OPTIONS = frozenset({"-c", "-lc", "-cl"})
 # Also in quotes: which of them a shell reads there depends on the quotes.
 _READ_BY_SHELLS = re.compile(r"[`$;&|<>\\(){}!\r\n\0]")
 _WORD = re.compile(r"[^\s;&|<>()`{}$'\"\\]+")
-
-
-def is_rule(text: str) -> bool:
-    """Return whether a text is a rule."""
-    return is_plain_command(text.removesuffix("*") or "x") and text != ""
 
 
 def allowing(rules: Iterable[str], asked: ApprovalAsked) -> str:

@@ -25,6 +25,7 @@ from bullpen.team.toml_lines import Path as KeyPath
 from bullpen.team.toml_lines import TomlLines
 from bullpen.text.clean import byte_length
 from bullpen.text.names import nearest
+from bullpen.text.plain_commands import is_plain_command
 
 
 def check_team(
@@ -228,6 +229,9 @@ class _Checks:
         elif member.permissions == "full":
             text = "this agent may run any command and change any file without being asked"
             yield self._problem((*path, "permissions"), text, "remark")
+        if member.permissions != "ask" and member.deny:
+            text = 'has no effect: what an agent may never do is only known with permissions = "ask"'
+            yield self._problem((*path, "deny"), text, "warning")
 
     def _may_address(self, path: KeyPath, member: Member) -> Iterator[TeamProblem]:
         """Warn about hand-overs to members with full permissions that the team file makes free."""
@@ -247,7 +251,12 @@ class _Checks:
         if not member.allow or not (member.command or is_restricted(member.agent)):
             return
         rules = spec_for(member.agent, member.command).allow
-        if member.permissions == "full":
+        if member.permissions == "ask":
+            return
+        if star := next((rule for rule in member.allow if not is_plain_command(rule)), ""):
+            text = f'{star!r} can be allowed only with permissions = "ask", where bullpen answers'
+            yield self._problem((*path, "allow"), text)
+        elif member.permissions == "full":
             yield self._problem((*path, "allow"), "has no effect: this agent may run any command", "remark")
         elif isinstance(rules, str):
             yield self._problem((*path, "allow"), f"has no effect: {rules}", "remark")

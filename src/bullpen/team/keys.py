@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from bullpen.text.plain_commands import is_plain_command
+from bullpen.text.plain_commands import is_rule
 
 LONGEST_CHECK_NAME = 40
 
@@ -43,9 +43,9 @@ def _read_command(value: Any) -> tuple[str, ...]:
 
 
 def _read_allowed(value: Any) -> tuple[str, ...]:
-    commands = _read_texts(value)
-    _require(all(map(is_plain_command, commands)))
-    return commands
+    rules = _read_texts(value)
+    _require(all(map(is_rule, rules)))
+    return rules
 
 
 def _read_variables(value: Any) -> tuple[str, ...]:
@@ -161,8 +161,11 @@ PERSON_KEYS = {
     "color": _one_of("red", "green", "yellow", "blue", "magenta", "cyan", "white"),
 }
 POOL = Kind('the name of a pool of workers, such as "gpu-box"', _read_pool)
-_PERMISSIONS = _one_of("read-only", "edit", "full")
-_ALLOWED = Kind('a list of commands such as "npm test", without quotes, commas or shell operators', _read_allowed)
+_PERMISSIONS = _one_of("read-only", "edit", "ask", "full")
+_ALLOWED = Kind(
+    'a list of commands or tools such as "npm test" or "git diff*", without quotes, commas or shell operators',
+    _read_allowed,
+)
 AGENT_KEYS = PERSON_KEYS | {
     "agent": _TEXT,
     "command": _COMMAND,
@@ -174,6 +177,8 @@ AGENT_KEYS = PERSON_KEYS | {
     "env": Kind("a list of variable names, without values", _read_variables, may_be_secret=True),
     "permissions": _PERMISSIONS,
     "allow": _ALLOWED,
+    "deny": _ALLOWED,
+    "ask_timeout": _SECONDS,
     "window": _whole(0),
     "window_bytes": _whole(0),
     "visibility": _one_of("all", "addressed"),

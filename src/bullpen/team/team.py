@@ -65,7 +65,11 @@ class Member(Struct, frozen=True, kw_only=True):
     """Names of environment variables to pass on; never values, which do not belong in a file."""
     permissions: Permission = "read-only"
     allow: tuple[str, ...] = ()
-    """Beginnings of commands that it may run without being asked."""
+    """Beginnings of commands that it may run without being asked; with permissions "ask", rules."""
+    deny: tuple[str, ...] = ()
+    """Rules on what it may never do, where people could be asked."""
+    ask_timeout: float = 1800.0
+    """Seconds that a person has to answer it."""
     window: int | None = None
     """How many earlier messages it is given; None means by their size."""
     window_bytes: int = DEFAULT_WINDOW_BYTES

@@ -4,24 +4,20 @@ A team file names programs, and it may come with a stranger's repository. So a p
 again after every change. Trust covers the file's text only, not what the programs and files it names do.
 """
 
-import fcntl
 import hashlib
-import json
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from msgspec import Struct
 
 from bullpen import config
 from bullpen.agents.registry import is_restricted, spec_for
-from bullpen.errors import BullpenError, InvalidTeam, TeamProblem
+from bullpen.agents.spec import AgentSpec
+from bullpen.errors import InvalidTeam, TeamProblem
 from bullpen.permissions import Permission
+from bullpen.team.kept_file import KeptFile
 from bullpen.team.team import Check, Member, Team
-
-FOLDER_MODE = 0o700
-FILE_MODE = 0o600
 
 
 class Runs(Struct, frozen=True, kw_only=True):
@@ -36,6 +32,8 @@ class Runs(Struct, frozen=True, kw_only=True):
     permissions: Permission
     allow: tuple[str, ...] = ()
     """Beginnings of the commands that its CLI lets it run without being asked."""
+    deny: tuple[str, ...] = ()
+    """What it may not do even if it asks."""
     restricted: bool
     """Whether the program is run with options that enforce its permissions; only known CLIs have them."""
     own_arguments: tuple[str, ...] = ()
@@ -76,7 +74,8 @@ def _runs(member: Member, root: Path) -> Runs:
         command=(spec.program, *arguments, *member.arguments, *spec.last_arguments),
         folder=Path(os.path.realpath(root / member.cwd)),
         permissions=member.permissions,
-        allow=member.allow if spec.allow_arguments(member.permissions, member.allow) else (),
+        allow=member.allow if member.permissions == "ask" or _are_allowed(spec, member) else (),
+        deny=member.deny,
         restricted=is_restricted(member.agent),
         own_arguments=member.arguments,
         environment=(*spec.environment, *member.env),
@@ -84,64 +83,32 @@ def _runs(member: Member, root: Path) -> Runs:
     )
 
 
+def _are_allowed(spec: AgentSpec, member: Member) -> bool:
+    return bool(spec.allow_arguments(member.permissions, member.allow))
+
+
 class Trust:
     """The team files that a person has agreed to run, each with the hash of its text."""
 
     def __init__(self, file: Path | None = None) -> None:
-        self._file = file or config.trust_file()
+        self._file = KeptFile(file or config.trust_file())
 
     def knows(self, path: Path, text: str) -> bool:
         """Return whether this exact text is trusted at this path. If the record cannot be read, nothing is."""
-        return self._hashes().get(str(path.absolute())) == _hash_of(text)
+        try:
+            return _hashes(self._file.read()).get(str(path.absolute())) == _hash_of(text)
+        except (OSError, ValueError, RecursionError):
+            return False
 
     def remember(self, path: Path, text: str) -> None:
         """Trust this text at this path from now on."""
-        try:
-            _make_folder(self._file.parent)
-            with self._locked():
-                self._replace(self._hashes() | {str(path.absolute()): _hash_of(text)})
-        except OSError as error:
-            reason = f"cannot be written: {error.strerror}"
-            raise BullpenError(f"{self._file} {reason}. Fix that, or set BULLPEN_HOME to another folder.") from error
+        self._file.change(lambda content: _hashes(content) | {str(path.absolute()): _hash_of(text)})
 
-    def _hashes(self) -> dict[str, str]:
-        try:
-            hashes = json.loads(self._file.read_bytes())
-        except (OSError, ValueError, RecursionError):
-            return {}
-        is_valid = isinstance(hashes, dict) and all(isinstance(value, str) for value in hashes.values())
-        return hashes if is_valid else {}
 
-    @contextmanager
-    def _locked(self) -> Iterator[None]:
-        """Keep other processes from writing until we have, or one would lose the other's change."""
-        handle = os.open(self._file.with_name(f"{self._file.name}.lock"), os.O_CREAT | os.O_RDWR, FILE_MODE)
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX)
-            yield
-        finally:
-            os.close(handle)
-
-    def _replace(self, hashes: dict[str, str]) -> None:
-        draft = self._file.with_name(f".{self._file.name}.{os.urandom(8).hex()}.new")
-        try:
-            handle = os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, FILE_MODE)
-            with os.fdopen(handle, "w", encoding="ascii") as file:
-                os.fchmod(handle, FILE_MODE)
-                json.dump(hashes, file, indent=1)
-                file.flush()
-                os.fsync(handle)
-            draft.replace(self._file)
-        finally:
-            draft.unlink(missing_ok=True)
+def _hashes(content: Any) -> dict[str, str]:
+    is_valid = isinstance(content, dict) and all(isinstance(value, str) for value in content.values())
+    return content if is_valid else {}
 
 
 def _hash_of(text: str) -> str:
     return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
-
-
-def _make_folder(folder: Path) -> None:
-    if not folder.exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        # Not in mkdir, where the umask would apply.
-        folder.chmod(FOLDER_MODE)

@@ -56,10 +56,14 @@ def _permissions(runs: Runs) -> str:
     allowed = {
         "read-only": "read",
         "edit": "read, and change files",
+        "ask": "read, and change files in its folder; for anything else it asks you",
         "full": "do anything that you may, without asking",
     }
     unless = ", unless its own arguments say otherwise: " + shlex.join(runs.own_arguments) if runs.own_arguments else ""
     commands = f", and run any command that begins with {_any_of(runs.allow)}" if runs.allow else ""
+    if runs.permissions == "ask":
+        commands = f", but not for {_any_of(runs.allow)}" if runs.allow else ""
+        commands += f"; never {_any_of(runs.deny)}" if runs.deny else ""
     return f"{allowed[runs.permissions]} ({runs.permissions}){commands}{unless}"
 
 

@@ -1,0 +1,298 @@
+"""What running agents ask: rules answer, people answer, and nothing is done without a recorded yes."""
+
+import asyncio
+import json
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+from tests.agents.asking import PROGRAM, AskingDriver, heard_in
+from tests.conversation.stage import Stage
+
+from bullpen.agents import AgentSpec
+from bullpen.agents.registry import spec_for
+from bullpen.approvals import Answer, ApprovalRecord
+from bullpen.conversation import member_agent
+from bullpen.conversation.approvals import Unattended
+from bullpen.conversation.conversation import Conversation
+from bullpen.conversation.events import Answered, Asked, ConversationEvent
+from bullpen.errors import AnsweredAlready, NothingAsked, NotWorking
+from bullpen.store.sqlite import SqliteStore
+
+YES, NO = Answer(verdict="yes"), Answer(verdict="no", reason="not on a Friday")
+TOUCH = [["ask", "q1", "touch a"], ["wait", "q1"], ["end", "fine"]]
+
+
+@pytest.fixture
+def asking(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Add agents that ask, each with its script."""
+
+    def spec(agent: str, command: tuple[str, ...] = (), *, name: str = "") -> AgentSpec:
+        found = spec_for(agent, command, name=name)
+        asks = replace(found, driver=AskingDriver, stream="json", permissions={"ask": ()}, ends_by_itself=False)
+        return replace(found, asking=asks)
+
+    monkeypatch.setattr(member_agent, "spec_for", spec)
+    monkeypatch.setattr("bullpen.team.trust.spec_for", spec)
+
+    def add(name: str, *steps: list[str], **keys: Any) -> None:
+        command = [sys.executable, "-c", PROGRAM, json.dumps(steps)]
+        stage.members[name] = {"name": name, "command": command, "permissions": "ask", **keys}
+
+    stage.person("kim")
+    return add
+
+
+async def next_of(events: list[ConversationEvent], kind: type[Any], count: int = 1) -> Any:
+    """Wait for an event."""
+    while True:
+        found = [event for event in events if isinstance(event, kind)]
+        if len(found) >= count:
+            return found[count - 1]
+        await asyncio.sleep(0.01)
+
+
+async def watch(conversation: Conversation, events: list[ConversationEvent]) -> None:
+    async for event in conversation.watch():
+        events += [event]
+
+
+async def play(
+    stage: Stage, *, then: Callable[[Conversation, list[ConversationEvent]], Any], says: str = "@a go"
+) -> list[ConversationEvent]:
+    """Open the conversation, say something, and do something while the agent works; return all events."""
+    events: list[ConversationEvent] = []
+    async with stage.open() as conversation:
+        watching = asyncio.create_task(watch(conversation, events))
+        await asyncio.sleep(0)
+        await conversation.say(says)
+        await then(conversation, events)
+        await conversation.until_quiet()
+        await asyncio.sleep(0.05)
+        watching.cancel()
+        with suppress(asyncio.CancelledError):
+            await watching
+    return events
+
+
+def records(stage: Stage) -> list[ApprovalRecord]:
+    with SqliteStore(stage.db) as store:
+        return [one for stored in store.conversations() for one in store.approvals(stored.id)]
+
+
+def told(stage: Stage) -> list[tuple[str, str]]:
+    return [(one["to"], one["verdict"]) for one in heard_in(stage.folder)]
+
+
+def test_a_person_answers(stage: Stage, asking: Callable[..., None]) -> None:
+    asking("a", *TOUCH)
+
+    async def answer(conversation: Conversation, events: list[ConversationEvent]) -> None:
+        asked: Asked = await next_of(events, Asked)
+        assert (asked.member, asked.question.command) == ("a", "touch a")
+        assert list(conversation.approvals.open) == [(asked.turn_id, "q1")]
+        await conversation.answer(asked.turn_id, "q1", YES, by="kim")
+        assert conversation.approvals.open == {}
+
+    events = asyncio.run(play(stage, then=answer))
+
+    assert told(stage) == [("q1", "yes")]
+    question, answered = records(stage)
+    assert question.asked is not None
+    assert (answered.by, answered.scope, answered.answer) == ("kim", "once", YES)
+    assert [event.by for event in events if isinstance(event, Answered)] == ["kim"]
+
+
+def test_the_reason_of_a_no_reaches_the_agent(stage: Stage, asking: Callable[..., None]) -> None:
+    asking("a", *TOUCH)
+
+    async def answer(conversation: Conversation, events: list[ConversationEvent]) -> None:
+        asked = await next_of(events, Asked)
+        await conversation.answer(asked.turn_id, "q1", NO)
+
+    asyncio.run(play(stage, then=answer))
+
+    assert heard_in(stage.folder) == [{"to": "q1", "verdict": "no", "reason": "not on a Friday"}]
+
+
+def test_the_first_answer_counts_and_the_other_one_is_told(stage: Stage, asking: Callable[..., None]) -> None:
+    stage.person("lee")
+    asking("a", *TOUCH)
+
+    async def answer(conversation: Conversation, events: list[ConversationEvent]) -> None:
+        asked = await next_of(events, Asked)
+        first, second = await asyncio.gather(
+            conversation.answer(asked.turn_id, "q1", YES, by="kim"),
+            conversation.answer(asked.turn_id, "q1", NO, by="lee"),
+            return_exceptions=True,
+        )
+        assert first is None
+        assert isinstance(second, AnsweredAlready)
+        assert "kim" in str(second)
+        with pytest.raises(NothingAsked):
+            await conversation.answer(asked.turn_id, "q9", YES, by="lee")
+
+    asyncio.run(play(stage, then=answer))
+
+    assert told(stage) == [("q1", "yes")]
+    assert len(records(stage)) == 2
+
+
+def test_rules_answer_without_a_person(stage: Stage, asking: Callable[..., None]) -> None:
+    steps = [["ask", "q1", "pytest -q"], ["wait", "q1"], ["ask", "q2", "git push origin"], ["wait", "q2"], ["end", ""]]
+    asking("a", *steps, allow=["pytest"], deny=["git push"])
+
+    events = asyncio.run(play(stage, then=_nothing))
+
+    assert told(stage) == [("q1", "yes"), ("q2", "no")]
+    assert not any(isinstance(event, Asked) for event in events)
+    assert [one.because for one in records(stage) if one.answer] == ["allow: pytest", "deny: git push"]
+
+
+@pytest.mark.parametrize(
+    ("scope", "asked_again"), [("once", True), ("turn", False), ("conversation", False), ("team", False)]
+)
+def test_how_long_an_answer_holds_in_its_turn(
+    stage: Stage, asking: Callable[..., None], scope: Any, asked_again: bool
+) -> None:
+    asking("a", ["ask", "q1", "touch a"], ["wait", "q1"], ["ask", "q2", "touch a"], ["wait", "q2"], ["end", "fine"])
+
+    async def answer(conversation: Conversation, events: list[ConversationEvent]) -> None:
+        asked = await next_of(events, Asked)
+        await conversation.answer(asked.turn_id, "q1", YES, scope=scope)
+        if asked_again:
+            await next_of(events, Asked, 2)
+            await conversation.answer(asked.turn_id, "q2", NO)
+
+    asyncio.run(play(stage, then=answer))
+
+    assert told(stage) == [("q1", "yes"), ("q2", "no" if asked_again else "yes")]
+
+
+@pytest.mark.parametrize(("scope", "asked_again"), [("turn", True), ("conversation", False), ("team", False)])
+def test_how_long_an_answer_holds_after_its_turn(
+    stage: Stage, asking: Callable[..., None], scope: Any, asked_again: bool
+) -> None:
+    asking("a", *TOUCH)
+
+    async def answer(conversation: Conversation, events: list[ConversationEvent]) -> None:
+        asked = await next_of(events, Asked)
+        await conversation.answer(asked.turn_id, "q1", YES, scope=scope)
+        await conversation.until_quiet()
+        await conversation.say("@a again")
+        if asked_again:
+            asked = await next_of(events, Asked, 2)
+            await conversation.answer(asked.turn_id, "q1", NO)
+
+    asyncio.run(play(stage, then=answer))
+
+    assert told(stage)[-1] == ("q1", "no" if asked_again else "yes")
+
+
+@pytest.mark.parametrize(("scope", "is_asked"), [("conversation", True), ("team", False)])
+def test_only_always_holds_in_another_conversation(
+    stage: Stage, asking: Callable[..., None], scope: Any, is_asked: bool
+) -> None:
+    asking("a", *TOUCH)
+
+    async def answer(conversation: Conversation, events: list[ConversationEvent]) -> None:
+        asked = await next_of(events, Asked)
+        await conversation.answer(asked.turn_id, "q1", YES, scope=scope)
+
+    asyncio.run(play(stage, then=answer))
+    events = asyncio.run(play(stage, then=answer if is_asked else _nothing))
+
+    assert any(isinstance(event, Asked) for event in events) is is_asked
+
+
+def test_nobody_answers_in_time(stage: Stage, asking: Callable[..., None]) -> None:
+    asking("a", *TOUCH, ask_timeout=0.2)
+
+    asyncio.run(play(stage, then=_nothing))
+
+    assert told(stage) == [("q1", "no")]
+    assert "Nobody answered" in heard_in(stage.folder)[0]["reason"]
+    assert records(stage)[-1].because.startswith("nobody answered")
+
+
+def test_where_there_are_no_people_rules_answer(stage: Stage, asking: Callable[..., None]) -> None:
+    asking("a", ["ask", "q1", "make"], ["wait", "q1"], ["ask", "q2", "rm x"], ["wait", "q2"], ["end", ""])
+
+    async def run() -> None:
+        async with stage.open() as conversation:
+            conversation.approvals.unattended = Unattended(allow=("make",))
+            await conversation.say("@a go")
+            await conversation.until_quiet()
+
+    asyncio.run(run())
+
+    assert told(stage) == [("q1", "yes"), ("q2", "no")]
+
+
+def test_a_cancelled_turn_leaves_no_open_question(stage: Stage, asking: Callable[..., None]) -> None:
+    asking("a", ["ask", "q1", "touch a"], ["wait", "q1"], ["write", "a"], ["stay"])
+
+    async def cancel(conversation: Conversation, events: list[ConversationEvent]) -> None:
+        await next_of(events, Asked)
+        await conversation.cancel()
+        assert conversation.approvals.open == {}
+
+    asyncio.run(play(stage, then=cancel))
+
+    assert not (stage.folder / "a").exists()
+    assert [one.because for one in records(stage) if one.answer] == ["it was taken back"]
+
+
+def test_no_and_stop_ends_the_turn(stage: Stage, asking: Callable[..., None]) -> None:
+    asking("a", ["ask", "q1", "touch a"], ["wait", "q1"], ["stay"])
+
+    async def stop(conversation: Conversation, events: list[ConversationEvent]) -> None:
+        asked = await next_of(events, Asked)
+        await conversation.answer(asked.turn_id, "q1", Answer(verdict="stop", reason="enough"), by="kim")
+        assert not conversation.running
+
+    asyncio.run(play(stage, then=stop))
+
+    assert records(stage)[-1].answer == Answer(verdict="stop", reason="enough")
+
+
+def test_words_to_an_agent_that_works(stage: Stage, asking: Callable[..., None]) -> None:
+    asking("a", ["say", "hm"], ["hear"], ["end", "fine"])
+
+    async def tell(conversation: Conversation, events: list[ConversationEvent]) -> None:
+        while not any(turn.can_be_told and turn.text for turn in conversation.running.values()):
+            await asyncio.sleep(0.01)
+        assert await conversation.tell("a", "look at the tests, too", sender="kim")
+        await conversation.until_quiet()
+        with pytest.raises(NotWorking):
+            await conversation.tell("a", "too late", sender="kim")
+
+    asyncio.run(play(stage, then=tell))
+
+    assert heard_in(stage.folder) == [{"tell": "look at the tests, too"}]
+
+
+async def _nothing(_: Conversation, __: list[ConversationEvent]) -> None:
+    pass
+
+
+def test_a_question_of_a_process_that_dies_is_kept(stage: Stage, asking: Callable[..., None], tmp_path: Path) -> None:
+    """The process is not really killed: its conversation is copied while the question is open."""
+    asking("a", *TOUCH)
+    copy = tmp_path / "copy.db"
+
+    async def look(conversation: Conversation, events: list[ConversationEvent]) -> None:
+        asked = await next_of(events, Asked)
+        with SqliteStore(stage.db) as store:
+            store.backup(copy)
+        await conversation.answer(asked.turn_id, "q1", YES)
+
+    asyncio.run(play(stage, then=look))
+
+    with SqliteStore(copy) as store:
+        (stored,) = store.conversations()
+        assert [one.question for one in store.approvals(stored.id)] == ["q1"]
