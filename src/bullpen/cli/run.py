@@ -15,6 +15,7 @@ from bullpen.cli.plain.transcript import Show
 from bullpen.cli.signals import Interruptions
 from bullpen.cli.team_and_message import add_words, message_text, team_and_message
 from bullpen.cli.viewer import Follower, following
+from bullpen.conversation.approvals import Unattended
 from bullpen.conversation.conversation import Conversation
 from bullpen.conversation.events import Checked, ConversationEvent, Said, event_json
 from bullpen.errors import NothingRuns
@@ -22,6 +23,7 @@ from bullpen.messages import ConversationMessage
 from bullpen.team.file import LoadedTeam
 from bullpen.terminal.colors import Colours, wants_colours
 from bullpen.terminal.page import StreamPage
+from bullpen.text.plain_commands import is_rule
 from bullpen.text.safe import printable
 from bullpen.view.state import conversation_view
 
@@ -35,7 +37,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print every event as one line of JSON")
     parser.add_argument("--max-turns", type=at_least_one, metavar="N", help="pause after N agent turns")
     parser.add_argument("--timeout", type=seconds, metavar="SECONDS", help="cancel running turns after SECONDS")
+    parser.add_argument(
+        "--approve",
+        type=_rules,
+        default=["deny"],
+        metavar="ask|deny|RULES",
+        help='what agents may do that ask first: what RULES allow ("pytest, git diff*"), nothing (deny; the default), '
+        "or what a person answers elsewhere (ask)",
+    )
     add_opening_options(parser)
+
+
+def _rules(text: str) -> list[str]:
+    """Return "ask", "deny", or rules that are separated by commas."""
+    rules = [rule.strip() for rule in text.split(",") if rule.strip()]
+    if wrong := [rule for rule in rules if not is_rule(rule)]:
+        raise argparse.ArgumentTypeError(f"{wrong[0]!r} is not a rule: write a command in plain words, as in git diff*")
+    return rules or ["deny"]
 
 
 def run(options: argparse.Namespace) -> int:
@@ -56,6 +74,9 @@ async def _run(opening: Opening, message: str | None, options: argparse.Namespac
     interruptions = Interruptions()
     with interruptions.taken():
         async with open_team(opening.loaded, resume=opening.resume, db=opening.opens) as conversation:
+            if options.approve != ["ask"]:
+                rules = tuple(rule for rule in options.approve if rule != "deny")
+                conversation.approvals.unattended = Unattended(allow=rules)
             show, checks = _show(conversation), _Checks()
             tell, pause = (_print_json, lambda: None) if options.json else (show.tell, show.catch_up)
             async with following(conversation, lambda event: tell(checks.noting(event)), pause) as follower:

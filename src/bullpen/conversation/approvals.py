@@ -84,6 +84,7 @@ class Approvals:
             await self._note_answer(event.member, turn_id, event.question, given)
         except StoreConflict:
             raise await self._why_not_open(key) from None
+        self.open.pop(key, None)
         if (waiting := self._answers.get(key)) is not None and not waiting.done():
             waiting.set_result(answer)
 
@@ -176,7 +177,8 @@ class Approvals:
             raise
         finally:
             waiting.cancel()
-            del self.open[key], self._answers[key]
+            self.open.pop(key, None)
+            del self._answers[key]
 
     async def _unless_answered(self, member: str, turn_id: str, asked: ApprovalAsked, given: Given) -> Answer:
         """Store an answer that no person gave, unless one has just done so; return the one that counts."""
@@ -213,7 +215,9 @@ def _held_in(records: Sequence[ApprovalRecord]) -> list[tuple[ApprovalRecord, Ap
     return [
         (record, asked)
         for record in records
-        if record.answer is not None
+        # What another conversation or a file says was allowed there.
+        if not record.is_copy
+        and record.answer is not None
         and record.answer.verdict == "yes"
         and record.scope != "once"
         and (asked := questions.get((record.turn_id, record.question))) is not None

@@ -4,6 +4,7 @@ import re
 
 from msgspec import Struct
 
+from bullpen.approvals import Scope
 from bullpen.errors import BullpenError
 from bullpen.team.team import Team
 from bullpen.text.names import normalized
@@ -100,6 +101,58 @@ class Text(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What was typed after the command."""
 
     text: str = ""
+
+
+class OneAnswer(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The answer to a question of a running agent; without a turn or a question, the oldest that is open."""
+
+    turn: str | None = None
+    question: str | None = None
+    scope: Scope = "once"
+    """For how long a yes holds."""
+    text: str = ""
+    """The answer to a question that is not about doing something; with a no, why not."""
+    command: str = ""
+    """Another command to run instead."""
+
+
+class Told(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Words to a member that is working."""
+
+    member: str
+    text: str
+
+
+SCOPES: dict[str, Scope] = {"once": "once", "turn": "turn", "conversation": "conversation", "always": "team"}
+
+
+def read_answer(text: str, _: Team) -> OneAnswer:
+    """Return an answer: "", "14", "turn", "always 14", or words."""
+    words, scope, turn = text.split(), "once", None
+    if words and words[0].lower() in SCOPES:
+        scope = words.pop(0).lower()
+    if words and words[0].isdecimal():
+        turn = words.pop(0)
+    return OneAnswer(turn=turn, scope=SCOPES[scope], text=" ".join(words))
+
+
+def read_instead(text: str, _: Team) -> OneAnswer:
+    """Return another command to run."""
+    if not text:
+        raise BullpenError("/instead needs a command, for example: /instead pytest -q tests")
+    return OneAnswer(command=text)
+
+
+def read_told(text: str, team: Team) -> Told:
+    """Return who is told something, and what."""
+    words = text.split(None, 1)
+    for member in team.agents:
+        for name in (member.name, member.display_name):
+            if name and normalized(text).startswith(f"{normalized(name)} "):
+                words = [member.name, text[len(name) :].strip()]
+    if len(words) < 2:
+        raise BullpenError("/tell needs a name and words, for example: /tell max look at the tests, too")
+    return Told(member=words[0], text=words[1])
 
 
 def read_which(text: str, team: Team) -> Which:

@@ -1,5 +1,6 @@
 """What the commands that change a conversation do; each returns what to tell the person, if there is more to tell."""
 
+from bullpen.approvals import Answer
 from bullpen.conversation.conversation import Conversation
 from bullpen.errors import BullpenError, NothingRuns, NothingToDecide
 from bullpen.text.names import listed, normalized
@@ -9,11 +10,13 @@ from bullpen.view.command_arguments import (
     Member,
     Names,
     Nothing,
+    OneAnswer,
     OneTurn,
     Task,
     Text,
     ThatTurn,
     Title,
+    Told,
     Turns,
     Which,
 )
@@ -45,6 +48,45 @@ async def cancel(conversation: Conversation, given: Which, person: str | None) -
     turns = [turn for turn, member in running.items() if member in members]
     await conversation.cancel(*given.all_turns, *turns, by=person)
     return ""
+
+
+async def say_yes(conversation: Conversation, given: OneAnswer, person: str | None) -> str:
+    """Let a running agent do what it asks for, or answer its question."""
+    answer = Answer(verdict="yes", command=given.command, text=given.text)
+    await conversation.answer(*_question(conversation, given), answer, scope=given.scope, by=person)
+    return ""
+
+
+async def say_no(conversation: Conversation, given: OneAnswer, person: str | None) -> str:
+    """Do not let a running agent do what it asks for."""
+    answer = Answer(verdict="no", reason=given.text or "A person said no.")
+    await conversation.answer(*_question(conversation, given), answer, by=person)
+    return ""
+
+
+async def say_stop(conversation: Conversation, given: OneAnswer, person: str | None) -> str:
+    """Do not let a running agent do what it asks for, and end its turn."""
+    answer = Answer(verdict="stop", reason=given.text or "A person said no, and ended the turn.")
+    await conversation.answer(*_question(conversation, given), answer, by=person)
+    return ""
+
+
+async def tell(conversation: Conversation, given: Told, person: str | None) -> str:
+    """Give words to an agent that is working."""
+    name = conversation.agent(given.member).name
+    if await conversation.tell(name, given.text, sender=person):
+        return f"{name} gets that with its next step."
+    return f"{name} cannot be told while it works: it gets that in its next turn."
+
+
+def _question(conversation: Conversation, given: OneAnswer) -> tuple[str, str]:
+    """Return the question that is meant."""
+    for turn_id, question in conversation.approvals.open:
+        if given.turn in (None, turn_id) and given.question in (None, question):
+            return turn_id, question
+    if given.turn is None:
+        raise BullpenError("No agent asks anything now.")
+    return given.turn, given.question or ""
 
 
 async def continue_turns(conversation: Conversation, _: Nothing, person: str | None) -> str:

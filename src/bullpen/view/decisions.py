@@ -6,16 +6,18 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bullpen.conversation.events import Conflicted, Unallowed, Unpicked
+from bullpen.conversation.events import Asked, Conflicted, Unallowed, Unpicked
 from bullpen.conversation.state import UndecidedTurn
 from bullpen.routing.missed_hand_overs import MissedHandOver
 from bullpen.text.names import listed
 from bullpen.text.numbers import counted
+from bullpen.text.visible import visible
+from bullpen.turn_events import ApprovalAsked
 
 MOST_PARTIAL = 2_000
 """Characters of what a turn had said that are shown beside the decision."""
 
-Kind = Literal["failed", "conflict", "pick", "allow", "paused", "held", "missed", "trouble"]
+Kind = Literal["question", "failed", "conflict", "pick", "allow", "paused", "held", "missed", "trouble"]
 
 
 class Choice(Struct, frozen=True, kw_only=True):
@@ -46,6 +48,8 @@ class Decision(Struct, frozen=True, kw_only=True):
     """What it had said by then."""
     others: tuple[str, ...] = ()
     """Who could answer in its place, or resolve its conflict; or whose results can be picked."""
+    shown: str = ""
+    """Of a question, all that the agent would do: the whole command, the whole diff. Nothing in it is hidden."""
 
     @property
     def is_failure(self) -> bool:
@@ -56,6 +60,7 @@ class Decision(Struct, frozen=True, kw_only=True):
 def decisions(
     *,
     undecided: Sequence[UndecidedTurn],
+    asked: Sequence[Asked] = (),
     unallowed: Sequence[Unallowed] = (),
     conflicts: Sequence[Conflicted] = (),
     unpicked: Sequence[Unpicked] = (),
@@ -91,12 +96,82 @@ def decisions(
     # To pick another result settles these, too.
     rivals = {candidate.turn for asked in unpicked for candidate in asked.candidates}
     later = [one for one in failed if one.turn in rivals]
-    return (*(one for one in failed if one not in later), *found, *later)
+    # An agent that asks is waiting: nothing else is as urgent.
+    questions = [_about_question(one, is_only=len(asked) == 1) for one in asked]
+    return (*questions, *(one for one in failed if one not in later), *found, *later)
 
 
 CONTINUE = Choice(action="continue", label="Continue", typed="/continue", purpose="let the waiting turns begin")
 DROP = Choice(action="drop", label="Drop the queue", typed="/drop", purpose="remove every waiting turn")
 DISMISS = Choice(action="dismiss", label="Leave it", typed="/dismiss", purpose="leave it as it is")
+
+
+DOES = {
+    "command": "wants to run a command",
+    "edit": "wants to change files",
+    "network": "wants to reach the network",
+    "tool": "wants to use a tool",
+    "question": "asks you",
+}
+
+
+def _about_question(asked: Asked, *, is_only: bool) -> Decision:
+    """Return a question of an agent that is working: whether it may do something, or any other."""
+    question, which = asked.question, "" if is_only else f" {asked.turn_id}"
+    given = {"turn": asked.turn_id, "question": question.id}
+    where = f" in {visible(question.folder)}" if question.folder else ""
+    tool = f" ({visible(question.tool)})" if question.kind in ("tool", "network") and question.tool else ""
+    why = f" It says: {visible(question.why)}" if question.why else ""
+    return Decision(
+        kind="question",
+        text=f"{asked.member} {DOES[question.kind]}{tool}{where}.{why}",
+        turn=asked.turn_id,
+        member=asked.member,
+        shown=_shown(question),
+        choices=_offered(question, given, which) if question.kind == "question" else _answers(given, which),
+    )
+
+
+def _shown(question: ApprovalAsked) -> str:
+    """Return all that an agent would do, with nothing hidden."""
+    parts = [question.command, *([] if question.diff else question.paths), question.diff]
+    if question.details and not (question.command or question.diff):
+        parts += [f"{name}: {value}" for name, value in question.details.items()]
+    return visible("\n".join(part for part in parts if part))
+
+
+def _answers(given: dict[str, str], which: str) -> tuple[Choice, ...]:
+    def yes(label: str, scope: str, purpose: str) -> Choice:
+        typed = f"/yes{which}" if scope == "once" else f"/yes {'always' if scope == 'team' else scope}{which}"
+        scoped = {**given, "scope": scope}
+        return Choice(action="yes", label=label, typed=typed, purpose=purpose, given=scoped, is_risky=True)
+
+    no = Choice(action="no", label="No", typed=f"/no{which} REASON", purpose="no, and tell it why", given=given)
+    stop = Choice(action="stop", label="No, stop", typed=f"/stop{which}", purpose="no, and end its turn", given=given)
+    return (
+        yes("Yes", "once", "yes, this once"),
+        yes("In this turn", "turn", "yes, whenever it asks for exactly this in this turn"),
+        yes("In this conversation", "conversation", "yes, whenever it asks for exactly this in this conversation"),
+        yes("Always", "team", "yes, whenever it asks for exactly this in any conversation of this team"),
+        no,
+        stop,
+    )
+
+
+def _offered(question: ApprovalAsked, given: dict[str, str], which: str) -> tuple[Choice, ...]:
+    """Return the answers that an agent offers to its question."""
+    offered = [
+        Choice(
+            action="yes",
+            label=visible(choice),
+            typed=f"/yes{which} {visible(choice)}",
+            purpose=f"answer: {visible(choice)}",
+            given={**given, "text": choice},
+        )
+        for choice in question.choices
+    ]
+    no = Choice(action="no", label="No answer", typed=f"/no{which}", purpose="do not answer", given=given)
+    return (*offered, no)
 
 
 def _about_turn(ended: UndecidedTurn, agents: Collection[str]) -> Decision:

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from bullpen.check_results import CheckResult
 from bullpen.conversation.conversation import Conversation
-from bullpen.conversation.events import Conflicted, Unallowed, Unpicked
+from bullpen.conversation.events import Asked, Conflicted, Unallowed, Unpicked
 from bullpen.conversation.owner import is_alive
 from bullpen.conversation.running_turn import RunningTurn
 from bullpen.conversation.state import UndecidedTurn, last_memories, stored_progress, undecided_turn
@@ -181,6 +181,7 @@ def conversation_view(conversation: Conversation, epoch: str = "") -> Conversati
             checking=tuple(map(_running_check, conversation.running_checks)),
         ),
         checking=conversation.checking,
+        asked=tuple(conversation.approvals.open.values()),
     )
 
 
@@ -244,6 +245,7 @@ def _view(
     memories: Mapping[str, Memory],
     known: ConversationView,
     checking: Sequence[Checking],
+    asked: Sequence[Asked] = (),
 ) -> ConversationView:
     """Return what follows from the parts; `known` has those that are shown as they are."""
     missed = None if working or waiting else progress.missed
@@ -262,6 +264,7 @@ def _view(
     unpicked = [Unpicked.of(key, one) for key, one in progress.rounds.items() if one.state == "asking"]
     found = decisions(
         undecided=undecided,
+        asked=asked,
         unallowed=unallowed,
         conflicts=[Conflicted.of(turn, conflict) for turn, conflict in progress.conflicts.items()],
         unpicked=unpicked,

@@ -10,6 +10,7 @@ from itertools import islice, zip_longest
 from bullpen.check_results import CheckResult
 from bullpen.cli.plain.turn import TurnView
 from bullpen.conversation.events import (
+    Asked,
     Checked,
     Conflicted,
     Continued,
@@ -155,6 +156,10 @@ class Show:
                 self.note(f"‖ {decision.text}", "yellow")
             case "missed" | "allow" | "conflict" | "pick":
                 self.note(f"? {decision.text}", "yellow")
+            case "question":
+                self.interrupt()
+                self.note(f"? {decision.text}", "yellow")
+                self.text("".join(f"{INDENT}{line}\n" for line in decision.shown.splitlines()))
         if self._in_chat:
             self.table(map(_choice_row, decision.choices), "yellow", INDENT)
         elif decision.kind == "missed":
@@ -212,6 +217,8 @@ class Show:
         match event:
             case Undecided(turn=turn):
                 return {("failed", turn.id)}
+            case Asked(turn_id=turn_id):
+                return {("question", turn_id)}
             case Unallowed(turn=turn):
                 return {("allow", turn.id)}
             case Conflicted(turn_id=turn_id):
@@ -232,6 +239,9 @@ class Show:
         match event:
             case Undecided(turn=turn):
                 return turn.id != self._live and turn.id not in self._later
+            case Asked():
+                # Its agent waits for the answer.
+                return True
             case TurnEnded(state=state) if state != "done":
                 # The next event asks about this turn, and that comes first.
                 return False
