@@ -311,9 +311,9 @@ class ChatScreen(Screen[None]):
         if task is not None:
             await self.attempt(self.conversation.set_task(task or None, by=self._sender))
 
-    async def action_choose(self, action: str) -> None:
-        """Decide: what the notice offers, else what the command does without an argument."""
-        command, choice = ACTIONS[action], self._choice(action)
+    async def action_choose(self, action: str, number: int = -1) -> None:
+        """Decide: what the notice offers, else what the command does without an argument. Buttons have a number."""
+        command, choice = ACTIONS[action], self._choice(action, number)
         if action == "hand-over":
             self.action_hand_over()
         elif action == "resolve":
@@ -328,7 +328,8 @@ class ChatScreen(Screen[None]):
 
     async def action_skip(self) -> None:
         """Continue without a turn, or leave as it is what the notice is about."""
-        await self.action_choose("dismiss" if self._choice("dismiss") else "skip")
+        offered = next((action for action in ("no", "dismiss") if self._choice(action)), "skip")
+        await self.action_choose(offered)
 
     @work
     async def action_hand_over(self) -> None:
@@ -382,7 +383,7 @@ class ChatScreen(Screen[None]):
     @property
     def _on_f8(self) -> Choice | None:
         """What the bar offers with F8 instead of handing over."""
-        return next(filter(None, map(self._choice, ("ask", "allow", "pick"))), None)
+        return next(filter(None, map(self._choice, ("yes", "ask", "allow", "pick"))), None)
 
     @work
     async def action_resolve(self) -> None:
@@ -564,10 +565,12 @@ class ChatScreen(Screen[None]):
         if typed.command.name != "dismiss" or not await self._updates.dismiss_trouble():
             await self._commands.run(typed)
 
-    def _choice(self, action: str) -> Choice | None:
-        """Return the choice that the notice offers for an action."""
-        decision = self._notice.decision
-        return next((choice for choice in decision.choices if choice.action == action), None) if decision else None
+    def _choice(self, action: str, number: int = -1) -> Choice | None:
+        """Return the choice that the notice offers for an action, or the one with this number if it is that."""
+        choices = self._notice.decision.choices if self._notice.decision else ()
+        if 0 <= number < len(choices) and choices[number].action == action:
+            return choices[number]
+        return next((choice for choice in choices if choice.action == action), None)
 
 
 def _risk_of(choice: Choice) -> str:

@@ -2,9 +2,10 @@
 
 import asyncio
 from collections.abc import Iterable
+from itertools import count
 
 from textual.app import ComposeResult
-from textual.containers import Horizontal, Vertical
+from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
 from textual.widgets import Button, Static
 
@@ -23,8 +24,10 @@ KEYS = {
     "ask": "F8",
     "allow": "F8",
     "pick": "F8",
+    "yes": "F8",
+    "no": "F7",
 }
-"""The key of each action."""
+"""The key of each action; of several choices with one action, that of the first."""
 AROUND_LABEL, BETWEEN = 4, 2
 """Columns that a button has besides its label, and between two."""
 
@@ -33,10 +36,12 @@ class NoticeBar(Vertical):
     """Only visible while a decision is needed."""
 
     DEFAULT_CSS = """
-    NoticeBar { height: auto; max-height: 8; display: none; padding: 0 1; border-left: thick $warning;
+    NoticeBar { height: auto; max-height: 16; display: none; padding: 0 1; border-left: thick $warning;
         background: $warning 12%; margin: 0 1; }
     NoticeBar.failure { border-left: thick $error; background: $error 12%; }
     NoticeBar > Static { height: auto; max-height: 5; }
+    NoticeBar > #asked { height: auto; max-height: 8; display: none; }
+    NoticeBar > #asked > Static { height: auto; background: $panel; padding: 0 1; }
     NoticeBar > #choices { height: auto; }
     NoticeBar #choices > Horizontal { height: 1; }
     NoticeBar Button { height: 1; min-width: 6; width: auto; border: none; margin: 0 2 0 0; padding: 0 1;
@@ -47,6 +52,7 @@ class NoticeBar(Vertical):
         super().__init__(id="notice")
         self._decisions: tuple[Decision, ...] = ()
         self._text = Static(markup=False)
+        self._asked = Static(markup=False)
         self._choices = Vertical(id="choices")
         self._rows: list[list[Choice]] = []
         self._changing = asyncio.Lock()
@@ -59,6 +65,8 @@ class NoticeBar(Vertical):
     def compose(self) -> ComposeResult:
         """Yield the text and the place for the choices."""
         yield self._text
+        with VerticalScroll(id="asked"):
+            yield self._asked
         yield self._choices
 
     async def show(self, decisions: tuple[Decision, ...]) -> None:
@@ -71,6 +79,9 @@ class NoticeBar(Vertical):
             return
         self.set_class(decisions[0].is_failure, "failure")
         self._text.update(_text(decisions[0].text, others=len(decisions) - 1))
+        # All of it can be scrolled to: nobody is asked about something that they cannot see.
+        self._asked.update(Content(decisions[0].shown))
+        self.query_one("#asked").display = bool(decisions[0].shown)
         await self._arrange()
 
     async def on_resize(self) -> None:
@@ -84,7 +95,10 @@ class NoticeBar(Vertical):
             if rows != self._rows:
                 self._rows = rows
                 await self._choices.remove_children()
-                await self._choices.mount_all([Horizontal(*map(_button, row)) for row in rows])
+                numbers = count()
+                await self._choices.mount_all(
+                    [Horizontal(*(_button(choice, next(numbers)) for choice in row)) for row in rows]
+                )
 
 
 def _rows(choices: Iterable[Choice], width: int) -> list[list[Choice]]:
@@ -109,10 +123,10 @@ def _text(text: str, others: int) -> Content:
 
 def _label(choice: Choice) -> Content:
     """Return the key of a choice and what it does; without a key, how it is typed."""
-    key = KEYS.get(choice.action, "")
+    key = "" if choice.given.get("scope", "once") != "once" else KEYS.get(choice.action, "")
     typed = "" if key else f" {one_line(choice.typed, 40)}"
     return Content.assemble((f"{key} " if key else "", "bold"), one_line(choice.label, 40), (typed, "dim"))
 
 
-def _button(choice: Choice) -> Button:
-    return Button(_label(choice), action=f"screen.choose('{choice.action}')", compact=True)
+def _button(choice: Choice, number: int) -> Button:
+    return Button(_label(choice), action=f"screen.choose('{choice.action}', {number})", compact=True)
