@@ -312,7 +312,8 @@ class NothingAsked(BullpenError):
     """No agent waits for an answer to this question."""
 
     def __init__(self, turn_id: str, question: str) -> None:
-        super().__init__(f"Turn {turn_id} does not wait for an answer to a question {question!r}.")
+        which = f" to a question {question!r}" if question else ""
+        super().__init__(f"Turn {turn_id} does not wait for an answer{which}.")
 
 
 class AnsweredAlready(BullpenError):

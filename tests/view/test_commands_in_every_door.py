@@ -332,6 +332,27 @@ ASKED: Lines = [
 ]
 
 
+INSTEAD = "/instead needs a command, for example: /instead pytest -q tests"
+TELL = "/tell needs a name and words, for example: /tell max look at the tests, too"
+NOT_WORKING = "ada is not working now. Say it instead: @ada …"
+QUESTIONS: Lines = [
+    ("Go.", "said 1 'Go.'; runs max:1; asks touch a; task Build the login.", ""),
+    ("/yes 9", "said 1 'Go.'; runs max:1; asks touch a; task Build the login.", "Turn 9 does not wait for an answer."),
+    ("/yes", "said 1 'Go.'; runs max:1; asks touch b; task Build the login.", ""),
+    ("/no not today", "said 1 'Go.'; runs max:1; asks touch c; task Build the login.", ""),
+    ("/instead", "said 1 'Go.'; runs max:1; asks touch c; task Build the login.", INSTEAD),
+    ("/instead touch z", "said 1 'Go.'; runs max:1; asks touch d; task Build the login.", ""),
+    ("/tell max", "said 1 'Go.'; runs max:1; asks touch d; task Build the login.", TELL),
+    ("/tell ada hi", "said 1 'Go.'; runs max:1; asks touch d; task Build the login.", NOT_WORKING),
+    ("/stop", "said 1 'Go.'; undecided max:1; task Build the login.; paused Turn 1 of max was cancelled.", ""),
+    (
+        "/no",
+        "said 1 'Go.'; undecided max:1; task Build the login.; paused Turn 1 of max was cancelled.",
+        "No agent asks anything now.",
+    ),
+]
+
+
 @pytest.fixture
 def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stage:
     monkeypatch.setenv("BULLPEN_HOME", str(tmp_path / "home"))
@@ -349,6 +370,13 @@ async def settled(conversation: Conversation, hanging: Collection[str]) -> None:
             await asyncio.sleep(0.005)
 
 
+async def asking(conversation: Conversation) -> None:
+    """Wait until an agent asks something, or nothing runs."""
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        while not conversation.approvals.open and not conversation._journal.quiet.is_set():
+            await asyncio.sleep(0.005)
+
+
 async def state_of(conversation: Conversation) -> str:
     """Return everything that a command could change, on one line."""
     newest = await conversation.messages(limit=1)
@@ -358,6 +386,7 @@ async def state_of(conversation: Conversation) -> str:
         "waits": " ".join(f"{turn.member}:{turn.id}" for turn in conversation.waiting),
         "needs a yes": " ".join(f"{turn.member}:{turn.id}" for turn in conversation.unallowed),
         "undecided": " ".join(f"{turn.member}:{turn.id}" for turn in conversation.undecided),
+        "asks": " ".join(asked.question.command for asked in conversation.approvals.open.values()),
         "task": conversation.team_task or "",
         "title": conversation.title or "",
         "forgets": " ".join(conversation.progress.forgotten),
@@ -367,13 +396,19 @@ async def state_of(conversation: Conversation) -> str:
 
 
 async def played(
-    door: str, team: Path, folder: Path, texts: list[str], hanging: Collection[str] = ("max", "sarah", "ada")
+    door: str,
+    team: Path,
+    folder: Path,
+    texts: list[str],
+    hanging: Collection[str] = ("max", "sarah", "ada"),
+    *,
+    asks: bool = False,
 ) -> Lines:
     async with DOORS[door](team, folder) as (conversation, send):
         lines = []
         for text in texts:
             told = await send(text)
-            await settled(conversation, hanging)
+            await (asking(conversation) if asks else settled(conversation, hanging))
             lines.append((text, await state_of(conversation), told))
         return lines
 
@@ -401,8 +436,19 @@ def test_a_hand_over_is_allowed_or_dismissed_in_every_door(door: str, stage: Sta
     assert seen == ASKED
 
 
+@pytest.mark.parametrize("door", DOORS)
+def test_what_an_agent_asks_is_answered_in_every_door(door: str, stage: Stage) -> None:
+    script = [{"ask": f"touch {name}"} for name in "abcd"]
+    stage.agent("max", script, more='permissions = "ask"')
+    stage.agent("ada", HANGING, cli="gemini")
+
+    seen = asyncio.run(played(door, stage.team, stage.folder, [text for text, *_ in QUESTIONS], hanging=(), asks=True))
+
+    assert seen == QUESTIONS
+
+
 def test_every_command_is_typed_above() -> None:
-    lines = (*BUSY, *STOPPED, *ASKED)
+    lines = (*BUSY, *STOPPED, *ASKED, *QUESTIONS)
     typed = {text.split()[0].lower().removeprefix("/") for text, *_ in lines if text.startswith("/")}
 
     assert set(COMMANDS) - {command.name for command in SHOWN} <= typed

@@ -19,6 +19,7 @@ The answer, in the format of each CLI:
     {"say": "text", "chunk": 5, "delay": 0.01}      in pieces of 5 characters, with 0.01 seconds before each
     {"echo": true}, {"say_prompt_length": true}     the prompt, or its bytes; both also accept chunk and delay
     {"think": "text"}
+    {"ask": "touch a"}                              claude only: asks before a command, and says what the answer was
     {"tool": {"name": "Bash", "input": {"command": "ls"}, "output": "hi"}}
                                                     also "failed" or "denied": true, "seconds" it takes, and
                                                     "runs": what it does meanwhile, in a shell

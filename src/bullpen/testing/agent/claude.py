@@ -90,6 +90,23 @@ class ClaudeRenderer(Renderer):
             for line in lines.splitlines():
                 self._hear(from_json(line.decode(errors="replace")))
 
+    def ask(self, command: str) -> int | None:
+        """Ask before a command, wait, and say what the answer was. Nothing is run."""
+        question = new_uuid()
+        wanted: Record = {"subtype": "can_use_tool", "tool_name": "Bash", "input": {"command": command}}
+        self._emit("control_request", request_id=question, request={**wanted, "tool_use_id": new_uuid()})
+        while lines := self.unread or read_line(STDIN):
+            self.unread = b""
+            for line in lines.splitlines():
+                match from_json(line.decode(errors="replace")):
+                    case {"type": "control_response", "response": {"request_id": str(to), "response": dict(answer)}}:
+                        if to == question:
+                            self.say(_heard(answer))
+                            return None
+                    case other:
+                        self._hear(other)
+        return 1
+
     def _hear(self, message: object) -> None:
         """Answer words of people, as the CLI does if they come too late for its answer, and any request."""
         match message:
@@ -263,6 +280,17 @@ class ClaudeRenderer(Renderer):
     def _emit(self, kind: str, **fields: object) -> None:
         ids = {"parent_tool_use_id": None, "session_id": self._session_id, "uuid": new_uuid()}
         self.emit({"type": kind, **fields, **ids})
+
+
+def _heard(answer: Record) -> str:
+    """Return what the agent says after an answer."""
+    match answer:
+        case {"behavior": "allow", "updatedInput": {"command": str(command)}}:
+            return f"Allowed: {command}. "
+        case {"message": str(reason)}:
+            return f"Not allowed: {reason} "
+        case _:
+            return "Not allowed. "
 
 
 def _display(content: Record) -> Record:

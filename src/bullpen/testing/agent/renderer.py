@@ -55,7 +55,19 @@ class Renderer(ABC):
     """One turn in the stream format of one CLI. A method that returns a number ends the turn with that exit status."""
 
     STEPS = frozenset(
-        {"answer", "compact", "echo", "error", "finish", "max_turns", "read", "retry", "say", "say_prompt_length"}
+        {
+            "answer",
+            "ask",
+            "compact",
+            "echo",
+            "error",
+            "finish",
+            "max_turns",
+            "read",
+            "retry",
+            "say",
+            "say_prompt_length",
+        }
         | {"start", "think", "todo", "tool", "unknown_event", "usage"}
     )
 
@@ -116,6 +128,11 @@ class Renderer(ABC):
         """Wait as long as further messages may come."""
         if self.reads_messages:
             read_all(STDIN)
+
+    def ask(self, command: str) -> int | None:
+        """Ask before a command; in the streams of most CLIs nobody can be asked."""
+        write_text(f"Nobody can be asked before: {command}\n", STDERR)
+        return 1
 
     def start(self) -> None:
         """Open the stream, unless it is already open."""
