@@ -109,7 +109,7 @@ def test_every_agent_that_is_named_becomes_a_member(machine: Path, capsys: pytes
         "codex (openai-codex), codex-2 (openai-codex).\n"
     )
     assert players() == ["claude", "codex", "gemini", "qwen", "codex", "codex"]
-    assert [member.permissions for member in team().agents] == ["edit", *["read-only"] * 5]
+    assert [member.permissions for member in team().agents] == ["ask", *["read-only"] * 5]
 
 
 def test_of_more_agents_than_roles_those_left_out_are_named(

@@ -200,7 +200,7 @@ CHECK = """
 # on_red = "return"         # send a red one back to who broke it, at most three times; or: "ask" (you decide)
 """
 
-PERMISSIONS: tuple[Permission, ...] = ("read-only", "edit", "full")
+PERMISSIONS: tuple[Permission, ...] = ("read-only", "edit", "ask", "full")
 LINE_WIDTH = 100
 NO_BREAK = "\u00a0"
 
@@ -261,11 +261,14 @@ def _second_opinions(template: Template, agents: Sequence[str]) -> Iterator[Role
 
 
 def _agent(role: Role, agent: str, tests: Sequence[str]) -> str:
-    may_run = role.permissions == "edit" and agent_spec(agent).allow_arguments(role.permissions, tests)
+    spec = agent_spec(agent)
+    # Who edits also runs tests and more, and is best asked about it.
+    permissions = "ask" if role.permissions == "edit" and spec.asking is not None else role.permissions
+    may_run = tests and role.permissions == "edit" and (permissions == "ask" or spec.allow_arguments("edit", tests))
     return AGENT.format(
-        agent=_toml(agent_spec(agent).short_name),
-        permissions=_toml(role.permissions),
-        others=", ".join(word for word in PERMISSIONS if word != role.permissions),
+        agent=_toml(spec.short_name),
+        permissions=_toml(permissions),
+        others=", ".join(word for word in PERMISSIONS if word != permissions),
         allow=ALLOW.format(commands=f"[{', '.join(map(_toml, tests))}]") if may_run else "",
     )
 
