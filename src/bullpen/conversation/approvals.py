@@ -157,7 +157,7 @@ class Approvals:
         return ""
 
     async def _by_person(self, member: Member, turn_id: str, asked: ApprovalAsked) -> Answer:
-        """Wait for a person, but not for ever."""
+        """Wait for a person, but not forever."""
         key = (turn_id, asked.id)
         waiting = self._answers[key] = asyncio.get_running_loop().create_future()
         event = self.open[key] = Asked(turn_id=turn_id, member=member.name, question=asked, at=milliseconds())
