@@ -460,3 +460,13 @@ def test_every_door_shows_what_a_command_shows() -> None:
     assert set(plain_commands.HANDLERS) == names
     assert set(screen_commands.HANDLERS) >= names
     assert {*shown_commands.LINES, *shown_commands.ADDRESSES} == names
+
+
+def test_one_key_answers_in_the_plain_chat(stage: Stage) -> None:
+    stage.agent("max", [{"ask": f"touch {name}"} for name in "abc"], more='permissions = "ask"')
+
+    seen = asyncio.run(played("plain chat", stage.team, stage.folder, ["Go.", "y", "n"], hanging=(), asks=True))
+
+    assert [state.partition("asks ")[2] for _, state, _ in seen] == [
+        f"touch {name}; task Build the login." for name in "abc"
+    ]

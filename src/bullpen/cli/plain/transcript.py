@@ -390,5 +390,8 @@ def _listed(names: Iterable[str]) -> str:
 
 def _choice_row(choice: Choice) -> tuple[str, str]:
     """Return what can be typed, and what it does. A hand-over is one key: Enter or y, or only y."""
-    key = " (or just y)" if choice.is_risky else " (or just press Enter, or y)" if choice.action == "ask" else ""
+    is_first = choice.given.get("scope", "once") == "once"
+    key = " (or just y)" if choice.is_risky and is_first else ""
+    if choice.action in ("ask", "no") and not choice.is_risky:
+        key = " (or just press Enter, or y)" if choice.action == "ask" else " (or just n)"
     return choice.typed, f"{choice.purpose}{key}"

@@ -17,6 +17,7 @@ from bullpen.errors import BullpenError
 from bullpen.text.numbers import counted, local_time
 from bullpen.view.command_arguments import Member, Nothing, Text
 from bullpen.view.commands import COMMANDS, Typed, help_lines, read_command, run_command
+from bullpen.view.decisions import Decision
 from bullpen.view.state import conversation_view
 from bullpen.view.status_lines import queue_lines, team_lines
 
@@ -181,7 +182,7 @@ NO = ("", "n", "no")
 
 
 class ChatLines:
-    """Messages, commands, and the one key that says yes to a hand-over."""
+    """Messages, commands, and the one key that says yes to a hand-over, or yes or no to an agent that asks."""
 
     def __init__(self, conversation: Conversation, show: Show, sender: str | None, db: Path | None = None) -> None:
         self.wants_to_leave = False
@@ -215,6 +216,8 @@ class ChatLines:
     async def _do(self, text: str, word: str) -> None:
         if word in ("", *YES):
             text = self._yes(word) or text
+        elif word in NO and any(map(_is_about_doing, conversation_view(self._conversation).decisions)):
+            text = "/no"
         typed = read_command(text, self._conversation.team)
         if typed is None:
             await self._say(text)
@@ -230,9 +233,9 @@ class ChatLines:
             self.unsent = ""
 
     def _yes(self, word: str) -> str:
-        """Return the command that says yes to a hand-over, if that is what waits; refuse if it could mean another."""
+        """Return the command that says yes, if a yes is what is waited for; refuse if it could mean another."""
         decisions = conversation_view(self._conversation).decisions
-        if not any(decision.kind in ("missed", "allow") for decision in decisions):
+        if not any(decision.kind in ("missed", "allow") or _is_about_doing(decision) for decision in decisions):
             return ""
         if len(decisions) == 1:
             yes = decisions[0].choices[0]
@@ -251,3 +254,8 @@ class ChatLines:
         self._asked_to_leave = True
         verb = "is" if len(names) == 1 else "are"
         self._show.note(f"{', '.join(names)} {verb} working. Leave, and cancel that? [y/N]", "yellow")
+
+
+def _is_about_doing(decision: Decision) -> bool:
+    """Return whether an agent asks if it may do something."""
+    return decision.kind == "question" and bool(decision.choices) and decision.choices[0].is_risky
