@@ -248,6 +248,7 @@ def test_a_body_is_required_where_nothing_works_without_it() -> None:
     assert required == {
         "messages",
         "commands",
+        "tell",
         "hand-over",
         "ask",
         "forget",
