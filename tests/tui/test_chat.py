@@ -365,7 +365,7 @@ def test_help_shows_every_key(stage: Stage) -> None:
         await scene.say("/help")
         await scene.sees("Everywhere")
 
-    stage.play(story, size=(100, 130))
+    stage.play(story, size=(100, 150))
 
 
 def test_everything_works_in_light_too(stage: Stage) -> None:
