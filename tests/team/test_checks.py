@@ -237,6 +237,16 @@ def test_what_permissions_mean(folder: Path) -> None:
     ]
 
 
+def test_what_only_an_agent_that_asks_can_have(folder: Path) -> None:
+    assert found(folder, 'agent = "claude"\npermissions = "ask"\nallow = ["git diff*"]\ndeny = ["git push"]\n') == []
+    useless = found(folder, 'agent = "claude"\npermissions = "edit"\nallow = ["git diff*"]\ndeny = ["git push"]\n')
+    assert [text.partition(": ")[0] for text in useless] == ["warning", "error"]
+    assert "line 8, member.2.deny: has no effect" in useless[0]
+    assert "line 7, member.2.allow: 'git diff*' can be allowed only with" in useless[1]
+    (asked,) = found(folder, 'agent = "claude"\npermissions = "ask"\npool = "box"\n')
+    assert "people cannot be asked from other machines yet" in asked
+
+
 def test_what_is_the_same_for_many_is_said_once_and_after_what_is_wrong(folder: Path) -> None:
     text = HEAD + f'command = ["{sys.executable}"]\npermissions = "edit"\n'
     for name in ("one", "two"):
