@@ -49,6 +49,7 @@ def test_all_messages_and_turns_are_there(store: SqliteStore) -> None:
         "decisions": [],
         "changes": [],
         "checks": [],
+        "approvals": [],
     }
     assert [message["hash"] for message in document["messages"]] == [one.hash.hex() for one in stored]
     assert [(turn["id"], turn["state"]) for turn in document["turns"]] == [

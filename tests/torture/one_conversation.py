@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from bullpen.approvals import ApprovalRecord
 from bullpen.check_results import CheckResult
 from bullpen.file_changes import ChangeRecord
 from bullpen.store.base import StoredConversation, StoredMessage, Turn
@@ -37,6 +38,10 @@ class OneConversation:
 
     def checks(self, _: str, **__: object) -> Sequence[CheckResult]:
         """Return that nothing was checked."""
+        return []
+
+    def approvals(self, _: str, **__: object) -> Sequence[ApprovalRecord]:
+        """Return that nothing was asked."""
         return []
 
     def turns(self, _: str, *, message_id: str) -> Sequence[Turn]:
