@@ -230,7 +230,7 @@ class _Checks:
             text = "this agent may run any command and change any file without being asked"
             yield self._problem((*path, "permissions"), text, "remark")
         if member.permissions == "ask" and member.pool:
-            text = "people cannot be asked from other machines yet: there, the answer to every question is no"
+            text = "people cannot be asked from other machines yet: there, every question is answered with no"
             yield self._problem((*path, "permissions"), text, "warning")
         if member.permissions != "ask" and member.deny:
             text = 'has no effect: what an agent may never do is only known with permissions = "ask"'
