@@ -323,6 +323,13 @@ class AnsweredAlready(BullpenError):
         super().__init__(f"The question is answered already: {verdict} ({by}). That answer counts.")
 
 
+class CannotChange(BullpenError):
+    """Another command cannot be run instead of the one that an agent asks for."""
+
+    def __init__(self, member: str) -> None:
+        super().__init__(f"The CLI of {member} cannot run another command instead. Say no, and what it should run.")
+
+
 class NoConflict(BullpenError):
     """No conflict in files is waiting for a decision."""
 

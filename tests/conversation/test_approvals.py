@@ -19,7 +19,7 @@ from bullpen.conversation import member_agent
 from bullpen.conversation.approvals import Unattended
 from bullpen.conversation.conversation import Conversation
 from bullpen.conversation.events import Answered, Asked, ConversationEvent
-from bullpen.errors import AnsweredAlready, NothingAsked, NotWorking
+from bullpen.errors import AnsweredAlready, CannotChange, NothingAsked, NotWorking
 from bullpen.store.sqlite import SqliteStore
 
 YES, NO = Answer(verdict="yes"), Answer(verdict="no", reason="not on a Friday")
@@ -139,6 +139,36 @@ def test_the_first_answer_counts_and_the_other_one_is_told(stage: Stage, asking:
 
     assert told(stage) == [("q1", "yes")]
     assert len(records(stage)) == 2
+
+
+def test_an_id_that_is_used_again_is_another_question(stage: Stage, asking: Callable[..., None]) -> None:
+    asking("a", ["ask", "q1", "touch a"], ["wait", "q1"], ["ask", "q1", "rm -rf ."], ["wait", "q1"], ["end", ""])
+
+    async def answer(conversation: Conversation, events: list[ConversationEvent]) -> None:
+        first = await next_of(events, Asked)
+        await conversation.answer(first.turn_id, first.question.id, YES)
+        second = await next_of(events, Asked, 2)
+        assert (second.question.id, second.question.command) == ("q1.2", "rm -rf .")
+        await conversation.answer(second.turn_id, second.question.id, NO)
+
+    asyncio.run(play(stage, then=answer))
+
+    assert told(stage) == [("q1", "yes"), ("q1", "no")]
+    assert [one.question for one in records(stage)] == ["q1", "q1", "q1.2", "q1.2"]
+
+
+def test_another_command_needs_a_cli_that_can_and_holds_only_once(stage: Stage, asking: Callable[..., None]) -> None:
+    asking("a", *TOUCH)
+
+    async def answer(conversation: Conversation, events: list[ConversationEvent]) -> None:
+        asked = await next_of(events, Asked)
+        with pytest.raises(CannotChange):
+            await conversation.answer(asked.turn_id, "q1", Answer(verdict="yes", command="touch b"))
+        await conversation.answer(asked.turn_id, "q1", NO)
+
+    asyncio.run(play(stage, then=answer))
+
+    assert told(stage) == [("q1", "no")]
 
 
 def test_rules_answer_without_a_person(stage: Stage, asking: Callable[..., None]) -> None:

@@ -4,16 +4,27 @@ import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
+from itertools import count
 from typing import Protocol
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from bullpen.agents.runner import to_the_end
 from bullpen.approvals import Answer, ApprovalRecord, Scope
 from bullpen.conversation.events import Answered, Asked
 from bullpen.conversation.journal import Journal
 from bullpen.conversation.running_turn import milliseconds
-from bullpen.errors import AnsweredAlready, NothingAsked, NotTheOwner, StoreConflict, StoreError, UnknownConversation
+from bullpen.errors import (
+    AnsweredAlready,
+    CannotChange,
+    NothingAsked,
+    NotTheOwner,
+    StoreConflict,
+    StoreError,
+    StoreUncertain,
+    UnknownConversation,
+)
 from bullpen.team.approval_rules import allowing, denying, is_like
 from bullpen.team.team import Member
 from bullpen.turn_events import ApprovalAsked
@@ -61,13 +72,14 @@ class Approvals:
         self._state = journal.state
         self._standing = standing
         self._answers: dict[Key, asyncio.Future[Answer]] = {}
+        self._used: set[Key] = set()
+        """The questions that were asked here."""
         self._held: list[tuple[ApprovalRecord, ApprovalAsked]] | None = None
         """What was said yes to for longer than once; None: it was not read yet."""
 
     async def ask(self, member: Member, turn_id: str, asked: ApprovalAsked) -> Answer:
         """Return the answer to a question of a running turn. Both are stored before the agent hears anything."""
-        if (before := await self._note_question(member.name, turn_id, asked)) is not None:
-            return before
+        asked = await self._note_question(member.name, turn_id, asked)
         given = await self._by_rule(member, turn_id, asked)
         if given is None:
             return await self._by_person(member, turn_id, asked)
@@ -79,7 +91,11 @@ class Approvals:
         key = (turn_id, question)
         if (event := self.open.get(key)) is None:
             raise await self._why_not_open(key)
-        given = Given(answer=answer, by=by, scope=scope if answer.verdict == "yes" else "once")
+        if answer.command and not event.question.can_change:
+            raise CannotChange(event.member)
+        # What is run instead was not asked for: nothing holds for longer because of it.
+        holds = answer.verdict == "yes" and not answer.command
+        given = Given(answer=answer, by=by, scope=scope if holds else "once")
         try:
             await self._note_answer(event.member, turn_id, event.question, given)
         except StoreConflict:
@@ -88,18 +104,18 @@ class Approvals:
         if (waiting := self._answers.get(key)) is not None and not waiting.done():
             waiting.set_result(answer)
 
-    async def _note_question(self, member: str, turn_id: str, asked: ApprovalAsked) -> Answer | None:
-        """Store a question, and return its answer if it has one: a turn's new owner hears its questions again."""
-        record = ApprovalRecord(turn_id=turn_id, member=member, question=asked.id, at=milliseconds(), asked=asked)
-        try:
-            await self._stored(record)
-        except StoreConflict:
-            known = await self._state.approvals([turn_id])
-            answers = [one.answer for one in known if one.question == asked.id and one.answer is not None]
-            if not any(one.question == asked.id for one in known):
-                raise
-            return answers[0] if answers else None
-        return None
+    async def _note_question(self, member: str, turn_id: str, asked: ApprovalAsked) -> ApprovalAsked:
+        """Store a question, and return it as it is stored: an id that was used before gets a number.
+
+        A program may use an id again. The answer to one question is never the answer to another.
+        """
+        numbers = (asked.id if number == 1 else f"{asked.id}.{number}" for number in count(1))
+        question = next(one for one in numbers if (turn_id, one) not in self._used)
+        self._used.add((turn_id, question))
+        asked = replace(asked, id=question)
+        record = ApprovalRecord(turn_id=turn_id, member=member, question=question, at=milliseconds(), asked=asked)
+        await self._stored(record)
+        return asked
 
     async def _note_answer(self, member: str, turn_id: str, asked: ApprovalAsked, given: Given) -> None:
         record = ApprovalRecord(
@@ -122,7 +138,7 @@ class Approvals:
     async def _stored(self, record: ApprovalRecord) -> ApprovalRecord:
         try:
             return await self._journal.shielded(partial(self._state.note_approval, record))
-        except (NotTheOwner, UnknownConversation) as error:
+        except (NotTheOwner, UnknownConversation, StoreUncertain) as error:
             self._journal.lose(error)
             raise
 
