@@ -17,6 +17,9 @@ from bullpen.turn_events import ApprovalAsked
 MOST_PARTIAL = 2_000
 """Characters of what a turn had said that are shown beside the decision."""
 
+MOST_WORDS = 300
+"""Characters of what an agent says about what it asks for."""
+
 Kind = Literal["question", "failed", "conflict", "pick", "allow", "paused", "held", "missed", "trouble"]
 
 
@@ -121,7 +124,9 @@ def _about_question(asked: Asked, *, is_only: bool) -> Decision:
     given = {"turn": asked.turn_id, "question": question.id}
     where = f" in {visible(question.folder)}" if question.folder else ""
     tool = f" ({visible(question.tool)})" if question.kind in ("tool", "network") and question.tool else ""
-    why = f" It says: {visible(question.why)}" if question.why else ""
+    # On one line: what an agent says may not look like what bullpen says.
+    words = visible(" ".join(question.why.split()))
+    why = f" It says: {words[:MOST_WORDS]}{'…' if len(words) > MOST_WORDS else ''}" if words else ""
     return Decision(
         kind="question",
         text=f"{asked.member} {DOES[question.kind]}{tool}{where}.{why}",
@@ -134,7 +139,9 @@ def _about_question(asked: Asked, *, is_only: bool) -> Decision:
 
 def _shown(question: ApprovalAsked) -> str:
     """Return all that an agent would do, with nothing hidden."""
-    parts = [question.command, *([] if question.diff else question.paths), question.diff]
+    parts = [question.command, *question.paths, question.diff]
+    if question.kind == "question":
+        parts.append(question.why)
     if question.details and not (question.command or question.diff):
         parts += [f"{name}: {value}" for name, value in question.details.items()]
     return visible("\n".join(part for part in parts if part))
